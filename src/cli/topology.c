@@ -151,15 +151,18 @@ static int put_known(const assay_trial_files *files, const char *location, const
     return say_what(files);
 }
 
-static int put_unknown(const assay_trial_files *files, const char *location, assay_buf *out)
+static int put_unknown(const assay_trial_files *files, const char *location, assay_buf *out, assay_error *err)
 {
+    if (files->catalog.workers == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: no worker saved tensors in it, and a topology is of tensors",
+                          location);
     if (files->catalog.workers > 1)
         assay_log_note("%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", "
                        "and save it as %s/topology.json",
                        location, files->catalog.workers, location);
     else
         assay_log_note("%s: one worker has all of every tensor: it needs no topology", location);
-    return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers ? files->catalog.workers : 1, out);
+    return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers, out);
 }
 
 /* Does a topology say no more than who the workers are? */
@@ -219,7 +222,7 @@ static int show(const topology_options *o, const char *location, const char *giv
                                                              : "from its topology.json",
                            &why, out);
     else if (status == ASSAY_OK)
-        status = put_unknown(&files, location, out);
+        status = put_unknown(&files, location, out, err);
     assay_trial_release(&files);
     assay_buf_release(&why);
     assay_buf_release(&groups);

@@ -252,7 +252,7 @@ def terminals(w):
                         ["topology", trial, "--preset", "hf-tp", "--axes", name], ["history", trial / name],
                         ["stats", trial, "-o", w.folder / "stats.csv"]]
             commands += [["show", trial, "--regex", ".", *more] for more in ([], ["--csv"], ["--json"])]
-            commands += [["topology", trial]] if make != named_metrics else []
+            commands += [["topology", trial]]
             for command in commands:
                 shutil.rmtree(out, True)
                 done = subprocess.run([str(c) for c in [w.args.assay, *command]], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)

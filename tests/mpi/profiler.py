@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import TRIALS, Checks, mpirun  # noqa: E402
+from launch import run as cli  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from watching import Watch  # noqa: E402
@@ -140,6 +141,8 @@ def known_answers(checks, args, where):
     checks.expect(rule["batch"]["message"], "no data is explained: %s" % rule["batch"])
     profile = found["profile"]
     checks.expect(profile["trial"]["nodes"] == ["algo-%d" % i for i in range(1, 5)], "nodes: %s" % profile["trial"]["nodes"])
+    done = cli([args.assay, "topology", trial])
+    checks.expect(done.code == 2 and "no worker saved tensors" in done.err, "a topology without tensors: %s" % done)
     checks.expect(profile["summary"][0]["triggered"] >= profile["summary"][-1]["triggered"], "the summary is in order")
     packed = Profile(where / "packed")
     packed.files = p.files
