@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
-#include "cli/rules_load.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
 #include "hdf5/hdf5_file.h"
@@ -155,7 +154,6 @@ static int run_program(int argc, char **argv)
     if (has_ended)
         assay_rule_process_serve(strtol(argv[2], NULL, 10), argv[3]);
     assay_rule_process_set_program("/proc/self/exe");
-    cli_find_python();
     cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
     const char *name = argc > 1 ? argv[1] : "";
     bool asks = strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;

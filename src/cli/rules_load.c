@@ -50,7 +50,8 @@ static char *installed_place(const char *relative)
     return assay_path_join(program, relative);
 }
 
-void cli_find_python(void)
+/* Finds what serves rules in Python, which is installed with the program. */
+static void find_python(void)
 {
     char *server = installed_place(ASSAY_PYTHON_DIR "/assay/rule_process.py");
     if (server)
@@ -61,6 +62,7 @@ void cli_find_python(void)
 int cli_load_rules(const char *path, assay_error *err)
 {
     assay_error why = {""};
+    find_python();
     int status = load_path(path, "--rules-path", err);
     if (status == ASSAY_OK)
         status = load_path(getenv("ASSAY_RULES_PATH"), "ASSAY_RULES_PATH", err);

@@ -11,11 +11,9 @@
 
 /* Loads every shared object in the directories of `path` (NULL: none given), of the environment's ASSAY_RULES_PATH, and
  * in the installed lib/assay/rules, if that is there. In that last one, what cannot be loaded is a warning; else it is
- * ASSAY_EUSAGE with file and reason. Every rank calls it before the job is read. Not collective. */
+ * ASSAY_EUSAGE with file and reason. Lets rules in Python be started, too. Every rank calls it before the job is read.
+ * Not collective. */
 int cli_load_rules(const char *path, assay_error *err);
-
-/* Lets rules in Python be started: finds what serves them, which is installed with the program. */
-void cli_find_python(void);
 
 /* ASSAY_EUSAGE on every rank when not all of them have the same rules. A custom rule whose setup failed on one
  * rank, or did not declare the same on all, counts as failed on all. Collective. */
