@@ -7,6 +7,7 @@ Each worker is a hook of its own, as workers never talk to each other; one proce
 DTensor: stand-ins below have what PyTorch documents of DTensor and DeviceMesh (device_mesh, placements, shape, to_local();
 mesh, mesh_dim_names, get_coordinate()), and divide as torch.chunk does, which DTensor documents for Shard.
 """
+import csv
 import json
 import os
 import shutil
@@ -39,11 +40,11 @@ def run(*argv, code=0):
     return done
 
 
-def report(trial, code=0, *options):
+def report(trial, code=0, *options, job=None):
     out = trial.rstrip("/") + ".report"
     shutil.rmtree(out, ignore_errors=True)
     with open(os.path.join(WORK, "topology-job.json"), "w") as file:
-        json.dump(JOB, file)
+        json.dump(job or JOB, file)
     run("run", os.path.join(WORK, "topology-job.json"), "--trial", trial, "--out", out, "--quiet", *options, code=code)
     with open(os.path.join(out, "report.json")) as file:
         return json.load(file)["trials"][0]
@@ -367,12 +368,38 @@ def test_pieces_that_do_not_fit():
         def save(hook, rank, step):
             save_divided(2)(hook, rank, step)
             of = whole if rank or what == "hole" else (12, 6)
-            hook.save_tensor("odd.weight", numpy.ones((6, 6), "float32"), layout=Layout(of, offset if rank else (0, 0)))
+            half = numpy.full((6, 6), rank, "float32")
+            hook.save_tensor("odd.1.weight", half, layout=Layout(of, offset if rank else (0, 0)))
+            hook.save_tensor("odd.2.weight", half, layout=Layout((12, 6), (6 * rank, 0)))
+            hook.save_tensor("optimizer/odd.3.weight/exp_avg", half, layout=Layout((12, 6), (6 * rank, 0)))
+            hook.save_tensor("odd.3.weight", half, layout=Layout((6, 6), (0, 0), replica=rank))
         path = record(fresh("unfit"), 2, save, learn_tp(1, 2))
         trial = report(path, 3)
         texts = [p["text"] for p in trial["problems"]]
-        assert len(texts) == 1 and "odd.weight" in texts[0] and what in texts[0], (what, texts)
+        assert len(texts) == 1 and "odd.1.weight" in texts[0] and what in texts[0], (what, texts)
+        for name, shape in (("odd.1.weight", "6x6"), ("odd.2.weight", "12x6"), ("odd.3.weight", "6x6"),
+                            ("optimizer/odd.3.weight/exp_avg", "12x6")):
+            rows = csv.DictReader(run("show", path, "^%s$" % name, "--regex", "--csv", code=3).stdout.splitlines())
+            assert {row["shape"] for row in rows} == {shape}, (what, name)
         assert shown(path, "fc1", 3) == shown(os.path.join(WORK, "tp1"), "fc1")
+
+
+def test_figures_of_pieces():
+    """Statistics and digests are of one worker's piece, wherever they are taken: so is a finding."""
+    still = dict(JOB, rules=[{"rule": "UnchangedTensor", "parameters": {"tensor_regex": "fc1", "num_steps": 2}}])
+    for form in ("statistics", "digest"):
+        for device in ("cpu", "none"):
+            def save(hook, rank, step):
+                hook._host = device
+                for name, value in model(step if rank == 0 else 0).items():
+                    piece, layout = divide(name, value, 2, rank)
+                    hook.save_tensor(name, torch.from_numpy(numpy.ascontiguousarray(piece)), layout=layout)
+            path = record(fresh("figures"), 2, save, learn_tp(1, 2), record=form)
+            with open(os.path.join(path, "topology", "worker_1.json")) as file:
+                layouts = {item["tensorname"] for item in json.load(file)["layouts"]}
+            assert "net.0.fc1.weight" in layouts, (form, device, layouts)
+    found = findings(report(path, job=still))
+    assert found and {worker for *_, worker in found} == {"worker_1"}, found
 
 
 def test_missing_worker():

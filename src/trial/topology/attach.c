@@ -99,6 +99,15 @@ static int take_derived(assay_store *store, assay_catalog *catalog, assay_error 
         assay_buf_init(&why, ASSAY_TOPOLOGY_MOST);
         if (format->derive)
             status = format->derive(store, catalog, &text, &why, &catalog->problems);
+        if (status == ASSAY_EBUDGET) {
+            assay_problems_add(&catalog->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "", -1,
+                               "what is said of pieces makes a topology of more than %d MiB; no tensors are put "
+                               "together, and each worker's stand by themselves",
+                               ASSAY_TOPOLOGY_MOST >> 20);
+            assay_buf_clear(&text);
+            assay_buf_clear(&why);
+            status = assay_topology_put_unknown(catalog->worker, catalog->workers, &text);
+        }
         if (status == ASSAY_OK && text.size > 0)
             status = take_made(catalog, &text, &why, err);
         assay_buf_release(&text);

@@ -418,13 +418,14 @@ int assay_fit_alone(assay_said *s, const assay_said_piece *piece, size_t count, 
         snprintf(name, sizeof name, "dim_%d", d);
         if (ranges > 1 && m.axes < ASSAY_MESH_AXES && add_axis(&m, name, ranges)) {
             of[m.axes - 2] = own;
-            boxes *= ranges;
+            boxes = boxes <= s->world ? boxes * ranges : boxes; /* both below 2^32; too many stay too many */
         } else {
+            const bool lacking = !own || (m.axes > 0 && !m.axis[m.axes - 1].name);
             free(own);
-            fits = !own ? ASSAY_ENOMEM : ranges <= 1;
+            fits = lacking ? ASSAY_ENOMEM : ranges <= 1;
         }
     }
-    if (fits == 1 && boxes <= s->world && s->world % boxes == 0) {
+    if (fits == 1 && s->world <= ASSAY_FIT_PLACES && boxes <= s->world && s->world % boxes == 0) {
         m.axis[0].size = (uint32_t)(s->world / boxes);
         fits = place_workers(&f, &m, of);
     } else if (fits == 1) {

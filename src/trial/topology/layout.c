@@ -96,13 +96,14 @@ static void add_entry(const assay_topology *t, const assay_topology_entry *e, re
         said->entry[said->entries++] = (uint32_t)(e - t->entry);
 }
 
-/* Does an entry speak of a tensor? Of a gradient also by its own name. */
+/* Does an entry speak of a tensor? Of a gradient and of an optimizer's state by the parameter's name or by their own.
+ */
 static int entry_matches(const assay_topology_entry *e, const char *name, size_t length)
 {
     size_t from, size;
     assay_parameter_of(name, length, &from, &size);
     int found = assay_regex_search(e->match, name + from, size);
-    if (found == 0 && begins(name, length, "gradient/"))
+    if (found == 0 && size != length)
         found = assay_regex_search(e->match, name, length);
     return found;
 }

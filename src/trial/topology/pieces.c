@@ -220,36 +220,36 @@ static int find_bodies(putting *p)
         p->unknown += fits == 0;
         status = fits < 0 ? fits : assay_buf_status(&body);
         uint32_t *to = &p->body[s->piece[i].tensor];
-        *to = status == ASSAY_OK && fits == 1 ? assay_dict_add(p->bodies, (const char *)body.data, body.size)
-                                              : (uint32_t)ASSAY_NO_ID;
-        if (status == ASSAY_OK && fits == 1 && *to == ASSAY_NO_ID)
+        /* One that does not fit has an entry that says nothing, so that no other entry speaks of it. */
+        *to = status == ASSAY_OK ? assay_dict_add(p->bodies, body.size > 0 ? (const char *)body.data : "", body.size)
+                                 : (uint32_t)ASSAY_NO_ID;
+        if (status == ASSAY_OK && *to == ASSAY_NO_ID)
             status = ASSAY_ENOMEM;
     }
     assay_buf_release(&body);
     return status;
 }
 
-static bool is_gradient(const char *name)
-{
-    return strncmp(name, "gradient/", strlen("gradient/")) == 0;
-}
-
 /* The name that an entry for a tensor has to match, within its own: the parameter's, whose layout its gradient and the
- * state of its optimizer share. A gradient that is divided otherwise is spoken of by its whole name. NULL: the
- * parameter speaks for it. */
-static const char *name_to_match(const putting *p, uint32_t tensor, size_t *length)
+ * state of its optimizer share. What is divided otherwise than its parameter is spoken of by its whole name: *whole.
+ * NULL: the parameter speaks for it. */
+static const char *name_to_match(const putting *p, uint32_t tensor, size_t *length, bool *whole)
 {
     size_t from, size;
     const char *name = assay_dict_name(p->s->tensors, tensor, length);
     assay_parameter_of(name, *length, &from, &size);
+    *whole = false;
     if (size == *length)
         return name;
     const uint32_t own = assay_dict_find(p->s->tensors, name + from, size);
     const bool spoken = own != ASSAY_NO_ID && p->body[own] != ASSAY_NO_ID;
-    if (is_gradient(name))
-        return spoken && p->body[own] == p->body[tensor] ? NULL : name;
+    *whole = strncmp(name, "gradient/", strlen("gradient/")) == 0 || (spoken && p->body[own] != p->body[tensor]);
+    if (spoken && p->body[own] == p->body[tensor])
+        return NULL;
+    if (*whole)
+        return name;
     *length = size;
-    return spoken ? NULL : name + from;
+    return name + from;
 }
 
 /* Digits that are a whole part of a name between points: the number of a layer. Their count, or 0. */
@@ -286,7 +286,8 @@ static int share_patterns(putting *p)
     assay_buf_init(&pattern, SIZE_MAX);
     for (uint32_t t = 0; t < assay_dict_count(p->s->tensors) && status == ASSAY_OK; t++) {
         size_t length = 0;
-        const char *name = p->body[t] != ASSAY_NO_ID ? name_to_match(p, t, &length) : NULL;
+        bool whole = false;
+        const char *name = p->body[t] != ASSAY_NO_ID ? name_to_match(p, t, &length, &whole) : NULL;
         if (!name)
             continue;
         assay_buf_clear(&pattern);
@@ -315,8 +316,8 @@ static void put_entry(const char *pattern, size_t pattern_length, const putting 
     assay_put_format(out, "%.*s},", (int)length, text);
 }
 
-/* Entries: a gradient's own come first, for its parameter's would match it, too. */
-static int put_entries(putting *p, bool gradients, assay_buf *out)
+/* Entries: those of whole names come first, for their parameters' would match them, too. */
+static int put_entries(putting *p, bool whole_names, assay_buf *out)
 {
     assay_buf pattern;
     int status = ASSAY_OK;
@@ -326,8 +327,9 @@ static int put_entries(putting *p, bool gradients, assay_buf *out)
         return ASSAY_ENOMEM;
     for (uint32_t t = 0; t < assay_dict_count(p->s->tensors) && status == ASSAY_OK; t++) {
         size_t length = 0;
-        const char *name = p->body[t] != ASSAY_NO_ID ? name_to_match(p, t, &length) : NULL;
-        if (!name || is_gradient(name) != gradients)
+        bool whole = false;
+        const char *name = p->body[t] != ASSAY_NO_ID ? name_to_match(p, t, &length, &whole) : NULL;
+        if (!name || whole != whole_names)
             continue;
         assay_buf_clear(&pattern);
         put_pattern(name, length, true, &pattern);

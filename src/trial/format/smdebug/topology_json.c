@@ -83,6 +83,8 @@ static assay_said_mesh *add_mesh(assay_said *s, const char *name, const cJSON *a
 
 static int take_mesh(const reader *r, const cJSON *item)
 {
+    if (!item->string)
+        return refuse(r, "meshes", "expected an object: the name of each mesh, and what it is");
     const cJSON *axes = cJSON_GetObjectItemCaseSensitive(item, "axes");
     const cJSON *places = cJSON_GetObjectItemCaseSensitive(item, "at");
     const int count = cJSON_GetArraySize(axes);
