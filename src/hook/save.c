@@ -391,6 +391,7 @@ int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, 
         return rc < 0 ? rc : ASSAY_OK;
     hook_name *name = NULL;
     assay_error err = {""};
+    const double begun = seconds();
     pthread_mutex_lock(&hook->lock);
     rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
                 : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
@@ -399,6 +400,7 @@ int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, 
         rc = enqueue_strings(hook, name, mask, count, texts, &err);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
+    hook->calls_cost += seconds() - begun;
     pthread_mutex_unlock(&hook->lock);
     return rc;
 }
@@ -412,6 +414,7 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
     char tensor[HOOK_NAME_LENGTH + 1];
     hook_name *found = NULL;
     assay_error err = {""};
+    const double begun = seconds();
     int length = snprintf(tensor, sizeof tensor, "scalar/%s", name ? name : "");
     pthread_mutex_lock(&hook->lock);
     if (!name || !*name || length >= (int)sizeof tensor)
@@ -425,6 +428,7 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
                     sizeof value);
     } else
         hook_failed(hook, rc, err.text);
+    hook->calls_cost += seconds() - begun;
     pthread_mutex_unlock(&hook->lock);
     return rc;
 }

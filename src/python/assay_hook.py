@@ -202,7 +202,7 @@ class Collection:
     def __init__(self, name, include_regex=None, tensor_names=None, reduction_config=None, save_config=None,
                  save_histogram=True, record=None):
         self.name, self.record = name, record
-        self.include_regex, self.told = [], {}
+        self.include_regex = []
         self.tensor_names = set(tensor_names or ())
         self.reduction_config, self.save_config, self.save_histogram = reduction_config, save_config, save_histogram
         self.include(include_regex or [])
@@ -286,6 +286,8 @@ class Hook:
         self._names, self._shapes, self._written = {}, {}, {}
         self._laid_out = False
         self._collections, self._modules, self._copies = {}, weakref.WeakSet(), None
+        self._told = {}  # of each collection, how many patterns and which names the library knows
+        self._intervals = {}
         self.mode = ModeKeys.GLOBAL
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
@@ -360,6 +362,7 @@ class Hook:
     def add_collection(self, collection):
         self._collections[collection.name] = collection
 
+    @_goes_on
     def _begin(self):
         """Hands over what collections were given since the constructor, and where PyTorch says that workers are."""
         self._begun = True
@@ -367,6 +370,8 @@ class Hook:
         for c in self._collections.values():
             if c.name in self._included or self._save_all:
                 self._hand_over(c, lambda status: None)
+        for name, interval in self._intervals.items():  # what collections said before is handed over again
+            _lib.assay_hook_set_interval(self._handle, name, interval)
 
     def _hand_over(self, c, check):
         """Tells the library what a collection has that it was not told before."""
@@ -375,18 +380,23 @@ class Hook:
         given += [] if c.save_histogram else [("save_histogram", False)]
         for config in (SaveConfig.parse(c.save_config), c.reduction_config):
             given += config.parameters() if config is not None else []
-        for pattern in c.include_regex[len(c.told.get("patterns", ())):]:
+        patterns, names = self._told.get(name, (0, set()))
+        for pattern in c.include_regex[patterns:]:
             check(_lib.assay_hook_collection_regex(self._handle, name, pattern.encode()))
-        for tensor in c.tensor_names - c.told.get("names", set()):
+        for tensor in c.tensor_names - names:
             check(_lib.assay_hook_collection_name(self._handle, name, tensor.encode()))
         for key, value in given:
             check(_lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value)))
-        c.told = {"patterns": list(c.include_regex), "names": set(c.tensor_names)}
+        self._told[name] = len(c.include_regex), set(c.tensor_names)
 
     @_goes_on
     def _learn(self):
         if self._handle:
-            assay_hook_topology.learn(_lib, self._handle, list(self._modules), self._place[1], self._laid_out)
+            assay_hook_topology.learn(_lib, self._handle, self._networks(), self._place[1], self._laid_out)
+
+    def _networks(self):
+        """The modules that are recorded."""
+        return list(self._modules)
 
     @_goes_on
     def set_topology(self, mesh, name="mesh", tensors=None):
@@ -632,9 +642,13 @@ class Hook:
         _lib.assay_hook_get_cost(self._handle, ctypes.byref(cost))
         return {"calls": cost.calls, "writer": cost.writer}
 
+    @_goes_on
     def set_interval(self, collection, interval):
         """Changes how often a collection is saved, from the next step on."""
-        _lib.assay_hook_set_interval(self._handle, collection.encode(), int(interval))
+        name, interval = collection.encode(), int(interval)
+        if not self._begun:
+            self._intervals[name] = interval
+        _lib.assay_hook_set_interval(self._handle, name, interval)
 
     def _free(self):
         handle, self._handle, self._active = self._handle, _HOOK(), False

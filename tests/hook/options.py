@@ -237,6 +237,23 @@ def test_late_members():
     assert collections["default"]["tensor_names"] == ["extra"] and collections["labels"]["tensor_names"] == ["truth"]
 
 
+def test_one_collection_in_two_hooks():
+    """Each hook has all of it; an interval that is set counts from the first step on, and a wrong one is one warning."""
+    collection = Collection("relu", include_regex=["relu"], save_config=SaveConfig(save_interval=10))
+    for _ in range(2):
+        path = fresh()
+        hook = assay_hook.Hook(path, include_collections=[collection])
+        hook.set_interval("relu", 1)
+        for _ in range(3):
+            hook.step()
+            hook.save_tensor("relu1", [1.0, 2.0])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            hook.set_interval("relu", float("inf"))
+        hook.close()
+        assert len(told) == 1 and steps_of(tfevents.Trial(path), "relu1") == [0, 1, 2]
+
+
 def test_strings_as_the_reference():
     """A string tensor of a trial of the reference, saved again: the same bytes but for time and checksum."""
     index = sorted(glob.glob(os.path.join(HERE, "..", "data", "trials", "xgboost", "index", "*", "*.json")))[0]

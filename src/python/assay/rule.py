@@ -44,7 +44,8 @@ class Rule:
         self.logger = logging.getLogger(self.rule_name)
 
     def invoke_at_step(self, step):
-        raise NotImplementedError("%s has neither invoke_at_step() nor at_step()" % type(self).__name__)
+        says = "no invoke_at_step(); `assay run` calls its at_step()" if hasattr(self, "at_step") else "neither invoke_at_step() nor at_step()"
+        raise NotImplementedError("%s has %s" % (type(self).__name__, says))
 
     def invoke(self, step):
         """Raises RuleEvaluationConditionMet where the rule fires."""
@@ -99,7 +100,7 @@ def found_in(result, most=None):
         return [result], 0
     if isinstance(result, Findings):
         return result.found, result.quiet
-    if not hasattr(result, "__iter__"):
+    if not hasattr(result, "__iter__") or getattr(result, "ndim", 1) == 0:
         return ([Finding()], 0) if result else ([], 1)
     found, quiet, some = [], 0, False
     for item in result:

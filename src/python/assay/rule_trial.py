@@ -27,6 +27,10 @@ class RuleTrial(Trial):
         self.path, self.name, self.worker, self.look_every = told.path, told.name, worker, float("inf")
         self._told, self._opened, self._tensors = told, None, {}
 
+    def __reduce__(self):
+        """For the fingerprint of a rule that keeps its trial, which is one and the same."""
+        return str, (self.path,)
+
     @property
     def _recording(self):
         if self._opened is None:

@@ -56,7 +56,7 @@ class AutoHook(assay_hook.Hook):
         some_steps = assay_hook.SaveConfig(save_interval=interval)
         mine = [assay_hook.Collection(name, record=record, save_config=some_steps) for name in COLLECTIONS]
         mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
-        given = arguments.pop("include_collections", [])
+        given = arguments.pop("include_collections", None) or []
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
         super().__init__(out_dir, include_collections=mine + list(given), rank_and_workers=(rank, workers), **{**defaults, **arguments})
         self._thinned = [c.name for c in mine]
@@ -66,6 +66,9 @@ class AutoHook(assay_hook.Hook):
         self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
 
     # -- what is watched
+
+    def _networks(self):
+        return super()._networks() + [module for module in (part() for part in self._parts) if module is not None]
 
     def watch(self, model=None, loss=None, optimizer=None, scaler=None):
         """Records a network, its losses, and the steps of its optimizer. Networks may be wrapped (DDP, FSDP, torch.compile) before

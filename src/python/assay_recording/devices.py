@@ -84,7 +84,7 @@ class Copies:
     def save(self, encoded, code, tensor, layout):
         """Begins to save a tensor that is wanted, which is a piece where it has a layout."""
         copier, shape = self._copier(tensor.device), tuple(tensor.shape)
-        reduced = tensor.numel() > 0 and not tensor.is_complex() and self._library.assay_hook_wants_statistics(
+        reduced = layout is None and tensor.numel() > 0 and not tensor.is_complex() and self._library.assay_hook_wants_statistics(
             self._hook._handle, encoded)
         sent = statistics(tensor) if reduced else tensor.resolve_conj().resolve_neg().clone(
             memory_format=sys.modules["torch"].contiguous_format)
@@ -97,13 +97,19 @@ class Copies:
     def finish(self):
         """Hands over what was begun: all of it belongs to the step that has not ended yet."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
-        for copied, host, encoded, code, shape, reduced, layout in waiting:
-            if copied is not None:
-                copied.synchronize()
-            extents, handle = self._hook._shape(shape), self._hook._handle
-            if reduced:
-                figures = self._record(*host.tolist())
-                self._library.assay_hook_save_statistics(handle, encoded, code, len(shape), extents, ctypes.byref(figures))
-            else:
-                self._library.assay_hook_save_piece(handle, encoded, code, len(shape), extents, host.data_ptr(), layout)
-            self._free.setdefault((tuple(host.shape), host.dtype), []).append(host)
+        for copy in waiting:
+            try:
+                self._hand_over(*copy)
+            except Exception as error:  # noqa: B902 - one copy failed: the step and the other copies go on
+                self._hook._complain("save", error)
+
+    def _hand_over(self, copied, host, encoded, code, shape, reduced, layout):
+        if copied is not None:
+            copied.synchronize()
+        extents, handle = self._hook._shape(shape), self._hook._handle
+        if reduced:
+            figures = self._record(*host.tolist())
+            self._library.assay_hook_save_statistics(handle, encoded, code, len(shape), extents, ctypes.byref(figures))
+        else:
+            self._library.assay_hook_save_piece(handle, encoded, code, len(shape), extents, host.data_ptr(), layout)
+        self._free.setdefault((tuple(host.shape), host.dtype), []).append(host)

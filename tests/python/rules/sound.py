@@ -34,7 +34,7 @@ class GradientTooSmall(assay.Rule):
 
     def __init__(self, base_trial, threshold: float = LIMIT, only: str = None):
         super().__init__(base_trial)
-        self.threshold, self.only = threshold, only
+        self.threshold, self.only, self.trial = threshold, only, base_trial  # another name of the trial is no state
 
     def at_step(self, view):
         tested = view.matching(self.only) if self.only else True
