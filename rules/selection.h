@@ -39,8 +39,12 @@ static inline int selection_slot(const assay_params *params, assay_need *need, u
 static inline assay_finding finding_of(const assay_step_view *view, const assay_tensor_view *item, double value,
                                        double threshold)
 {
-    return (assay_finding){
-        .step = view->step, .tensor = item->tensor, .worker = item->worker, .value = value, .threshold = threshold};
+    return (assay_finding){.step = view->step,
+                           .tensor = item->tensor,
+                           .worker = item->worker,
+                           .of_worker = item->dtype < 0, /* reductions and digests are of what this worker has */
+                           .value = value,
+                           .threshold = threshold};
 }
 
 /* Was nothing saved of the item but its digest? */

@@ -330,6 +330,7 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
                                  .worker = row.worker,
+                                 .of_worker = !isnan(row.value[WIDTH - 1]), /* a digest is of what this worker has */
                                  .value = (double)run,
                                  .threshold = (double)(num_steps - 1)};
         status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);

@@ -189,7 +189,7 @@ static char *name_copy(const assay_findings *f, const assay_finding *finding, in
     uint32_t count = 0;
     assay_buf text;
     const assay_relation of = assay_trial_relation(f->trial, finding->tensor, finding->worker);
-    if (!of.split || finding->of_worker)
+    if (!of.split)
         return NULL;
     assay_buf_init(&text, SIZE_MAX);
     assay_put_format(&text, "%s%sa copy with ", finding->note ? finding->note : "", finding->note ? "; " : "");
@@ -201,7 +201,7 @@ static char *name_copy(const assay_findings *f, const assay_finding *finding, in
         assay_put_format(&text, " and %u more", count - NAMED);
     assay_put_u8(&text, '\0');
     char *copy = NULL;
-    if (count > 0 && !(copy = assay_copy_text(assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "")))
+    if (count > 0 && !(copy = assay_buf_status(&text) == ASSAY_OK ? assay_copy_text((const char *)text.data) : NULL))
         *status = ASSAY_ENOMEM;
     assay_buf_release(&text);
     return copy;
@@ -211,7 +211,7 @@ int assay_findings_add(assay_findings *findings, const assay_finding *finding)
 {
     assay_finding own = *finding;
     char *note = NULL;
-    if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS) {
+    if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS && !own.of_worker) {
         own.worker = assay_trial_copy_worker(findings->trial, own.tensor, own.worker);
         if (own.worker != ASSAY_ALL_WORKERS && findings->status == ASSAY_OK &&
             position(findings, &own) < findings->most)

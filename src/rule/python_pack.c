@@ -88,7 +88,8 @@ static int read_finding(assay_cursor *in, const assay_trial *trial, int64_t step
                         assay_error *err)
 {
     size_t length = 0;
-    assay_finding finding = {.step = step, .tensor = assay_get_u32(in), .worker = assay_get_u32(in)};
+    assay_finding finding = {.step = step, .tensor = assay_get_u32(in)};
+    finding.worker = assay_get_u32(in);
     finding.value = assay_get_f64(in);
     finding.threshold = assay_get_f64(in);
     const char *text = assay_get_text(in, &length);
