@@ -177,7 +177,8 @@ void assay_moving_after(assay_moving *m, uint64_t at)
 /* Bytes for the results of what moves at a time: a rank may have to keep those of several others. */
 static size_t room_of(const assay_moving *m)
 {
-    return m->mapper->measured_room / ASSAY_MOST_GIFTS;
+    const size_t room = m->mapper->measured_room / ASSAY_MOST_GIFTS;
+    return room < ASSAY_COMM_POST_MOST ? room : ASSAY_COMM_POST_MOST;
 }
 
 /* Measures what rank `from` gives and sends it the results; nothing where that fails. */

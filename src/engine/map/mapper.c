@@ -223,7 +223,7 @@ int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t e
     const assay_plan *plan = m->source.plan;
     const assay_chunk *first = &plan->chunks[first_chunk], *last = &plan->chunks[end_chunk - 1];
     const uint64_t end = last->first_step + last->steps;
-    bool full = false;
+    bool full = out->size + sizeof(uint64_t) > room;
     int status = enter_source(m, first->source);
     if (status == ASSAY_OK)
         assay_lookahead_until(m->lookahead, end);
