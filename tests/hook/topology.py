@@ -386,7 +386,6 @@ def test_pieces_that_do_not_fit():
 
 def test_figures_of_pieces():
     """Statistics and digests are of one worker's piece, wherever they are taken: so is a finding."""
-    still = dict(JOB, rules=[{"rule": "UnchangedTensor", "parameters": {"tensor_regex": "fc1", "num_steps": 2}}])
     for form in ("statistics", "digest"):
         for device in ("cpu", "none"):
             def save(hook, rank, step):
@@ -396,9 +395,8 @@ def test_figures_of_pieces():
                     hook.save_tensor(name, torch.from_numpy(numpy.ascontiguousarray(piece)), layout=layout)
             path = record(fresh("figures"), 2, save, learn_tp(1, 2), record=form)
             with open(os.path.join(path, "topology", "worker_1.json")) as file:
-                layouts = {item["tensorname"] for item in json.load(file)["layouts"]}
-            assert "net.0.fc1.weight" in layouts, (form, device, layouts)
-    found = findings(report(path, job=still))
+                assert "net.0.fc1.weight" in {item["tensorname"] for item in json.load(file)["layouts"]}, (form, device)
+    found = findings(report(path, job={"rules": [{"rule": "UnchangedTensor", "parameters": {"tensor_regex": "fc1", "num_steps": 2}}]}))
     assert found and {worker for *_, worker in found} == {"worker_1"}, found
 
 
