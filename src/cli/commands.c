@@ -68,7 +68,7 @@ void cli_put_version(const char *version, assay_buf *out)
     put_library(out, "MPI", assay_comm_mpi_version(), "none, runs have one rank");
     put_library(out, "HDF5", assay_hdf5_version(), "none, packed trials are read and not written");
     put_library(out, "libcurl", assay_http_version(), "none, no s3:// and no webhooks");
-    put_library(out, "libzstd", assay_unzstd_version(), "none, zip files compressed by Zstandard are not read");
+    put_library(out, "libzstd", assay_unzstd_version(), "none, Zstandard in zip files is not read");
     put_library(out, "vector code", assay_simd_name(assay_simd_level()), "");
     assay_put_format(out, "License: Apache-2.0\n");
 }
