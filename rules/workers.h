@@ -60,15 +60,14 @@ static inline void say_averaged(uint64_t tensors, assay_verdict *verdict)
 }
 
 /* The digest of an item: that of its elements (measure DIGEST), else the one that was recorded. Of both the leading
- * bits that a double holds, so that the two can be compared. False without one. */
+ * bits that a double holds, so that the two can be compared. False without one, or where what was recorded is none. */
 static inline bool digest_of(const assay_step_view *view, int measure, const assay_tensor_view *item, uint64_t *digest)
 {
     const assay_result *result = assay_view_has_values(item) ? assay_view_result(view, measure, item) : NULL;
-    if (result)
-        *digest = (uint64_t)(double)(result->of.digest >> 1);
-    else if (has_digest_alone(item))
-        *digest = (uint64_t)fabs(item->reduction[ASSAY_DIGEST]);
-    return result || has_digest_alone(item);
+    const double recorded = has_digest_alone(item) ? fabs(item->reduction[ASSAY_DIGEST]) : (double)NAN;
+    const bool is_digest = recorded < 0x1p64;
+    *digest = result ? (uint64_t)(double)(result->of.digest >> 1) : is_digest ? (uint64_t)recorded : 0;
+    return result || is_digest;
 }
 
 /* How the digests of one tensor's workers agree. */
