@@ -28,23 +28,23 @@ typedef struct question {
     char match[80]; /* If-Match; "": none */
 } question;
 
-static void unescape(const char *text, size_t length, char *out)
+static void unescape(const char *text, size_t length, char *out, size_t room)
 {
     assay_buf plain;
-    assay_buf_init(&plain, KEY_ROOM - 1);
+    assay_buf_init(&plain, room - 1);
     if (assay_http_put_unescaped(&plain, text, length) && assay_buf_status(&plain) == ASSAY_OK)
         memcpy(out, plain.data, plain.size);
     assay_buf_release(&plain);
 }
 
 /* The value of a parameter, or "". */
-static void take_parameter(const char *query, const char *name, char *out)
+static void take_parameter(const char *query, const char *name, char *out, size_t room)
 {
     const size_t length = strlen(name);
     while (*query) {
         const size_t part = strcspn(query, "&");
         if (part > length && strncmp(query, name, length) == 0)
-            unescape(query + length, part - length, out);
+            unescape(query + length, part - length, out, room);
         query += part + (query[part] == '&');
     }
 }
@@ -53,18 +53,21 @@ static void take_parameter(const char *query, const char *name, char *out)
 static question read_question(const assay_http_request *request)
 {
     question q = {.listing = true};
+    char token[3 * KEY_ROOM + 1] = "";
     const char *path = strchr(request->url + assay_http_scheme(request->url), '/') + 1;
     const size_t end = strcspn(path, "?"), bucket = strcspn(path, "/?");
     const char *query = path[end] ? path + end + 1 : "";
     if (bucket + 1 < end) {
         q.listing = false;
-        unescape(path + bucket + 1, end - bucket - 1, q.key);
+        unescape(path + bucket + 1, end - bucket - 1, q.key, sizeof q.key);
     }
     q.delimited = strstr(query, "delimiter=") != NULL;
     q.escaped = strstr(query, "encoding-type=url") != NULL;
-    take_parameter(query, "prefix=", q.prefix);
-    take_parameter(query, "start-after=", q.after);
-    take_parameter(query, "continuation-token=", q.after);
+    take_parameter(query, "prefix=", q.prefix, sizeof q.prefix);
+    take_parameter(query, "start-after=", q.after, sizeof q.after);
+    take_parameter(query, "continuation-token=", token, sizeof token);
+    if (token[0]) /* the escaped key, for XML has no place for all of its bytes */
+        unescape(token, strlen(token), q.after, sizeof q.after);
     for (const char *const *h = request->headers; h && *h; h++) {
         q.ranged = q.ranged || sscanf(*h, "Range: bytes=%" SCNu64 "-%" SCNu64, &q.first, &q.last) == 2;
         (void)sscanf(*h, "If-Match: \"%79[^\"]", q.match);
