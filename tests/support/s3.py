@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import random
 import re
 import shutil
 import socket
@@ -18,13 +19,27 @@ from pathlib import Path
 SUPPORT = Path(__file__).resolve().parent
 EMPTY = hashlib.sha256(b"").hexdigest()
 PATIENCE = 120  # seconds for a server that has to come up, or that a busy machine makes late
-PORTS = 3  # that are tried: another process may take a free one before the server does
+ATTEMPTS = 5  # to start a server: another process may take a free port before the server does
+PORTS = 8  # from the one that a server gets: Swift's storage servers take the next ones
+
+
+def can_bind(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        try:
+            s.bind(("127.0.0.1", port))
+            return True
+        except OSError:
+            return False
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """The first of PORTS free ports. Those that the system gives to connections are of no use: thousands of them are held for a minute after
+    the connections of other tests have ended, and no server can bind them. Slurm's testbed takes ports from 20000 on."""
+    while True:
+        port = random.randrange(10240, 20000 - PORTS)
+        if all(can_bind(port + i) for i in range(PORTS)):
+            return port
 
 
 def escape(text):
@@ -141,7 +156,7 @@ class Swift:
     def __init__(self, secret="testing"):
         self.secret = secret
         self.directory = tempfile.mkdtemp(prefix="assay-s3-", dir="/var/tmp")  # user xattrs, which a tmpfs may not have
-        for attempt in range(PORTS):
+        for attempt in range(ATTEMPTS):
             self.port = free_port()
             started = subprocess.run([str(SUPPORT / "s3-testbed"), "start", self.directory, str(self.port)], capture_output=True,
                                      text=True, env={**os.environ, "S3_SECRET": secret})
@@ -171,7 +186,7 @@ class S3rver:
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="assay-s3-")
-        if not any(self.start() for attempt in range(PORTS)):
+        if not any(self.start() for attempt in range(ATTEMPTS)):
             self.stop()
             raise RuntimeError("s3rver does not start: %s" % self.program)
         self.client = Client(self.port, self.key, self.secret)
