@@ -218,20 +218,34 @@ static inline int visit(void *count, const char *path)
     return ASSAY_OK;
 }
 
+/* Every unit is found again by its worker, mode and step. Asked of a catalog as it is read: in an opened trial, units
+ * may have been aligned (trial/align.h), and bear other steps than their workers counted. */
+static inline void find_units(assay_store *store)
+{
+    assay_catalog catalog = {0};
+    assay_error err = {""};
+    if (assay_catalog_read(store, NULL, &catalog, &err) != ASSAY_OK)
+        return;
+    for (size_t i = 0; i < catalog.unit_count; i++) {
+        const assay_unit *u = &catalog.units[i];
+        for (uint32_t k = 0; k < catalog.format_count; k++)
+            if (catalog.formats[k] == u->format)
+                must(assay_catalog_unit(&catalog, u->step, u->mode, u->worker, k).place == u->place);
+    }
+    assay_catalog_release(&catalog);
+}
+
 static inline void watch(const assay_trial_files *t)
 {
     size_t places = 0;
     char path[ASSAY_PATH_ROOM];
     must(assay_trial_places(t->store, visit, &places) == ASSAY_OK);
+    find_units(t->store);
     for (size_t i = 0; i < t->catalog.unit_count; i++) {
         must(assay_unit_places(t->store, &t->catalog, &t->catalog.units[i], visit, &places) == ASSAY_OK);
         must(assay_unit_path(&t->catalog, &t->catalog.units[i], path, sizeof path) > 0);
         (void)assay_unit_is_behind(&t->catalog, i);
-        const assay_unit *u = &t->catalog.units[i];
-        for (uint32_t k = 0; k < t->catalog.format_count; k++)
-            if (t->catalog.formats[k] == u->format)
-                must(assay_catalog_unit(&t->catalog, u->step, u->mode, u->worker, k).place == u->place);
-        must(assay_catalog_worker(&t->catalog, t->catalog.worker[u->worker]) != ASSAY_NO_ID);
+        must(assay_catalog_worker(&t->catalog, t->catalog.worker[t->catalog.units[i].worker]) != ASSAY_NO_ID);
     }
     (void)assay_catalog_is_unwatched(&t->catalog);
     for (size_t p = 0; p < t->shard.count; p++) {
