@@ -48,5 +48,7 @@ enum { CLI_JOB_CEILING = 64 << 20 };
 
 /* Appends an item list "[2, 3]" of a shape. Not collective. */
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
+/* Appends the items of a JSON list of problems. Not collective. */
+void cli_put_json_problems(const assay_problems *problems, assay_buf *out);
 
 #endif

@@ -99,3 +99,20 @@ void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
         assay_put_format(out, "%s%" PRId64, i ? ", " : "", dim[i]);
     assay_put_u8(out, ']');
 }
+
+void cli_put_json_problems(const assay_problems *problems, assay_buf *out)
+{
+    for (size_t i = 0; i < problems->kept; i++) {
+        const assay_problem *p = &problems->list[i];
+        assay_put_format(out, "%s\n  {\"kind\": \"%s\", \"file\": ", i ? "," : "", assay_problem_word(p->kind));
+        assay_json_put_text(out, p->file);
+        assay_put_format(out, ", \"offset\": ");
+        if (p->offset >= 0)
+            assay_put_format(out, "%" PRId64, p->offset);
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"text\": ");
+        assay_json_put_text(out, p->text);
+        assay_put_u8(out, '}');
+    }
+}

@@ -53,7 +53,7 @@ static bool asks_for_tensors(const compare_options *o)
     return o->tensors || t->maps.count > 0 || t->relative > 0 || t->absolute > 0 || t->json;
 }
 
-/* Are two trials to be compared tensor by tensor? 1, 0, or ASSAY_EUSAGE. Collective. */
+/* Are two trials to be compared tensor by tensor? 1, 0, or an error. Collective. */
 static int by_tensors(const cli_context *context, const compare_options *o, assay_error *err)
 {
     const cli_list *trials = &o->run.trials;
@@ -63,7 +63,9 @@ static int by_tensors(const cli_context *context, const compare_options *o, assa
             "compare: --tensors, --map, --rtol, --atol and --json are for two trials, and make no report");
     if (asks_for_tensors(o))
         return 1;
-    return trials->count == 2 && !asks_for_report(o) && cli_are_checkpoints(context, trials->text[0], trials->text[1]);
+    if (trials->count != 2 || asks_for_report(o))
+        return 0;
+    return cli_are_checkpoints(context, trials->text[0], trials->text[1], err);
 }
 
 /* Can one operand be several trials, be compared with something else, or have an option that says what is wrong? */

@@ -20,6 +20,8 @@ enum { ROWS = 20, NAMES = 8 };
 typedef struct summary {
     size_t unequal, apart, unread, shapes;  /* tensors */
     size_t missing;                         /* names that only one has, of kinds that both have */
+    size_t unsure;                          /* likewise, where the other one is damaged and may have them */
+    uint64_t losses;                        /* damaged or missing parts of both trials */
     const assay_diff_pair *first, *largest; /* NULL: none */
 } summary;
 
@@ -58,7 +60,11 @@ static size_t count_lacked(const assay_diff *d, const assay_diff_singles *single
 
 static summary summarize(const assay_diff *d)
 {
-    summary s = {.missing = count_lacked(d, &d->only_a) + count_lacked(d, &d->only_b)};
+    const uint64_t of_a = d->a.problems.losses, of_b = d->b.problems.losses;
+    const size_t only_a = count_lacked(d, &d->only_a), only_b = count_lacked(d, &d->only_b);
+    summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
+                 .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
+                 .losses = of_a + of_b};
     for (size_t i = 0; i < d->pairs; i++) {
         const assay_diff_pair *p = &d->pair[i];
         const bool compared = p->state == ASSAY_DIFF_COMPARED;
@@ -77,7 +83,7 @@ static summary summarize(const assay_diff *d)
 static const char *verdict_of(const summary *s)
 {
     return s->apart + s->shapes + s->missing > 0 ? "different"
-           : s->unread > 0                       ? "unknown"
+           : s->unread > 0 || s->losses > 0      ? "unknown"
            : s->unequal > 0                      ? "close"
                                                  : "equal";
 }
@@ -132,6 +138,10 @@ static void put_verdict(const assay_diff *d, const summary *s, assay_buf *out)
         assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");
     if (s->unread > 0)
         assay_put_format(out, "; %zu could not be read", s->unread);
+    if (s->unsure > 0)
+        assay_put_format(out, "; %zu name%s missing in a damaged trial", s->unsure, s->unsure == 1 ? " is" : "s are");
+    if (s->losses > 0)
+        assay_put_format(out, "; %" PRIu64 " part%s damaged or missing", s->losses, s->losses == 1 ? " is" : "s are");
 }
 
 static void put_largest(const summary *s, assay_buf *out)
@@ -240,6 +250,28 @@ static void put_unread(const assay_diff *d, const assay_draw *draw, assay_buf *o
     assay_buf_release(&line);
 }
 
+/* What was found when a trial was opened; the first few. */
+static void put_problems(const assay_trial_files *own, const assay_draw *draw, assay_buf *out)
+{
+    const assay_problems *problems = &own->problems;
+    size_t said = 0;
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    for (size_t i = 0; i < problems->kept && said < NAMES; i++) {
+        const assay_problem *p = &problems->list[i];
+        if (!assay_problem_is_loss(p->kind))
+            continue;
+        assay_put_format(out, said++ ? "" : "\n");
+        assay_buf_clear(&line);
+        assay_put_format(&line, "%s: %s: %s", assay_store_location(own->store), assay_problem_word(p->kind), p->text);
+        assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    }
+    if (problems->losses > said)
+        assay_put_format(out, "and %" PRIu64 " more; --json lists up to %d\n", problems->losses - said,
+                         ASSAY_PROBLEMS_KEPT);
+    assay_buf_release(&line);
+}
+
 static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,
                         const assay_draw *draw, assay_buf *out)
 {
@@ -287,6 +319,8 @@ static void put_text(const assay_diff *d, const summary *s, const assay_draw *dr
     assay_buf_release(&line);
     put_rows(d, draw, out);
     put_unread(d, draw, out);
+    put_problems(&d->a, draw, out);
+    put_problems(&d->b, draw, out);
     put_singles(d, &d->only_a, &d->a, draw, out);
     put_singles(d, &d->only_b, &d->b, draw, out);
     put_steps(d->steps_a, d->steps_only_a, &d->a, draw, out);
@@ -379,6 +413,11 @@ static void put_json(const assay_diff *d, const summary *s, assay_buf *out)
     put_json_singles(&d->only_b, "only_in_second", out);
     put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
     put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
+    assay_put_format(out, ",\n  \"problems_in_first\": [");
+    cli_put_json_problems(&d->a.problems, out);
+    assay_put_format(out, "],\n  \"problems_in_second\": [");
+    cli_put_json_problems(&d->b.problems, out);
+    assay_put_format(out, "]");
     assay_put_format(out, "\n}\n");
 }
 
@@ -396,7 +435,7 @@ static int conclude(const assay_diff *d, bool json)
     else
         put_text(d, &s, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     const bool different = s.apart + s.shapes + s.missing > 0;
-    const bool damaged = s.unread > 0 || d->a.problems.losses + d->b.problems.losses > 0;
+    const bool damaged = s.unread > 0 || s.losses > 0;
     return cli_finish(&out, different ? CLI_FINDINGS : damaged ? CLI_LOSSES : CLI_DONE);
 }
 
@@ -419,19 +458,27 @@ static int begin(const cli_context *context, const char *a, const char *b, assay
     return status;
 }
 
-static int is_series(const char *location)
+/* 1, 0, or what is wrong with the trial. */
+static int is_series(const char *location, assay_error *err)
 {
     bool series = false;
-    return assay_trial_is_series(location, &series, NULL) == ASSAY_OK && series;
+    const int status = assay_trial_is_series(location, &series, err);
+    return status == ASSAY_OK ? series : status;
 }
 
-bool cli_are_checkpoints(const cli_context *context, const char *a, const char *b)
+int cli_are_checkpoints(const cli_context *context, const char *a, const char *b, assay_error *err)
 {
-    assay_error err = {""};
-    if (begin(context, a, b, &err) != ASSAY_OK)
-        return false;
-    const bool first = assay_comm_rank(context->comm) == 0;
-    return cli_share_code(context->comm, first ? is_series(a) && is_series(b) : 0) == 1;
+    assay_error ignored = {""};
+    int status = ASSAY_OK, both = 0;
+    if (begin(context, a, b, &ignored) != ASSAY_OK)
+        return 0;
+    if (assay_comm_rank(context->comm) == 0) {
+        const int of_a = is_series(a, err), of_b = is_series(b, of_a < 0 ? &ignored : err);
+        both = of_a == 1 && of_b == 1;
+        status = of_a == 1 && of_b < 0 ? of_b : of_b == 1 && of_a < 0 ? of_a : ASSAY_OK;
+    }
+    status = assay_comm_agree(context->comm, status, err);
+    return status == ASSAY_OK ? cli_share_code(context->comm, both) : status;
 }
 
 int cli_compare_tensors(const cli_context *context, const char *a, const char *b, const tensors_options *options)

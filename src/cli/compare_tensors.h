@@ -17,7 +17,8 @@ typedef struct tensors_options {
 /* Compares and prints; the exit code: 0 equal or close, 1 different, 3 part of a trial is damaged or missing.
  * Collective. */
 int cli_compare_tensors(const cli_context *context, const char *a, const char *b, const tensors_options *options);
-/* Are both series of checkpoints? The same answer on every rank. Collective. */
-bool cli_are_checkpoints(const cli_context *context, const char *a, const char *b);
+/* Are both series of checkpoints? 1, 0, or the error where one of them is and the other one cannot be listed. The same
+ * answer on every rank. Collective. */
+int cli_are_checkpoints(const cli_context *context, const char *a, const char *b, assay_error *err);
 
 #endif

@@ -144,23 +144,6 @@ static void put_incomplete(const overview *o, assay_buf *out)
     assay_put_u8(out, ']');
 }
 
-static void put_problems(const assay_problems *list, assay_buf *out)
-{
-    for (size_t i = 0; i < list->kept; i++) {
-        put_start(out, i);
-        assay_put_format(out, "{\"kind\": \"%s\", \"file\": ", assay_problem_word(list->list[i].kind));
-        assay_json_put_text(out, list->list[i].file ? list->list[i].file : "");
-        assay_put_format(out, ", \"offset\": ");
-        if (list->list[i].offset >= 0)
-            assay_put_format(out, "%" PRId64, list->list[i].offset);
-        else
-            assay_put_format(out, "null");
-        assay_put_format(out, ", \"text\": ");
-        assay_json_put_text(out, list->list[i].text);
-        assay_put_u8(out, '}');
-    }
-}
-
 int overview_put_json(const overview *o, assay_buf *out)
 {
     const assay_catalog *catalog = &o->files->catalog;
@@ -180,7 +163,7 @@ int overview_put_json(const overview *o, assay_buf *out)
     put_others(o, out);
     put_incomplete(o, out);
     assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files->problems.total);
-    put_problems(&o->files->problems, out);
+    cli_put_json_problems(&o->files->problems, out);
     assay_put_format(out, "]}\n");
     return assay_buf_status(out);
 }

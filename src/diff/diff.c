@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
 
 void assay_diff_release(assay_diff *d)
 {
@@ -104,6 +105,57 @@ static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, ass
     return assay_comm_agree(comm, status, err);
 }
 
+/* A number for what this rank will compare: the pairs, and whether their records are there. */
+static uint64_t hash_pairs(const assay_diff *d, assay_buf *room)
+{
+    for (size_t i = 0; i < d->pairs; i++) {
+        const assay_diff_pair *p = &d->pair[i];
+        assay_put_i64(room, p->step);
+        assay_put_u32(room, p->worker);
+        assay_put_u32(room, p->other_worker);
+        assay_put_u8(room, (uint8_t)((p->a.entry ? 1 : 0) | (p->b.entry ? 2 : 0)));
+        assay_put_text(room, p->name_a);
+        assay_put_text(room, p->name_b);
+    }
+    return assay_hash_bytes(room->data, room->size);
+}
+
+static const char *first_loss(const assay_diff *d)
+{
+    const char *of_a = assay_problems_loss(&d->a.problems);
+    return of_a ? of_a : assay_problems_loss(&d->b.problems);
+}
+
+/* Every rank has read both indexes by itself. A file that one of them could not read would shift its pairs against the
+ * others'. */
+static int check_same(assay_comm *comm, const assay_diff *d, assay_error *err)
+{
+    assay_buf room, told;
+    assay_buf_init(&room, SIZE_MAX);
+    assay_buf_init(&told, SIZE_MAX);
+    const uint64_t mine = hash_pairs(d, &room), losses = d->a.problems.losses + d->b.problems.losses;
+    int status = assay_buf_status(&room);
+    assay_buf_release(&room);
+    assay_put_u64(&told, mine);
+    assay_put_u64(&told, losses);
+    assay_put_text(&told, first_loss(d));
+    status = assay_comm_agree(comm, status == ASSAY_OK ? assay_buf_status(&told) : status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &told);
+    assay_cursor in = assay_cursor_over(told.data, told.size);
+    const uint64_t wanted = assay_get_u64(&in), others = assay_get_u64(&in);
+    size_t length = 0;
+    const char *text = assay_get_text(&in, &length);
+    const char *own = first_loss(d);
+    const bool of_own = losses > others && own;
+    if (status == ASSAY_OK && mine != wanted)
+        status = assay_fail(err, ASSAY_EIO, "rank 0 and rank %d do not find the same tensors; on rank %d: %.*s",
+                            assay_comm_rank(comm), of_own ? assay_comm_rank(comm) : 0,
+                            of_own ? (int)strlen(own) : (int)length, of_own ? own : text);
+    assay_buf_release(&told);
+    return assay_comm_agree(comm, status, err);
+}
+
 /* ---- the whole ---- */
 
 /* Compares the pairs whose bytes begin in this rank's share of all bytes. */
@@ -148,6 +200,9 @@ static void count_bytes(assay_diff *d)
 /* Nothing could be paired. */
 static int refuse_nothing(const assay_diff *d, const char *a, const char *b, assay_error *err)
 {
+    if (first_loss(d))
+        return assay_fail(err, ASSAY_EUSAGE, "%s and %s have no tensor in common that can be read: %s", a, b,
+                          first_loss(d));
     if (d->a.catalog.workers != d->b.catalog.workers && !d->a.catalog.topology && !d->b.catalog.topology)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s has %u workers, and %s has %u, of other names, and nothing says which of them has which "
@@ -182,6 +237,8 @@ int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_d
     if (status == ASSAY_OK && out->pairs == 0)
         status = refuse_nothing(out, a, b, err);
     status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = check_same(comm, out, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, compare_share(comm, out, options, &first, &end), err);
     if (status == ASSAY_OK)

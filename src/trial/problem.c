@@ -101,6 +101,14 @@ const char *assay_problems_unread(const assay_problems *p)
     return NULL;
 }
 
+const char *assay_problems_loss(const assay_problems *p)
+{
+    for (size_t i = 0; i < p->kept; i++)
+        if (assay_problem_is_loss(p->list[i].kind))
+            return p->list[i].text;
+    return NULL;
+}
+
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
 {
     if (p->total <= ASSAY_PROBLEMS_KEPT && p->kept == p->total)

@@ -86,6 +86,8 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
                         ...) __attribute__((format(printf, 6, 7)));
 /* The text of the first that says that something could not be read; NULL: there is none. */
 const char *assay_problems_unread(const assay_problems *p);
+/* The text of the first that is damage or loss; NULL: there is none. */
+const char *assay_problems_loss(const assay_problems *p);
 /* Sets the tensor of the problem that was added last. */
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */

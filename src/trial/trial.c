@@ -107,7 +107,11 @@ int assay_trial_is_series(const char *location, bool *series, assay_error *err)
     *series = status == ASSAY_OK && catalog.format_count > 0;
     for (uint32_t i = 0; status == ASSAY_OK && i < catalog.format_count; i++)
         *series = *series && assay_format_of(catalog.formats[i])->checkpoints;
-    if (status == ASSAY_OK)
+    const bool listed = status == ASSAY_OK;
+    const char *unread = listed ? assay_problems_unread(&catalog.problems) : NULL;
+    if (unread)
+        status = assay_fail(err, ASSAY_EIO, "%s: %s", location, unread);
+    if (listed)
         assay_catalog_release(&catalog);
     assay_store_close(store);
     return status;

@@ -21,7 +21,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
 /* The same with a topology from elsewhere: a path, or its JSON (topology/attach.h). NULL: none. */
 int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
-/* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(). */
+/* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(), and
+ * ASSAY_EIO where part of it cannot be listed. */
 int assay_trial_is_series(const char *location, bool *series, assay_error *err);
 
 /* What a trial holds beside tensors, such as the step and the learning rate in a checkpoint. */
