@@ -132,25 +132,30 @@ static assay_gift *find_gift(assay_moving *m, uint64_t chunk)
     return NULL;
 }
 
-/* Receives the next results of a rank, which may have measured more than one gift: they begin with the first chunk. */
+/* The gift whose results come next from a rank, which measures what it was given in that order. */
+static assay_gift *next_of(assay_moving *m, int rank)
+{
+    assay_gift *next = NULL;
+    for (int i = 0; i < ASSAY_MOST_GIFTS; i++) {
+        assay_gift *gift = &m->gifts[i];
+        if (gift->end > 0 && !gift->came && gift->rank == rank && (!next || gift->first > next->first))
+            next = gift; /* what is given later lies before it */
+    }
+    return next;
+}
+
+/* Receives the next results of a rank. They have come then, also if there was no memory for them: nobody sends them
+ * again. */
 static int receive_from(assay_moving *m, int rank)
 {
-    assay_buf results;
-    assay_buf_init(&results, SIZE_MAX);
-    int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &results);
-    assay_cursor in = assay_cursor_over(results.data, results.size);
-    const uint64_t first = assay_get_u64(&in);
-    assay_gift *gift = in.failed ? NULL : find_gift(m, first);
-    if (!gift || status != ASSAY_OK) {
-        const int lost = assay_buf_status(&results);
-        assay_buf_release(&results);
-        return status != ASSAY_OK ? status : lost != ASSAY_OK ? lost : ASSAY_ENOMEM; /* of the other rank */
-    }
+    assay_gift *gift = next_of(m, rank);
+    if (!gift)
+        return ASSAY_EINTERNAL;
+    const int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &gift->results);
     gift->came = true;
-    gift->results = results;
-    gift->from = in;
+    gift->from = assay_cursor_over(gift->results.data, gift->results.size);
     gift->steps = (assay_measured_steps){.from = &gift->from, .part = &gift->part, .ranks = 1};
-    return ASSAY_OK;
+    return status == ASSAY_OK ? assay_buf_status(&gift->results) : status;
 }
 
 int assay_moving_before(assay_moving *m, uint64_t at)
@@ -198,13 +203,10 @@ static int work_for(assay_moving *m, int from, assay_error *err)
         status = assay_plan_unpack_steps(&m->sources->list[m->plan->chunks[first].source].shard, &entries, err);
     }
     assay_buf_release(&steps);
-    assay_put_u64(&m->sent, first);
     if (status == ASSAY_OK)
         status = assay_mapper_measure_steps(m->mapper, first, end, room_of(m), &m->sent, err);
-    if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK) { /* the other rank measures them itself */
-        assay_buf_clear(&m->sent);
-        assay_put_u64(&m->sent, first);
-    }
+    if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK)
+        assay_buf_clear(&m->sent); /* the other rank measures them itself */
     int posted = assay_comm_post(m->comm, ASSAY_POST_MOVED, from, &m->sent);
     return status == ASSAY_OK ? posted : status;
 }
@@ -280,8 +282,11 @@ int assay_moving_finish(assay_moving *m, int status, assay_error *err)
     search s = {.next = 0};
     int rc = ASSAY_OK;
     for (int i = 0; i < ASSAY_MOST_GIFTS; i++) /* of one that failed before it came to them */
-        while (rc == ASSAY_OK && m->gifts[i].end > 0 && !m->gifts[i].came)
-            rc = receive_from(m, m->gifts[i].rank);
+        while (rc == ASSAY_OK && m->gifts[i].end > 0 && !m->gifts[i].came) {
+            const int came = receive_from(m, m->gifts[i].rank);
+            status = status == ASSAY_OK ? came : status;
+            rc = came == ASSAY_EMPI ? came : ASSAY_OK; /* the others wait for a word of every rank */
+        }
     while (m->plan->moves && rc == ASSAY_OK) {
         uint64_t word;
         int got = assay_comm_note_take(m->comm, &word), posted = assay_comm_posted(m->comm, ASSAY_POST_MOVED);
