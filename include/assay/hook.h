@@ -159,7 +159,8 @@ int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, 
 int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
 
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
- * recording costs it. May be called at any time. ASSAY_ENOTFOUND, ASSAY_EPARAM for an interval below 1. */
+ * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM
+ * for an interval below 1. */
 int assay_hook_set_interval(assay_hook *hook, const char *collection, int64_t interval);
 
 /* Waits until every step closed so far is on disk. */

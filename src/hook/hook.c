@@ -326,24 +326,34 @@ int assay_hook_begin(assay_hook *hook)
     return rc;
 }
 
+/* Before the first step. A collection that nobody declared may be a misspelt one, and would have no tensors. */
+static int set_known(hook_config *config, const char *collection, const char *key, const char *value, assay_error *err)
+{
+    int rc = hook_config_check_name(config, collection, err);
+    if (rc == ASSAY_OK && hook_config_find(config, collection) < 0)
+        rc = assay_fail(err, ASSAY_ENOTFOUND, "collection \"%s\" is not declared", collection);
+    return rc == ASSAY_OK ? set_declared(config, collection, key, value, err) : rc;
+}
+
 int assay_hook_set_interval(assay_hook *hook, const char *collection, int64_t interval)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)interval);
     if (!hook || hook_forked(hook))
         return ASSAY_OK;
+    collection = collection ? collection : "";
     pthread_mutex_lock(&hook->lock);
     bool frozen = hook->frozen;
     assay_error err = {""};
     int rc = ASSAY_OK;
     if (frozen && !hook->off) {
-        rc = hook_config_set_interval(&hook->config, collection ? collection : "", interval, &err);
+        rc = hook_config_set_interval(&hook->config, collection, interval, &err);
         hook->names.version += rc == ASSAY_OK; /* the collections file has the interval */
         if (rc < 0)
             hook_failed(hook, rc, err.text);
     }
     pthread_mutex_unlock(&hook->lock);
-    return frozen ? rc : assay_hook_collection_set(hook, collection, "save_interval", text);
+    return frozen ? rc : configure(hook, set_known, collection, "save_interval", text);
 }
 
 /* Said once of a run, by its first worker: what it recorded, so that a report of a part is not taken for one of the

@@ -648,7 +648,8 @@ class Hook:
         name, interval = collection.encode(), int(interval)
         if not self._begun:
             self._intervals[name] = interval
-        _lib.assay_hook_set_interval(self._handle, name, interval)
+        if self._begun or name in self._told or collection not in self._collections:  # else it is handed over later
+            _lib.assay_hook_set_interval(self._handle, name, interval)
 
     def _free(self):
         handle, self._handle, self._active = self._handle, _HOOK(), False

@@ -204,6 +204,24 @@ static void test_interval(void)
     CU_ASSERT_EQUAL(assay_hook_set_interval(hook, "nothing", 1), ASSAY_ENOTFOUND);
     CU_ASSERT_EQUAL(assay_hook_close(hook), ASSAY_EPARAM);
     clean();
+    static const struct {
+        const char *collection, *said;
+        int64_t interval;
+        int status;
+    } early[] = {
+        {"weights", "", 5, ASSAY_OK},
+        {"weigths", "did you mean \"weights\"?", 5, ASSAY_ENOTFOUND},
+        {"nothing", "collection \"nothing\" is not declared", 5, ASSAY_ENOTFOUND},
+        {"weights", "save_interval", 0, ASSAY_EPARAM},
+    };
+    for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
+        CU_ASSERT_EQUAL_FATAL(assay_hook_open(work, 0, 1, &hook, NULL), ASSAY_OK);
+        CU_ASSERT_EQUAL(assay_hook_set_interval(hook, early[i].collection, early[i].interval), early[i].status);
+        assay_hook_get_counts(hook, &counts);
+        CU_ASSERT_PTR_NOT_NULL(strstr(counts.text, early[i].said));
+        CU_ASSERT_EQUAL(assay_hook_close(hook), early[i].status);
+        clean();
+    }
 }
 
 /* What is misspelt is refused with the name that was meant; a name of one's own may be like a built-in one. */
