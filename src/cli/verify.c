@@ -51,7 +51,8 @@ typedef struct file_line {
     int64_t step;
     uint64_t bytes;
     size_t tensors, losses, findings, remarks;
-    char *first; /* what is said of it first; owned; NULL: nothing */
+    char *first;   /* what is said of it first; owned; NULL: nothing */
+    char *unsized; /* why its size is not known; owned; NULL: it is */
 } file_line;
 
 typedef struct tally {
@@ -84,13 +85,17 @@ static file_line *line_of(tally *t, const char *path, int64_t step)
         t->line = grown;
         t->room = room;
     }
+    file_line *line = &t->line[id];
     if (id == known) {
         uint64_t bytes = 0;
-        t->line[id] = (file_line){.step = step};
-        if (assay_store_size_of(t->again.store, path, &bytes, NULL) == 1)
-            t->line[id].bytes = bytes;
+        assay_error err = {""};
+        *line = (file_line){.step = step};
+        const int found = assay_store_size_of(t->again.store, path, &bytes, &err);
+        line->bytes = found == 1 ? bytes : 0;
+        if (found == ASSAY_EIO && !(line->unsized = assay_copy_text(err.text)))
+            return NULL;
     }
-    return &t->line[id];
+    return line;
 }
 
 static int say(file_line *line, const char *text)
@@ -202,6 +207,21 @@ static int add_rule(tally *t, const assay_rule_outcome *rule)
     return status;
 }
 
+/* A file that has tensors and whose size nobody could tell was not seen as a whole, whatever else was read of it. */
+static int add_unsized(tally *t)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(t->names); i++) {
+        file_line *line = &t->line[i];
+        if (!line->unsized || line->tensors == 0 || line->losses > 0)
+            continue;
+        line->losses++;
+        t->losses++;
+        status = say(line, line->unsized);
+    }
+    return status;
+}
+
 static int fill(tally *t, const assay_job *job, assay_error *err)
 {
     int status = assay_trial_open(t->outcome->trial->path, &t->again, err);
@@ -213,6 +233,8 @@ static int fill(tally *t, const assay_job *job, assay_error *err)
         status = add_problems(t, &t->outcome->problems, NULL);
     if (status == ASSAY_OK)
         status = add_problems(t, &t->again.problems, &t->outcome->problems);
+    if (status == ASSAY_OK)
+        status = add_unsized(t);
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++) {
         const assay_rule_outcome *rule = &t->outcome->rules[i];
         status = rule->verdict.status == ASSAY_RULE_ERROR && rule->verdict.findings->total == 0 ? ASSAY_OK
@@ -223,8 +245,10 @@ static int fill(tally *t, const assay_job *job, assay_error *err)
 
 static void release(tally *t)
 {
-    for (uint32_t i = 0; t->names && i < assay_dict_count(t->names) && i < t->room; i++)
+    for (uint32_t i = 0; t->names && i < assay_dict_count(t->names) && i < t->room; i++) {
         free(t->line[i].first);
+        free(t->line[i].unsized);
+    }
     free(t->line);
     free(t->of);
     assay_dict_free(t->names);
