@@ -4,7 +4,9 @@
  * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes. */
 #include "parallel/comm_mpi.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +58,39 @@ const char *assay_comm_mpi_version(void)
     return text;
 }
 
+enum { LIBRARY_ROOM = 4096 };
+
+static int find_pmix(struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char beginning[] = "/mca_pmix_";
+    const char *name = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (!name || strncmp(name, beginning, sizeof beginning - 1) != 0 || strlen(info->dlpi_name) >= LIBRARY_ROOM)
+        return 0;
+    strcpy(found, info->dlpi_name);
+    return 1;
+}
+
+/* Open MPI 4.1 unloads its client of PMIx in MPI_Finalize before it ends the thread that calls it: when the launcher
+ * notifies the process at that moment, as happens once in some thousand runs, the thread calls what is not there any
+ * more. This keeps it there. */
+static void keep_pmix(void)
+{
+    char library[LIBRARY_ROOM];
+    if (dl_iterate_phdr(find_pmix, library) == 1)
+        (void)dlopen(library, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static void end_mpi(assay_comm *c)
 {
     mpi_state *state = c->mpi;
     bool end = state->started;
     MPI_Comm_free(&state->comm);
     free(state);
-    if (end)
+    if (end) {
+        keep_pmix();
         MPI_Finalize();
+    }
 }
 
 /* Starts MPI and makes the duplicate. What the communicator has of its own stays as it is. */
