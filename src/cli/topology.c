@@ -195,8 +195,9 @@ static int show(const topology_options *o, const char *location, const char *giv
     assay_buf why, groups;
     bool made = false;
     int status = assay_trial_open_laid_out(location, given, &files, err);
+    const bool is_none = status != ASSAY_OK && status != ASSAY_ENOMEM && status != ASSAY_EIO; /* and not one unread */
     if (status != ASSAY_OK)
-        return !given && status != ASSAY_ENOMEM && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
+        return !given && is_none && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
     assay_buf_init(&why, SIZE_MAX);
     assay_buf_init(&groups, SIZE_MAX);
     if (!given && (o->groups || o->preset || says_nothing(files.catalog.topology)))
