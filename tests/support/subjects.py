@@ -3,18 +3,33 @@
     for name, argv, parallel in commands(Subjects(folder, assay, reader), hdf5, SETS): ...
 
 OUT in argv is replaced by the place for output; `parallel` says whether the command goes on several ranks. An argv that begins with a
-path is a program of its own.
+path is a program of its own. What a command has in its environment is in Subjects.environment, by its name.
 """
 import json
+import shutil
 from pathlib import Path
 
 import numpy
 
+import s3
 from checkpoints import save_safetensors, save_sharded
 from launch import ROOT, TRIALS, run
+from made import Made
+from s3_server import Server
 
 FORMS = "json,text,csv,junit,markdown,tensorboard,html"
 DATA = ROOT / "tests" / "data"
+RULE = """import assay
+
+
+class AboveNothing(assay.Rule):
+    \"\"\"A weight has an element above zero.\"\"\"
+
+    def at_step(self, view):
+        for tensor in view.tensors():
+            if tensor.values.max() > 0:
+                view.fire(tensor)
+"""
 CHECKPOINTS, PROFILER, NPY, RECORDED = (DATA / p for p in ("formats/checkpoint", "events/profiler", "formats/npy", "formats/smdebug"))
 JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "ReplicaDivergence"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"},
                  {"rule": "UnchangedTensor", "parameters": {"tensor_regex": ".*", "num_steps": 1}}],
@@ -26,6 +41,7 @@ class Subjects:
 
     def __init__(self, folder, assay, reader=None):
         self.folder, self.reader = Path(folder), reader
+        self.environment = {}
         self.job = self.folder / "job.json"
         self.job.write_text(json.dumps(JOB))
         self.report = self.folder / "nights" / "1"
@@ -98,7 +114,51 @@ def others(s, hdf5):
             yield "libassay " + name, [Path(s.reader), trial], False
 
 
-SETS = {"recorded": recorded, "others": others}
+def further(s, hdf5):
+    """Two trials tensor by tensor, steps that move between ranks, rules in Python, process groups, S3."""
+    yield "compare tensors", ["compare", s.whole, s.pieces, "--tensors", "--quiet"], True
+    yield "compare tensors json", ["compare", s.pieces, s.whole, "--json", "--quiet"], True
+    for trial in (s.whole, TRIALS / "linreg_nan"):
+        shutil.copytree(trial, s.folder / "again" / trial.name)
+        yield "compare %s again" % trial.name, ["compare", trial, s.folder / "again" / trial.name, "--tensors", "--quiet"], True
+    yield "compare checkpoints", ["compare", s.whole, s.folder / "again" / s.whole.name, "--quiet"], True
+    rng = numpy.random.default_rng(1)
+    long = Made(s.folder / "long", collections={"weights": "weight"})
+    for step in range(80):
+        long.step(step, "TRAIN", step, {"fc.weight": rng.normal(0, 1, 3000).astype("float32"), "loss": 1 / (step + 1)})
+    long.end()
+    s.environment["run moved"] = {"ASSAY_FAULT": "slow:10@rank0"}
+    yield "run moved", ["run", s.job, "--trial", long.folder, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    (s.folder / "rule.py").write_text(RULE)
+    (s.folder / "python.json").write_text(json.dumps({"rules": [{"python": str(s.folder / "rule.py") + ":AboveNothing"}]}))
+    yield "run python", ["run", s.folder / "python.json", "--trial", TRIALS / "linreg_nan", "--steps", "0:20", "--format", "json,text",
+                         "--quiet", "--out", "OUT"], True
+    for rank in range(4):
+        groups = {"TENSOR_MODEL_PARALLEL_GROUP": [rank // 2 * 2, rank // 2 * 2 + 1], "DATA_PARALLEL_GROUP": [rank % 2, rank % 2 + 2]}
+        config = {str(i): {"name": str(i), "desc": name, "ranks": str(ranks)} for i, (name, ranks) in enumerate(groups.items())}
+        dump = s.folder / "dumps" / ("nccl_trace_rank_%d" % rank)
+        dump.parent.mkdir(exist_ok=True)
+        dump.write_text(json.dumps({"version": "2.9", "pg_config": config, "pg_status": {}, "entries": []}))
+    yield "topology groups", ["topology", s.pieces, "--groups", s.folder / "dumps"], False
+    shutil.copytree(s.pieces, s.folder / "bare" / "run")
+    (s.folder / "bare" / "run" / "topology.json").unlink()
+    shutil.copytree(s.folder / "dumps", s.folder / "bare" / "nccl_dumps")
+    yield "topology beside", ["topology", s.folder / "bare" / "run"], False
+    with Server() as server:
+        server.client.make_bucket("b")
+        for name, trial in (("small", TRIALS / "linreg_nan"), ("pieces", s.pieces)):
+            server.put_tree("b", name + "/", trial)
+        for name, argv, parallel in (
+                ("run s3", ["run", s.job, "--trial", "s3://b/small", "--steps", "0:10", "--format", "json,text", "--quiet", "--out", "OUT"], True),
+                ("verify s3", ["verify", "s3://b/pieces"], True),
+                ("ls s3", ["ls", "s3://b/pieces", "--all"], False),
+                ("show s3", ["show", "s3://b/pieces", "--regex", ".", "--csv"], False),
+                ("compare s3", ["compare", "s3://b/pieces", s.pieces, "--quiet"], True)):
+            s.environment[name] = s3.environment(server.port, server.key, server.secret)
+            yield name, argv, parallel
+
+
+SETS = {"recorded": recorded, "others": others, "further": further}
 
 
 def commands(s, hdf5, sets):

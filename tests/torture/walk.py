@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every call fails once: what assay then writes is what it writes without faults, or it says what failed.
 
-    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [--set NAME] [--hdf5]
+    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--rank R] [--every | --growth N] [--only TEXT] [--set NAME] [--hdf5]
             [--reader PROGRAM] [KIND...]
 
 For each command of subjects.py, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
@@ -46,8 +46,8 @@ def settle(data, name):
 
 
 class Command:
-    def __init__(self, args, name, argv, ranks, folder):
-        self.args, self.name, self.argv, self.ranks = args, name, argv, ranks
+    def __init__(self, args, name, argv, ranks, folder, environment):
+        self.args, self.name, self.argv, self.ranks, self.environment = args, name, argv, ranks, environment
         self.folder = Path(folder)
         self.disk = self.folder / "disk"
         self.disk.mkdir(exist_ok=True)
@@ -86,8 +86,9 @@ class Command:
             self.place.mkdir()  # takes no block
         argv = [str(a).replace("OUT", str(self.place)) for a in self.argv]
         argv = argv if isinstance(self.argv[0], Path) else [self.args.assay] + argv
-        env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": Path(argv[0]).name, "FAIL_RANK": str(self.ranks - 1),
+        env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": Path(argv[0]).name, "FAIL_RANK": str(min(self.args.rank, self.ranks - 1)),
                "LD_PRELOAD": self.args.shim} if fault else {}
+        env.update(self.environment)
         done = run(argv, env=env, timeout=TIMEOUT) if self.ranks == 1 else mpirun(self.ranks, argv, env=env, timeout=TIMEOUT)
         files = {}
         if self.place.is_dir():
@@ -122,6 +123,8 @@ class Command:
         told = self.told(files) or "run" not in self.argv and done.code == 3 and bool(done.err.strip() or done.out.strip())
         told = told or isinstance(self.argv[0], Path) and "remark: " in done.err
         told = told or self.argv[0] == "ls" and re.search(r"^[0-9]+ found|\"kind\": \"damaged-facts\"", done.out, re.M)  # or a remark
+        told = told or self.argv[0] == "compare" and re.search(r"could not be read|damaged or missing|\"state\": \"unread\"|\"kind\": \"",
+                                                               done.out.replace("\n", " "))
         told = told or self.argv[0] == "watch" and not wrong and not missing  # a look that failed is told, and the next is right
         checks.expect(told, "%s: exit %d, other contents in %s, missing %s%s" %
                       (where, done.code, wrong, missing, ", other output" if self.text not in (None, done.out) else ""))
@@ -151,6 +154,7 @@ def main():
     parser.add_argument("--assay", required=True)
     parser.add_argument("--shim", required=True)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--rank", type=int, default=1 << 30, help="whose calls fail; the last one's")
     parser.add_argument("--every", action="store_true")
     parser.add_argument("--only", action="append", help="commands whose name has this text")
     parser.add_argument("--set", action="append", choices=list(SETS), help="commands of this set")
@@ -161,10 +165,11 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for name, argv, parallel in commands(Subjects(folder, args.assay, args.reader), args.hdf5, args.set or list(SETS)):
+        subjects = Subjects(folder, args.assay, args.reader)
+        for name, argv, parallel in commands(subjects, args.hdf5, args.set or list(SETS)):
             if not any(part in name for part in args.only or [""]) or (args.ranks > 1 and not parallel):
                 continue
-            command = Command(args, name, argv, args.ranks, folder)
+            command = Command(args, name, argv, args.ranks, folder, subjects.environment.get(name, {}))
             for kind in args.kinds or list(ERRORS):
                 if kind == "disk" and (os.geteuid() != 0 or not command.files):
                     continue
