@@ -16,16 +16,7 @@
 
 enum { ROWS = 20, NAMES = 8 };
 
-/* What all pairs come to. */
-typedef struct summary {
-    size_t unequal, apart, unread, shapes;  /* tensors */
-    size_t missing;                         /* names that only one has, of kinds that both have */
-    size_t unsure;                          /* likewise, where the other one is damaged and may have them */
-    uint64_t losses;                        /* damaged or missing parts of both trials */
-    const assay_diff_pair *first, *largest; /* NULL: none */
-} summary;
-
-static bool differs(const assay_diff_pair *p)
+bool tensors_differ(const assay_diff_pair *p)
 {
     return p->state != ASSAY_DIFF_COMPARED || p->figures.unequal > 0;
 }
@@ -58,13 +49,13 @@ static size_t count_lacked(const assay_diff *d, const assay_diff_singles *single
     return count;
 }
 
-static summary summarize(const assay_diff *d)
+static tensors_summary summarize(const assay_diff *d)
 {
     const uint64_t of_a = d->a.problems.losses, of_b = d->b.problems.losses;
     const size_t only_a = count_lacked(d, &d->only_a), only_b = count_lacked(d, &d->only_b);
-    summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
-                 .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
-                 .losses = of_a + of_b};
+    tensors_summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
+                         .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
+                         .losses = of_a + of_b};
     for (size_t i = 0; i < d->pairs; i++) {
         const assay_diff_pair *p = &d->pair[i];
         const bool compared = p->state == ASSAY_DIFF_COMPARED;
@@ -80,7 +71,7 @@ static summary summarize(const assay_diff *d)
     return s;
 }
 
-static const char *verdict_of(const summary *s)
+const char *tensors_verdict(const tensors_summary *s)
 {
     return s->apart + s->shapes + s->missing > 0 ? "different"
            : s->unread > 0 || s->losses > 0      ? "unknown"
@@ -100,7 +91,7 @@ static void put_name(const assay_diff_pair *p, assay_buf *out)
     }
 }
 
-static void put_first(const summary *s, assay_buf *out)
+static void put_first(const tensors_summary *s, assay_buf *out)
 {
     const assay_diff_pair *p = s->first;
     if (!p)
@@ -121,10 +112,10 @@ static void put_first(const summary *s, assay_buf *out)
     assay_text_put_full(out, p->figures.first_b);
 }
 
-static void put_verdict(const assay_diff *d, const summary *s, assay_buf *out)
+static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf *out)
 {
     const size_t differ = s->apart + s->shapes;
-    assay_put_format(out, "%s: ", verdict_of(s));
+    assay_put_format(out, "%s: ", tensors_verdict(s));
     if (differ > 0)
         assay_put_format(out, "%zu of ", differ);
     assay_put_format(out, "%zu tensor%s at %zu step%s", d->pairs, assay_plural(d->pairs), d->steps,
@@ -144,7 +135,7 @@ static void put_verdict(const assay_diff *d, const summary *s, assay_buf *out)
         assay_put_format(out, "; %" PRIu64 " part%s damaged or missing", s->losses, s->losses == 1 ? " is" : "s are");
 }
 
-static void put_largest(const summary *s, assay_buf *out)
+static void put_largest(const tensors_summary *s, assay_buf *out)
 {
     if (!s->largest)
         return;
@@ -216,7 +207,7 @@ static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out
     size_t rows = 0, more = 0;
     assay_table_init(&table, workers ? "rlkerrrrrr" : "rkerrrrrr", workers ? all : alone);
     for (size_t i = 0; i < d->pairs; i++) {
-        if (!differs(&d->pair[i]))
+        if (!tensors_differ(&d->pair[i]))
             continue;
         if (rows < ROWS)
             put_row(d, &d->pair[i], &table);
@@ -306,7 +297,7 @@ static void put_steps(const int64_t *steps, size_t count, const assay_trial_file
     assay_buf_release(&line);
 }
 
-static void put_text(const assay_diff *d, const summary *s, const assay_draw *draw, assay_buf *out)
+static void put_text(const assay_diff *d, const tensors_summary *s, const assay_draw *draw, assay_buf *out)
 {
     assay_buf line;
     assay_buf_init(&line, 1 << 20);
@@ -327,111 +318,17 @@ static void put_text(const assay_diff *d, const summary *s, const assay_draw *dr
     put_steps(d->steps_b, d->steps_only_b, &d->b, draw, out);
 }
 
-/* ---- JSON ---- */
-
-static void put_number(assay_buf *out, const char *key, double value)
-{
-    assay_put_format(out, ", \"%s\": ", key);
-    assay_json_put_number(out, value);
-}
-
-static void put_pair(const assay_diff *d, const assay_diff_pair *p, assay_buf *out)
-{
-    static const char *const states[] = {"compared", "shape", "unread"};
-    const assay_diff_figures *f = &p->figures;
-    assay_put_format(out, "{\"step\": %" PRId64 ", \"worker\": ", p->step);
-    assay_json_put_text(out, d->a.catalog.worker[p->worker]);
-    assay_put_format(out, ", \"other_worker\": ");
-    assay_json_put_text(out, d->b.catalog.worker[p->other_worker]);
-    assay_put_format(out, ", \"tensor\": ");
-    assay_json_put_text(out, p->name_a);
-    assay_put_format(out, ", \"other\": ");
-    assay_json_put_text(out, p->name_b);
-    assay_put_format(out, ", \"state\": \"%s\"", states[p->state]);
-    if (p->state == ASSAY_DIFF_UNREAD) {
-        assay_put_format(out, ", \"text\": ");
-        assay_json_put_text(out, p->text ? p->text : "");
-    } else {
-        assay_put_format(out, ", \"dtypes\": [\"%s\", \"%s\"], \"shapes\": [", assay_dtype_name(p->dtype_a),
-                         assay_dtype_name(p->dtype_b));
-        cli_put_shape(out, p->shape_a, p->dims_a);
-        assay_put_format(out, ", ");
-        cli_put_shape(out, p->shape_b, p->dims_b);
-        assay_put_format(out, "]");
-    }
-    if (p->state == ASSAY_DIFF_COMPARED) {
-        assay_put_format(out, ", \"elements\": %" PRIu64 ", \"unequal\": %" PRIu64 ", \"apart\": %" PRIu64, f->elements,
-                         f->unequal, f->apart);
-        assay_put_format(out, ", \"first\": {\"element\": %" PRIu64 ", \"values\": [", f->first);
-        assay_json_put_number(out, f->first_a);
-        assay_put_format(out, ", ");
-        assay_json_put_number(out, f->first_b);
-        assay_put_format(out, "]}");
-        put_number(out, "largest", f->largest);
-        put_number(out, "relative", f->relative);
-        put_number(out, "cosine", assay_diff_cosine(f));
-    }
-    assay_put_format(out, "}");
-}
-
-static void put_json_singles(const assay_diff_singles *singles, const char *key, assay_buf *out)
-{
-    assay_put_format(out, ",\n  \"%s\": [", key);
-    for (size_t i = 0; i < singles->count; i++) {
-        assay_put_format(out, "%s\n    {\"step\": %" PRId64 ", \"tensor\": ", i ? "," : "", singles->list[i].step);
-        assay_json_put_text(out, singles->list[i].name);
-        assay_put_format(out, "}");
-    }
-    assay_put_format(out, "]");
-}
-
-static void put_json_steps(const int64_t *steps, size_t count, const char *key, assay_buf *out)
-{
-    assay_put_format(out, ",\n  \"%s\": [", key);
-    for (size_t i = 0; i < count; i++)
-        assay_put_format(out, "%s%" PRId64, i ? ", " : "", steps[i]);
-    assay_put_format(out, "]");
-}
-
-static void put_json(const assay_diff *d, const summary *s, assay_buf *out)
-{
-    size_t count = 0;
-    assay_put_format(out, "{\n  \"schema\": \"assay-tensors/1\",\n  \"verdict\": \"%s\",\n  \"trials\": [",
-                     verdict_of(s));
-    assay_json_put_text(out, assay_store_location(d->a.store));
-    assay_put_format(out, ", ");
-    assay_json_put_text(out, assay_store_location(d->b.store));
-    assay_put_format(out, "],\n  \"tensors\": %zu,\n  \"steps\": %zu,\n  \"bytes\": %" PRIu64 ",\n  \"differences\": [",
-                     d->pairs, d->steps, d->bytes);
-    for (size_t i = 0; i < d->pairs; i++)
-        if (differs(&d->pair[i])) {
-            assay_put_format(out, count++ ? ",\n    " : "\n    ");
-            put_pair(d, &d->pair[i], out);
-        }
-    assay_put_format(out, "]");
-    put_json_singles(&d->only_a, "only_in_first", out);
-    put_json_singles(&d->only_b, "only_in_second", out);
-    put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
-    put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
-    assay_put_format(out, ",\n  \"problems_in_first\": [");
-    cli_put_json_problems(&d->a.problems, out);
-    assay_put_format(out, "],\n  \"problems_in_second\": [");
-    cli_put_json_problems(&d->b.problems, out);
-    assay_put_format(out, "]");
-    assay_put_format(out, "\n}\n");
-}
-
 /* ---- the command ---- */
 
 /* On rank 0: prints what was found. */
 static int conclude(const assay_diff *d, bool json)
 {
-    const summary s = summarize(d);
+    const tensors_summary s = summarize(d);
     assay_draw draw;
     assay_buf out;
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (json)
-        put_json(d, &s, &out);
+        tensors_put_json(d, &s, &out);
     else
         put_text(d, &s, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     const bool different = s.apart + s.shapes + s.missing > 0;

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_COMPARE_TENSORS_H
 
 #include "cli/cli.h"
+#include "diff/diff.h"
 
 typedef struct tensors_options {
     cli_list maps;
@@ -20,5 +21,22 @@ int cli_compare_tensors(const cli_context *context, const char *a, const char *b
 /* Are both series of checkpoints? 1, 0, or the error where one of them is and the other one cannot be listed. The same
  * answer on every rank. Collective. */
 int cli_are_checkpoints(const cli_context *context, const char *a, const char *b, assay_error *err);
+
+/* ---- inside the command ---- */
+
+/* What all pairs come to. */
+typedef struct tensors_summary {
+    size_t unequal, apart, unread, shapes;  /* tensors */
+    size_t missing;                         /* names that only one has, of kinds that both have */
+    size_t unsure;                          /* likewise, where the other one is damaged and may have them */
+    uint64_t losses;                        /* damaged or missing parts of both trials */
+    const assay_diff_pair *first, *largest; /* NULL: none */
+} tensors_summary;
+
+/* Is a pair listed? */
+bool tensors_differ(const assay_diff_pair *pair);
+const char *tensors_verdict(const tensors_summary *summary);
+/* Appends the whole document. (compare_tensors_json.c) */
+void tensors_put_json(const assay_diff *diff, const tensors_summary *summary, assay_buf *out);
 
 #endif

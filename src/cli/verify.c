@@ -140,14 +140,6 @@ static int add_files(tally *t)
     return ASSAY_OK;
 }
 
-static bool has_problem(const assay_problems *problems, const char *text)
-{
-    for (size_t i = 0; i < problems->kept; i++)
-        if (strcmp(problems->list[i].text, text) == 0)
-            return true;
-    return false;
-}
-
 /* What was found while all was read; and of the second time that the trial was opened only what is new, for a disk may
  * fail then. */
 static int add_problems(tally *t, const assay_problems *problems, const assay_problems *known)
@@ -155,7 +147,7 @@ static int add_problems(tally *t, const assay_problems *problems, const assay_pr
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && i < problems->kept; i++) {
         const assay_problem *p = &problems->list[i];
-        if ((p->step >= 0 && !is_asked(t, p->step)) || (known && has_problem(known, p->text)))
+        if ((p->step >= 0 && !is_asked(t, p->step)) || (known && assay_problems_have(known, p->text)))
             continue;
         file_line *line = line_of(t, *p->file ? p->file : ".", p->step);
         if (!line)

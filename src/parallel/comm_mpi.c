@@ -67,7 +67,7 @@ static int find_pmix(struct dl_phdr_info *info, size_t size, void *found)
     (void)size;
     if (!name || strncmp(name, beginning, sizeof beginning - 1) != 0 || strlen(info->dlpi_name) >= LIBRARY_ROOM)
         return 0;
-    strcpy(found, info->dlpi_name);
+    memcpy(found, info->dlpi_name, strlen(info->dlpi_name) + 1);
     return 1;
 }
 

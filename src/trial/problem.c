@@ -109,6 +109,14 @@ const char *assay_problems_loss(const assay_problems *p)
     return NULL;
 }
 
+bool assay_problems_have(const assay_problems *p, const char *text)
+{
+    for (size_t i = 0; i < p->kept; i++)
+        if (strcmp(p->list[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
 {
     if (p->total <= ASSAY_PROBLEMS_KEPT && p->kept == p->total)

@@ -88,6 +88,8 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
 const char *assay_problems_unread(const assay_problems *p);
 /* The text of the first that is damage or loss; NULL: there is none. */
 const char *assay_problems_loss(const assay_problems *p);
+/* Is there one that says this? */
+bool assay_problems_have(const assay_problems *p, const char *text);
 /* Sets the tensor of the problem that was added last. */
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */

@@ -17,6 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded  # noqa: E402
 from launch import Checks, mpirun  # noqa: E402
+from made import Made  # noqa: E402
 
 STEPS = (10, 20)
 
@@ -118,6 +119,27 @@ def check_differences(test):
     save_safetensors(c / "step-1.safetensors", model(1, 1e-5))
     test.begins("close", test.run("close", 0, "compare", a, c, "--atol", "1e-4"), "close: 6 tensors at 1 step, 1 of them not bit for bit")
     test.begins("apart", test.run("apart", 1, "compare", a, c, "--rtol", "1e-9"), "different: 1 of 6")
+
+
+def check_damaged(test):
+    """What a damaged trial lacks is no difference, and is named."""
+    sound, hurt = (Made(test.work / name) for name in ("sound", "hurt"))
+    for made in (sound, hurt):
+        for step in (0, 1):
+            made.step(step, "TRAIN", step, {"weight": [1.0, 2.0], "bias": [0.5]})
+        made.end()
+    index = next(path for path in hurt.folder.glob("index/*/*.json") if "000001_" in path.name)
+    whole = json.loads(index.read_text())
+    index.write_bytes(index.read_bytes()[:30])
+    said = test.run("no index", 3, "compare", sound.folder, hurt.folder, "--tensors")
+    test.begins("no index", said, "unknown: 2 tensors at 1 step", "1 part is damaged or missing")
+    test.checks.expect("damaged-index" in said and "Steps only in" in said, "no index: %s" % said)
+    whole["tensor_payload"][0]["start_idx"] = -5
+    index.write_text(json.dumps(whole))
+    report = json.loads(test.run("half an index", 3, "compare", sound.folder, hurt.folder, "--tensors", "--json"))
+    test.checks.expect(report["verdict"] == "unknown" and [s["tensor"] for s in report["only_in_first"]] == ["weight"] and
+                       [p["kind"] for p in report["problems_in_second"]] == ["damaged-index"] and report["problems_in_first"] == [],
+                       "half an index: %s" % report)
 
 
 def check_maps(test):
@@ -274,7 +296,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_differences, check_maps, check_ranks, check_megatron, check_verify):
+        for check in (check_layouts, check_differences, check_damaged, check_maps, check_ranks, check_megatron, check_verify):
             check(test)
     test.checks.done()
 
