@@ -1,4 +1,4 @@
-/* stats.c - blocks, their merging, and the figures derived from the sums.
+/* stats.c - blocks and their merging.
  *
  * Within a block sums of d = x - shift and d^2 are taken, shift being the median of the block's first group; then
  * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean, nor to an outlier in front. Where that
@@ -56,11 +56,30 @@ static void sort(double *x, size_t n)
     }
 }
 
+static void put_in_order(double *a, double *b)
+{
+    const double p = *a, q = *b;
+    *a = p < q ? p : q;
+    *b = q > p ? q : p;
+}
+
+/* The same of STATS_LANES numbers, without branches, which nobody could foresee. */
+static void sort_lanes(double x[STATS_LANES])
+{
+    static const uint8_t PAIRS[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3},
+                                       {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
+    for (size_t i = 0; i < sizeof PAIRS / sizeof PAIRS[0]; i++)
+        put_in_order(&x[PAIRS[i][0]], &x[PAIRS[i][1]]);
+}
+
 /* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
 static double shift_of(double *x, size_t n)
 {
     enum { FAR = 4 };
-    sort(x, n);
+    if (n == STATS_LANES)
+        sort_lanes(x);
+    else
+        sort(x, n);
     double median = x[(n - 1) / 2];
     return fabs(median) <= FAR * (x[n - 1] - x[0]) ? 0 : median;
 }
@@ -433,65 +452,4 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
         out->scaled_squares = total_value(&scaled->squares);
     if (finite && isinf(out->deviations))
         out->scaled_deviations = scaled->deviations;
-}
-
-static double per_element(const assay_stats *s, double total)
-{
-    return s->count > 0 ? total / (double)s->count : (double)NAN;
-}
-
-double assay_stats_mean(const assay_stats *s)
-{
-    return per_element(s, s->sum);
-}
-
-double assay_stats_variance(const assay_stats *s)
-{
-    if (s->scaled_deviations > 0)
-        return per_element(s, s->scaled_deviations) * ASSAY_STATS_UNIT * ASSAY_STATS_UNIT;
-    return per_element(s, s->deviations);
-}
-
-double assay_stats_std(const assay_stats *s)
-{
-    if (s->scaled_deviations > 0)
-        return sqrt(per_element(s, s->scaled_deviations)) * ASSAY_STATS_UNIT;
-    return sqrt(assay_stats_variance(s));
-}
-
-double assay_stats_l1(const assay_stats *s)
-{
-    return s->count > 0 ? s->magnitudes : (double)NAN;
-}
-
-double assay_stats_l2(const assay_stats *s)
-{
-    if (s->scaled_squares > 0)
-        return sqrt(s->scaled_squares) * ASSAY_STATS_UNIT;
-    return s->count > 0 ? sqrt(s->squares) : (double)NAN;
-}
-
-double assay_stats_abs_mean(const assay_stats *s)
-{
-    return per_element(s, s->magnitudes);
-}
-
-static bool ordered(const assay_stats *s)
-{
-    return s->count > 0 && s->nan == 0;
-}
-
-double assay_stats_abs_max(const assay_stats *s)
-{
-    return ordered(s) ? fmax(fabs(s->min), fabs(s->max)) : (double)NAN;
-}
-
-double assay_stats_min(const assay_stats *s)
-{
-    return ordered(s) ? s->min : (double)NAN;
-}
-
-double assay_stats_max(const assay_stats *s)
-{
-    return ordered(s) ? s->max : (double)NAN;
 }
