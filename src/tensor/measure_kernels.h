@@ -56,6 +56,10 @@ typedef struct measure_kernels {
      * with low < x < high to `out`, in order, and returns how many. May write up to 16 values behind them. */
     size_t (*split32)(const float *x, size_t n, float low, float high, float *out, uint64_t split[3]);
     size_t (*split64)(const double *x, size_t n, double low, double high, double *out, uint64_t split[3]);
+    /* Adds to *up_to how many are <= low; writes those with low < x < high to `out`, as above. Sooner than splitting,
+     * for those who need not know what is equal. */
+    size_t (*within32)(const float *x, size_t n, float low, float high, float *out, uint64_t *up_to);
+    size_t (*within64)(const double *x, size_t n, double low, double high, double *out, uint64_t *up_to);
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);

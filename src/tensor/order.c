@@ -70,6 +70,7 @@ static size_t free_values(uint64_t n)
 #define NAMED(name) name##_32
 #define INSIDE      inside32
 #define SPLIT       split32
+#define WITHIN      within32
 #define NEXT        nextafterf
 #include "tensor/order.inc"
 
@@ -78,6 +79,7 @@ static size_t free_values(uint64_t n)
 #define NAMED(name) name##_64
 #define INSIDE      inside64
 #define SPLIT       split64
+#define WITHIN      within64
 #define NEXT        nextafter
 #include "tensor/order.inc"
 

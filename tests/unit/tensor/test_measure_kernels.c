@@ -165,6 +165,18 @@ static void run_split64(const measure_kernels *k, const input *in, output *out)
     memset(out->kept64 + out->counted, 0, BEHIND * sizeof(double));
 }
 
+static void run_within32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->within32(in->even, in->n, -0.5F, 0.25F, out->kept, &out->split[0]);
+    memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
+}
+
+static void run_within64(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->within64(in->even, in->n, -0.5, 0.25, out->kept64, &out->split[0]);
+    memset(out->kept64 + out->counted, 0, BEHIND * sizeof(double));
+}
+
 static void run_column_sums(const measure_kernels *k, const input *in, output *out)
 {
     k->column_sums(out->number, out->number + LONGEST, in->even, in->n);
@@ -271,6 +283,7 @@ static void test_all(void)
                    KERNEL(columns32, ASSAY_FLOAT32),         KERNEL(columns64, ASSAY_FLOAT64),
                    KERNEL(inside32, ASSAY_FLOAT32),          KERNEL(inside64, ASSAY_FLOAT64),
                    KERNEL(split32, ASSAY_FLOAT32),           KERNEL(split64, ASSAY_FLOAT64),
+                   KERNEL(within32, ASSAY_FLOAT32),          KERNEL(within64, ASSAY_FLOAT64),
                    KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
                    KERNEL(two_squares32, ASSAY_FLOAT32)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
