@@ -91,12 +91,12 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
+    hook = make_hook(arguments.directory, arguments.interval)                               # the hook
     rank, workers = 0, int(os.environ.get("WORLD_SIZE", "1"))
     if workers > 1:
         torch.distributed.init_process_group("gloo")
         rank = torch.distributed.get_rank()
     net, loss_fn = Net(), nn.CrossEntropyLoss()
-    hook = make_hook(arguments.directory, arguments.interval)                               # the hook
     hook.register_module(net)                                                               # the hook
     hook.register_loss(loss_fn)                                                             # the hook
     correct = train(net, loss_fn, hook, arguments.steps, torch.Generator().manual_seed(rank), workers)

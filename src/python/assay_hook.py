@@ -256,12 +256,18 @@ def _plain_name(name):
     return ".".join(part for part in name.split(".") if part not in _WRAPPED) if "_" in name else name
 
 
-def _rank_and_workers():
-    torch = _torch()
-    distributed = getattr(torch, "distributed", None)
+def _process_group():
+    """(rank, workers) of torch.distributed; None while it is not initialised."""
+    distributed = getattr(_torch(), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
-    return 0, 1
+    return None
+
+
+def _rank_and_workers():
+    """Which worker this process is, and of how many: torch.distributed says it, before that the launcher."""
+    from assay_recording.workers import of_launcher
+    return _process_group() or of_launcher()
 
 
 def _refuse_existing(path):
@@ -276,7 +282,8 @@ def _refuse_existing(path):
 
 class Hook:
     """One training process's recorder. Arguments as the reference's; `config` are the run's settings, a dictionary
-    or an argparse.Namespace, and `parameters` are assay's own (docs/hook.md)."""
+    or an argparse.Namespace, and `parameters` are assay's own (docs/hook.md), with rank_and_workers=(RANK, WORKERS) for
+    where neither torch.distributed nor the launcher tells which worker this is."""
 
     def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False,
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
@@ -294,7 +301,9 @@ class Hook:
             if parameters.get("existing") != "continue" and not dry_run:
                 _refuse_existing(out_dir)
         error = _Error()
-        rank, workers = self._place = parameters.pop("rank_and_workers", None) or _rank_and_workers()
+        given = parameters.pop("rank_and_workers", None)
+        rank, workers = self._place = given or _rank_and_workers()
+        self._place_given = given is not None
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise ValueError(error.text.decode(errors="replace"))
@@ -372,6 +381,10 @@ class Hook:
                 self._hand_over(c, lambda status: None)
         for name, interval in self._intervals.items():  # what collections said before is handed over again
             _lib.assay_hook_set_interval(self._handle, name, interval)
+        group = _process_group()
+        if self._handle and group not in (None, self._place) and not self._place_given:
+            warnings.warn("this hook records as worker %d of %d, as the launcher said when it was made, but torch.distributed says %d of "
+                          "%d: make it behind init_process_group(), or with rank_and_workers=(RANK, WORKERS)" % (self._place + group))
 
     def _hand_over(self, c, check):
         """Tells the library what a collection has that it was not told before."""

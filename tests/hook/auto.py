@@ -246,18 +246,31 @@ def test_workers_are_found():
              ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (1, 2)),
              ({"RANK": "x", "WORLD_SIZE": "8"}, (0, 1)), ({"RANK": "8", "WORLD_SIZE": "8"}, (0, 1)))
     for environment, wanted in cases:
-        assert workers.rank_and_workers((0, 1), environment) == wanted, environment
-    assert workers.rank_and_workers((1, 4), {"RANK": "3", "WORLD_SIZE": "8"}) == (1, 4)
-    path = fresh()
-    for rank in range(2):
-        os.environ.update(RANK=str(rank), WORLD_SIZE="2")
-        hook = assay_hook.auto(path, budget=None)
-        hook.begin_pass()
-        hook.record_tensor_value("loss", torch.tensor(1.0))
+        assert workers.of_launcher(environment) == wanted, environment
+    plain = functools.partial(assay_hook.Hook, include_workers="all", save_config=SaveConfig(save_interval=1))
+    for make in (plain, functools.partial(assay_hook.auto, budget=None)):
+        path = fresh()
+        for rank in range(2):
+            os.environ.update(RANK=str(rank), WORLD_SIZE="2")
+            hook = make(path)
+            hook.step()
+            hook.record_tensor_value("loss", torch.tensor(1.0))
+            hook.close()
+        trial = tfevents.Trial(path)
+        assert trial.workers() == ["worker_0", "worker_1"] and trial.ended, make
+    # One of many that srun started, each a training of its own; then one whose process group is numbered otherwise.
+    kept, assay_hook._process_group = assay_hook._process_group, lambda: None
+    for arguments, group, said in (({}, None, 0), ({}, (1, 2), 0), ({}, (0, 1), 1), ({"rank_and_workers": (0, 1)}, (0, 1), 0)):
+        hook = plain(fresh(), **arguments)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            assay_hook._process_group = lambda group=group: group
+            hook.step()
+        assay_hook._process_group = lambda: None
         hook.close()
+        assert len([w for w in found if "init_process_group" in str(w.message)]) == said, (arguments, group, found)
+    assay_hook._process_group = kept
     del os.environ["RANK"], os.environ["WORLD_SIZE"]
-    trial = tfevents.Trial(path)
-    assert trial.workers() == ["worker_0", "worker_1"] and trial.ended
 
 
 def test_budget():

@@ -21,7 +21,6 @@ import weakref
 
 import assay_hook
 from assay_recording.budget import NEVER, Budget
-from assay_recording.workers import rank_and_workers
 
 COLLECTIONS = ("weights", "biases", "gradients")
 _PART = {"weight": "weights", "bias": "biases"}
@@ -47,7 +46,8 @@ def _directory(workers):
 
 class AutoHook(assay_hook.Hook):
     def __init__(self, out_dir=None, budget="1 %", raw=None, record="statistics", **arguments):
-        rank, workers = rank_and_workers(assay_hook._rank_and_workers())
+        given = arguments.pop("rank_and_workers", None)
+        rank, workers = given or assay_hook._rank_and_workers()
         self._budget = Budget(budget, workers)
         interval = self._budget.interval
         if out_dir is None and arguments.get("config_file") is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
@@ -56,9 +56,9 @@ class AutoHook(assay_hook.Hook):
         some_steps = assay_hook.SaveConfig(save_interval=interval)
         mine = [assay_hook.Collection(name, record=record, save_config=some_steps) for name in COLLECTIONS]
         mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
-        given = arguments.pop("include_collections", None) or []
+        wanted = arguments.pop("include_collections", None) or []
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
-        super().__init__(out_dir, include_collections=mine + list(given), rank_and_workers=(rank, workers), **{**defaults, **arguments})
+        super().__init__(out_dir, include_collections=mine + list(wanted), rank_and_workers=given, **{**defaults, **arguments})
         self._thinned = [c.name for c in mine]
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
         self._parts, self._probe, self._taken = [], None, False

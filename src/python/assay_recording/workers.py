@@ -1,4 +1,4 @@
-"""workers.py - which worker this process is, and of how many: what torch.distributed says, else the launcher."""
+"""workers.py - which worker this process is, and of how many, where torch.distributed does not say it: the launcher does."""
 import os
 
 # The variables of rank and number. SLURM_STEP_NUM_TASKS is there in tasks that srun started, and not in the batch script itself,
@@ -7,10 +7,8 @@ _LAUNCHERS = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_
               ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
 
 
-def rank_and_workers(told=(0, 1), environment=os.environ):
-    """(rank, workers). `told` is what torch.distributed says, (0, 1) before it is initialised."""
-    if told[1] > 1:
-        return told
+def of_launcher(environment=os.environ):
+    """(rank, workers); (0, 1) of a process that no launcher started."""
     for rank, workers in _LAUNCHERS:
         try:
             pair = int(environment[rank]), int(environment[workers])
