@@ -7,19 +7,24 @@
 
 #include "base/fault.h"
 #include "base/heap.h"
+#include "recording/place.h"
 
 enum { SMALL_FILES = 256 << 10, BLOCK_MOST = 1 << 20, SLAB = 32 << 20 };
 enum { READS_BEFORE = 1, NEVER = 255, ALIGN = 16 };
+enum { MAPS_MOST = 16 << 10 }; /* a quarter of the mappings that Linux gives a process */
 #define KEEP_AT_FIRST ((size_t)512 << 20)
 #define NOT_KEPT      UINT32_MAX
 
 struct recording_part {
     uint8_t *block; /* in a slab */
     size_t size;
-    uint32_t at[]; /* [records of the part] of the head in the block */
+    recording_mapped map; /* of the part's first file */
+    uint32_t file;        /* its number */
+    uint32_t at[];        /* [records of the part] of the head in the block */
 };
 
-typedef struct kept_head { /* followed by the shape, then by the content at the next multiple of ALIGN */
+typedef struct kept_head { /* followed by the shape; then by the content at the next multiple of ALIGN, if it is here */
+    const uint8_t *content;
     double wall_time;
     uint64_t elements, bytes;
     int32_t dtype, dims;
@@ -35,8 +40,11 @@ int recording_kept_init(recording_kept *kept, size_t parts)
 
 void recording_kept_release(recording_kept *kept, size_t parts)
 {
-    for (size_t i = 0; kept->parts && i < parts; i++)
+    for (size_t i = 0; kept->parts && i < parts; i++) {
+        if (kept->parts[i])
+            recording_unmap(&kept->parts[i]->map);
         free(kept->parts[i]);
+    }
     for (size_t i = 0; i < kept->slabs; i++)
         assay_heap_give_large(kept->slab[i], SLAB);
     free(kept->slab);
@@ -82,24 +90,56 @@ static size_t content_at(int dims)
     return align(sizeof(kept_head) + (size_t)dims * sizeof(int64_t));
 }
 
-/* Appends the record of an entry to the block, if it can be read and fits. */
-static void keep_record(assay_trial_reader *reader, const assay_part *part, const assay_entry *entry,
-                        recording_part *kept, uint32_t *at)
+/* Where the content of the record that is open lies in the part's mapping; NULL: it does not. The first record of a
+ * part maps its file. */
+static const uint8_t *mapped_content(recording_kept *kept, const assay_trial_reader *reader, const assay_entry *entry,
+                                     const assay_record *record, recording_part *part, bool first)
 {
+    const char *path;
+    uint64_t offset;
+    if (first && kept->maps < MAPS_MOST && recording_map(reader, record, &part->map)) {
+        part->file = entry->file;
+        kept->maps++;
+    }
+    if (!part->map.bytes || entry->file != part->file || record->checksum != ASSAY_CHECKSUM_CONSTANT ||
+        !assay_reader_place(reader->records, &path, &offset))
+        return NULL;
+    return offset <= part->map.size && record->content_bytes <= part->map.size - offset ? part->map.bytes + offset
+                                                                                        : NULL;
+}
+
+/* The records of one file are read in one piece, as far as the reader has room. */
+static void expect_rest(assay_trial_reader *reader, const assay_part *part, const assay_entry *first)
+{
+    const assay_entry *last = first + part->count - 1;
+    if (reader->records && reader->part == part && last->file == first->file)
+        assay_reader_expect(reader->records, first->offset, last->offset + last->length);
+}
+
+/* Appends the record of an entry to the block, if it can be read and fits; its content only where it is not mapped. */
+static void keep_record(recording_kept *kept, assay_trial_reader *reader, const assay_part *part, uint32_t number,
+                        recording_part *made)
+{
+    const assay_entry *entry = &reader->trial->shard.entries[part->first + number];
     assay_record record;
-    *at = NOT_KEPT;
+    made->at[number] = NOT_KEPT;
     if (assay_trial_record(reader, part, entry, &record, NULL) != ASSAY_OK || record.dtype == ASSAY_STRING)
         return;
-    const size_t content = kept->size + content_at(record.dims);
-    if (record.content_bytes > BLOCK_MOST || content + record.content_bytes > BLOCK_MOST)
+    if (number == 0)
+        expect_rest(reader, part, entry);
+    const uint8_t *content = mapped_content(kept, reader, entry, &record, made, number == 0);
+    const size_t end = made->size + content_at(record.dims), copied = content ? 0 : (size_t)record.content_bytes;
+    if (record.content_bytes > BLOCK_MOST || end + copied > BLOCK_MOST)
         return;
-    if (recording_pull(reader->records, kept->block + content, record.content_bytes, NULL) != ASSAY_OK)
+    uint8_t *own = made->block + end;
+    if (!content && recording_pull(reader->records, own, record.content_bytes, NULL) != ASSAY_OK)
         return;
-    const kept_head head = {record.wall_time, record.elements, record.content_bytes, record.dtype, record.dims};
-    memcpy(kept->block + kept->size, &head, sizeof head);
-    memcpy(kept->block + kept->size + sizeof head, record.shape, (size_t)record.dims * sizeof *record.shape);
-    *at = (uint32_t)kept->size;
-    kept->size = align(content + (size_t)record.content_bytes);
+    const kept_head head = {content ? content : own, record.wall_time, record.elements,
+                            record.content_bytes,    record.dtype,     record.dims};
+    memcpy(made->block + made->size, &head, sizeof head);
+    memcpy(made->block + made->size + sizeof head, record.shape, (size_t)record.dims * sizeof *record.shape);
+    made->at[number] = (uint32_t)made->size;
+    made->size = align(end + copied);
 }
 
 /* Where the next block begins, with room for the largest one. NULL: no memory. */
@@ -122,7 +162,6 @@ static uint8_t *next_block(recording_kept *kept)
 /* Decodes a part. NULL: no memory. */
 static recording_part *keep_part(recording_kept *kept, assay_trial_reader *reader, const assay_part *part)
 {
-    const assay_shard *shard = &reader->trial->shard;
     recording_part *made = assay_alloc(sizeof *made + part->count * sizeof *made->at);
     uint8_t *block = made ? next_block(kept) : NULL;
     if (!block) {
@@ -131,7 +170,7 @@ static recording_part *keep_part(recording_kept *kept, assay_trial_reader *reade
     }
     *made = (recording_part){.block = block};
     for (uint32_t i = 0; i < part->count; i++)
-        keep_record(reader, part, &shard->entries[part->first + i], made, &made->at[i]);
+        keep_record(kept, reader, part, i, made);
     kept->slab_used += made->size;
     return made;
 }
@@ -167,5 +206,5 @@ const uint8_t *recording_kept_find(recording_kept *kept, assay_trial_reader *rea
     head->bytes = found.bytes;
     head->wall_time = found.wall_time;
     memcpy(head->shape, there->block + at + sizeof found, (size_t)found.dims * sizeof *head->shape);
-    return there->block + at + content_at(found.dims);
+    return found.content;
 }

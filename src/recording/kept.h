@@ -3,7 +3,8 @@
  * A script that walks tensor by tensor comes to each file once for every tensor. The second time that a record of a
  * small part is read, all of the part is decoded and kept, as long as there is room; nothing is ever dropped for
  * something else, so that a walk over more than fits does not decode a part again and again. Strings, and records that
- * cannot be read, are left out: they are read as if nothing were kept. */
+ * cannot be read, are left out: they are read as if nothing were kept. A file whose mapping is as good as a read
+ * (place.h) is mapped, and its contents are not copied: clearing memory for them takes longer than all else. */
 #ifndef ASSAY_RECORDING_KEPT_H
 #define ASSAY_RECORDING_KEPT_H
 
@@ -17,8 +18,9 @@ typedef struct recording_kept {
     recording_part **parts;  /* [parts of the index] NULL: not kept */
     uint8_t *read;           /* [parts of the index] how often the part was read; 255: it is not to be kept */
     size_t size, most;       /* bytes in use, and how many may be */
-    uint8_t **slab;          /* [slabs] what the values lie in */
+    uint8_t **slab;          /* [slabs] what heads and values lie in */
     size_t slabs, slab_used; /* used: of the last one */
+    size_t maps;             /* files that are mapped */
 } recording_kept;
 
 /* 0 or ASSAY_ENOMEM. */

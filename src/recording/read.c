@@ -1,18 +1,13 @@
 /* read.c - the values of a recording: to the caller's buffer, as they were saved or widened, and figures of them. */
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
 
+#include "recording/place.h"
 #include "recording/recording.h"
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
 enum { CHUNK = 1024 /* elements widened at a time */ };
-#define ZFS_MAGIC 0x2fc12fc1ul /* of OpenZFS */
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
 
 /* A row's record of a kind, in memory or open in the reader. */
 typedef struct opened {
@@ -310,40 +305,26 @@ int assay_recording_stats(assay_recording *r, uint32_t tensor, size_t row, assay
     return status;
 }
 
-/* Is the file on a disk of this machine? On a server it may go while it is mapped: who reads it then is killed. */
-static bool is_on_own_disk(const char *path)
-{
-    static const unsigned long own[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
-                                        TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, ZFS_MAGIC};
-    struct statfs about;
-    if (statfs(path, &about) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if ((unsigned long)about.f_type == own[i])
-            return true;
-    return false;
-}
-
 static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool lasting, char *path, size_t room,
                       uint64_t *offset, assay_recorded_head *head, assay_error *err)
 {
     const recording_item *items;
     size_t count;
     assay_record record;
-    const char *name = NULL;
     int status = recording_row(r, tensor, row, &items, &count, err);
     if (status != ASSAY_OK)
         return status;
     const recording_item *item = recording_item_of(items, count, ASSAY_RAW);
     if (!item)
         return fail_unsaved(r, tensor, items->part, "the value", err);
+    if (r->reader.records) /* the first record of all is read as it comes */
+        assay_reader_want_heads_only(r->reader.records, true);
     status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
+    if (r->reader.records)
+        assay_reader_want_heads_only(r->reader.records, false);
     if (status != ASSAY_OK)
         return status;
-    /* A constant in the checksum's place is the mark of event files, which have their name once they are whole. */
-    if ((lasting && record.checksum != ASSAY_CHECKSUM_CONSTANT) ||
-        !assay_reader_place(r->reader.records, &name, offset) ||
-        !assay_store_local_path(r->files.store, name, path, room) || (lasting && !is_on_own_disk(path)))
+    if (!recording_place(&r->reader, &record, lasting, path, room, offset))
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: the value of \"%.200s\" is not one stretch of a file here",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
     recording_head_of(&record, head);

@@ -17,7 +17,8 @@
 
 enum {
     WINDOW_LEAST = 64 << 10,
-    HEAD = WINDOW_LEAST /* of a record that is much larger than the window: the rest may be put elsewhere */
+    HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
+    SHORT_HEAD = 4 << 10 /* where nobody wants more of a record */
 };
 enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64 };
 
@@ -36,7 +37,8 @@ struct assay_reader {
     uint64_t base; /* the window holds [base, base + have) */
     size_t have;
     uint64_t expected; /* reads may go on up to here */
-    assay_view view;   /* of the open record */
+    bool heads_only;
+    assay_view view; /* of the open record */
     assay_decoded decoded;
     uint8_t *piece; /* PULLED: where the next one is made */
     size_t piece_room;
@@ -203,6 +205,11 @@ void assay_reader_expect(assay_reader *f, uint64_t from, uint64_t to)
     f->expected = to < f->size ? to : f->size;
 }
 
+void assay_reader_want_heads_only(assay_reader *f, bool only)
+{
+    f->heads_only = only;
+}
+
 /* Brings [at, at + least) into the window, and when it has to read, [at, at + size) (least <= size <= room). What the
  * window holds of that already is moved, not read again. */
 static int load(assay_reader *f, uint64_t at, size_t least, size_t size, assay_error *err)
@@ -269,7 +276,9 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
             "is cut short, or not written to its end yet",
             f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
     size_t least = r->length < f->room ? (size_t)r->length : f->room, most = f->room;
-    if (r->length / 2 > f->room)
+    if (f->heads_only && r->length > SHORT_HEAD)
+        least = most = SHORT_HEAD;
+    else if (r->length / 2 > f->room)
         least = most = HEAD;
     int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, most), err);
     return status == ASSAY_OK ? set_view(f, r, err) : status;

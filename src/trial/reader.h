@@ -37,6 +37,10 @@ void assay_reader_close(assay_reader *file);
 /* Announces reads of everything in [from, to), in order: one read may then cover several records. */
 void assay_reader_expect(assay_reader *file, uint64_t from, uint64_t to);
 
+/* Of records that are opened from now on, does nobody want more than the head? Then no more is read for it; the content
+ * can still be pulled. */
+void assay_reader_want_heads_only(assay_reader *file, bool only);
+
 /* Opens the record at [offset, offset + length): its format checks and decodes the head, and the reader stands at the
  * start of the content. The record opened before ends. Messages name the file, the offset and what is wrong.
  * ASSAY_EFORMAT (damage), ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (content that must be decoded as a whole takes more

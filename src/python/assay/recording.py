@@ -21,6 +21,7 @@ DTYPES = {number: numpy.dtype(name) for number, name in DTYPES.items()}
 WIDENED = numpy.dtype("<f4")  # what numpy has no dtype for: bfloat16, float8 and smaller, exactly
 STRING = 0
 AHEAD_EACH, AHEAD_MOST = 64 << 10, 1 << 20  # bytes of a value that is read ahead, and of all of them
+AHEAD_LEAST = 256  # bytes that a value counts for at least
 MAPPED_LEAST = 64 << 10  # bytes of a value that is mapped rather than copied
 HEAD_SIZE, SHAPE_AT = c.Head.wall_time.offset, c.Head.shape.offset  # in the bytes of a head
 
@@ -31,23 +32,35 @@ class Rows:
     def __init__(self, number, data, count, workers):
         self.number = number
         table = numpy.frombuffer(data, ROW, count)
-        step, mode_step, worker, mode, self.kinds = (table[name].tolist() for name in ("step", "mode_step", "worker", "mode", "kinds"))
-        self.by_step = {}  # (mode's number, step): {worker's name: row}, workers in order
-        self.order = {}  # mode's number: its rows in order of (step, worker)
-        own, everywhere = self.by_step, ModeKeys.GLOBAL.value
-        for row in range(count):
-            own.setdefault((everywhere, step[row]), {})[workers[worker[row]]] = row
-            if mode[row] != everywhere:
-                own.setdefault((mode[row], mode_step[row]), {})[workers[worker[row]]] = row
-                self.order.setdefault(mode[row], []).append(row)
-        self.order[everywhere] = range(count)
+        self.kinds = table["kinds"].tolist()
+        self.by_mode = {mode.value: {} for mode in ModeKeys}  # of each mode's number: {step: {worker's name: row}}, workers in order
+        self.order = {mode.value: [] for mode in ModeKeys}  # of each mode's number: its rows in order of (step, worker)
+        self._number_rows(table, count, workers)
         self.guess = None  # how the last value was read
+        self.ready = {}  # {row: value} of those that were read ahead
+
+    def _number_rows(self, table, count, workers):
+        """Rows of one step and mode that lie together become one dictionary at once."""
+        everywhere = ModeKeys.GLOBAL.value
+        names = [workers[worker] for worker in table["worker"].tolist()]
+        keys = [table[name] for name in ("step", "mode", "mode_step")]
+        changes = numpy.any([key[1:] != key[:-1] for key in keys], axis=0) if count > 1 else numpy.zeros(0, bool)
+        bounds = [0] * (count > 0) + (numpy.flatnonzero(changes) + 1).tolist() + [count]
+        firsts = (key[bounds[:-1]].tolist() for key in keys)
+        for begin, end, step, mode, mode_step in zip(bounds, bounds[1:], *firsts):
+            rows = dict(zip(names[begin:end], range(begin, end)))
+            for own, number in {(everywhere, step), (mode, mode_step)} if mode else {(everywhere, step)}:
+                before = self.by_mode[own].get(number)
+                self.by_mode[own][number] = rows if before is None else {**before, **rows}
+        for mode in ModeKeys:
+            self.order[mode.value] = numpy.flatnonzero(keys[1] == mode.value).tolist()
+        self.order[everywhere] = range(count)
 
     def steps(self, mode):
-        return sorted(step for own, step in self.by_step if own == mode.value)
+        return sorted(self.by_mode[mode.value])
 
     def has(self, mode):
-        return len(self.order.get(mode.value, ())) > 0
+        return len(self.order[mode.value]) > 0
 
 
 class Recording:
@@ -62,7 +75,7 @@ class Recording:
         self.expected = c.lib.assay_recording_expected_workers(handle)
         self.ended = c.lib.assay_recording_ended(handle)
         self.tensors = self._tensor_names()
-        self._rows, self._ahead, self._maps, self._lock = {}, Ahead(), True, threading.Lock()
+        self._rows, self._ahead, self._maps, self._place_room, self._lock = {}, Ahead(), True, PlaceRoom(), threading.Lock()
         self._list_steps()
 
     def __del__(self, close=c.lib.assay_recording_close):
@@ -165,10 +178,6 @@ class Recording:
     def read(self, rows, row, mode):
         """The value of a row. Values that come one after the other in the order of a mode are read several at a time."""
         with self._lock:
-            if self._ahead.rows is rows:
-                value = self._ahead.take(row)
-                if value is not None:
-                    return value
             guess = rows.guess
             if guess is not None:
                 value = self._ahead.go_on(self._handle, rows, row, mode) if guess.nbytes <= AHEAD_EACH else None
@@ -188,7 +197,7 @@ class Recording:
     def _map_again(self, rows, row):
         """The value over its file, copied where it is written to; None where a read is better: it has a checksum, or does not lie so,
         or there are as many mappings as a process may have."""
-        place = self.place(rows.number, row, True) if self._maps else None
+        place = self.place(rows.number, row, True, self._place_room) if self._maps else None
         if place is None:
             self._maps = False  # of one kind of trial, all values are alike in that
             return None
@@ -232,18 +241,25 @@ class Recording:
         c.must(c.lib.assay_recording_stats(self._handle, tensor, row, ctypes.byref(stats), ctypes.byref(error)), error)
         return stats
 
-    def place(self, tensor, row, lasting=False):
+    def place(self, tensor, row, lasting=False, room=None):
         """(path, offset, dtype, shape) of a value that lies in a file here as numpy has it; else None."""
-        path, offset = ctypes.create_string_buffer(4096), ctypes.c_uint64()
-        head, error = c.Head(), c.Error()
-        status = c.lib.assay_recording_place(self._handle, tensor, row, lasting, path, len(path), ctypes.byref(offset),
-                                             ctypes.byref(head), ctypes.byref(error))
+        room = room or PlaceRoom()
+        status = c.lib.assay_recording_place(self._handle, tensor, row, lasting, *room.arguments)
         if status == c.EUNSUPPORTED:
             return None
-        c.must(status, error)
+        c.must(status, room.error)
+        head = room.head
         if head.dtype not in DTYPES or head.bytes == 0:
             return None
-        return path.value, offset.value, DTYPES[head.dtype], tuple(head.shape[:head.dims])
+        return room.path.value, room.offset.value, DTYPES[head.dtype], tuple(head.shape[:head.dims])
+
+
+class PlaceRoom:
+    """What the library fills to say where a value lies."""
+
+    def __init__(self):
+        self.path, self.offset, self.head, self.error = ctypes.create_string_buffer(4096), ctypes.c_uint64(), c.Head(), c.Error()
+        self.arguments = (self.path, len(self.path), ctypes.byref(self.offset), ctypes.byref(self.head), ctypes.byref(self.error))
 
 
 class Guess:
@@ -285,42 +301,34 @@ class Guess:
 
 class Ahead:
     """Values of one tensor that were read before they were asked for. When a script has taken three small values at equal distances
-    in the order of a mode (every step of a worker, or of all workers), the next ones are read together, more each time."""
+    in the order of a mode (every step of a worker, or of all workers), the next ones are read together, more each time, and lie in
+    `ready` of the tensor's rows, where Tensor.value() takes them."""
 
     def __init__(self):
         self.rows = self._mode = None
         self._position, self._distance, self._count = -1, 0, 0
         self._room = numpy.empty(AHEAD_MOST, numpy.uint8)
-        self._start(None, None)
-
-    def _start(self, rows, mode):
-        self.rows, self._mode, self._values, self._places = rows, mode, None, {}
-
-    def take(self, row):
-        """A copy, so that keeping one value does not keep all of them; None: it is not there."""
-        place = self._places.pop(row, None)
-        if place is None:
-            return None
-        self._position += self._distance
-        return self._values[place, ...].copy()
 
     def go_on(self, handle, rows, row, mode):
         """The value, if it continues what was asked for before; else None."""
         order = rows.order[mode.value]
         position = bisect.bisect_left(order, row)
         if self.rows is not rows or self._mode is not mode:
-            self._start(rows, mode)
-            self._position, self._distance, self._count = position, 0, 0
+            if self.rows is not None:
+                self.rows.ready = {}
+            self.rows, self._mode, self._position, self._distance, self._count = rows, mode, position, 0, 0
             return None
         distance, self._position = position - self._position, position
         if distance <= 0 or distance != self._distance:
             self._distance, self._count = distance, 0
             return None
-        self._count = min(max(8, 4 * self._count), max(1, AHEAD_MOST // max(1, rows.guess.nbytes)))
+        self._count = min(max(8, 4 * self._count), max(1, AHEAD_MOST // max(AHEAD_LEAST, rows.guess.nbytes)))
         wanted = order[position:position + self._count * distance:distance]
         values = rows.guess.read_rows(handle, rows.number, wanted, self._room)
         if values is None:
             return None
-        self._values, self._places = values, {at: i for i, at in enumerate(wanted[:len(values)])}
-        self._position -= distance
-        return self.take(row)
+        self._position += (len(values) - 1) * distance
+        # Copies, so that keeping one value does not keep all of them.
+        each = values if values.ndim > 1 else (values[i, ...] for i in range(len(values)))
+        rows.ready = dict(zip(wanted, map(numpy.ndarray.copy, each)))
+        return rows.ready.pop(row)

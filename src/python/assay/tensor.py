@@ -34,10 +34,10 @@ class Tensor:
 
     def _at(self, step, mode):
         """{worker: row} of a step."""
-        at = self._rows().by_step.get((mode._value_, step))
+        at = self._rows().by_mode[mode._value_].get(step)
         if at is None:
             self.trial._need_step(step, mode)  # may have looked again
-            at = self._rows().by_step.get((mode._value_, step))
+            at = self._rows().by_mode[mode._value_].get(step)
             if at is None:
                 raise TensorUnavailableForStep(self.name, step, mode, "it")
         return at
@@ -77,7 +77,8 @@ class Tensor:
         """The value as a numpy array of the caller's own; of strings an array of str. Dtypes that numpy lacks come as float32, exactly.
         A large one that no checksum covers is not read but mapped: pages are copied where they are written to."""
         row, mode = self._row(step_num, mode, worker)
-        return self._read(row, step_num, mode, worker)
+        value = self._rows_of_it.ready.pop(row, None)
+        return self._read(row, step_num, mode, worker) if value is None else value
 
     def values(self, mode=ModeKeys.GLOBAL, worker=None):
         """The value at every step of the mode, by step."""

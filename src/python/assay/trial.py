@@ -155,7 +155,7 @@ class Trial:
             names = [name for name in recording.tensors if name in chosen]
         if step is not None:
             self._need_step(step, mode)
-            return [name for name in names if (mode.value, step) in self._recording.rows(name).by_step]
+            return [name for name in names if step in self._recording.rows(name).by_mode[mode.value]]
         if mode != ModeKeys.GLOBAL:
             return [name for name in names if recording.rows(name).has(mode)]
         return names
