@@ -203,8 +203,9 @@ static size_t bucket_of(const double *limits, size_t count, double value)
 }
 
 /* Numbers by sign, exponent and the first four bits of their mantissa: a sixteenth of a power of two is shorter than a
- * bucket, so that one comparison or two lead from its first bucket to the right one. What is smaller than 1e-12, and
- * what is larger than 1e20, has the first and the last place. */
+ * bucket, so that one comparison, without a branch, leads from its first bucket to the right one; only numbers on a
+ * bound, and the places at the ends, need more. What is smaller than 1e-12, and what is larger than 1e20, has the first
+ * and the last place. */
 enum { STARTS = HOOK_BUCKET_STARTS / 2, LEAST_EXPONENT = 1023 - 41, LEAST = LEAST_EXPONENT << 4 };
 
 static size_t place_of(double value)
@@ -258,17 +259,20 @@ bool hook_count_buckets(int dtype, const void *data, uint64_t elements, const as
     size_t size = assay_dtype_size(dtype);
     if (stats->nan || stats->pos_inf || stats->neg_inf)
         return false;
-    memset(b->counts, 0, sizeof b->counts);
+    memset(b->tally, 0, sizeof b->tally);
     for (uint64_t at = 0; at < elements; at += BLOCK) {
         size_t n = elements - at < BLOCK ? (size_t)(elements - at) : BLOCK;
         assay_to_double(dtype, (const uint8_t *)data + at * size, n, block);
         for (size_t i = 0; i < n; i++) {
             size_t bucket = b->first[place_of(block[i])];
+            bucket += b->limits[bucket] <= block[i];
             while (b->limits[bucket] <= block[i])
                 bucket++;
-            b->counts[bucket]++;
+            b->tally[i % 2][bucket]++;
         }
     }
+    for (size_t i = 0; i < b->count; i++)
+        b->counts[i] = (double)(b->tally[0][i] + b->tally[1][i]);
     size_t kept = show(b);
     b->histogram = (hook_histogram){stats->min,     stats->max,      (double)stats->count, stats->sum,
                                     stats->squares, b->shown_limits, b->shown_counts,      kept};

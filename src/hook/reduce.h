@@ -35,6 +35,7 @@ int64_t hook_digest(int dtype, int ndim, const int64_t *shape, const void *data,
 
 typedef struct hook_buckets {
     double limits[HOOK_BUCKETS], counts[HOOK_BUCKETS];
+    uint64_t tally[2][HOOK_BUCKETS]; /* of elements in turn: neighbours often share a bucket, and would wait */
     size_t count;
     uint16_t first[HOOK_BUCKET_STARTS]; /* by sign and leading bits of a number: the first bucket that it can be in */
     double shown_limits[HOOK_BUCKETS], shown_counts[HOOK_BUCKETS];

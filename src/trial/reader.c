@@ -276,10 +276,8 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
             "is cut short, or not written to its end yet",
             f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
     size_t least = r->length < f->room ? (size_t)r->length : f->room, most = f->room;
-    if (f->heads_only && r->length > SHORT_HEAD)
-        least = most = SHORT_HEAD;
-    else if (r->length / 2 > f->room)
-        least = most = HEAD;
+    if (f->heads_only ? r->length > SHORT_HEAD : r->length / 2 > f->room)
+        least = most = f->heads_only ? SHORT_HEAD : HEAD;
     int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, most), err);
     return status == ASSAY_OK ? set_view(f, r, err) : status;
 }
@@ -354,8 +352,7 @@ int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entr
         (long long)out->mode_step);
 }
 
-/* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype.
- */
+/* Bytes of the next piece: whole elements, and multiples of 16, so that pieces begin at elements of every dtype. */
 static size_t piece_size(const assay_reader *f, size_t most)
 {
     const uint64_t left = f->end - f->next;
@@ -376,8 +373,7 @@ void assay_reader_put_at(assay_reader *f, uint8_t *to)
     f->put = f->next;
 }
 
-/* Bytes of the content that the window has, in whole pieces when it has not all of *size; 0 when they are not worth
- * while. */
+/* Bytes of the content that the window has: whole pieces where it has not all; 0 when they are not worth while. */
 static size_t in_window(const assay_reader *f, size_t size)
 {
     const uint64_t inside = f->next - f->base;
@@ -385,8 +381,7 @@ static size_t in_window(const assay_reader *f, size_t size)
     return have >= size ? size : have >= 16 && size >= 16 ? have - have % 16 : 0;
 }
 
-/* The piece [next, next + *size) at `to`: copied from the window as far as it reaches, then read right there, as much
- * at once as the window takes. */
+/* The piece [next, next + *size) at `to`: from the window as far as it reaches, then read there, a window at once. */
 static int take_put(assay_reader *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {
@@ -453,25 +448,22 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
         return status;
     }
     size_t take = piece_size(f, most);
+    const uint8_t *bytes = f->to;
+    int status = ASSAY_OK;
     if (f->record.form == ASSAY_CONTENT_BYTES) {
-        const uint8_t *bytes = f->to;
-        int status = f->to ? take_put(f, &take, err) : take_bytes(f, &bytes, &take, err);
+        status = f->to ? take_put(f, &take, err) : take_bytes(f, &bytes, &take, err);
         if (status == ASSAY_OK)
             status = assay_decoded_sum(&f->decoded, &f->view, &f->record, f->next, f->next + take, err);
-        if (status != ASSAY_OK) {
-            f->open = false;
-            return status;
-        }
-        *piece = bytes;
     } else if (f->record.form == ASSAY_CONTENT_PULLED) {
-        int status = pull_piece(f, take, piece, err);
-        if (status != ASSAY_OK) {
-            f->open = false;
-            return status;
-        }
+        status = pull_piece(f, take, &bytes, err);
     } else {
-        *piece = f->to ? memcpy(f->to, f->decoded.bytes + f->next, take) : f->decoded.bytes + f->next;
+        bytes = f->to ? memcpy(f->to, f->decoded.bytes + f->next, take) : f->decoded.bytes + f->next;
     }
+    if (status != ASSAY_OK) {
+        f->open = false;
+        return status;
+    }
+    *piece = bytes;
     *size = take;
     f->next += take;
     f->to = f->to ? f->to + take : NULL;
@@ -485,10 +477,10 @@ int assay_reader_number(assay_reader *f, double *value, assay_error *err)
     if (f->record.dtype == ASSAY_STRING || f->record.elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
     int status = assay_reader_content(f, 0, &piece, &size, err);
+    if (status == ASSAY_OK && size != assay_dtype_size(f->record.dtype))
+        status = assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
     if (status != ASSAY_OK)
         return status;
-    if (size != assay_dtype_size(f->record.dtype))
-        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
     assay_to_double(f->record.dtype, piece, 1, value);
     return assay_reader_content(f, 0, &piece, &size, err); /* at the end the checksum is known to be right */
 }
