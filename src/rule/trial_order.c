@@ -24,12 +24,22 @@ static bool name_begins(const char *name, const char *head)
     return true;
 }
 
-static bool name_contains(const char *name, const char *part)
+enum { SAYS_LOSS = 1, SAYS_PARAMETER = 2 };
+
+/* Which words a name has, in one walk over it: "loss"; "weight" or "bias". */
+static unsigned words_of(const char *name)
 {
-    for (; *name; name++)
-        if (name_begins(name, part))
-            return true;
-    return false;
+    unsigned found = 0;
+    for (; *name; name++) {
+        const int letter = *name | 0x20; /* a letter's two cases differ in that bit */
+        if (letter == 'l')
+            found |= name_begins(name, "loss") ? SAYS_LOSS : 0;
+        else if (letter == 'w')
+            found |= name_begins(name, "weight") ? SAYS_PARAMETER : 0;
+        else if (letter == 'b')
+            found |= name_begins(name, "bias") ? SAYS_PARAMETER : 0;
+    }
+    return found;
 }
 
 /* The number at the end of "X_input_<n>", and where "_input_" begins; -1 for other names. */
@@ -59,7 +69,7 @@ static bool is_model(const assay_trial *trial, const char *name, size_t head)
         const char *other = assay_trial_tensor(trial, low);
         if (strncmp(other, name, head + 1) != 0)
             return false;
-        if (strchr(other + head, '.') && (name_contains(other + head, "weight") || name_contains(other + head, "bias")))
+        if (strchr(other + head, '.') && words_of(other + head) & SAYS_PARAMETER)
             return true;
     }
     return false;
@@ -69,20 +79,20 @@ static assay_role role_by_name(const assay_trial *trial, const char *name)
 {
     size_t head = 0;
     int input = input_number(name, &head);
+    const unsigned words = words_of(name);
     if (name_begins(name, "gradient"))
         return ASSAY_ROLE_GRADIENT;
     if (name_begins(name, "optimizer"))
         return ASSAY_ROLE_OPTIMIZER;
-    if (input >= 0 && name_contains(name, "loss"))
+    if (input >= 0 && words & SAYS_LOSS)
         return input > 0 ? ASSAY_ROLE_LABEL : ASSAY_ROLE_ACTIVATION;
-    if (name_contains(name, "loss"))
+    if (words & SAYS_LOSS)
         return ASSAY_ROLE_LOSS;
     if (name_begins(name, "label") || name_begins(name, "target"))
         return ASSAY_ROLE_LABEL;
     if (name_begins(name, "input") || name_begins(name, "image") || (input >= 0 && is_model(trial, name, head)))
         return ASSAY_ROLE_INPUT;
-    if (input < 0 && !strstr(name, "_output_") && !strchr(name, '/') &&
-        (name_contains(name, "weight") || name_contains(name, "bias")))
+    if (input < 0 && words & SAYS_PARAMETER && !strstr(name, "_output_") && !strchr(name, '/'))
         return ASSAY_ROLE_WEIGHT;
     return ASSAY_ROLE_ACTIVATION;
 }
