@@ -79,9 +79,10 @@ void *assay_heap_take_large(size_t size)
 void assay_heap_want_large(void *bytes, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-    const size_t skip = (LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE) % LARGE_PAGE;
-    if (bytes && size >= skip + LARGE_PAGE)
-        madvise((uint8_t *)bytes + skip, (size - skip) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 before = (uintptr_t)bytes % page; /* a head of malloc's, most often */
+    if (bytes && size >= LARGE_PAGE)
+        madvise((uint8_t *)bytes - before, (size + before) / page * page, MADV_HUGEPAGE);
 #else
     (void)bytes;
     (void)size;

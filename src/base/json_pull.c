@@ -33,7 +33,7 @@ bool assay_pull_fault(assay_pull *s, const char *at, const char *what)
     return false;
 }
 
-bool assay_pull_take(assay_pull *s, char mark)
+bool assay_pull_take_behind(assay_pull *s, char mark)
 {
     if (assay_pull_peek(s) == mark && s->at < s->end) {
         s->at++;
@@ -46,26 +46,6 @@ bool assay_pull_take(assay_pull *s, char mark)
                        : mark == '}' ? "expected , or }"
                                      : "expected a string";
     return assay_pull_fault(s, s->at, s->at == s->end ? "the text ends too early" : what);
-}
-
-bool assay_pull_more(assay_pull *s, char closing)
-{
-    if (assay_pull_peek(s) == ',') {
-        s->at++;
-        return true;
-    }
-    assay_pull_take(s, closing);
-    return false;
-}
-
-bool assay_pull_open(assay_pull *s, char opening, char closing)
-{
-    if (!assay_pull_take(s, opening))
-        return false;
-    if (assay_pull_peek(s) != closing)
-        return s->fault == NULL;
-    s->at++;
-    return false;
 }
 
 static int hex_digit(char c)

@@ -34,16 +34,56 @@ static inline char assay_pull_peek(assay_pull *s)
     s->at = p;
     return p < s->end ? *p : '\0';
 }
-/* Takes one punctuation mark. False, and a fault that names it, when it is not there. */
-bool assay_pull_take(assay_pull *s, char mark);
+/* Takes one punctuation mark behind white space, if any. False, and a fault that names it, when it is not there. */
+bool assay_pull_take_behind(assay_pull *s, char mark);
+/* The same; most marks stand where the text is. */
+static inline bool assay_pull_take(assay_pull *s, char mark)
+{
+    if (s->at < s->end && *s->at == mark) {
+        s->at++;
+        return true;
+    }
+    return assay_pull_take_behind(s, mark);
+}
 /* After an item: true when a comma was taken and another item follows, false at the closing mark (taken) or a fault. */
-bool assay_pull_more(assay_pull *s, char closing);
+static inline bool assay_pull_more(assay_pull *s, char closing)
+{
+    if (assay_pull_peek(s) == ',') {
+        s->at++;
+        return true;
+    }
+    assay_pull_take(s, closing);
+    return false;
+}
 /* Opens an object or array: true when it has items. */
-bool assay_pull_open(assay_pull *s, char opening, char closing);
+static inline bool assay_pull_open(assay_pull *s, char opening, char closing)
+{
+    if (!assay_pull_take(s, opening))
+        return false;
+    if (assay_pull_peek(s) != closing)
+        return s->fault == NULL;
+    s->at++;
+    return false;
+}
 /* A string, pointing into the text or into what was decoded; valid until the next start. */
 bool assay_pull_string(assay_pull *s, const char **text, size_t *length);
 /* A key and its colon. */
 bool assay_pull_key(assay_pull *s, const char **text, size_t *length);
+/* A whole number of 0 or more in at most 18 digits, with nothing else of a number behind them. False, and nothing
+ * taken: assay_pull_integer() has to look. */
+static inline bool assay_pull_digits(assay_pull *s, int64_t *value)
+{
+    assay_pull_peek(s);
+    const char *p = s->at, *most = s->end - p > 18 ? p + 18 : s->end;
+    int64_t number = 0;
+    for (; p < most && *p >= '0' && *p <= '9'; p++)
+        number = 10 * number + (*p - '0');
+    if (p == s->at || p == most || *p == '.' || *p == 'e' || *p == 'E' || (*s->at == '0' && p - s->at > 1))
+        return false;
+    *value = number;
+    s->at = p;
+    return true;
+}
 /* A number. *fits is false when it is well-formed and no int64 (1e3 and 1.0 are). */
 bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits);
 /* A number as the nearest double (half to even); infinite when it is too large for one. */

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/checkpoint/boxes.h"
+
+enum { FIRST_TENSORS = 256 };
 
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems)
@@ -31,22 +34,26 @@ void assay_contents_release(assay_contents *c)
     *c = (assay_contents){0};
 }
 
+int assay_contents_reserve(assay_contents *c, size_t more)
+{
+    if (more <= c->room - c->count)
+        return ASSAY_OK;
+    const size_t least = c->count + more, room = 2 * c->room > least ? 2 * c->room : least;
+    assay_ckpt_tensor *grown = assay_realloc_array(c->tensor, room, sizeof *grown);
+    if (!grown)
+        return c->status = ASSAY_ENOMEM;
+    assay_heap_want_large(grown + c->count, (room - c->count) * sizeof *grown);
+    c->tensor = grown;
+    c->room = room;
+    return ASSAY_OK;
+}
+
 /* The tensor of that name, added with nothing but its name when it is new; NULL without memory. Places and names have
  * the same numbers until names.c gives new ones. */
 static assay_ckpt_tensor *find_tensor(assay_contents *c, const char *name, size_t length, bool *known)
 {
-    if (c->status != ASSAY_OK)
+    if (c->status != ASSAY_OK || (c->count == c->room && assay_contents_reserve(c, FIRST_TENSORS) != ASSAY_OK))
         return NULL;
-    if (c->count == c->room) {
-        const size_t room = c->room ? 2 * c->room : 256;
-        assay_ckpt_tensor *grown = assay_realloc_array(c->tensor, room, sizeof *grown);
-        if (!grown) {
-            c->status = ASSAY_ENOMEM;
-            return NULL;
-        }
-        c->tensor = grown;
-        c->room = room;
-    }
     const uint32_t id = assay_dict_add(c->names, name, length);
     if (id == ASSAY_NO_ID) {
         c->status = ASSAY_ENOMEM;
@@ -174,12 +181,13 @@ static int piece_dims(const assay_ckpt_place *place)
     return place->form == ASSAY_CKPT_RUNS ? 1 : place->dims;
 }
 
+enum { NOTE_FORM, NOTE_FLAGS, NOTE_DTYPE, NOTE_DIMS, NOTE_HEAD }; /* bytes that a note begins with */
+
 void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
 {
-    assay_put_u8(out, (uint8_t)place->form);
-    assay_put_u8(out, (uint8_t)place->flags);
-    assay_put_u8(out, (uint8_t)place->dtype);
-    assay_put_u8(out, (uint8_t)place->dims);
+    const uint8_t head[NOTE_HEAD] = {
+        [NOTE_FORM] = (uint8_t)place->form, (uint8_t)place->flags, (uint8_t)place->dtype, (uint8_t)place->dims};
+    assay_put_bytes(out, head, sizeof head);
     assay_put_u64(out, place->length);
     put_numbers(out, place->shape, place->dims);
     if (place->flags & ASSAY_CKPT_CHECKED)
@@ -223,6 +231,11 @@ bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place)
     if (in_pieces(place))
         place->pieces = assay_get_u32(in);
     return !in->failed;
+}
+
+bool assay_ckpt_note_is_plain(const uint8_t *note)
+{
+    return note[NOTE_FORM] == ASSAY_CKPT_RANGE && !(note[NOTE_FLAGS] & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED));
 }
 
 bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece)

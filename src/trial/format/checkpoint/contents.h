@@ -121,6 +121,8 @@ typedef struct assay_contents {
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems);
 void assay_contents_release(assay_contents *c);
+/* Makes room for so many tensors more. 0 or ASSAY_ENOMEM. */
+int assay_contents_reserve(assay_contents *c, size_t more);
 /* Takes over the names of a file whose tensors are about to be added or promised, all of them in the order of their
  * numbers: they need not be looked up once more. False: there are names already, and these stay the caller's. */
 bool assay_contents_take_names(assay_contents *c, assay_dict *names);
@@ -155,6 +157,8 @@ static inline bool assay_ckpt_is_packed(int dtype)
 /* A note as bytes, and back. False when it is none. */
 void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces);
 bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place);
+/* Is the tensor in a range of a file that has its elements as they are, byte by byte? */
+bool assay_ckpt_note_is_plain(const uint8_t *note);
 bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece);
 
 struct assay_torch;

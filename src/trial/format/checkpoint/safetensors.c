@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "base/json_pull.h"
 #include "base/utf8.h"
 
@@ -59,7 +60,8 @@ static bool same(const char *text, size_t length, const char *word)
 static bool take_whole(assay_pull *json, int64_t *value)
 {
     bool fits = false;
-    assay_pull_peek(json);
+    if (assay_pull_digits(json, value))
+        return true;
     const char *from = json->at;
     if (!assay_pull_integer(json, value, &fits))
         return false;
@@ -155,21 +157,43 @@ static bool check_size(header *h, const char *from, assay_safetensors_tensor *t,
     return true;
 }
 
+enum { DTYPE = 1, SHAPE = 2, RANGE = 4, ALL = 7 }; /* keys of a tensor */
+
+/* A key of a tensor and its colon, most often as writers put them; 0: another key, -1: a fault. */
+static int take_key(assay_pull *json)
+{
+    static const struct {
+        const char *quoted;
+        size_t length;
+        int which;
+    } keys[] = {{"\"dtype\":", 8, DTYPE}, {"\"shape\":", 8, SHAPE}, {"\"data_offsets\":", 15, RANGE}};
+    const char *key = NULL;
+    size_t length = 0;
+    assay_pull_peek(json);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if ((size_t)(json->end - json->at) >= keys[i].length && memcmp(json->at, keys[i].quoted, keys[i].length) == 0) {
+            json->at += keys[i].length;
+            return keys[i].which;
+        }
+    if (!assay_pull_key(json, &key, &length))
+        return -1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (length == keys[i].length - 3 && memcmp(key, keys[i].quoted + 1, length) == 0)
+            return keys[i].which;
+    return 0;
+}
+
 static bool take_tensor(header *h, const char *from, assay_safetensors_tensor *t)
 {
-    enum { DTYPE = 1, SHAPE = 2, RANGE = 4, ALL = 7 };
     int bits = 0, have = 0;
     if (!assay_pull_open(&h->json, '{', '}'))
         return assay_pull_fault(&h->json, from, "a tensor without dtype, shape and data_offsets");
     do {
-        const char *key = NULL, *said = NULL;
-        size_t length = 0, said_length = 0;
-        if (!assay_pull_key(&h->json, &key, &length))
+        const char *said = NULL;
+        size_t said_length = 0;
+        const int which = take_key(&h->json);
+        if (which < 0)
             return false;
-        const int which = same(key, length, "dtype")          ? DTYPE
-                          : same(key, length, "shape")        ? SHAPE
-                          : same(key, length, "data_offsets") ? RANGE
-                                                              : 0;
         if (which == 0 || (have & which))
             return assay_pull_fault(&h->json, from, "a tensor has the keys dtype, shape and data_offsets, each once");
         have |= which;
@@ -221,6 +245,17 @@ static bool take_metadata(header *h)
     return h->json.fault == NULL && !h->json.no_memory;
 }
 
+static bool grow(assay_safetensors *s, size_t room)
+{
+    assay_safetensors_tensor *grown = assay_realloc_array(s->tensor, room, sizeof *grown);
+    if (!grown)
+        return false;
+    assay_heap_want_large(grown, room * sizeof *grown);
+    s->tensor = grown;
+    s->room = room;
+    return true;
+}
+
 static bool take_entry(header *h)
 {
     assay_safetensors *s = h->out;
@@ -237,14 +272,7 @@ static bool take_entry(header *h)
     const uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, name, length);
     if (id < before)
         return assay_pull_fault(&h->json, from, "a name stands twice");
-    if (id != ASSAY_NO_ID && id >= s->room) {
-        size_t room = s->room ? 2 * s->room : 256;
-        assay_safetensors_tensor *grown = assay_realloc_array(s->tensor, room, sizeof *grown);
-        h->json.no_memory = grown == NULL;
-        s->tensor = grown ? grown : s->tensor;
-        s->room = grown ? room : s->room;
-    }
-    h->json.no_memory = h->json.no_memory || id == ASSAY_NO_ID;
+    h->json.no_memory = id == ASSAY_NO_ID || (id >= s->room && !grow(s, s->room ? 2 * s->room : 256));
     if (h->json.no_memory)
         return false;
     s->tensor[id] = (assay_safetensors_tensor){0};
@@ -260,18 +288,30 @@ static int compare_ranges(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
+/* Do the ranges, as they are listed, cover the data without a hole or an overlap? So writers list them. */
+static bool is_covered_in_order(const assay_safetensors *s, uint32_t count, uint64_t *end)
+{
+    *end = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (s->tensor[i].begin != *end)
+            return false;
+        *end = s->tensor[i].end;
+    }
+    return true;
+}
+
 /* The data must be covered without a hole or an overlap. */
 static int check_cover(assay_safetensors *s, assay_error *err)
 {
     const uint32_t count = assay_dict_count(s->names);
+    if (is_covered_in_order(s, count, &s->data_end))
+        return ASSAY_OK;
+    s->data_end = 0;
     const assay_safetensors_tensor **order = assay_alloc((size_t)count * sizeof *order);
     int status = order ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    bool sorted = true;
-    for (uint32_t i = 0; order && i < count; i++) {
+    for (uint32_t i = 0; order && i < count; i++)
         order[i] = &s->tensor[i];
-        sorted = sorted && (i == 0 || compare_ranges(&order[i - 1], &order[i]) <= 0);
-    }
-    if (order && !sorted)
+    if (order)
         qsort(order, count, sizeof *order, compare_ranges);
     for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
         if (order[i]->begin != s->data_end)
@@ -287,9 +327,15 @@ static int check_cover(assay_safetensors *s, assay_error *err)
 static bool is_utf8(const char *text, size_t size)
 {
     for (size_t at = 0, length = 0; at < size; at += length) {
-        length = (uint8_t)text[at] < 0x80 ? 1 : assay_utf8_length(text + at, size - at);
+        uint64_t eight;
+        for (; size - at >= sizeof eight; at += sizeof eight) { /* most of a header is ASCII */
+            memcpy(&eight, text + at, sizeof eight);
+            if (eight & 0x8080808080808080u)
+                break;
+        }
+        length = at == size ? 0 : (uint8_t)text[at] < 0x80 ? 1 : assay_utf8_length(text + at, size - at);
         if (length == 0)
-            return false;
+            return at == size;
     }
     return true;
 }
@@ -312,7 +358,7 @@ static void take_header(header *h, const char *text, size_t size)
         assay_pull_fault(&h->json, h->json.at, "something stands behind the last }");
 }
 
-enum { ENTRY = 128 /* bytes of a tensor in a header, more or less */ };
+enum { ENTRY = 96 /* bytes of a tensor in a header, more or less */ };
 
 int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out, uint64_t *at, assay_error *err)
 {
@@ -321,7 +367,8 @@ int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out
     *out = (assay_safetensors){.names = assay_dict_new()};
     *at = 0;
     assay_pull_start(&h.json, text, size);
-    h.json.no_memory = out->names == NULL || assay_dict_reserve(out->names, size / ENTRY, size / 2) != ASSAY_OK;
+    h.json.no_memory = out->names == NULL || assay_dict_reserve(out->names, size / ENTRY, size / 2) != ASSAY_OK ||
+                       !grow(out, size / ENTRY + 1);
     if (!h.json.no_memory)
         take_header(&h, text, size);
     if (h.json.no_memory) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "base/json_pull.h"
 #include "trial/format/checkpoint/boxes.h"
 #include "trial/format/checkpoint/contents.h"
@@ -156,8 +157,10 @@ static void add_sharded(const assay_ckpt_file *f, assay_safetensors *s, uint64_t
     if (s->sharding && !f->to->boxes && !(f->to->boxes = assay_boxes_new()))
         f->to->status = ASSAY_ENOMEM;
     if (!f->to->boxes) {
+        const uint32_t count = assay_dict_count(s->names);
         const bool taken = assay_contents_take_names(f->to, s->names);
-        add_tensors(f, s, data, NULL);
+        if (assay_contents_reserve(f->to, count) == ASSAY_OK)
+            add_tensors(f, s, data, NULL);
         s->names = taken ? NULL : s->names;
         return;
     }
@@ -175,14 +178,13 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f)
     uint64_t at = 0;
     if (data == 0)
         return ASSAY_OK;
-    char *text = assay_alloc((size_t)data - ASSAY_SAFETENSORS_PREFIX);
-    int status = text
-                     ? assay_ckpt_read(f, ASSAY_SAFETENSORS_PREFIX, text, (size_t)data - ASSAY_SAFETENSORS_PREFIX, &err)
-                     : ASSAY_ENOMEM;
+    const size_t size = (size_t)data - ASSAY_SAFETENSORS_PREFIX;
+    char *text = assay_heap_take_large(size);
+    int status = text ? assay_ckpt_read(f, ASSAY_SAFETENSORS_PREFIX, text, size, &err) : ASSAY_ENOMEM;
     if (status == ASSAY_EIO)
         assay_problems_add(f->to->problems, ASSAY_PROBLEM_READ, f->to->step, f->path, -1, "%s", err.text);
     if (status == ASSAY_OK)
-        status = assay_safetensors_read(text, (size_t)data - ASSAY_SAFETENSORS_PREFIX, &s, &at, &err);
+        status = assay_safetensors_read(text, size, &s, &at, &err);
     if (status == ASSAY_EFORMAT)
         assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, (int64_t)(ASSAY_SAFETENSORS_PREFIX + at), "%s", err.text);
     if (status == ASSAY_OK && s.data_end < f->size - data) {
@@ -193,6 +195,6 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f)
         add_sharded(f, &s, data);
     }
     assay_safetensors_release(&s);
-    free(text);
+    assay_heap_give_large(text, size);
     return status == ASSAY_ENOMEM ? status : f->to->status;
 }

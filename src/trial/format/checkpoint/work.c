@@ -16,8 +16,14 @@ typedef struct ranges {
     size_t count, room;
 } ranges;
 
+/* A range right behind the last one makes that longer: most files have their tensors so. */
 static int add_range(ranges *r, uint32_t file, uint64_t offset, uint64_t length)
 {
+    range *last = r->count > 0 ? &r->list[r->count - 1] : NULL;
+    if (last && last->file == file && last->to == offset) {
+        last->to = offset + length;
+        return ASSAY_OK;
+    }
     if (r->count == r->room) {
         const size_t room = r->room ? 2 * r->room : 256;
         range *grown = assay_realloc_array(r->list, room, sizeof *grown);
@@ -75,6 +81,8 @@ static int measure(const assay_contents *c, const assay_ckpt_tensor *t, ranges *
     assay_cursor note = assay_cursor_over(c->notes.data + t->note, t->note_size);
     int status = add_range(r, t->file, t->offset, t->length);
     *work = t->length;
+    if (assay_ckpt_note_is_plain(c->notes.data + t->note))
+        return status;
     if (!assay_ckpt_note_get(&note, &place)) /* decoding it says so */
         return status;
     const uint64_t made = place.form == ASSAY_CKPT_NPY ? 0 : bytes_of(place.shape, place.dims, place.dtype);
