@@ -140,6 +140,16 @@ int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes)
     return ASSAY_OK;
 }
 
+bool assay_dict_take(assay_dict *d, assay_dict *from)
+{
+    if (d->count > 0)
+        return false;
+    const assay_dict empty = *d;
+    *d = *from;
+    *from = empty;
+    return true;
+}
+
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
 {
     if (d->guess < d->count && is_name(d, d->guess, name, length))
@@ -178,6 +188,11 @@ size_t assay_dict_bytes(const assay_dict *d)
     return d->size;
 }
 
+const char *assay_dict_text(const assay_dict *d)
+{
+    return d->size ? d->bytes : "";
+}
+
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length)
 {
     if (length)
@@ -210,19 +225,25 @@ int assay_dict_sort(assay_dict *d, uint32_t *new_id)
         qsort(items, d->count, sizeof *items, compare_items);
     if (items) /* not before: sorting takes memory of its own for a while */
         names = assay_alloc(d->count * sizeof *names);
-    for (uint32_t id = 0; names && id < d->count; id++) {
+    uint32_t *moved = new_id || !names ? new_id : assay_alloc(d->count * sizeof *moved);
+    for (uint32_t id = 0; names && moved && id < d->count; id++) {
         names[id] = d->names[items[id].id];
-        if (new_id)
-            new_id[items[id].id] = id;
+        moved[items[id].id] = id;
     }
     free(items);
-    if (!names)
+    if (!names || !moved) {
+        free(names);
         return ASSAY_ENOMEM;
+    }
     free(d->names);
     d->names = names;
     d->name_room = d->count;
-    fill_slots(d);
+    for (size_t slot = 0; slot <= d->mask; slot++) /* names stay in the slots of their hashes */
+        if (d->slots[slot])
+            d->slots[slot] = moved[d->slots[slot] - 1] + 1;
     d->guess = 0;
+    if (!new_id)
+        free(moved);
     return ASSAY_OK;
 }
 

@@ -17,12 +17,17 @@ assay_dict *assay_dict_new(void);
 void assay_dict_free(assay_dict *d);
 /* Makes room for so many names of so many bytes in an empty dictionary at once. 0 or ASSAY_ENOMEM. */
 int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes);
+/* Takes over the names of `from` with their ids, and leaves it empty. False where there are names already: nothing is
+ * changed. */
+bool assay_dict_take(assay_dict *d, assay_dict *from);
 /* The id of the name, added when new; ASSAY_NO_ID without memory. */
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
 /* The id, or ASSAY_NO_ID. */
 uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length);
 uint32_t assay_dict_count(const assay_dict *d);
 size_t assay_dict_bytes(const assay_dict *d); /* of all names, terminators included */
+/* All names in some order, each with its terminator: assay_dict_bytes() bytes, valid until the next add. */
+const char *assay_dict_text(const assay_dict *d);
 /* Terminated; valid until the next add. */
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
 /* Renumbers all names into byte order. new_id[old id] tells what became of each (room for count ids, may be NULL). */

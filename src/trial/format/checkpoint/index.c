@@ -31,22 +31,35 @@ static int compare_tensors(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Adds the rows; every tensor has a file number of its own, which its note goes with. */
+/* Are the tensors those of all names, in the order of their numbers? */
+static bool in_order_of_names(const assay_contents *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->tensor[i].name != i)
+            return false;
+    return c->count == assay_dict_count(c->names);
+}
+
+/* Makes the names those of the index. True: each has the number there that it has here. */
+static bool give_names(const assay_contents *c, assay_dict *tensors)
+{
+    return in_order_of_names(c) && assay_dict_take(tensors, c->names);
+}
+
+/* Adds the rows; every tensor has a file number of its own, which its note goes with. The names go to the index, as a
+ * whole where that has none yet. */
 static int add_rows(const assay_contents *c, assay_part *part, assay_dict *tensors, assay_shard *shard)
 {
     const uint32_t paths = assay_dict_count(c->files);
-    size_t bytes = 0, length = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        assay_dict_name(c->names, c->tensor[i].name, &length);
-        bytes += length;
-    }
-    int status = assay_dict_reserve(tensors, c->count, bytes);
-    if (status == ASSAY_OK)
-        status = assay_shard_reserve(shard, 1, c->count, 0);
+    int status = assay_shard_reserve(shard, 1, c->count, 0);
+    const bool given = status == ASSAY_OK && give_names(c, tensors);
+    if (status == ASSAY_OK && !given)
+        status = assay_dict_reserve(tensors, c->count, assay_dict_bytes(c->names));
     for (size_t i = 0; i < c->count && status == ASSAY_OK; i++) {
         const assay_ckpt_tensor *t = &c->tensor[i];
-        const char *name = assay_dict_name(c->names, t->name, &length);
-        const uint32_t tensor = assay_dict_add(tensors, name, length);
+        size_t length = 0;
+        const char *name = given ? NULL : assay_dict_name(c->names, t->name, &length);
+        const uint32_t tensor = given ? t->name : assay_dict_add(tensors, name, length);
         if (tensor == ASSAY_NO_ID)
             status = ASSAY_ENOMEM;
         else

@@ -46,16 +46,14 @@ static void take_names(assay_contents *c, bool complete, assay_dict *names)
 static const char *const ADDED[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 enum { ADDED_COUNT = sizeof ADDED / sizeof *ADDED };
 
-/* May a name have such a component? All of them begin with '_', which few components do. */
+/* May a name have such a component? */
 static bool is_wrapped(const assay_contents *c)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        size_t length = 0;
-        const char *name = name_of(c, &c->tensor[i], &length);
-        if (name[0] == '_' || memmem(name, length, "._", 2) || memmem(name, length, "/_", 2))
-            return true;
-    }
-    return false;
+    const char *text = assay_dict_text(c->names);
+    bool found = false;
+    for (size_t i = 0; i < ADDED_COUNT && !found; i++)
+        found = memmem(text, assay_dict_bytes(c->names), ADDED[i], strlen(ADDED[i])) != NULL;
+    return found;
 }
 
 /* Appends a name without the components that wrappers add. */
