@@ -40,6 +40,9 @@ int cli_finish(assay_buf *buf, int code);
 
 /* Rank 0's exit code to everyone. Collective. */
 int cli_share_code(assay_comm *comm, int code);
+/* Sets *step to the newest step of the trial, to INT64_MIN where it has none; for everyone. Collective. Errors as
+ * assay_catalog_read(). */
+int cli_newest_step(const cli_context *context, const char *path, int64_t *step, assay_error *err);
 
 /* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective.
  */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "trial/catalog.h"
 
 int cli_exit_code(int status)
 {
@@ -115,4 +116,30 @@ void cli_put_json_problems(const assay_problems *problems, assay_buf *out)
         assay_json_put_text(out, p->text);
         assay_put_u8(out, '}');
     }
+}
+
+int cli_newest_step(const cli_context *context, const char *path, int64_t *step, assay_error *err)
+{
+    assay_buf bytes;
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    int status = ASSAY_OK;
+    assay_buf_init(&bytes, 64);
+    if (assay_comm_rank(context->comm) == 0) {
+        status = assay_store_open(path, &store, err);
+        if (status == ASSAY_OK)
+            status = assay_catalog_read(store, NULL, &catalog, err);
+        if (status == ASSAY_OK)
+            assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
+        if (status == ASSAY_OK)
+            assay_catalog_release(&catalog);
+        assay_store_close(store);
+    }
+    status = assay_comm_agree(context->comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(context->comm, &bytes);
+    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+    *step = assay_get_i64(&in);
+    assay_buf_release(&bytes);
+    return status;
 }

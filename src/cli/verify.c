@@ -214,6 +214,23 @@ static int add_unsized(tally *t)
     return status;
 }
 
+/* A remark about tensors that are there and cannot be looked at. */
+static int add_unread(tally *t)
+{
+    assay_buf text;
+    int64_t step = -1;
+    assay_buf_init(&text, 1 << 16);
+    int status = verify_put_unread(&t->again, &step, &text);
+    for (uint32_t i = 0; status == ASSAY_OK && text.data[0] && i < assay_dict_count(t->names); i++)
+        if (t->line[i].step == step) {
+            t->line[i].remarks++;
+            status = say(&t->line[i], (const char *)text.data);
+            break;
+        }
+    assay_buf_release(&text);
+    return status;
+}
+
 static int fill(tally *t, const assay_job *job, assay_error *err)
 {
     int status = assay_trial_open(t->outcome->trial->path, &t->again, err);
@@ -227,6 +244,8 @@ static int fill(tally *t, const assay_job *job, assay_error *err)
         status = add_problems(t, &t->again.problems, &t->outcome->problems);
     if (status == ASSAY_OK)
         status = add_unsized(t);
+    if (status == ASSAY_OK)
+        status = add_unread(t);
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++) {
         const assay_rule_outcome *rule = &t->outcome->rules[i];
         status = rule->verdict.status == ASSAY_RULE_ERROR && rule->verdict.findings->total == 0 ? ASSAY_OK
@@ -279,10 +298,17 @@ static const char *said_of(const char *path, const file_line *line)
 /* The first line, names as they are. */
 static void put_verdict(const tally *t, size_t steps, assay_buf *out)
 {
-    const uint32_t files = assay_dict_count(t->names), worst = worst_of(t);
-    size_t bad = 0, tensors = 0;
+    const uint32_t lines = assay_dict_count(t->names), worst = worst_of(t);
+    uint32_t files = lines;
+    size_t bad = 0, notes = 0, tensors = 0;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < files; i++) {
+    for (uint32_t i = 0; i < lines; i++) {
+        const bool note = strcmp(word_of(&t->line[i]), "note") == 0;
+        notes += note;
+        if (note && t->line[i].tensors == 0) { /* what was not read is no part of the verdict */
+            files--;
+            continue;
+        }
         bad += t->line[i].losses + t->line[i].findings > 0;
         tensors += t->line[i].tensors;
         bytes += t->line[i].bytes;
@@ -301,6 +327,8 @@ static void put_verdict(const tally *t, size_t steps, assay_buf *out)
         assay_put_format(out, ": ");
         assay_put_bytes(out, said, strlen(said));
     }
+    if (bad == 0 && notes > 0)
+        assay_put_format(out, "; see %zu note%s of what was not read", notes, assay_plural(notes));
 }
 
 /* "14 tensors, 7.93 kB: the file ends early ... (and 2 more)" */
@@ -423,33 +451,6 @@ static int conclude(const verify_options *options, const assay_job *job, const a
     return cli_finish(&out, code);
 }
 
-/* The newest step of the trial, for everyone. Collective. */
-static int find_last(const cli_context *context, const char *path, int64_t *step, assay_error *err)
-{
-    assay_buf bytes;
-    assay_store *store = NULL;
-    assay_catalog catalog = {0};
-    int status = ASSAY_OK;
-    assay_buf_init(&bytes, 64);
-    if (assay_comm_rank(context->comm) == 0) {
-        status = assay_store_open(path, &store, err);
-        if (status == ASSAY_OK)
-            status = assay_catalog_read(store, NULL, &catalog, err);
-        if (status == ASSAY_OK)
-            assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
-        if (status == ASSAY_OK)
-            assay_catalog_release(&catalog);
-        assay_store_close(store);
-    }
-    status = assay_comm_agree(context->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(context->comm, &bytes);
-    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-    *step = assay_get_i64(&in);
-    assay_buf_release(&bytes);
-    return status;
-}
-
 static int make_job(const char *const *trial, assay_job *job, assay_error *err)
 {
     int status = assay_job_parse("verify", JOB, sizeof JOB - 1, &assay_report_forms, job, err);
@@ -488,7 +489,7 @@ static int run(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK)
         status = cli_s3_begin(context->comm, &job, NULL, &err);
     if (status == ASSAY_OK && options.last)
-        status = find_last(context, trial[0], &options.steps.from, &err);
+        status = cli_newest_step(context, trial[0], &options.steps.from, &err);
     const int code = status == ASSAY_OK ? verify(context, &options, &job) : cli_fail(status, &err);
     assay_job_release(&job);
     return code;

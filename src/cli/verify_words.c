@@ -1,4 +1,4 @@
-/* verify_words.c - what the findings of the rules that verify asks mean for a checkpoint. */
+/* verify_words.c - what the findings of the rules that verify asks mean for a checkpoint, and what was not read. */
 #include "cli/verify_words.h"
 
 #include <stdio.h>
@@ -35,4 +35,36 @@ void verify_put_meaning(const assay_rule_outcome *rule, const assay_finding *f, 
     if (f->note && strcmp(ops->name, "ExplodingTensor") != 0)
         assay_put_format(out, "; %s", f->note);
     assay_put_u8(out, '\0');
+}
+
+/* Is it a tensor that torch puts together in a way that is not read: sparse, quantized, of several devices? What is
+ * only state is not required. */
+static bool is_unread(const assay_trial_others *others, uint32_t i)
+{
+    const assay_trial_other *o = &others->list[i];
+    return strcmp(o->kind, "object") == 0 && strncmp(assay_dict_name(others->paths, i, NULL), "state/", 6) != 0 &&
+           (strncmp(o->value, "torch._utils._rebuild_", 22) == 0 || strstr(o->value, "ShardedTensor") ||
+            strcmp(o->value, "torch._tensor._rebuild_from_type_v2") == 0);
+}
+
+int verify_put_unread(const assay_trial_files *trial, int64_t *step, assay_buf *out)
+{
+    assay_trial_others others = {0};
+    const int status = assay_trial_list_others(trial, &others);
+    const uint32_t all = status == ASSAY_OK ? assay_dict_count(others.paths) : 0;
+    uint32_t count = 0, first = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (!is_unread(&others, i))
+            continue;
+        first = count++ ? first : i;
+        *step = others.list[i].last_step;
+    }
+    if (count > 0)
+        assay_put_format(out, "%u tensor%s of a kind that is not read, and nothing is known of %s elements: %s%s (%s)",
+                         count, count > 1 ? "s are" : " is", count > 1 ? "their" : "its",
+                         assay_dict_name(others.paths, first, NULL), count > 1 ? ", ..." : "",
+                         others.list[first].value);
+    assay_put_u8(out, '\0');
+    assay_trial_others_release(&others);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
 }

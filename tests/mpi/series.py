@@ -400,6 +400,40 @@ def check_said(test):
     test.checks.expect(report and kinds(report) == ["empty-trial", "unreadable"], "loop: %s" % (report and kinds(report)))
 
 
+def check_habits(test):
+    """What trainings of all kinds write: the optimizer in a file of its own, .pth.tar, keys that are no texts, whole modules, sparse weights."""
+    root, net = test.work / "apart", torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+    adam, wanted = torch.optim.Adam(net.parameters()), {}
+    for step in (100, 200):
+        net(torch.ones(1, 4)).sum().backward()
+        adam.step()
+        save_torch(root / ("model_%d.pth.tar" % step), net.state_dict())
+        save_torch(root / ("optimizer_%d.pt" % step), adam.state_dict())
+        save_torch(root / ("scheduler_step_%d.pt" % step), {"last_epoch": step})
+        save_torch(root / "rng_state_100.pth", {"cpu": torch.arange(3)})
+        wanted.update({(step, "worker_0", name): value.numpy().copy() for name, value in net.state_dict().items()})
+        wanted.update({(step, "worker_0", "optimizer/%s/%s" % (name, key)): value.numpy().copy()
+                       for i, (name, _) in enumerate(net.named_parameters()) for key, value in adam.state_dict()["state"][i].items()})
+    report = test.same(root, "files of their own")
+    test.checks.expect(kinds(report) == [], "files of their own: %s" % kinds(report))
+    test.values(root, "files of their own", wanted)
+    shutil.copy(root / "model_200.pth.tar", root / "best.pth.tar")
+    keys = {("block", 1): torch.ones(2), ("block", 2): torch.zeros(2), None: torch.ones(3), True: torch.ones(4), 7: torch.ones(5)}
+    save_torch(test.work / "keys" / "step_1.pt", {"model": {"w": torch.ones(2)}, "memory": keys})
+    names = ("w", "state/memory.(block, 1)", "state/memory.(block, 2)", "state/memory.None", "state/memory.True", "state/memory.7")
+    rows, _ = statistics(test.args.assay, test.work / "keys")
+    test.checks.expect({name for _, _, name in rows} == set(names), "keys that are no texts: %s" % sorted(rows))
+    save_torch(test.work / "objects" / "model_1.pt", net)
+    save_torch(test.work / "sparse" / "model_1.pt", {"w": torch.ones(2), "rows": torch.eye(3).to_sparse()})
+    for name, code, begins, there in (
+            ("apart", 0, "sound: 6 files of 2 checkpoints, 32 tensors", "\nnote     best.pth.tar "), ("keys", 0, "sound: 1 file of 1 checkpoint, 6 tensors", ""),
+            ("objects", 3, "damaged: 1 of 1 file of 1 checkpoint; model_1.pt: it is an object of torch.nn.modules.container.Sequential", "state_dict()"),
+            ("sparse", 0, "sound: 1 file of 1 checkpoint, 1 tensor, ", "note of what was not read\n\nnote     model_1.pt  1 tensor, ")):
+        for ranks in test.args.ranks:
+            done = mpirun(ranks, [test.args.assay, "verify", test.work / name, "--quiet"])
+            test.checks.expect(done.code == code and done.out.startswith(begins) and there in done.out, "verify %s, %d ranks: %s" % (name, ranks, done))
+
+
 def check_options(test):
     """What a job says of names and of raw bytes: the last match of its first pattern, and a dtype for elements without one."""
     root, value = test.work / "named", model(30)
@@ -435,4 +469,4 @@ def check_watch(test):
 
 if __name__ == "__main__":
     check_all((check_layouts, check_workers, check_torch, check_dtypes, check_damage, check_structure, check_names, check_single, check_said,
-               check_options, check_watch))
+               check_habits, check_options, check_watch))

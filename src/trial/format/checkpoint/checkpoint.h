@@ -12,6 +12,9 @@ int assay_checkpoint_conclude(assay_lister *lister);
 void assay_checkpoint_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
 /* The name of the directory or file at a place, and its step; NULL: there is no such place. */
 const char *assay_checkpoint_place(const assay_dict *places, uint32_t place, int64_t *step);
+/* The files of the optimizer and of schedulers that lie beside the file at a place, and are of its step: the one behind
+ * `before`, which is the place's own name for the first. NULL: there is none. */
+const char *assay_checkpoint_beside(const assay_dict *places, uint32_t place, const char *before);
 
 /* index.c */
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,

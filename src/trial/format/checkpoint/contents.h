@@ -100,9 +100,12 @@ typedef struct assay_contents {
     assay_problems *problems;
     const assay_trial_options *options; /* the job's; NULL: none */
     int64_t step;
-    const char *directory; /* of the checkpoint, "" for the trial's root */
-    assay_dict *names;     /* each tensor's */
-    assay_dict *files;     /* paths below the trial's root */
+    const char *directory;    /* of the checkpoint, "" for the trial's root */
+    const assay_dict *places; /* where files lie beside the checkpoint's that are of it too, */
+    uint32_t place;           /* the checkpoint's among them (checkpoint.h); NULL: nothing does */
+    char object[128];         /* the class of what a file of the model is, where that is no dictionary; "": none */
+    assay_dict *names;        /* each tensor's */
+    assay_dict *files;        /* paths below the trial's root */
     assay_ckpt_tensor *tensor;
     size_t count, room;
     assay_ckpt_number *number;

@@ -15,10 +15,15 @@
 
 extern const assay_format assay_format_checkpoint;
 
+static const assay_dict *places_of(const assay_catalog *catalog)
+{
+    return assay_format_places(&assay_format_checkpoint, catalog);
+}
+
 static const char *place_of_unit(const assay_catalog *catalog, const assay_unit *unit)
 {
     int64_t step = 0;
-    return assay_checkpoint_place(assay_format_places(&assay_format_checkpoint, catalog), unit->place, &step);
+    return assay_checkpoint_place(places_of(catalog), unit->place, &step);
 }
 
 static int compare_tensors(const void *a, const void *b)
@@ -193,12 +198,26 @@ static bool is_unfinished(const assay_problems *own, int64_t step, int64_t lates
     return latest >= 0 && step > latest && own->losses > 0;
 }
 
+static void name_empty(const assay_contents *c, const char *path)
+{
+    if (*c->object)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_EMPTY, c->step, path, -1,
+                           "%s: it is an object of %s, which only its own program can load: save its state_dict() to "
+                           "have the tensors read",
+                           *path ? path : ".", c->object);
+    else
+        assay_problems_add(c->problems, ASSAY_PROBLEM_EMPTY, c->step, path, -1, "%s: there is no tensor in it",
+                           *path ? path : ".");
+}
+
 static int read_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, const char *path,
                      int64_t latest, assay_dict *tensors, assay_shard *shard, assay_problems *problems)
 {
     assay_contents c;
     int status = assay_contents_init(&c, store, unit->step, path, problems);
     c.options = catalog->options;
+    c.places = places_of(catalog);
+    c.place = unit->place;
     if (status == ASSAY_OK)
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     if (status == ASSAY_OK)
@@ -206,8 +225,7 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
     if (status == ASSAY_OK)
         status = assay_contents_limit_work(&c);
     if (status == ASSAY_OK && c.count == 0 && problems->total == 0)
-        assay_problems_add(problems, ASSAY_PROBLEM_EMPTY, unit->step, path, -1, "%s: there is no tensor in it",
-                           *path ? path : ".");
+        name_empty(&c, path);
     const bool unfinished = is_unfinished(problems, unit->step, latest);
     if (status == ASSAY_OK && !unfinished)
         status = assay_ckpt_name(&c);
@@ -253,7 +271,7 @@ int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, con
 /* Places are in order of their steps. */
 uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
-    const assay_dict *places = assay_format_places(&assay_format_checkpoint, catalog);
+    const assay_dict *places = places_of(catalog);
     const uint32_t count = places ? assay_dict_count(places) : 0;
     uint32_t low = 0, high = count;
     int64_t at = 0;

@@ -3,6 +3,7 @@
 #include "trial/format/checkpoint/others.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trial/format/checkpoint/checkpoint.h"
@@ -90,6 +91,16 @@ static void put_class(const assay_pickle *p, uint32_t node, assay_buf *out)
     }
 }
 
+void assay_ckpt_put_class(const assay_pickle *p, uint32_t node, char *out, size_t room)
+{
+    assay_buf text;
+    assay_buf_init(&text, room - 1);
+    put_class(p, node, &text);
+    const bool fits = assay_buf_status(&text) == ASSAY_OK && text.data[0] != '-';
+    snprintf(out, room, "%.*s", fits ? (int)text.size : 0, fits ? (const char *)text.data : "");
+    assay_buf_release(&text);
+}
+
 static const char *kind_name(const assay_pickle *p, uint32_t node)
 {
     static const char *const names[] = {
@@ -158,6 +169,8 @@ int assay_checkpoint_others(assay_store *store, const assay_catalog *catalog, co
     int status = assay_contents_init(&c, store, unit->step, path, &unheard);
     c.options = catalog->options;
     c.others = &others;
+    c.places = catalog->places[unit->format];
+    c.place = unit->place;
     if (status == ASSAY_OK)
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     assay_contents_release(&c);

@@ -16,6 +16,9 @@ typedef struct assay_ckpt_others {
  * True: what it holds is not looked at. Lists of plain values are one value. */
 bool assay_ckpt_note_other(const assay_contents *c, const assay_pickle *p, uint32_t node, const char *path,
                            size_t length);
+/* The class of an object, "torch.nn.modules.container.Sequential"; "" where it has none, or one longer than the room.
+ */
+void assay_ckpt_put_class(const assay_pickle *p, uint32_t node, char *out, size_t room);
 /* Tells of bytes that have a name alone. */
 void assay_ckpt_note_bytes(const assay_contents *c, const char *path, size_t length);
 

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "trial/format/checkpoint/boxes.h"
+#include "trial/format/checkpoint/checkpoint.h"
 #include "trial/format/checkpoint/dcp.h"
 #include "trial/format/checkpoint/deepspeed.h"
 #include "trial/format/checkpoint/files.h"
@@ -458,12 +459,23 @@ static bool find_rank_file(assay_contents *c, const char *directory, const char 
     return found;
 }
 
+/* The file of a checkpoint, and what lies beside it in files of the same step. */
+static int read_with_beside(assay_contents *c, const char *path, const char *name)
+{
+    int64_t step = 0;
+    const char *beside = c->places ? assay_checkpoint_place(c->places, c->place, &step) : NULL;
+    int status = read_file(c, path, name, assay_ckpt_role_of(name));
+    while (beside && status == ASSAY_OK && (beside = assay_checkpoint_beside(c->places, c->place, beside)))
+        status = read_file(c, beside, beside, assay_ckpt_role_of(beside));
+    return status;
+}
+
 static int read_step(assay_contents *c, const char *path, const char *worker)
 {
     char below[ASSAY_PATH_ROOM];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS && assay_store_exists(c->store, path, NULL) == 1)
-        return read_file(c, path, name, assay_ckpt_role_of(name));
+        return read_with_beside(c, path, name);
     if (assay_ckpt_is_rank_directory(worker)) {
         assay_names inside = {0};
         if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below &&

@@ -38,13 +38,46 @@ bool assay_checkpoint_probe(const assay_names *top)
     return false;
 }
 
-/* The place of a unit: 8 bytes of the step, then the name. */
-static uint32_t add_place(assay_lister *l, int64_t step, const char *name)
+/* Is it a file of what the optimizer or a scheduler saved with the model in the file `e`? */
+static bool goes_with(const assay_lister *l, const entry *e, const char *name)
+{
+    return e->file && assay_ckpt_role_of(e->name) == ASSAY_CKPT_MODEL &&
+           assay_ckpt_goes_with(l->catalog->options, name, e->step) && assay_store_exists(l->store, name, NULL) == 1;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return assay_worker_compare(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Appends the names of the files that go with a file, each behind a NUL. */
+static int put_beside(const assay_lister *l, const entry *e, assay_buf *out)
+{
+    size_t count = 0;
+    const char **beside = assay_alloc((l->top->count + 1) * sizeof *beside);
+    if (!beside)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < l->top->count; i++)
+        if (goes_with(l, e, l->top->name[i]))
+            beside[count++] = l->top->name[i];
+    qsort(beside, count, sizeof *beside, compare_texts);
+    for (size_t i = 0; i < count; i++) {
+        assay_put_u8(out, '\0');
+        assay_put_bytes(out, beside[i], strlen(beside[i]));
+    }
+    free(beside);
+    return assay_buf_status(out);
+}
+
+/* The place of a unit: 8 bytes of the step, then the name; of a file the names of those that go with it behind that. */
+static uint32_t add_place(assay_lister *l, const entry *e)
 {
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
-    assay_put_i64(&bytes, step);
-    assay_put_bytes(&bytes, name, strlen(name));
+    assay_put_i64(&bytes, e->step);
+    assay_put_bytes(&bytes, e->name, strlen(e->name));
+    if (e->file && put_beside(l, e, &bytes) != ASSAY_OK)
+        bytes.status = ASSAY_ENOMEM;
     uint32_t place = assay_buf_status(&bytes) == ASSAY_OK ? assay_lister_place(l, bytes.data, bytes.size) : ASSAY_NO_ID;
     assay_buf_release(&bytes);
     return place;
@@ -59,6 +92,13 @@ const char *assay_checkpoint_place(const assay_dict *places, uint32_t place, int
     assay_cursor in = assay_cursor_over(bytes, size);
     *step = assay_get_i64(&in);
     return in.failed ? NULL : bytes + 8;
+}
+
+const char *assay_checkpoint_beside(const assay_dict *places, uint32_t place, const char *before)
+{
+    size_t size = 0;
+    const char *bytes = assay_dict_name(places, place, &size), *next = before + strlen(before) + 1;
+    return next < bytes + size ? next : NULL;
 }
 
 static int add_unit(assay_lister *l, const entry *e, uint32_t place, const char *worker, size_t length)
@@ -157,7 +197,7 @@ static void name_beside(assay_lister *l, const entry *e, const assay_names *name
 /* A unit for each worker. */
 static int add_workers(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
 {
-    const uint32_t place = add_place(l, e->step, e->name);
+    const uint32_t place = add_place(l, e);
     int status = place == ASSAY_NO_ID ? assay_lister_no_memory(l) : ASSAY_OK;
     bool alone = true;
     if (status == ASSAY_OK && s->deepspeed)
@@ -196,7 +236,7 @@ static int add_entry(assay_lister *l, const entry *e)
 {
     if (!e->file)
         return add_directory(l, e, e->name);
-    const uint32_t place = add_place(l, e->step, e->name);
+    const uint32_t place = add_place(l, e);
     return place == ASSAY_NO_ID ? assay_lister_no_memory(l) : add_unit(l, e, place, FIRST, sizeof FIRST - 1);
 }
 
@@ -209,6 +249,9 @@ static int compare_entries(const void *a, const void *b)
         return x->step < y->step ? -1 : 1;
     if (x->file != y->file)
         return x->file ? 1 : -1;
+    const assay_ckpt_role own = assay_ckpt_role_of(x->name), other = assay_ckpt_role_of(y->name);
+    if (x->file && own != other)
+        return own < other ? -1 : 1;
     return assay_worker_compare(x->name, y->name);
 }
 
@@ -258,25 +301,31 @@ static bool is_known(const assay_lister *l, const char *name)
 /* A root that is a checkpoint beside others is the last of them if it says so, as trainers write one at the end. */
 static int add_root(assay_lister *l, int64_t newest)
 {
-    bool any = false;
+    const char *first = NULL;
+    size_t count = 0;
     int64_t step = 0;
-    for (size_t i = 0; i < l->top->count && !any; i++) {
+    for (size_t i = 0; i < l->top->count; i++) {
         const char *name = l->top->name[i];
-        any = !assay_ckpt_is_unfinished(name) && !assay_ckpt_step(l->catalog->options, name, &step) &&
-              assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL &&
-              (assay_ckpt_is_shard_map(name) || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS) &&
-              assay_store_exists(l->store, name, NULL) == 1 && !is_known(l, name);
+        if (assay_ckpt_is_unfinished(name) || assay_ckpt_step(l->catalog->options, name, &step) ||
+            assay_ckpt_role_of(name) != ASSAY_CKPT_MODEL ||
+            (!assay_ckpt_is_shard_map(name) && assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS) ||
+            assay_store_exists(l->store, name, NULL) != 1 || is_known(l, name))
+            continue;
+        first = !first || assay_worker_compare(name, first) < 0 ? name : first;
+        count++;
     }
-    if (!any)
+    if (count == 0)
         return ASSAY_OK;
     const entry own = {.step = assay_ckpt_trainer_step(l->store), .name = ""};
     if (own.step > newest)
         return add_directory(l, &own, "");
-    assay_problems_add(
-        &l->catalog->problems, ASSAY_PROBLEM_NAME, -1, "", -1,
-        "files of a checkpoint lie beside the series, and trainer_state.json says no step after %lld: they "
-        "are not read",
-        (long long)newest);
+    char others[48] = "";
+    if (count > 1)
+        snprintf(others, sizeof others, " and %zu more file%s", count - 1, assay_plural(count - 1));
+    assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, first, -1,
+                       "%s%s %s beside the series, without a step in the name or one after %lld in trainer_state.json: "
+                       "not read; give the file by itself",
+                       first, others, count > 1 ? "lie" : "lies", (long long)newest);
     return ASSAY_OK;
 }
 
@@ -306,7 +355,8 @@ static int add_entries(assay_lister *l, entry *entries, size_t count)
         if (is_alias(l, entries[i].name, met))
             continue;
         if (used && used->step == entries[i].step) {
-            name_twice(l, used, &entries[i]);
+            if (!goes_with(l, used, entries[i].name))
+                name_twice(l, used, &entries[i]);
             continue;
         }
         status = add_entry(l, &entries[i]);

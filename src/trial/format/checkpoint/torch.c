@@ -196,6 +196,9 @@ static void add_root(gathering *g)
 {
     const assay_pickle *p = &g->torch->pickle;
     const uint32_t root = unwrap_root(g, p->root);
+    const bool object = p->node[root].kind == ASSAY_PICKLE_OBJECT || p->node[root].kind == ASSAY_PICKLE_CALL;
+    if (object && !assay_walk_is_dict(p, root))
+        assay_ckpt_put_class(p, root, g->torch->file->to->object, sizeof g->torch->file->to->object);
     const size_t count = count_models(g, root);
     if (!assay_walk_is_dict(p, root) || (count == 0 && !has_optimizer(g, root))) {
         add_below(g, ASSAY_CKPT_MODEL, root, "");

@@ -58,6 +58,25 @@ int assay_walk_numbers(const assay_pickle *p, uint32_t node, int64_t *out)
     return count;
 }
 
+enum { PART_MOST = 64 }; /* bytes of a text in a tuple */
+
+/* "(blocks, 3)": the texts and numbers of a tuple. */
+static void put_tuple(const assay_pickle *p, const assay_pickle_node *n, assay_buf *out)
+{
+    assay_put_u8(out, '(');
+    for (uint32_t i = n->first, parts = 0; i != ASSAY_PICKLE_NOTHING && parts < ASSAY_MAX_DIMS; i = p->item[i].next) {
+        const assay_pickle_node *part = &p->node[p->item[i].value];
+        assay_put_format(out, "%s", parts++ ? ", " : "");
+        if (part->kind == ASSAY_PICKLE_TEXT)
+            assay_put_bytes(out, p->bytes + part->a, part->size < PART_MOST ? (size_t)part->size : PART_MOST);
+        else if (part->kind == ASSAY_PICKLE_INT)
+            assay_put_format(out, "%lld", (long long)part->integer);
+        else
+            assay_put_u8(out, '?');
+    }
+    assay_put_u8(out, ')');
+}
+
 void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out)
 {
     const assay_pickle_node *n = key == ASSAY_PICKLE_NOTHING ? NULL : &p->node[key];
@@ -65,8 +84,21 @@ void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out)
         assay_put_bytes(out, p->bytes + n->a, (size_t)n->size);
     else if (n && n->kind == ASSAY_PICKLE_INT)
         assay_put_format(out, "%lld", (long long)n->integer);
+    else if (n && n->kind == ASSAY_PICKLE_NONE)
+        assay_put_format(out, "None");
+    else if (n && n->kind == ASSAY_PICKLE_BOOL)
+        assay_put_format(out, "%s", n->integer ? "True" : "False");
+    else if (n && n->kind == ASSAY_PICKLE_TUPLE)
+        put_tuple(p, n, out);
     else
         assay_put_u8(out, '?');
+}
+
+/* A key whose words do not tell it from another: it gets its place. */
+static bool needs_place(const assay_pickle *p, uint32_t key)
+{
+    const int kind = key == ASSAY_PICKLE_NOTHING ? ASSAY_PICKLE_DICT : (int)p->node[key].kind;
+    return kind > ASSAY_PICKLE_INT && kind != ASSAY_PICKLE_TEXT && kind != ASSAY_PICKLE_TUPLE;
 }
 
 /* Begins with what the node holds, unless it was there before. */
@@ -106,6 +138,8 @@ static void put_path(const walker *w, const level *l, const assay_pickle_item *i
         assay_put_format(path, "%u", l->count);
     else
         assay_walk_put_key(w->p, item->key, path);
+    if (!l->list && needs_place(w->p, item->key))
+        assay_put_format(path, "%u", l->count);
 }
 
 int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk_visit *visit, void *context)
