@@ -2,8 +2,9 @@
  *
  * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
  * column with a count is divided by its sum. A cell fires when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
- * != i. value = smallest diagonal share. Collections take precedence over names. Labels of ignore_labels are left out;
- * the labels' shape tells the axis of the classes (classes.h). */
+ * != i. value = smallest diagonal share. With evidence, a label that the loss evidently ignores (padding) is left out.
+ * Collections take precedence over names. Labels of ignore_labels are left out; the labels' shape tells the axis of the
+ * classes (classes.h). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -102,6 +103,7 @@ typedef struct matrix_limits {
     int64_t classes; /* those from here on are left out */
     double min_diag, max_off_diag, evidence;
     ignored_labels ignored;
+    int64_t padding; /* a label that is left out as well; -1: none */
 } matrix_limits;
 
 static matrix_limits limits_of(const assay_params *p)
@@ -112,12 +114,13 @@ static matrix_limits limits_of(const assay_params *p)
         .max_off_diag = assay_param_real(p, "max_off_diag"),
         .evidence = assay_param_real(p, "evidence"),
         .ignored = ignored_labels_of(p, "ignore_labels"),
+        .padding = -1,
     };
 }
 
 static bool in_matrix(const matrix_limits *m, int64_t prediction, int64_t label)
 {
-    return prediction >= 0 && prediction < m->classes && label >= 0 && label < m->classes &&
+    return prediction >= 0 && prediction < m->classes && label >= 0 && label < m->classes && label != m->padding &&
            !is_ignored_label(&m->ignored, (double)label);
 }
 
@@ -174,15 +177,74 @@ static int add_finding(assay_findings *findings, assay_finding *finding, const a
     return status;
 }
 
-/* Tests a matrix, given as a counter of (prediction, label); an empty one gives no datapoint. */
+/* Sums of the labels of a matrix: how many pairs each has. NULL without memory. */
+static assay_counter *label_totals(const matrix_limits *m, const assay_counter *pairs)
+{
+    assay_counter *totals = assay_counter_new();
+    int status = totals ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_counter_size(pairs); i++) {
+        int64_t prediction, label;
+        uint64_t count;
+        assay_counter_get(pairs, i, &prediction, &label, &count);
+        if (in_matrix(m, prediction, label))
+            status = assay_counter_add(totals, label, 0, count);
+    }
+    if (status == ASSAY_OK)
+        return totals;
+    assay_counter_free(totals);
+    return NULL;
+}
+
+/* Is the label never predicted, though at least LEAST_CLASSES others are, and better than by chance: more of the pairs
+ * without it are right than the most frequent of the other labels has? */
+static bool is_never_learned(const matrix_limits *m, const assay_counter *pairs, int64_t unlearned, uint64_t next)
+{
+    enum { LEAST_CLASSES = 4 };
+    uint64_t classes = 0, right = 0;
+    for (uint64_t i = 0; i < assay_counter_size(pairs);) {
+        column c = next_column(m, pairs, i);
+        i = c.to;
+        classes += c.sum > 0;
+        right += c.right;
+        if (c.sum > 0 && c.prediction == unlearned)
+            return false;
+    }
+    return classes >= LEAST_CLASSES && right > next;
+}
+
+/* Sets *ignored to the label that the loss evidently ignores: by far the most frequent one, and never predicted, where
+ * others are learned. It is what sequences are padded with; a class that was lost is not the largest. -1: none. */
+static int find_padding(const matrix_limits *m, const assay_counter *pairs, int64_t *ignored)
+{
+    assay_counter *totals = label_totals(m, pairs);
+    uint64_t most = 0, next = 0;
+    *ignored = -1;
+    for (uint64_t i = 0; totals && i < assay_counter_size(totals); i++) {
+        int64_t label, zero;
+        uint64_t count;
+        assay_counter_get(totals, i, &label, &zero, &count);
+        next = count > most ? most : count > next ? count : next;
+        *ignored = count > most ? label : *ignored;
+        most = count > most ? count : most;
+    }
+    if (totals && (2 * most < 3 * next || !is_never_learned(m, pairs, *ignored, next)))
+        *ignored = -1;
+    assay_counter_free(totals);
+    return totals ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* Tests a matrix, given as a counter of (prediction, label); an empty one gives no datapoint. Sets *padding to a label
+ * that was left out as find_padding() says; -1: none. */
 static int test_matrix(const assay_params *p, const assay_counter *pairs, int64_t step, uint32_t tensor,
-                       assay_findings *findings)
+                       assay_findings *findings, int64_t *padding)
 {
     matrix_limits m = limits_of(p);
+    int found = m.evidence > 0 ? find_padding(&m, pairs, &m.padding) : ASSAY_OK;
+    *padding = m.padding;
     assay_finding finding = {
         .step = step, .tensor = tensor, .worker = ASSAY_ALL_WORKERS, .value = INFINITY, .threshold = m.min_diag};
     assay_counter *cells = assay_counter_new();
-    int status = cells ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = cells ? found : ASSAY_ENOMEM;
     uint64_t total = 0;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_counter_size(pairs);) {
         column c = next_column(&m, pairs, i);
@@ -238,11 +300,12 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         return view->slot[labels.slot].count ? ASSAY_ENOMEM : ASSAY_OK;
     uint32_t tensor = view->slot[labels.slot].items[0]->tensor;
     bool accumulate = assay_param_bool(rule->params, "accumulate");
+    int64_t padding;
     int status = labels_are_classes(rule, view, labels, predictions)
                      ? add_pairs(pairs, rule->trial, view, labels, predictions, true)
                      : ASSAY_OK;
     if (status == ASSAY_OK && !accumulate)
-        status = test_matrix(rule->params, pairs, view->step, tensor, s->findings);
+        status = test_matrix(rule->params, pairs, view->step, tensor, s->findings, &padding);
     else if (status == ASSAY_OK)
         status = add_rows(s->series, pairs, view->step, tensor);
     if (status == ASSAY_OK)
@@ -273,6 +336,19 @@ static uint64_t last_evaluation(const assay_rule *rule, const assay_series *seri
     return first;
 }
 
+/* Do more training steps come after this step than before it? Then it shows a beginning, not what was learned. */
+static bool is_early(const assay_trial *trial, int64_t step)
+{
+    uint64_t before = 0, after = 0;
+    for (uint64_t i = 0; i < assay_trial_steps(trial); i++) {
+        const assay_step_info *info = assay_trial_step(trial, i);
+        bool train = info->mode == ASSAY_MODE_TRAIN || info->mode == ASSAY_MODE_GLOBAL;
+        before += train && info->step < step;
+        after += train && info->step > step;
+    }
+    return after > before;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
@@ -283,7 +359,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         assay_verdict_no_data(
             verdict, "no label has a prediction beside it at the same step and worker%s.",
             assay_param_bool(rule->params, "only_classes") ? ", or the labels are no classes (only_classes)" : "");
-    if (rows == 0)
+    bool early = rows > 0 && assay_param_bool(rule->params, "last_evaluation") &&
+                 is_early(rule->trial, assay_series_row(s->series, rows - 1).step);
+    if (early)
+        assay_verdict_no_data(verdict,
+                              "the last evaluation that was saved, at step %lld, has more training behind it than "
+                              "before it: too early to judge.",
+                              (long long)assay_series_row(s->series, rows - 1).step);
+    if (rows == 0 || early)
         return ASSAY_OK;
     assay_counter *pairs = assay_counter_new();
     int status = pairs ? ASSAY_OK : ASSAY_ENOMEM;
@@ -294,8 +377,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             status = assay_counter_add(pairs, (int64_t)v[PREDICTION], (int64_t)v[LABEL], (uint64_t)v[COUNT]);
     }
     assay_row last = assay_series_row(s->series, rows - 1);
+    int64_t padding = -1;
     if (status == ASSAY_OK)
-        status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict));
+        status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict), &padding);
+    if (status == ASSAY_OK && padding >= 0)
+        assay_verdict_message(verdict,
+                              "Label %lld, by far the most frequent, is never predicted: taken as one that the loss "
+                              "ignores, such as padding (ignore_labels).",
+                              (long long)padding);
     assay_counter_free(pairs);
     return status;
 }

@@ -4,12 +4,15 @@
  * are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
  * variance are left out, because PyTorch gives NaN for a healthy scalar.
  *
- * Only at the end is it known which tensors have such elements on purpose. So map keeps a row of every bad datapoint,
- * and finalize makes findings of them. */
+ * Only at the end is it known which tensors have such elements on purpose, and which updates were left out because a
+ * gradient overflowed (skipped_updates.h). So map keeps a row of every bad datapoint, and finalize makes findings of
+ * them. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "parts/first_cause.h"
 #include "selection.h"
+#include "skipped_updates.h"
 
 #define FORM(kind) (1u << (kind) | 1u << (ASSAY_ABS + (kind)))
 static const uint32_t REDUCTIONS = FORM(ASSAY_MIN) | FORM(ASSAY_MAX) | FORM(ASSAY_MEAN) | FORM(ASSAY_SUM) |
@@ -21,8 +24,8 @@ static const assay_param_def params[] = {
     {.name = "strict",
      .type = ASSAY_PARAM_BOOL,
      .initial = "True",
-     .help = "False: tensors that have such elements at every saved step, as masks, padding and leaf marks do, cause a "
-             "remark and no findings."},
+     .help = "False: tensors that have such elements at every saved step, as masks, padding and leaf marks do, and "
+             "gradients of updates that loss scaling left out, cause a remark and no findings."},
     {0},
 };
 
@@ -149,12 +152,35 @@ static void find_meant(const assay_rule *rule, const assay_onsets *onsets, bool 
     }
 }
 
-static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant, assay_findings *findings)
+/* The (worker, step) of updates that were left out; NULL without memory. */
+static assay_counter *find_left_out(const assay_rule *rule, const assay_common_state *s, const bool *meant)
+{
+    assay_counter *bad = assay_counter_new(), *left_out = NULL;
+    int status = bad ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->series); i++) {
+        assay_row row = assay_series_row(s->series, i);
+        bool gradient = assay_trial_role(rule->trial, row.tensor) == ASSAY_ROLE_GRADIENT;
+        if (row.tensor < assay_trial_tensors(rule->trial) && !meant[row.tensor])
+            status = assay_counter_add(bad, row.worker, row.step,
+                                       !gradient                     ? SKIPPED_HARM
+                                       : row.value[UNIT] == NAN_ONLY ? 1
+                                                                     : SKIPPED_OVERFLOW);
+    }
+    if (status == ASSAY_OK)
+        left_out = skipped_updates(rule->trial, s->onsets, bad);
+    assay_counter_free(bad);
+    return left_out;
+}
+
+static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant,
+                        const assay_counter *left_out, assay_findings *findings)
 {
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
         if (row.tensor < assay_trial_tensors(rule->trial) && meant[row.tensor])
+            continue;
+        if (left_out && updates_passes(left_out, row.worker, row.step))
             continue;
         assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD]};
         while (finding.value_unit < INDIRECT && row.value[UNIT] != finding.value_unit)
@@ -186,23 +212,75 @@ static void remark_on_meant(const assay_rule *rule, const bool *meant, assay_ver
         (unsigned)count, assay_plural(count), assay_trial_tensor(rule->trial, first), count == 1 ? "s" : "ve");
 }
 
+/* Says at how many steps updates were left out, and which is the first. */
+static void remark_on_left_out(const assay_counter *left_out, assay_verdict *verdict)
+{
+    uint64_t workers = 0, size = assay_counter_size(left_out), steps = 0, count, of_worker = 0;
+    int64_t first = INT64_MAX, worker, step, before = -1;
+    for (uint64_t i = 0; i < size; i++) {
+        assay_counter_get(left_out, i, &worker, &step, &count);
+        workers += worker != before;
+        of_worker = worker != before ? 1 : of_worker + 1;
+        steps = of_worker > steps ? of_worker : steps;
+        first = step < first ? step : first;
+        before = worker;
+    }
+    if (size == 0)
+        return;
+    assay_buf *json = assay_verdict_json(verdict);
+    assay_put_format(json, "%s\"updates_left_out\": %" PRIu64, json->size ? ", " : "", steps);
+    assay_verdict_message(verdict,
+                          "Gradients overflowed at %" PRIu64 " step%s, %" PRId64 " the first%s, and no weight took "
+                          "it over: taken as updates that loss scaling left out.",
+                          steps, assay_plural(steps), first, workers > 1 ? ", of each worker at most" : "");
+}
+
+/* Marks the tensors that cannot be a first cause: those that are meant, and those first bad in an update that was left
+ * out, as long as another one is left. */
+static void find_blameless(const assay_onsets *onsets, const bool *meant, const assay_counter *left_out, size_t tensors,
+                           bool *blameless)
+{
+    bool any = false;
+    for (size_t t = 0; t < tensors; t++)
+        blameless[t] = meant[t];
+    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
+        assay_onset o = assay_onsets_get(onsets, i);
+        if (o.first_bad == ASSAY_NO_STEP || o.tensor >= tensors || meant[o.tensor])
+            continue;
+        bool skipped = updates_passes(left_out, o.worker, o.first_bad);
+        blameless[o.tensor] = blameless[o.tensor] || skipped;
+        any = any || !skipped;
+    }
+    for (size_t t = 0; t < tensors && !any; t++)
+        blameless[t] = meant[t];
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const assay_common_state *s = state;
-    const size_t room = (size_t)assay_trial_tensors(rule->trial) + 1;
+    const size_t tensors = assay_trial_tensors(rule->trial);
     const bool strict = assay_param_bool(rule->params, "strict");
-    bool *meant = calloc(room, sizeof *meant), *none = calloc(room, sizeof *none);
-    int status = meant && none ? ASSAY_OK : ASSAY_ENOMEM;
+    bool *meant = calloc(tensors + 1, sizeof *meant), *blameless = calloc(tensors + 1, sizeof *blameless);
+    assay_counter *left_out = NULL;
+    int status = meant && blameless ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
         find_meant(rule, s->onsets, meant);
-        status = add_findings(rule, s->series, strict ? none : meant, assay_verdict_findings(verdict));
+        left_out = strict ? assay_counter_new() : find_left_out(rule, s, meant);
+        status = left_out ? ASSAY_OK : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK) /* what is meant is no cause, also where it is a finding */
-        status = first_cause_put(rule, s, meant, NULL, verdict, err);
-    if (status == ASSAY_OK && !strict)
+    if (status == ASSAY_OK) /* `blameless` is all false yet */
+        status = add_findings(rule, s->series, strict ? blameless : meant, left_out, assay_verdict_findings(verdict));
+    if (status == ASSAY_OK) { /* what is meant is no cause, also where it is a finding */
+        find_blameless(s->onsets, meant, left_out, tensors, blameless);
+        status = first_cause_put(rule, s, blameless, NULL, verdict, err);
+    }
+    if (status == ASSAY_OK && !strict) {
         remark_on_meant(rule, meant, verdict);
+        remark_on_left_out(left_out, verdict);
+    }
+    assay_counter_free(left_out);
     free(meant);
-    free(none);
+    free(blameless);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

@@ -7,7 +7,9 @@
  *                that are rounding noise beside their layer's weights (siblings.h), losses, and steps of a worker whose
  *                losses are all below loss_share of their first values: a loss near zero has gradients near zero; and
  *                tensors of which so much is flushed at no more than step_share of the steps (rare.h)
- *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
+ *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent;
+ *                with losses_fit not on a worker whose first losses are beyond the format: large targets of a
+ * regression make large losses and gradients, and nobody trains on them in such a format
  *
  *     format     largest   rounds beyond it from     smallest subnormal
  *     fp16       65504     65520                     2^-24
@@ -25,7 +27,8 @@
 #define NO_LOSS 0.01
 
 enum { FLUSH, OVERFLOWS };
-enum { VALUE, IS_LOSS, WIDTH }; /* values of a row: a loss, or the share of a tensor that is flushed and matters */
+enum { VALUE, IS, WIDTH };             /* values of a row */
+enum { IS_FLUSHED, IS_LOSS, IS_OVER }; /* a share that is flushed and matters, a loss, a share that overflows */
 static const char *const tests[] = {"flush", "overflow", NULL};
 
 static const assay_param_def params[] = {
@@ -60,6 +63,10 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1,
      .help = "Nothing that is flushed counts where the saved losses are below this share of their first values."},
+    {.name = "losses_fit",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Overflows do not count where the first saved losses of the worker are beyond the format themselves."},
     RARE_PARAM,
     {0},
 };
@@ -116,7 +123,8 @@ static bool flush_matters(const assay_rule *rule, const assay_step_view *view, c
     return !is_loss && !is_rounding(rule->trial, &view->slot[0], item, assay_stats_abs_mean(item->stats));
 }
 
-/* Tests one tensor: an overflow is a finding now, what is flushed is a row until the losses are known. */
+/* Tests one tensor: an overflow is a finding now, or with losses_fit a row, as what is flushed, until the
+ * losses are known. */
 static int test_item(const assay_rule *rule, assay_common_state *s, const assay_step_view *view,
                      const assay_tensor_view *item, const uint64_t *count)
 {
@@ -128,12 +136,16 @@ static int test_item(const assay_rule *rule, assay_common_state *s, const assay_
         flushed > assay_param_real(rule->params, "flush_percent") && flush_matters(rule, view, item, count[0], flush);
     assay_finding finding = finding_of(view, item, over, assay_param_real(rule->params, "overflow_percent"));
     finding.test = OVERFLOWS;
-    int status = assay_findings_test(s->findings, over > finding.threshold, &finding);
+    bool later = assay_param_bool(rule->params, "losses_fit") && over > finding.threshold;
+    int status = assay_findings_test(s->findings, over > finding.threshold && !later, &finding);
     assay_findings_datapoints(s->findings, 1);
+    if (status == ASSAY_OK && later)
+        status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){over, IS_OVER});
     if (status == ASSAY_OK)
         status = rare_count(s->counter, item->tensor, fires);
     if (status == ASSAY_OK && fires)
-        status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){flushed, 0});
+        status =
+            assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){flushed, IS_FLUSHED});
     return status;
 }
 
@@ -141,7 +153,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     (void)err;
     assay_common_state *s = state;
-    bool by_losses = assay_param_real(rule->params, "loss_share") > 0;
+    bool by_losses = assay_param_real(rule->params, "loss_share") > 0 || assay_param_bool(rule->params, "losses_fit");
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -150,7 +162,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         double loss = assay_stats_mean(item->stats);
         if (by_losses && isfinite(loss) && assay_trial_in_collection(rule->trial, "losses", item->tensor))
-            status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){loss, 1});
+            status =
+                assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){loss, IS_LOSS});
         if (status == ASSAY_OK)
             status = test_item(rule, s, view, item, result->of.counts.count);
     }
@@ -162,6 +175,7 @@ typedef struct losses {
     double *first; /* [tensors * workers]; NaN: none yet */
     bool *large;   /* [workers] one is above the share */
     bool *known;   /* [workers] there is one */
+    bool *beyond;  /* [workers] one was beyond the format when it was first saved */
     uint32_t workers;
 } losses;
 
@@ -169,6 +183,7 @@ typedef struct losses {
 static void enter_step(losses *l, const assay_rule *rule, const assay_series *series, uint64_t from)
 {
     double share = assay_param_real(rule->params, "loss_share");
+    double most = format_of(rule->params)->most / assay_param_real(rule->params, "scale");
     int64_t step = assay_series_row(series, from).step;
     memset(l->large, 0, l->workers * sizeof *l->large);
     memset(l->known, 0, l->workers * sizeof *l->known);
@@ -176,9 +191,10 @@ static void enter_step(losses *l, const assay_rule *rule, const assay_series *se
         assay_row row = assay_series_row(series, i);
         if (row.step != step)
             break;
-        if (row.value[IS_LOSS] == 0 || row.worker >= l->workers || row.tensor >= assay_trial_tensors(rule->trial))
+        if (row.value[IS] != IS_LOSS || row.worker >= l->workers || row.tensor >= assay_trial_tensors(rule->trial))
             continue;
         double *first = &l->first[(size_t)row.tensor * l->workers + row.worker];
+        l->beyond[row.worker] = l->beyond[row.worker] || (isnan(*first) && fabs(row.value[VALUE]) > most);
         *first = isnan(*first) ? row.value[VALUE] : *first;
         l->known[row.worker] = true;
         l->large[row.worker] = l->large[row.worker] || fabs(row.value[VALUE]) >= share * fabs(*first);
@@ -196,14 +212,16 @@ static int add_findings(const assay_rule *rule, const assay_series *series, loss
             enter_step(l, rule, series, i);
         step = row.step;
         bool converged = row.worker < l->workers && l->known[row.worker] && !l->large[row.worker];
-        if (row.value[IS_LOSS] != 0 || converged || is_rare(rule, rare, row.tensor))
+        bool over = row.value[IS] == IS_OVER, beyond = row.worker < l->workers && l->beyond[row.worker];
+        if (row.value[IS] == IS_LOSS || (over ? beyond : converged || is_rare(rule, rare, row.tensor)))
             continue;
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
                                  .worker = row.worker,
-                                 .test = FLUSH,
+                                 .test = over ? OVERFLOWS : FLUSH,
                                  .value = row.value[VALUE],
-                                 .threshold = assay_param_real(rule->params, "flush_percent")};
+                                 .threshold =
+                                     assay_param_real(rule->params, over ? "overflow_percent" : "flush_percent")};
         status = assay_findings_add(findings, &finding);
     }
     return status;
@@ -218,9 +236,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     losses l = {.first = malloc((places + 1) * sizeof *l.first),
                 .large = calloc((size_t)workers + 1, sizeof *l.large),
                 .known = calloc((size_t)workers + 1, sizeof *l.known),
+                .beyond = calloc((size_t)workers + 1, sizeof *l.beyond),
                 .workers = workers};
     bool *rare = rare_tensors(rule, s->counter);
-    int status = rare && l.first && l.large && l.known ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = rare && l.first && l.large && l.known && l.beyond ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; l.first && i < places; i++)
         l.first[i] = NAN;
     if (status == ASSAY_OK)
@@ -229,6 +248,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(l.first);
     free(l.large);
     free(l.known);
+    free(l.beyond);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

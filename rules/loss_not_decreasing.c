@@ -8,7 +8,8 @@
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
  * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
  * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
- * each other: when their correlation is below -COMPETING. */
+ * each other: when their correlation is below -COMPETING. Steps of no mode before the first TRAIN step belong to the
+ * training: a program that sets the mode for its first evaluation, and not before, records them so. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -135,8 +136,10 @@ typedef struct walk {
     const uint64_t *rows; /* of one tensor and worker, ascending in step */
     uint64_t count;
     int mode;
-    bool alone;    /* the worker has no other loss */
-    bool competes; /* what it gains another loss of the worker loses */
+    bool unmarked;  /* rows of no mode before the first of the mode count as well */
+    uint64_t begin; /* the first row of the mode; 0: none */
+    bool alone;     /* the worker has no other loss */
+    bool competes;  /* what it gains another loss of the worker loses */
 } walk;
 
 static double step_of(const walk *w, uint64_t i)
@@ -147,7 +150,9 @@ static double step_of(const walk *w, uint64_t i)
 
 static bool in_mode(const walk *w, uint64_t i)
 {
-    return w->mode == ASSAY_MODE_GLOBAL || assay_series_row(w->series, w->rows[i]).value[MODE] == w->mode;
+    double mode = assay_series_row(w->series, w->rows[i]).value[MODE];
+    return w->mode == ASSAY_MODE_GLOBAL || mode == w->mode ||
+           (w->unmarked && i < w->begin && mode == ASSAY_MODE_GLOBAL);
 }
 
 static int evaluate(const walk *w, assay_findings *findings)
@@ -245,6 +250,10 @@ static void take_rows(walk *w, const uint64_t *order, uint64_t i, uint64_t count
         if (row.tensor != first.tensor || row.worker != first.worker)
             break;
     }
+    for (w->begin = 0; w->begin < w->count; w->begin++)
+        if (assay_series_row(w->series, w->rows[w->begin]).value[MODE] == w->mode)
+            return;
+    w->begin = 0;
 }
 
 /* Do two losses of a worker go against each other? Those of one failing training stand still, each with its own noise.
@@ -324,6 +333,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     const char *mode = assay_param_text(rule->params, "mode");
     w.mode = mode ? assay_mode_parse(mode, strlen(mode)) : default_mode(rule, w.series);
+    w.unmarked = against_start(rule) && !mode && w.mode == ASSAY_MODE_TRAIN;
     int status = ASSAY_OK;
     if (against_start(rule))
         status = evaluate_courses(&w, order, count, assay_verdict_findings(verdict));
@@ -368,7 +378,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"% decrease", NULL};
 
-static const char *const sentences[] = {"{tensor} hardly fell by {when}", NULL};
+static const char *const sentences[] = {"{tensor}{of} hardly fell by {when}", NULL};
 
 const assay_rule_ops assay_rule_loss_not_decreasing = {
     .abi = ASSAY_RULE_ABI,

@@ -8,8 +8,8 @@
  *            threshold, x > ratio * median, and x also exceeds its own past, if it has one: near the end of a training
  *            single batches differ by orders of magnitude, from worker to worker as from step to step
  *
- * x that is not finite fires. value = z, threshold = the limit of z. A flipped bit of an exponent multiplies a norm by
- * a large power of two, far beyond what a batch does. */
+ * x that is not finite fires, or is left out with only_finite. value = z, threshold = the limit of z. A flipped bit of
+ * an exponent multiplies a norm by a large power of two, far beyond what a batch does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +34,10 @@ static const assay_param_def params[] = {
      .least = 3,
      .most = 1000000,
      .help = "Fewest workers that are compared with each other."},
+    {.name = "only_finite",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leave out norms that are not finite, which ExplodingTensor judges."},
     {0},
 };
 
@@ -84,7 +88,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
         double row[WIDTH] = {[HISTORY_MODE] = view->mode};
-        if (!set_norm(rule, slot, slot->items[i], row))
+        if (!set_norm(rule, slot, slot->items[i], row) ||
+            (assay_param_bool(rule->params, "only_finite") && !isfinite(row[HISTORY_VALUE])))
             continue;
         status = assay_series_add(s->series, view->step, slot->items[i]->tensor, slot->items[i]->worker, row);
     }

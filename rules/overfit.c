@@ -7,7 +7,8 @@
  * and by more than gain_share of what it had gained from there to that lowest phase. It counts too if the validation
  * loss has not gained NO_GAIN of what the training loss has gained, which is below half of its beginning. A gap between
  * both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
- * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. */
+ * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. With
+ * rise_threshold, steps of no mode before the first TRAIN step belong to the training. */
 #include <math.h>
 
 #include "losses.h"
@@ -81,14 +82,38 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     double loss;
     if (!(assay_trial_modes(rule->trial) & (1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL)))
         return map_by_name(state, view);
-    bool counts = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_EVAL;
+    bool counts = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_EVAL ||
+                  (view->mode == ASSAY_MODE_GLOBAL && assay_param_has(rule->params, "rise_threshold"));
     return counts && step_loss(&view->slot[0], NULL, &loss) ? add_row(state, view, view->mode, loss) : ASSAY_OK;
+}
+
+/* The rows of TRAIN and EVAL, with those of no mode before the first TRAIN row as TRAIN. NULL without memory. */
+static assay_series *phase_rows(const assay_series *all)
+{
+    assay_series *phases = assay_series_new(WIDTH);
+    int status = phases ? ASSAY_OK : ASSAY_ENOMEM;
+    bool begun = false;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(all); i++) {
+        assay_row row = assay_series_row(all, i);
+        double mode = row.value[MODE];
+        begun = begun || mode == ASSAY_MODE_TRAIN;
+        if (mode == ASSAY_MODE_GLOBAL && begun)
+            continue;
+        status =
+            assay_series_add(phases, row.step, row.tensor, row.worker,
+                             (double[WIDTH]){mode == ASSAY_MODE_GLOBAL ? ASSAY_MODE_TRAIN : mode, row.value[LOSS]});
+    }
+    if (status == ASSAY_OK)
+        return phases;
+    assay_series_free(phases);
+    return NULL;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
-    const assay_series *series = ((const assay_common_state *)state)->series;
+    assay_series *series = phase_rows(((const assay_common_state *)state)->series);
+    if (!series)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     uint64_t rows = assay_series_count(series);
     int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
@@ -135,6 +160,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     else
         assay_verdict_no_data(verdict, "no step has a loss whose name begins with train beside one that begins with "
                                        "validation, eval or test.");
+    assay_series_free(series);
     return status;
 }
 

@@ -2,7 +2,8 @@
  *
  * An expert that no sample was sent to, and a block that was left out at random, have no gradient at that step, or one
  * that is zero, though others have theirs. Such a pause says nothing about the optimizer. Steps at which no gradient of
- * the worker was saved, and weights without any gradient in the trial, say nothing about pauses. */
+ * the worker was saved say nothing about pauses, but for weights without any gradient in the trial: a running mean of
+ * the weights does not move over passes behind which nothing is trained, as those that take new statistics for it. */
 #ifndef ASSAY_RULES_PAUSES_H
 #define ASSAY_RULES_PAUSES_H
 
@@ -50,7 +51,9 @@ static inline bool pauses_after(const pauses *p, uint32_t weight, uint32_t worke
 {
     uint64_t count = assay_series_count(p->series);
     uint32_t gradient = gradient_of_weight(p->trial, weight);
-    if (gradient == ASSAY_NO_TENSOR || !updates_passes(p->saved, worker, step))
+    if (gradient == ASSAY_NO_TENSOR)
+        return assay_counter_size(p->saved) > 0 && !updates_passes(p->saved, worker, step);
+    if (!updates_passes(p->saved, worker, step))
         return false;
     for (uint64_t i = row_not_before(p->series, p->order, count, gradient, worker, step); i < count; i++) {
         assay_row row = assay_series_row(p->series, p->order[i]);
@@ -58,6 +61,23 @@ static inline bool pauses_after(const pauses *p, uint32_t weight, uint32_t worke
             break;
         if (is_gradient_row(row))
             return row.value[PAUSE_MAGNITUDE] == 0;
+    }
+    return true;
+}
+
+/* Is there a gradient of the weight on the worker, and none from a step on? O(log rows). */
+static inline bool pauses_gradient_ends(const pauses *p, uint32_t weight, uint32_t worker, int64_t step)
+{
+    uint64_t count = assay_series_count(p->series);
+    uint32_t gradient = gradient_of_weight(p->trial, weight);
+    if (gradient == ASSAY_NO_TENSOR)
+        return false;
+    uint64_t next = row_not_before(p->series, p->order, count, gradient, worker, step);
+    for (int k = 0; k < 2; k++) { /* the row behind is another tensor's or worker's, the one before is not */
+        bool inside = k == 0 ? next < count : next > 0;
+        assay_row row = inside ? assay_series_row(p->series, p->order[k == 0 ? next : next - 1]) : (assay_row){0};
+        if ((inside && row.tensor == gradient && row.worker == worker) != (k == 1))
+            return false;
     }
     return true;
 }

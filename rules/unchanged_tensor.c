@@ -9,7 +9,7 @@
  *   accumulation  (pairs) steps between the regular updates of the worker are skipped (updates.h)
  *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if the trial has gradients; a
  *                 tensor is tested from its first change on, if it has one, and may stand still once it came to rest
- *                 (updates.h) and where no gradient reached it (pauses.h)
+ *                 (updates.h), where no gradient reached it (pauses.h), and once it has no gradient any more
  *
  * Of tensors that were recorded as digests, pairs are compared for equality (digests.h). */
 #include <stdlib.h>
@@ -189,6 +189,9 @@ typedef struct outlook {
     assay_counter *passed; /* (worker, step) between updates */
     uint8_t *frozen;       /* [tensors] never moved, and no gradient reaches them */
     uint64_t count;        /* of those that are frozen */
+    uint64_t ended;        /* weights that have no gradient any more from some step on, a worker each */
+    uint32_t first_ended;  /* the first of them */
+    int64_t ended_at;      /* its last change */
     pauses pauses;         /* with only_trained */
 } outlook;
 
@@ -242,6 +245,17 @@ static void say_frozen(const assay_rule *rule, const outlook *o, assay_verdict *
                               (unsigned long long)o->count, assay_trial_tensor(rule->trial, first));
 }
 
+static void say_ended(const assay_rule *rule, const outlook *o, assay_verdict *verdict)
+{
+    if (o->ended == 0)
+        return;
+    assay_verdict_message(verdict,
+                          "\"%s\"%s not changed since step %lld, and %s no gradient any more: taken as frozen on "
+                          "purpose from there on.",
+                          assay_trial_tensor(rule->trial, o->first_ended), o->ended == 1 ? " has" : " and others have",
+                          (long long)o->ended_at, o->ended == 1 ? "has" : "have");
+}
+
 static int outlook_make(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o)
 {
     *o = (outlook){0};
@@ -262,6 +276,7 @@ static bool is_move(assay_row row)
 typedef struct course {
     int64_t begin, end; /* steps of its first and last change; both that of the first row if it never changes */
     bool stopped;       /* it stands still after `end` for much longer than ever before, or always did */
+    bool ended;         /* it stopped, and had a gradient before, but none after */
 } course;
 
 /* The course of the tensor and worker whose rows begin at order[i]. */
@@ -269,7 +284,7 @@ static course course_of(const assay_series *series, const uint64_t *order, uint6
 {
     enum { LONGER = 8, PART = 3 }; /* than its longest pause before; of its saved steps */
     assay_row first = assay_series_row(series, order[i]);
-    course c = {first.step, first.step, false};
+    course c = {.begin = first.step, .end = first.step};
     uint64_t saved = 0, still = 0, longest = 0;
     bool moved = false;
     for (; i < assay_series_count(series); i++) {
@@ -300,7 +315,20 @@ static bool is_pause(const outlook *o, const course *c, assay_row row, int64_t b
     return o->pauses.saved && !for_good && pauses_after(&o->pauses, row.tensor, row.worker, before);
 }
 
-static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, const outlook *o,
+/* Sets c->ended of the tensor and worker of a row, and notes it. A layer that is frozen on purpose while it trains, or
+ * whose loss is left out from some step on, has no gradient from there. One that the optimizer drops has. */
+static void find_end(outlook *o, assay_row row, course *c)
+{
+    c->ended = o->pauses.saved && c->stopped && c->end > c->begin &&
+               pauses_gradient_ends(&o->pauses, row.tensor, row.worker, c->end);
+    if (!c->ended)
+        return;
+    o->first_ended = o->ended == 0 ? row.tensor : o->first_ended;
+    o->ended_at = o->ended == 0 ? c->end : o->ended_at;
+    o->ended++;
+}
+
+static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o,
                      assay_verdict *verdict)
 {
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0;
@@ -315,14 +343,17 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
         bool first = row.tensor != before.tensor || row.worker != before.worker;
         int64_t step_before = before.step;
         before = row;
-        if (first && trained)
+        if (first && trained) {
             c = course_of(series, order, i);
+            find_end(o, row, &c);
+        }
         if (first || is_move(row))
             at_rest = trained && row.value[0] == CREPT;
         if (o->passed && !first && updates_passes(o->passed, row.worker, row.step))
             continue;
         saved = first ? 1 : saved + 1;
-        bool stands = row.value[0] == STOOD_STILL && !first && !at_rest && row.step >= c.begin;
+        bool stands =
+            row.value[0] == STOOD_STILL && !first && !at_rest && row.step >= c.begin && !(c.ended && row.step > c.end);
         run = stands && !is_pause(o, &c, row, step_before) ? run + 1 : 0;
         if (saved < num_steps || row.step < c.begin || row.step < rule->start_step ||
             (o->frozen && o->frozen[row.tensor]))
@@ -355,6 +386,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = test_rows(rule, series, order, &o, verdict);
     if (status == ASSAY_OK)
         say_frozen(rule, &o, verdict);
+    if (status == ASSAY_OK)
+        say_ended(rule, &o, verdict);
     if (status == ASSAY_OK && !against_current(rule->params))
         status =
             say_longest(rule, series, 0, (uint64_t)assay_param_int(rule->params, "num_steps"), " (num_steps)", verdict);

@@ -3,7 +3,8 @@
  * With accumulated gradients, weights change only at every k-th step. The updates of a worker are the pairs of saved
  * steps over which any weight or bias changed. If nearly all of them have the same distance of two or more, up to one,
  * the pairs between them are skipped, but no more of them in a row than that distance allows. With only two updates,
- * the first must be as far from the beginning. A layer that does not change at the updates either, or a model that
+ * the first must be as far from the beginning. Before the first update there may be one more: a warm-up that begins at
+ * a learning rate of zero. A layer that does not change at the updates either, or a model that
  * stands still for longer, is not excused.
  *
  * A weight may also come to rest: at the end of a cosine schedule, or of a loss near zero, its changes fade out until
@@ -119,10 +120,12 @@ static inline int updates_pass(const assay_counter *steps, assay_counter *passed
                 break;
         }
         uint64_t period = updates_period(steps, from, to, gap);
+        uint64_t most = period > 1 ? 2 * period : period; /* pairs from one update to the next */
         for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
             assay_counter_get(steps, i, &worker, &step, &count);
             still = count < UPDATE_MARK ? still + 1 : 0;
-            if (still > 0 && still < period)
+            most = count < UPDATE_MARK ? most : period;
+            if (still > 0 && still < most)
                 status = assay_counter_add(passed, worker, step, 1);
         }
     }

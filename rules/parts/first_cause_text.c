@@ -128,6 +128,10 @@ static void put_event(const cause *c, assay_buf *out)
             put_plain(out, "training");
         assay_put_format(out, names_workers(c) ? " fed %s" : " was fed %s", kind_name(c));
         put_plain(out, role == ASSAY_ROLE_LABEL ? " labels" : "");
+    } else if (!c->became && comes_before_pass(c) && c->step == 0) {
+        put_plain(out, tensor_name(c)); /* no update comes before the first step */
+        put_of_whom(c, out);
+        assay_put_format(out, " began as %s", kind_name(c));
     } else if (!c->became && comes_before_pass(c)) {
         if (c->gap)
             put_plain(out, "an update made ");

@@ -42,6 +42,15 @@ static unsigned words_of(const char *name)
     return found;
 }
 
+/* Does the name end with `infix` and a number: "relu_output_0"? */
+static bool ends_with_number(const char *name, const char *infix)
+{
+    const char *at = NULL;
+    for (const char *next = strstr(name, infix); next; next = strstr(next + 1, infix))
+        at = next + strlen(infix);
+    return at && *at && strspn(at, "0123456789") == strlen(at);
+}
+
 /* The number at the end of "X_input_<n>", and where "_input_" begins; -1 for other names. */
 static int input_number(const char *name, size_t *head)
 {
@@ -108,11 +117,15 @@ static int find_role(const assay_trial *trial, uint32_t tensor, uint8_t *role)
                  {"weights", ASSAY_ROLE_WEIGHT},
                  {"biases", ASSAY_ROLE_WEIGHT},
                  {"labels", ASSAY_ROLE_LABEL}};
-    assay_role named = role_by_name(trial, assay_trial_tensor(trial, tensor));
+    const char *name = assay_trial_tensor(trial, tensor);
+    assay_role named = role_by_name(trial, name);
+    bool passed = ends_with_number(name, "_input_") || ends_with_number(name, "_output_"); /* "attn_bias_output_0" */
     *role = (uint8_t)named;
     if (named != ASSAY_ROLE_ACTIVATION)
         return ASSAY_OK; /* a collection whose pattern is too wide does not make a gradient a weight */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (passed && known[i].role == ASSAY_ROLE_WEIGHT)
+            continue;
         int member = assay_trial_is_member(trial, known[i].collection, tensor, NULL);
         if (member == ASSAY_ENOMEM)
             return member;

@@ -144,6 +144,27 @@ def expert_that_is_never_reached(folder):
 
 
 @case
+def layer_that_is_frozen_while_it_trains(folder):
+    """From step 30 on it has no gradient any more; its neighbour has."""
+    return expert(folder, lambda step: step < 30, False), [
+        rule("ends", "UnchangedTensor", lambda e: e["findings_total"] == 0 and '"far.weight" has not changed since step 30' in e["message"],
+             **TRAINED)]
+
+
+@case
+def mean_of_the_weights(folder):
+    """A copy without a gradient is passed three times at every tenth step, and nothing is trained then."""
+    made, near, mean, step = Made(folder, collections=COLLECTIONS), numpy.full(8, 0.5, "float32"), numpy.full(8, 0.5, "float32"), 0
+    for k in range(60):
+        made.step(step, "TRAIN", step, {"near.weight": near.copy(), "gradient/near.weight": numpy.full(8, 1e-3)})
+        near, step = near + numpy.float32(1e-3), step + 1
+        for _ in range(3 if k % 10 == 9 else 0):
+            made.step(step, "TRAIN", step, {"mean.weight": (near / 2).copy()})
+            step += 1
+    return made.end(), [rule("mean", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
 def layers_beside_adapters(folder):
     """Of the weights none has a gradient; the adapters have."""
     made = Made(folder, collections=COLLECTIONS)
