@@ -8,6 +8,7 @@
 
 #include "action/actions_internal.h"
 #include "action/slurm.h"
+#include "base/activity.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -181,8 +182,10 @@ static void show(const action *a, const action_event *event)
     if (a->kind == ACTION_NOTIFY)
         (void)assay_notify_put_preview(a->notify, &event->message, &text);
     assay_redact_buf(&text, 0);
+    assay_activity_hold(true);
     if (assay_buf_status(&text) == ASSAY_OK)
         fwrite(text.data, 1, text.size, stderr);
+    assay_activity_hold(false);
     assay_buf_release(&text);
 }
 

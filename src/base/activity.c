@@ -1,8 +1,16 @@
-/* activity.c - see activity.h. */
+/* activity.c - see activity.h.
+ *
+ * The counters are atomic, everything else is under one lock. The thread draws with the lock held, so that hold()
+ * returns only when nothing is being drawn. A child made by fork() has no such thread, and is silent. */
 #include "base/activity.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -10,65 +18,182 @@
 #define FIRST_AFTER 1.5
 #define EVERY       0.5
 
-enum { COLUMNS = 59, LOOK_EVERY = 1 << 20 /* bytes */ };
+enum { COLUMNS = 59 /* a terminal of 60 does not break it */ };
 
-static _Thread_local struct {
-    bool on, shown;
+static _Atomic bool on;
+static _Atomic uint64_t files, bytes, names;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    pthread_t thread;
+    bool shown, knows_end, forks_safely;
     unsigned held;
     double start, next;
-    uint64_t files, bytes, unseen; /* unseen: bytes since the clock was looked at */
-} now;
+    assay_activity_work work;
+} now = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
-void assay_activity_show(bool on)
+/* A number of bytes in the largest unit of which there is one. */
+static void put_size(double size, char *text, size_t room)
 {
-    assay_activity_clear();
-    now.on = on && isatty(STDERR_FILENO);
-    now.files = now.bytes = now.unseen = 0;
-    now.start = now.on ? assay_clock_seconds() : 0;
-    now.next = now.start + FIRST_AFTER;
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB"};
+    unsigned unit = 0;
+    for (size /= 1e3; size >= 999.5 && unit < 4; unit++)
+        size /= 1e3;
+    snprintf(text, room, "%.3g %s", size, units[unit]);
 }
 
-void assay_activity_hold(bool held)
+void assay_activity_put_work(const assay_activity_work *work, double time, char *line, size_t columns)
 {
-    assay_activity_clear();
-    now.held += held ? 1 : 0;
-    now.held -= !held && now.held > 0 ? 1 : 0;
+    char steps[64] = "", done[32], all[32], rate[32], left[64];
+    const uint64_t bytes_done = work->bytes < work->all_bytes ? work->bytes : work->all_bytes; /* some is read twice */
+    const double seconds = time - work->start, speed = seconds > 0 ? (double)bytes_done / seconds : 0;
+    const double wait = speed > 0 ? (double)(work->all_bytes - bytes_done) / speed : 0;
+    if (work->all_steps > 0)
+        snprintf(steps, sizeof steps, "%" PRIu64 " of %" PRIu64 " steps, ", work->steps, work->all_steps);
+    put_size((double)bytes_done, done, sizeof done);
+    put_size((double)work->all_bytes, all, sizeof all);
+    put_size(speed, rate, sizeof rate);
+    if (speed == 0)
+        snprintf(left, sizeof left, "%.0f s so far", seconds);
+    else if (wait < 600)
+        snprintf(left, sizeof left, "%.0f s left", wait);
+    else
+        snprintf(left, sizeof left, "%.0f min left", wait / 60);
+    char *unit = strchr(done, ' ');
+    if (unit && strcmp(unit, strchr(all, ' ')) == 0)
+        *unit = '\0'; /* "1.2 of 16 GB" */
+    const int full = snprintf(line, columns + 1, "%s%s of %s read, %s/s, %s", steps, done, all, rate, left);
+    if (full > (int)columns)
+        snprintf(line, columns + 1, "%s%s of %s read, %s", steps, done, all, left);
 }
 
-void assay_activity_clear(void)
+/* The rest is called with the lock. */
+
+static void draw(double time)
+{
+    char line[512], size[32];
+    const double seconds = time - now.start;
+    const uint64_t opened = atomic_load(&files), listed = atomic_load(&names);
+    int head = snprintf(line, sizeof line, "assay: ");
+    if (now.knows_end)
+        assay_activity_put_work(&now.work, time, line + head, (size_t)(COLUMNS - head));
+    else if (opened > 0) {
+        put_size((double)atomic_load(&bytes), size, sizeof size);
+        snprintf(line + head, sizeof line - (size_t)head, "%" PRIu64 " file%s, %s read in %.0f s", opened,
+                 opened == 1 ? "" : "s", size, seconds);
+    } else if (listed > 0)
+        snprintf(line + head, sizeof line - (size_t)head, "%" PRIu64 " names listed in %.0f s", listed, seconds);
+    else
+        snprintf(line + head, sizeof line - (size_t)head, "working for %.0f s", seconds);
+    fprintf(stderr, "\r%-*.*s", COLUMNS, COLUMNS, line);
+    now.shown = true;
+}
+
+static void clear(void)
 {
     if (now.shown)
         fprintf(stderr, "\r%*s\r", COLUMNS, "");
     now.shown = false;
 }
 
-static void show(double time)
+static void *draw_on(void *unused)
 {
-    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB"};
-    char line[COLUMNS + 1];
-    double size = (double)now.bytes / 1e3;
-    unsigned unit = 0;
-    for (; size >= 999.5 && unit < 4; unit++)
-        size /= 1e3;
-    snprintf(line, sizeof line, "assay: %" PRIu64 " files, %.3g %s read in %.0f s", now.files, size, units[unit],
-             time - now.start);
-    fprintf(stderr, "\r%-*s", COLUMNS, line);
-    now.shown = true;
+    (void)unused;
+    pthread_mutex_lock(&now.lock);
+    while (atomic_load(&on)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(EVERY * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&now.ended, &now.lock, &until);
+        const double time = assay_clock_seconds();
+        if (atomic_load(&on) && now.held == 0 && time >= now.next)
+            draw(time);
+    }
+    pthread_mutex_unlock(&now.lock);
+    return NULL;
 }
 
-void assay_activity_add(uint64_t files, uint64_t bytes)
+static void before_fork(void)
 {
-    if (!now.on)
+    pthread_mutex_lock(&now.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&now.lock);
+}
+
+static void in_child(void)
+{
+    atomic_store(&on, false);
+    now.shown = false;
+    pthread_mutex_unlock(&now.lock);
+}
+
+static void start(void)
+{
+    sigset_t all, before;
+    sigfillset(&all); /* signals are for the threads that do the work */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (!now.forks_safely)
+        now.forks_safely = pthread_atfork(before_fork, after_fork, in_child) == 0;
+    atomic_store(&on, now.forks_safely && pthread_create(&now.thread, NULL, draw_on, NULL) == 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void assay_activity_show(bool wanted)
+{
+    pthread_mutex_lock(&now.lock);
+    clear();
+    const bool was = atomic_exchange(&on, false);
+    pthread_cond_signal(&now.ended);
+    pthread_mutex_unlock(&now.lock);
+    if (was)
+        pthread_join(now.thread, NULL);
+    if (!wanted || !isatty(STDERR_FILENO))
         return;
-    now.files += files;
-    now.bytes += bytes;
-    now.unseen += bytes;
-    if (files == 0 && now.unseen < LOOK_EVERY)
+    atomic_store(&files, 0);
+    atomic_store(&bytes, 0);
+    atomic_store(&names, 0);
+    pthread_mutex_lock(&now.lock);
+    now.knows_end = false;
+    now.start = assay_clock_seconds();
+    now.next = now.start + FIRST_AFTER;
+    start();
+    pthread_mutex_unlock(&now.lock);
+}
+
+void assay_activity_add(uint64_t more_files, uint64_t more_bytes)
+{
+    if (!atomic_load_explicit(&on, memory_order_relaxed))
         return;
-    now.unseen = 0;
-    const double time = assay_clock_seconds();
-    if (now.held > 0 || time < now.next)
-        return;
-    now.next = time + EVERY;
-    show(time);
+    atomic_fetch_add_explicit(&files, more_files, memory_order_relaxed);
+    atomic_fetch_add_explicit(&bytes, more_bytes, memory_order_relaxed);
+}
+
+void assay_activity_list(uint64_t more_names)
+{
+    if (atomic_load_explicit(&on, memory_order_relaxed))
+        atomic_fetch_add_explicit(&names, more_names, memory_order_relaxed);
+}
+
+void assay_activity_hold(bool held)
+{
+    pthread_mutex_lock(&now.lock);
+    clear();
+    now.held += held ? 1 : 0;
+    now.held -= !held && now.held > 0 ? 1 : 0;
+    pthread_mutex_unlock(&now.lock);
+}
+
+void assay_activity_tell(const assay_activity_work *work)
+{
+    pthread_mutex_lock(&now.lock);
+    now.knows_end = work != NULL;
+    if (work)
+        now.work = *work;
+    pthread_mutex_unlock(&now.lock);
 }

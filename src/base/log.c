@@ -50,8 +50,9 @@ __attribute__((format(printf, 2, 0))) static void say(const char *kind, const ch
         put += size;
     }
     put += (size_t)snprintf(shown + put, sizeof shown - put, at < length ? "...\n" : "\n");
-    assay_activity_clear();
+    assay_activity_hold(true);
     fwrite(shown, 1, put, stderr); /* in one call, so that lines of several ranks do not mix */
+    assay_activity_hold(false);
 }
 
 void assay_log_note(const char *format, ...)

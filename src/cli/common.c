@@ -48,13 +48,15 @@ int cli_print(assay_buf *buf, assay_error *err)
         status = ASSAY_ENOMEM; /* something is missing, wherever that was */
     if (status != ASSAY_OK)
         return assay_fail(err, status, "standard output: %s", assay_status_text(status));
-    assay_activity_clear();
+    assay_activity_hold(true); /* the report may go to the same terminal */
     errno = 0;
     bool written = fwrite(buf->data, 1, buf->size, stdout) == buf->size && fflush(stdout) == 0;
+    const int failure = errno;
+    assay_activity_hold(false);
     assay_buf_clear(buf);
-    if (written || (reader_may_leave && errno == EPIPE))
+    if (written || (reader_may_leave && failure == EPIPE))
         return ASSAY_OK;
-    return assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(errno));
+    return assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(failure));
 }
 
 int cli_print_kept(assay_buf *buf, assay_error *err)

@@ -166,7 +166,7 @@ static int compare_share(assay_comm *comm, assay_diff *d, const assay_diff_optio
     assay_diff_reading *r = assay_alloc_zeroed(1, sizeof *r);
     for (size_t i = 0; i < d->pairs; i++)
         total += weight_of(&d->pair[i]);
-    assay_progress *progress = assay_progress_new(comm, o->progress, total);
+    assay_progress *progress = assay_progress_new(comm, o->progress, 0, total);
     int status = assay_comm_agree(comm, r && progress ? ASSAY_OK : ASSAY_ENOMEM, NULL);
     *first = *end = 0;
     if (status == ASSAY_OK)

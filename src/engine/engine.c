@@ -124,11 +124,13 @@ static int prepare(run *r, assay_error *err)
 /* Maps this rank's chunks. Its failure is agreed with the others. */
 static int map(run *r, assay_error *err)
 {
-    uint64_t total = 0;
-    for (uint64_t c = 0; c < r->plan.chunk_count; c++)
-        total += r->plan.chunks[c].done ? 0 : r->plan.chunks[c].bytes;
+    uint64_t steps = 0, bytes = 0;
+    for (uint64_t c = 0; c < r->plan.chunk_count; c++) {
+        steps += r->plan.chunks[c].done ? 0 : r->plan.chunks[c].steps;
+        bytes += r->plan.chunks[c].done ? 0 : r->plan.chunks[c].bytes;
+    }
     assay_mapper mapper;
-    assay_progress *progress = assay_progress_new(r->comm, r->options->progress, total);
+    assay_progress *progress = assay_progress_new(r->comm, r->options->progress, steps, bytes);
     int status = assay_comm_agree(r->comm, progress ? ASSAY_OK : ASSAY_ENOMEM, err);
     if (status != ASSAY_OK) {
         free(progress);

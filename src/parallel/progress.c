@@ -1,7 +1,6 @@
-/* progress.c - every rank sends its count to rank 0 at each interval; rank 0 adds them up. */
+/* progress.c - every rank sends its counts to rank 0 at each interval; rank 0 adds them up. */
 #include "parallel/progress.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/activity.h"
@@ -9,54 +8,70 @@
 #include "base/fault.h"
 #include "base/log.h"
 
+typedef struct counts {
+    uint64_t steps, bytes;
+} counts;
+
 struct assay_progress {
     assay_comm *comm;
     bool rewrite;
-    double every, start, next;
-    uint64_t total, done, unseen; /* unseen: added since the clock was looked at */
-    uint64_t *of_rank;            /* rank 0: what each said last */
-    int ended;                    /* rank 0: ranks that are done */
-    bool wrote;
+    double every, next;
+    assay_activity_work work; /* its totals and its start */
+    counts done;
+    uint64_t unseen; /* bytes since the clock was looked at */
+    counts *of_rank; /* rank 0: what each said last */
+    int ended;       /* rank 0: ranks that are done */
 };
 
-enum { LOOK_EVERY = 4 << 20 };
+enum { LOOK_EVERY = 4 << 20, COLUMNS = 127 };
 
-assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_bytes)
+assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_steps, uint64_t total_bytes)
 {
     assay_progress *p = assay_alloc_zeroed(1, sizeof *p);
     if (!p)
         return NULL;
-    *p = (assay_progress){.comm = comm, .rewrite = every < 0, .every = every < 0 ? 0.5 : every, .total = total_bytes};
+    *p = (assay_progress){.comm = comm,
+                          .rewrite = every < 0,
+                          .every = every < 0 ? 0.5 : every,
+                          .work = {.all_steps = total_steps, .all_bytes = total_bytes}};
     p->of_rank = assay_alloc_zeroed((size_t)assay_comm_size(comm), sizeof *p->of_rank);
     if (!p->of_rank) {
         free(p);
         return NULL;
     }
-    assay_activity_hold(every != 0);
-    p->start = assay_clock_seconds();
-    p->next = p->start + p->every;
+    if (every > 0)
+        assay_activity_hold(true);
+    p->work.start = assay_clock_seconds();
+    p->next = p->work.start + p->every;
     return p;
 }
 
 static void show(assay_progress *p, double time)
 {
-    uint64_t done = p->done;
-    for (int r = 1; r < assay_comm_size(p->comm); r++)
-        done += p->of_rank[r];
-    done = done < p->total ? done : p->total; /* what is read once more does not count */
-    double seconds = time - p->start, rate = seconds > 0 ? (double)done / seconds : 0;
-    double left = rate > 0 && p->total > done ? (double)(p->total - done) / rate : 0;
-    const bool small = p->total < 1000000000;
-    const double unit = small ? 1e6 : 1e9;
-    const char *name = small ? "MB" : "GB";
-    char line[128];
-    snprintf(line, sizeof line, "%.2f of %.2f %s read, %.2f %s/s, %.0f s left", (double)done / unit,
-             (double)p->total / unit, name, rate / unit, name, left);
-    if (p->rewrite)
-        fprintf(stderr, "\rassay: %-51s", line); /* 59 columns: a terminal of 60 does not break it */
-    else
-        assay_log_note("%s", line);
-    p->wrote = true;
+    p->work.steps = p->done.steps;
+    p->work.bytes = p->done.bytes;
+    for (int r = 1; r < assay_comm_size(p->comm); r++) {
+        p->work.steps += p->of_rank[r].steps;
+        p->work.bytes += p->of_rank[r].bytes;
+    }
+    if (p->rewrite) {
+        assay_activity_tell(&p->work);
+        return;
+    }
+    char line[COLUMNS + 1];
+    assay_activity_put_work(&p->work, time, line, COLUMNS);
+    assay_log_note("%s", line);
+}
+
+/* A pulse is one number: whether the rank ended, 23 bits of steps, and its bytes in units of 1 KiB. */
+enum { STEPS_MOST = (1 << 23) - 1, STEPS_AT = 1, BYTES_AT = 24, UNIT = 10 };
+
+static void send(const assay_progress *p, bool ended)
+{
+    const uint64_t steps = p->done.steps < STEPS_MOST ? p->done.steps : STEPS_MOST;
+    const uint64_t value = p->done.bytes >> UNIT << BYTES_AT | steps << STEPS_AT | ended;
+    if (value > 0)
+        assay_comm_pulse(p->comm, value);
 }
 
 static void take_pulses(assay_progress *p, bool wait)
@@ -64,7 +79,7 @@ static void take_pulses(assay_progress *p, bool wait)
     int from;
     uint64_t value;
     while (assay_comm_pulse_take(p->comm, wait, &from, &value) > 0) {
-        p->of_rank[from] = value >> 1;
+        p->of_rank[from] = (counts){value >> STEPS_AT & STEPS_MOST, value >> BYTES_AT << UNIT};
         p->ended += (int)(value & 1);
         if (wait)
             return;
@@ -78,18 +93,23 @@ void assay_progress_add(assay_progress *p, uint64_t bytes)
         assay_progress_look(p);
 }
 
+void assay_progress_step(assay_progress *p)
+{
+    p->done.steps++;
+}
+
 void assay_progress_look(assay_progress *p)
 {
     if (p->every == 0)
         return;
-    p->done += p->unseen;
+    p->done.bytes += p->unseen;
     p->unseen = 0;
     double time = assay_clock_seconds();
     if (time < p->next)
         return;
     p->next = time + p->every;
     if (assay_comm_rank(p->comm) > 0) {
-        assay_comm_pulse(p->comm, p->done << 1);
+        send(p, false);
         return;
     }
     take_pulses(p, false);
@@ -98,9 +118,9 @@ void assay_progress_look(assay_progress *p)
 
 void assay_progress_end(assay_progress *p)
 {
-    p->done += p->unseen;
+    p->done.bytes += p->unseen;
     if (p->every > 0 && assay_comm_rank(p->comm) > 0)
-        assay_comm_pulse(p->comm, p->done << 1 | 1);
+        send(p, true);
     while (p->every > 0 && assay_comm_rank(p->comm) == 0 && p->ended < assay_comm_size(p->comm) - 1) {
         take_pulses(p, true);
         if (assay_clock_seconds() >= p->next) {
@@ -108,10 +128,9 @@ void assay_progress_end(assay_progress *p)
             show(p, assay_clock_seconds());
         }
     }
-    if (p->every != 0)
+    assay_activity_tell(NULL);
+    if (p->every > 0 && !p->rewrite)
         assay_activity_hold(false);
-    if (p->wrote && p->rewrite)
-        fputc('\n', stderr);
     free(p->of_rank);
     free(p);
 }

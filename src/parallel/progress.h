@@ -1,4 +1,4 @@
-/* progress.h - the progress of the ranks on rank 0's stderr: done and total bytes, rate, time left. */
+/* progress.h - the progress of the ranks on rank 0's stderr: steps and bytes done, rate, time left. */
 #ifndef ASSAY_PARALLEL_PROGRESS_H
 #define ASSAY_PARALLEL_PROGRESS_H
 
@@ -6,11 +6,13 @@
 
 typedef struct assay_progress assay_progress;
 
-/* `every` seconds between lines; below 0: one line that is rewritten twice a second; 0: none. Every rank makes one.
- * Not collective. NULL without memory. */
-assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_bytes);
+/* `every` seconds between lines; below 0: the line of base/activity.h, on a terminal; 0: none. total_steps 0: the work
+ * is not counted in steps. Every rank makes one. Not collective. NULL without memory. */
+assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_steps, uint64_t total_bytes);
 /* This rank has read so many more bytes. Cheap: looks at the clock now and then. Not collective. */
 void assay_progress_add(assay_progress *p, uint64_t bytes);
+/* This rank has done one more step. Cheap. Not collective. */
+void assay_progress_step(assay_progress *p);
 /* Shows or sends a line that is due, also while nothing is read. Not collective. */
 void assay_progress_look(assay_progress *p);
 /* This rank is done; rank 0 goes on reporting until all are. Frees it. Collective. */

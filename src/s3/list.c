@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "s3/call.h"
 
@@ -86,6 +87,7 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
                           "the listing has more than %zu keys and no end, as far as memory allows (--memory)", count);
     if (status != ASSAY_OK)
         return status;
+    assay_activity_list(p->count - count);
     if (!p->page.more)
         return 0;
     p->empty = p->count > count ? 0 : p->empty + 1;

@@ -132,8 +132,10 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_partial *partial, a
     int status = ASSAY_OK;
     m->work.partial = partial;
     assay_lookahead_until(m->lookahead, end_of_lookahead(m));
-    for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < end; s++)
+    for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < end; s++) {
         status = map_step(m, s, m->sharing && m->sharing->share.chunk == number && s + 1 == end, err);
+        assay_progress_step(m->pool.progress);
+    }
     if (status == ASSAY_OK && m->mapped)
         status = assay_chunk_result_put(number, partial, m->source.rules, m->mapped);
     return status;

@@ -14,6 +14,7 @@
 #include <linux/openat2.h>
 #endif
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "trial/storage/links.h"
@@ -239,6 +240,7 @@ static int read_names(assay_store *store, DIR *dir, const char *directory, assay
         assay_put_bytes(text, name, strlen(name) + 1);
         if (assay_buf_status(text) != ASSAY_OK)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+        assay_activity_list(1);
         ++*count;
     }
 }
