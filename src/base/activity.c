@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 #define FIRST_AFTER 1.5
 #define EVERY       0.5
 
-enum { COLUMNS = 59 /* a terminal of 60 does not break it */ };
+enum { LEAST = 59, MOST = 79 /* columns of the line: one less than the terminal has, which would break it */ };
 
 static _Atomic bool on;
 static _Atomic uint64_t files, bytes, names;
@@ -27,7 +28,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     pthread_t thread;
-    bool shown, knows_end, forks_safely;
+    int shown; /* columns of the line that is there; 0: none is */
+    bool knows_end, forks_safely;
     unsigned held;
     double start, next;
     assay_activity_work work;
@@ -70,14 +72,22 @@ void assay_activity_put_work(const assay_activity_work *work, double time, char 
 
 /* The rest is called with the lock. */
 
+static int columns(void)
+{
+    struct winsize size = {0};
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return !known || size.ws_col > MOST ? MOST : size.ws_col <= LEAST ? LEAST : size.ws_col - 1;
+}
+
 static void draw(double time)
 {
     char line[512], size[32];
+    const int wide = columns();
     const double seconds = time - now.start;
     const uint64_t opened = atomic_load(&files), listed = atomic_load(&names);
     int head = snprintf(line, sizeof line, "assay: ");
     if (now.knows_end)
-        assay_activity_put_work(&now.work, time, line + head, (size_t)(COLUMNS - head));
+        assay_activity_put_work(&now.work, time, line + head, (size_t)(wide - head));
     else if (opened > 0) {
         put_size((double)atomic_load(&bytes), size, sizeof size);
         snprintf(line + head, sizeof line - (size_t)head, "%" PRIu64 " file%s, %s read in %.0f s", opened,
@@ -86,15 +96,15 @@ static void draw(double time)
         snprintf(line + head, sizeof line - (size_t)head, "%" PRIu64 " names listed in %.0f s", listed, seconds);
     else
         snprintf(line + head, sizeof line - (size_t)head, "working for %.0f s", seconds);
-    fprintf(stderr, "\r%-*.*s", COLUMNS, COLUMNS, line);
-    now.shown = true;
+    fprintf(stderr, "\r%-*.*s", wide, wide, line);
+    now.shown = wide;
 }
 
 static void clear(void)
 {
-    if (now.shown)
-        fprintf(stderr, "\r%*s\r", COLUMNS, "");
-    now.shown = false;
+    if (now.shown > 0)
+        fprintf(stderr, "\r%*s\r", now.shown, "");
+    now.shown = 0;
 }
 
 static void *draw_on(void *unused)
@@ -129,7 +139,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     atomic_store(&on, false);
-    now.shown = false;
+    now.shown = 0;
     pthread_mutex_unlock(&now.lock);
 }
 

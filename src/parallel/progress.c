@@ -96,6 +96,7 @@ void assay_progress_add(assay_progress *p, uint64_t bytes)
 void assay_progress_step(assay_progress *p)
 {
     p->done.steps++;
+    assay_progress_look(p);
 }
 
 void assay_progress_look(assay_progress *p)

@@ -11,7 +11,7 @@ typedef struct assay_progress assay_progress;
 assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_steps, uint64_t total_bytes);
 /* This rank has read so many more bytes. Cheap: looks at the clock now and then. Not collective. */
 void assay_progress_add(assay_progress *p, uint64_t bytes);
-/* This rank has done one more step. Cheap. Not collective. */
+/* This rank has done one more step. Looks at the clock. Not collective. */
 void assay_progress_step(assay_progress *p);
 /* Shows or sends a line that is due, also while nothing is read. Not collective. */
 void assay_progress_look(assay_progress *p);
