@@ -194,3 +194,19 @@ void assay_comparison_free(assay_comparison *c)
     free(c->outlier);
     free(c);
 }
+
+bool compare_rule_has_no_data(const assay_comparison *c, size_t rule)
+{
+    for (size_t t = 0; t < c->trials; t++)
+        if (report_rule_of(c->outcome, &c->outcome->trials[t], rule, false).status != ASSAY_NO_DATA)
+            return false;
+    return true;
+}
+
+bool compare_has_no_samples(const assay_comparison *c, const assay_compared_classes *list)
+{
+    bool counted = false;
+    for (size_t t = 0; t < c->trials; t++)
+        counted = counted || list->samples[t] > 0;
+    return !counted && c->outcome->job->aggregations[list->aggregation]->optional;
+}

@@ -184,6 +184,11 @@ static inline bool compare_has_pace(const assay_comparison *c, size_t trial)
     return info && info->timeline;
 }
 
+/* Had the rule no data in any trial? Then people need no line of it. */
+bool compare_rule_has_no_data(const assay_comparison *c, size_t rule);
+/* Is it an aggregation of the built-in job, which no trial has samples for? */
+bool compare_has_no_samples(const assay_comparison *c, const assay_compared_classes *list);
+
 /* Is the trial like the others, and whole, so that `assay compare` shows no report of it alone? */
 static inline bool compare_is_usual(const assay_comparison *c, size_t trial)
 {

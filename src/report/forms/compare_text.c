@@ -113,15 +113,6 @@ static void put_groups(const assay_comparison *c, const assay_draw *draw, assay_
                          assay_plural(c->groups - GROUPS_SHOWN));
 }
 
-/* Had the rule no data in any trial? */
-static bool is_silent(const assay_comparison *c, size_t rule)
-{
-    for (size_t t = 0; t < c->trials; t++)
-        if (report_rule_of(c->outcome, &c->outcome->trials[t], rule, false).status != ASSAY_NO_DATA)
-            return false;
-    return true;
-}
-
 /* Few trials: each rule's status in each. Many: in how many it has which status. */
 static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
@@ -141,7 +132,7 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
     assay_table_init(&table, align, few ? heads : counted);
     for (size_t r = 0; r < c->outcome->job->rule_count; r++) {
         size_t count[4] = {0};
-        if (is_silent(c, r)) {
+        if (compare_rule_has_no_data(c, r)) {
             silent++;
             continue;
         }
@@ -207,15 +198,6 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
     assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     put_more(c, out);
-}
-
-/* Is it an aggregation of the built-in job, which no trial has samples for? */
-static bool is_beside(const assay_comparison *c, const assay_compared_classes *list)
-{
-    bool counted = false;
-    for (size_t t = 0; t < c->trials; t++)
-        counted = counted || list->samples[t] > 0;
-    return !counted && c->outcome->job->aggregations[list->aggregation]->optional;
 }
 
 static void put_classes(const assay_comparison *c, const assay_compared_classes *list, const assay_draw *draw,
@@ -460,7 +442,7 @@ void report_put_comparison_text(const assay_comparison *c, const assay_draw *dra
         put_loss(c, &c->loss[i], draw, out);
     bool any = false;
     for (size_t i = 0; i < c->class_lists; i++) {
-        if (is_beside(c, &c->classes[i]))
+        if (compare_has_no_samples(c, &c->classes[i]))
             continue;
         if (!any)
             assay_report_put_heading(out, "Classes");

@@ -175,12 +175,19 @@ void html_put_strip(html_page *page, const html_strip *strip, const char *class,
 void html_put_step_axis(html_page *page, const assay_trial *info);
 
 /* ---- sections, in their order on the page ---- */
-void html_statuses(html_page *page);                                /* html_status.c */
-void html_comparison(html_page *page);                              /* html_compare.c */
-void html_paces(html_page *page, const struct assay_comparison *c); /* its part about time: html_pace.c */
-void html_findings(html_page *page);                                /* html_findings.c */
-void html_rule_strips(html_page *page);                             /* html_strip.c */
-void html_losses(html_page *page);                                  /* html_curves.c */
+void html_statuses(html_page *page);                                 /* html_status.c */
+void html_comparison(html_page *page);                               /* html_compare.c */
+void html_paces(html_page *page, const struct assay_comparison *c);  /* its part about time: html_pace.c */
+void html_matrix(html_page *page, const struct assay_comparison *c); /* rules and trials: html_matrix.c */
+/* Tables of a comparison (html_compare.c): the name of a trial, a head cell with it, and what is around the rows.
+ * `left` rows of `what` are said to be left out. */
+const char *html_trial_name(const struct assay_comparison *c, size_t trial);
+void html_trial_head(html_page *page, const struct assay_comparison *c, size_t trial);
+void html_table_begin(html_page *page, const char *label, const char *class);
+void html_table_end(html_page *page, size_t left, const char *what);
+void html_findings(html_page *page);    /* html_findings.c */
+void html_rule_strips(html_page *page); /* html_strip.c */
+void html_losses(html_page *page);      /* html_curves.c */
 void html_tensors(html_page *page);
 void html_images(html_page *page);       /* html_images.c */
 void html_class_counts(html_page *page); /* html_classes.c */

@@ -1,15 +1,12 @@
 /* html_compare.c - several trials side by side (comparison.h): which of them stand out, and how. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "report/compare/comparison.h"
 #include "report/html/html.h"
 
 enum {
-    TRIALS_ACROSS = 8,
-    RULES_ACROSS = 60,
     GROUP_RULES = 12,
     GROUP_TRIALS = 24,
     OUTLIERS_SHOWN = 40,
@@ -18,28 +15,28 @@ enum {
     SETTINGS_ACROSS = 8
 };
 
-static const char *trial_name(const assay_comparison *c, size_t trial)
+const char *html_trial_name(const assay_comparison *c, size_t trial)
 {
     return c->outcome->trials[trial].trial->name;
 }
 
-static void begin_table(html_page *page, const char *label, const char *class)
+void html_table_begin(html_page *page, const char *label, const char *class)
 {
     html_put(page,
              "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\"><thead><tr>",
              label, class);
 }
 
-static void end_table(html_page *page, size_t left, const char *what)
+void html_table_end(html_page *page, size_t left, const char *what)
 {
     html_put(page, "</tbody></table></div>\n");
     html_more(page, left, what);
 }
 
-static void put_trial_head(html_page *page, const assay_comparison *c, size_t trial)
+void html_trial_head(html_page *page, const assay_comparison *c, size_t trial)
 {
     html_put(page, "<th scope=\"row\">");
-    html_name(page, trial_name(c, trial));
+    html_name(page, html_trial_name(c, trial));
     html_put(page, trial == c->baseline ? " <span class=\"tag\">baseline</span></th>" : "</th>");
 }
 
@@ -63,81 +60,6 @@ static void put_figure(html_page *page, double value)
     html_put(page, "</td>");
 }
 
-/* ---- rules and trials ---- */
-
-static report_rule rule_of(const assay_comparison *c, size_t trial, size_t rule)
-{
-    return report_rule_of(c->outcome, &c->outcome->trials[trial], rule, false);
-}
-
-/* Few trials: a rule a row, each trial's status with its first step. */
-static void put_narrow_matrix(html_page *page, const assay_comparison *c)
-{
-    size_t rules = c->outcome->job->rule_count, i = 0;
-    begin_table(page, "Rules and trials", "matrix");
-    html_put(page, "<th>Rule</th>");
-    for (size_t t = 0; t < c->trials; t++) {
-        html_put(page, "<th scope=\"col\">");
-        html_name(page, trial_name(c, t));
-        html_put(page, "</th>");
-    }
-    html_put(page, "</tr></thead><tbody>\n");
-    for (; i < rules && !html_full(page); i++) {
-        html_put(page, "<tr><th scope=\"row\">");
-        html_name(page, c->outcome->job->rules[i]->name);
-        html_put(page, "</th>");
-        for (size_t t = 0; t < c->trials; t++) {
-            report_rule rule = rule_of(c, t, i);
-            const assay_finding *first = report_first(&rule);
-            html_put(page, "<td>");
-            html_status_mark(page, rule.status);
-            char when[REPORT_WHEN_ROOM];
-            if (first)
-                html_put(page, " <span class=\"dim\">from %s</span>", report_finding_when_in_words(first, when));
-            html_put(page, "</td>");
-        }
-        html_put(page, "</tr>\n");
-    }
-    end_table(page, rules - i, "rules");
-}
-
-/* Many trials: a trial a row, the rules' names upright. */
-static void put_tall_matrix(html_page *page, const assay_comparison *c)
-{
-    size_t all = c->outcome->job->rule_count, rules = all < RULES_ACROSS ? all : RULES_ACROSS, t = 0;
-    begin_table(page, "Rules and trials", "matrix tall");
-    html_put(page, "<th>Trial</th>");
-    for (size_t i = 0; i < rules; i++) {
-        html_put(page, "<th scope=\"col\"><span>");
-        html_short_name(page, c->outcome->job->rules[i]->name, 28);
-        html_put(page, "</span></th>");
-    }
-    html_put(page, "</tr></thead><tbody>\n");
-    for (; t < c->trials && !html_full(page); t++) {
-        html_put(page, "<tr>");
-        put_trial_head(page, c, t);
-        for (size_t i = 0; i < rules; i++)
-            html_status_cell(page, rule_of(c, t, i).status);
-        html_put(page, "</tr>\n");
-    }
-    end_table(page, c->trials - t, "trials");
-    html_more(page, all - rules, "rules");
-}
-
-static void put_matrix(html_page *page, const assay_comparison *c)
-{
-    if (c->outcome->job->rule_count == 0)
-        return;
-    html_put(page, "<h3>Rules and trials</h3><p class=\"note\">");
-    for (int status = ASSAY_ISSUES_FOUND; status <= ASSAY_RULE_ERROR; status++)
-        html_status(page, status);
-    html_put(page, "</p>\n");
-    if (c->trials <= TRIALS_ACROSS)
-        put_narrow_matrix(page, c);
-    else
-        put_tall_matrix(page, c);
-}
-
 /* ---- groups and first findings ---- */
 
 static void put_group(html_page *page, const assay_comparison *c, const assay_trial_group *g)
@@ -156,7 +78,7 @@ static void put_group(html_page *page, const assay_comparison *c, const assay_tr
     html_put(page, "<br><span class=\"dim\">");
     for (size_t i = 0; i < g->trials && i < GROUP_TRIALS; i++) {
         html_put(page, i ? ", " : "");
-        html_name(page, trial_name(c, g->trial[i]));
+        html_name(page, html_trial_name(c, g->trial[i]));
     }
     if (g->trials > GROUP_TRIALS)
         html_put(page, " and %zu more", g->trials - GROUP_TRIALS);
@@ -178,7 +100,7 @@ static void put_first(html_page *page, const assay_comparison *c, size_t t)
     const assay_compared_trial *trial = &c->trial[t];
     const assay_trial *info = c->outcome->trials[t].info;
     html_put(page, "<tr>");
-    put_trial_head(page, c, t);
+    html_trial_head(page, c, t);
     html_put(page, "<td class=\"n\">%zu</td><td class=\"n\">%zu</td>", trial->group + 1, trial->rules_with_findings);
     if (trial->first && info) {
         char when[REPORT_WHEN_ROOM];
@@ -199,13 +121,13 @@ static void put_firsts(html_page *page, const assay_comparison *c)
 {
     size_t t = 0;
     html_put(page, "<h3>The first finding of each trial</h3>\n");
-    begin_table(page, "First findings", "");
+    html_table_begin(page, "First findings", "");
     html_put(page, "<th>Trial</th><th class=\"n\">Group</th><th class=\"n\">Rules</th><th "
                    "class=\"n\">Step</th><th>Rule</th><th>Worker</th>"
                    "<th>Tensor</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++)
         put_first(page, c, t);
-    end_table(page, c->trials - t, "trials");
+    html_table_end(page, c->trials - t, "trials");
 }
 
 /* ---- numbers that stand out ---- */
@@ -216,14 +138,14 @@ static void put_outliers(html_page *page, const assay_comparison *c)
     if (c->outliers == 0)
         return;
     html_put(page, "<h3>Numbers far from those of the other trials</h3>\n");
-    begin_table(page, "Outliers", "");
+    html_table_begin(page, "Outliers", "");
     html_put(page, "<th>Trial</th><th>What</th><th class=\"n\">Value</th><th class=\"n\">Median</th><th "
                    "class=\"n\">Robust z-score</th></tr></thead>"
                    "<tbody>\n");
     for (; i < c->outliers && i < OUTLIERS_SHOWN && !html_full(page); i++) {
         const assay_outlier *o = &c->outlier[i];
         html_put(page, "<tr>");
-        put_trial_head(page, c, o->trial);
+        html_trial_head(page, c, o->trial);
         html_put(page, "<td>");
         html_text_n(page, o->what, strlen(o->what), HTML_TITLE);
         html_put(page, "</td>");
@@ -232,7 +154,7 @@ static void put_outliers(html_page *page, const assay_comparison *c)
         put_figure(page, o->score);
         html_put(page, "</tr>\n");
     }
-    end_table(page, c->outliers - i, "numbers");
+    html_table_end(page, c->outliers - i, "numbers");
 }
 
 /* ---- losses ---- */
@@ -243,13 +165,13 @@ static void put_loss(html_page *page, const assay_comparison *c, const assay_com
     html_put(page, "<h4>");
     html_name(page, loss->tensor);
     html_put(page, " <span class=\"tag\">%s</span></h4>\n", assay_mode_name(loss->mode));
-    begin_table(page, "Losses", "");
+    html_table_begin(page, "Losses", "");
     html_put(page, "<th>Trial</th><th class=\"n\">Best</th><th class=\"n\">at mode step</th><th class=\"n\">Last</th>"
                    "<th class=\"n\">at mode step</th><th class=\"n\">Area</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++) {
         const assay_loss_figures *f = &loss->figures[t];
         html_put(page, "<tr>");
-        put_trial_head(page, c, t);
+        html_trial_head(page, c, t);
         if (f->points == 0) {
             html_put(page, "<td colspan=\"5\" class=\"dim\">not there</td></tr>\n");
             continue;
@@ -261,7 +183,7 @@ static void put_loss(html_page *page, const assay_comparison *c, const assay_com
         put_figure(page, loss->from < loss->to ? f->area : NAN); /* over one step there is none */
         html_put(page, "</tr>\n");
     }
-    end_table(page, c->trials - t, "trials");
+    html_table_end(page, c->trials - t, "trials");
 }
 
 static void put_losses(html_page *page, const assay_comparison *c)
@@ -288,7 +210,7 @@ static void put_class_list(html_page *page, const assay_comparison *c, const ass
     html_put(page, "<h4>");
     html_name(page, c->outcome->job->aggregations[k->aggregation]->name);
     html_put(page, "</h4>\n");
-    begin_table(page, "Classes", k->confusion ? "heat recalls" : "");
+    html_table_begin(page, "Classes", k->confusion ? "heat recalls" : "");
     html_put(page, "<th>Trial</th><th class=\"n\">Samples</th><th class=\"n\">%s</th>",
              k->confusion ? "Accuracy" : "Largest class over smallest");
     for (size_t i = 0; i < shown; i++)
@@ -296,7 +218,7 @@ static void put_class_list(html_page *page, const assay_comparison *c, const ass
     html_put(page, "</tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++) {
         html_put(page, "<tr>");
-        put_trial_head(page, c, t);
+        html_trial_head(page, c, t);
         put_figure(page, k->samples[t]);
         put_figure(page, k->figure[t]);
         for (size_t i = 0; i < shown; i++) {
@@ -308,22 +230,25 @@ static void put_class_list(html_page *page, const assay_comparison *c, const ass
         }
         html_put(page, "</tr>\n");
     }
-    end_table(page, c->trials - t, "trials");
+    html_table_end(page, c->trials - t, "trials");
     if (k->confusion)
         html_more(page, k->classes + k->classes_left_out - shown, "classes");
 }
 
 static void put_classes(html_page *page, const assay_comparison *c)
 {
-    size_t end = page->end, i = 0;
-    if (c->class_lists == 0)
+    size_t end = page->end, i = 0, empty = 0;
+    for (size_t k = 0; k < c->class_lists; k++)
+        empty += compare_has_no_samples(c, &c->classes[k]);
+    if (empty == c->class_lists)
         return;
     html_put(
         page,
         "<h3>Classes</h3><p class=\"note\">Of a confusion matrix: the accuracy, and the recall of each class.</p>\n");
     for (; i < c->class_lists && page->out->size < end; i++) {
         page->end = html_share(page, end, i, c->class_lists);
-        put_class_list(page, c, &c->classes[i]);
+        if (!compare_has_no_samples(c, &c->classes[i]))
+            put_class_list(page, c, &c->classes[i]);
     }
     page->end = end;
     html_more(page, c->class_lists - i, "aggregations");
@@ -336,7 +261,7 @@ static void put_parting(html_page *page, const assay_comparison *c, size_t t)
     const assay_compared_trial *trial = &c->trial[t];
     const assay_compared_tensor *p = trial->tensors ? &trial->tensor[0] : NULL;
     html_put(page, "<tr>");
-    put_trial_head(page, c, t);
+    html_trial_head(page, c, t);
     html_put(page, "<td class=\"n\">%zu of %zu</td><td class=\"n\">%zu</td>", trial->parted, trial->compared,
              trial->from_start);
     if (!p) {
@@ -372,7 +297,7 @@ static void put_tensors(html_page *page, const assay_comparison *c)
              c->tolerance,
              html_read(&c->outcome->trials[c->baseline]) ? ""
                                                          : " The baseline could not be read: nothing was compared.");
-    begin_table(page, "Tensors that part", "");
+    html_table_begin(page, "Tensors that part", "");
     html_put(
         page,
         "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Different from step 0 on</th><th class=\"n\">Mode "
@@ -380,7 +305,7 @@ static void put_tensors(html_page *page, const assay_comparison *c)
         "<th class=\"n\">Trial against baseline</th><th class=\"n\">Largest difference</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++)
         put_parting(page, c, t);
-    end_table(page, c->trials - t, "trials");
+    html_table_end(page, c->trials - t, "trials");
 }
 
 /* ---- the odd ones, and the settings ---- */
@@ -403,7 +328,7 @@ static void put_odd(html_page *page, const assay_comparison *c)
     if (c->odd == 0)
         return;
     html_put(page, "<h3>Unlike the others</h3>\n");
-    begin_table(page, "Unlike the others", "");
+    html_table_begin(page, "Unlike the others", "");
     html_put(page, "<th>Trial</th><th>By what</th></tr></thead><tbody>\n");
     size_t left = 0;
     for (size_t t = 0; t < c->trials; t++) {
@@ -414,7 +339,7 @@ static void put_odd(html_page *page, const assay_comparison *c)
             continue;
         }
         html_put(page, "<tr>");
-        put_trial_head(page, c, t);
+        html_trial_head(page, c, t);
         html_put(page, "<td>");
         for (size_t i = 0; i < c->trial[t].reasons; i++) {
             html_put(page, i ? "; " : "");
@@ -422,7 +347,7 @@ static void put_odd(html_page *page, const assay_comparison *c)
         }
         html_put(page, "</td></tr>\n");
     }
-    end_table(page, left, "trials");
+    html_table_end(page, left, "trials");
 }
 
 static size_t count_values(const assay_comparison *c, const assay_compared_setting *s)
@@ -454,7 +379,7 @@ static void put_setting(html_page *page, const assay_comparison *c, const assay_
         if (!shown || !s->value[t] || (s->usual && strcmp(s->value[t], s->usual) == 0))
             continue;
         html_put(page, said++ ? "; " : "");
-        html_name(page, trial_name(c, t));
+        html_name(page, html_trial_name(c, t));
         html_put(page, ": ");
         html_short_name(page, s->value[t], HTML_NAME);
     }
@@ -467,18 +392,18 @@ static void put_settings(html_page *page, const assay_comparison *c)
     if (c->settings == 0)
         return;
     html_put(page, "<h3>Settings that differ</h3>\n");
-    begin_table(page, "Settings that differ", "");
+    html_table_begin(page, "Settings that differ", "");
     html_put(page, "<th>Setting</th><th>%s</th><th>%s</th></tr></thead><tbody>\n", c->judged ? "The others" : "Most",
              c->judged ? "Unlike the others" : "Trials");
     for (; i < c->settings && i < SETTINGS_SHOWN && !html_full(page); i++)
         put_setting(page, c, &c->setting[i]);
-    end_table(page, c->settings - i, "settings");
+    html_table_end(page, c->settings - i, "settings");
 }
 
 void html_comparison(html_page *page)
 {
     static void (*const parts[])(html_page *, const assay_comparison *) = {
-        put_odd,    put_settings, html_paces, put_matrix,  put_groups,
+        put_odd,    put_settings, html_paces, html_matrix, put_groups,
         put_firsts, put_outliers, put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
     const assay_comparison *c = page->comparison;

@@ -10,7 +10,8 @@ enum { OPEN_ROWS = 8, MOST_ROWS = 100, CELLS_SHOWN = 6, RUNS_SHOWN = 8 };
 typedef struct card {
     const assay_trial_outcome *trial;
     report_rule rule;
-    bool test, detail, hardware; /* columns that only some rules fill */
+    bool in_time;                              /* findings have a time, not a step */
+    bool mode, test, tensor, detail, hardware; /* columns that only some rules fill */
 } card;
 
 static void put_detail(html_page *page, const assay_finding *f)
@@ -62,12 +63,15 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(&c->rule, f);
     char when[REPORT_WHEN_ROOM];
-    html_put(page, "<tr role=\"row\"><td role=\"cell\" class=\"n\" data-head=\"Step\">%s</td>",
-             report_finding_when(f, when));
-    put_cell(page, "", "Mode step");
-    if (step)
-        html_put(page, "%s %" PRId64, assay_mode_name(step->mode), step->mode_step);
-    html_put(page, "</td>");
+    html_put(page, "<tr role=\"row\">");
+    put_cell(page, " class=\"n\"", c->in_time ? "Time" : "Step");
+    html_put(page, "%s</td>", report_finding_when(f, when));
+    if (c->mode) {
+        put_cell(page, "", "Mode step");
+        if (step)
+            html_put(page, "%s %" PRId64, assay_mode_name(step->mode), step->mode_step);
+        html_put(page, "</td>");
+    }
     put_cell(page, "", "Worker");
     html_name(page, report_finding_worker(info, f));
     html_put(page, "</td>");
@@ -83,9 +87,11 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
         html_name(page, test ? test : "");
         html_put(page, "</td>");
     }
-    put_cell(page, "", "Tensor");
-    html_name(page, report_finding_tensor(info, f));
-    html_put(page, "</td>");
+    if (c->tensor) {
+        put_cell(page, "", c->in_time ? "Of" : "Tensor");
+        html_name(page, report_finding_tensor(info, f));
+        html_put(page, "</td>");
+    }
     if (c->detail) {
         put_cell(page, "", "Detail");
         put_detail(page, f);
@@ -103,12 +109,16 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
 static size_t put_rows(html_page *page, const card *c, size_t from, size_t to)
 {
     size_t i = from;
-    html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table role=\"table\" "
-                   "class=\"stack\"><thead><tr>"
-                   "<th class=\"n\">Step</th><th>Mode step</th><th>Worker</th><th class=\"n\">Value</th>");
-    html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s%s</tr></thead><tbody>\n",
-             c->test ? "<th>Test</th>" : "", c->detail ? "<th>Detail</th>" : "",
-             c->hardware ? "<th>Step took, hardware</th>" : "");
+    html_put(page,
+             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table role=\"table\" "
+             "class=\"stack\"><thead><tr>"
+             "<th class=\"n\">%s</th>%s<th>Worker</th><th class=\"n\">Value</th>",
+             c->in_time ? "Time" : "Step", c->mode ? "<th>Mode step</th>" : "");
+    html_put(page, "<th class=\"n\">Threshold</th>%s%s%s%s</tr></thead><tbody>\n", c->test ? "<th>Test</th>" : "",
+             !c->tensor   ? ""
+             : c->in_time ? "<th>Of</th>"
+                          : "<th>Tensor</th>",
+             c->detail ? "<th>Detail</th>" : "", c->hardware ? "<th>Step took, hardware</th>" : "");
     for (; i < to && !html_full(page); i++)
         put_finding(page, c, &c->rule.findings->list[i]);
     html_put(page, "</tbody></table></div>\n");
@@ -123,8 +133,13 @@ static void put_findings(html_page *page, card *c)
     c->test = c->rule.instance->ops->tests != NULL;
     for (size_t i = 0; i < most && !c->hardware; i++)
         c->hardware = report_find_hardware(c->trial->info, &found->list[i], &at);
-    for (size_t i = 0; i < most; i++)
-        c->detail = c->detail || found->list[i].cell_count > 0 || found->list[i].note;
+    c->in_time = report_is_in_time(&c->rule);
+    for (size_t i = 0; i < most; i++) {
+        const assay_finding *f = &found->list[i];
+        c->detail = c->detail || f->cell_count > 0 || f->note;
+        c->mode = c->mode || report_finding_step(c->trial->info, f);
+        c->tensor = c->tensor || report_finding_tensor(c->trial->info, f)[0];
+    }
     size_t shown = put_rows(page, c, 0, open);
     if (most > open && !html_full(page)) {
         html_put(page, "<details><summary>The next %zu finding%s</summary>\n", most - open, assay_plural(most - open));
