@@ -142,6 +142,11 @@ static void put_table(html_page *page, size_t trial)
     html_more(page, count - done, "rules");
 }
 
+static const char *end_of(const assay_trial_outcome *trial)
+{
+    return trial->catalog.ended ? "training has ended" : "no end marker: still running, or stopped";
+}
+
 /* One line about the trial: workers, steps by mode, tensors, whether it has ended. */
 static void put_facts(html_page *page, const assay_trial_outcome *trial)
 {
@@ -149,7 +154,13 @@ static void put_facts(html_page *page, const assay_trial_outcome *trial)
     report_count_modes(trial->info, mode);
     html_put(page, "<p class=\"facts\"><span>");
     html_text_n(page, trial->trial->path, strlen(trial->trial->path), HTML_TITLE);
-    html_put(page, "</span><span>%" PRIu32 " worker%s", trial->catalog.workers, assay_plural(trial->catalog.workers));
+    html_put(page, "</span>");
+    if (trial->catalog.format_count == 0) { /* events alone: nothing of a training's steps */
+        html_put(page, "<span>%zu event file%s</span><span>%s</span></p>\n", trial->catalog.events.count,
+                 assay_plural(trial->catalog.events.count), end_of(trial));
+        return;
+    }
+    html_put(page, "<span>%" PRIu32 " worker%s", trial->catalog.workers, assay_plural(trial->catalog.workers));
     if (trial->catalog.expected_workers > trial->catalog.workers)
         html_put(page, " of %" PRIu32 " expected", trial->catalog.expected_workers);
     html_put(page, "</span><span>%" PRIu64 " step%s", assay_trial_steps(trial->info),
@@ -159,8 +170,7 @@ static void put_facts(html_page *page, const assay_trial_outcome *trial)
             html_put(page, ", %s %" PRIu64, assay_mode_name(m), mode[m].steps);
     }
     html_put(page, "</span><span>%" PRIu32 " tensor%s</span><span>%s</span></p>\n", assay_trial_tensors(trial->info),
-             assay_plural(assay_trial_tensors(trial->info)),
-             trial->catalog.ended ? "training has ended" : "no end marker: still running, or stopped");
+             assay_plural(assay_trial_tensors(trial->info)), end_of(trial));
 }
 
 /* "3 rules found issues, 1 has no data". */
@@ -193,6 +203,15 @@ static void put_trial(html_page *page, size_t t)
     html_trial_end(page);
 }
 
+static bool has_no_data(const assay_outcome *outcome)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        for (size_t i = 0; html_read(&outcome->trials[t]) && i < outcome->job->rule_count; i++)
+            if (report_rule_of(outcome, &outcome->trials[t], i, false).status == ASSAY_NO_DATA)
+                return true;
+    return false;
+}
+
 void html_statuses(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
@@ -212,6 +231,7 @@ void html_statuses(html_page *page)
                  "<p class=\"note\">Trials that are like the others, of which no report stands here: %zu (--all shows "
                  "them).</p>\n",
                  outcome->trial_count - shown);
-    html_put(page, "<p class=\"note\">No data is no pass: the rule's card says what was missing.</p>\n");
+    if (has_no_data(outcome))
+        html_put(page, "<p class=\"note\">No data is no pass: the rule's card says what was missing.</p>\n");
     html_section_end(page);
 }
