@@ -3,17 +3,21 @@
 members are those of the table; and who follows "Add a rule", "Add a report form" and "Add a format" to the letter gets all three.
 
     developing.py names
-    developing.py follow --cmake PROGRAM --cc COMPILER
+    developing.py follow --cmake PROGRAM --cc COMPILER --build DIR
 
 `follow` does in a copy of the tree what sentences of these forms say above a block of code:
     Create `FILE`...:                       the file, with the block in it
     In `FILE`, below `LINE`, add:           the block below the line of that text
     Copy `PATH` to `PATH`... write NAME for `WORD`:   a file with that word replaced, or a folder with that in the names of its files
     ... and `FILE` beside it                what the copy includes
+Then the copy is built by its own CMake files. Objects that none of this touches are taken from DIR, a build of the same sources: a compiler
+launcher copies them.
 """
 import argparse
 import json
+import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -133,16 +137,64 @@ def check_format(checks, tree, build, folder):
         checks.expect(done.code == 0, "%s: %s" % (argv[0], done))
 
 
-def check_follow(checks, cmake, cc):
+# Stands in front of the compiler: an object in the list is copied, the others are compiled, without taking time to optimise them.
+LAUNCHER = """#!/bin/sh
+for word; do
+    case $before in
+    -o) object=$word ;;
+    -MF) dependencies=$word ;;
+    esac
+    before=$word
+done
+if grep -qxF -- "$object" %(list)s; then
+    echo "$object:" >"$dependencies" && exec cp %(build)s/"$object" "$object"
+fi
+exec "$@" -O0
+"""
+
+
+def same_objects(tree, build):
+    """The objects of the build whose source, and all that it includes, is the same in the copy of the tree and older than the object."""
+    same, name, fits, age = [], None, False, 0
+    told = run(["ninja", "-C", build, "-t", "deps"])
+    for line in told.out.splitlines() if told.code == 0 else ():
+        if line.endswith("(VALID)"):
+            name, fits = line.split(":")[0], line.startswith(("src/", "rules/"))  # tests are told where the tree is
+            age = (build / name).stat().st_mtime if (build / name).exists() else 0
+        elif not line and name:
+            same += [name] if fits else []
+            name = None
+        elif fits and name:
+            path = Path(os.path.normpath(build / line.strip()))
+            if path.is_relative_to(build):
+                fits = False  # made by the build: who knows of what
+            elif path.is_relative_to(ROOT):
+                copied = tree / path.relative_to(ROOT)
+                fits = copied.exists() and copied.stat().st_mtime == path.stat().st_mtime < age
+    return same
+
+
+def configure(folder, tree, build, cmake, cc, reuse):
+    """As the other build was configured, with the launcher."""
+    cache = (reuse / "CMakeCache.txt").read_text()
+    options = ["-D%s=%s" % option for option in re.findall(r"^(ASSAY_WITH_\w+|ASSAY_WERROR|CMAKE_BUILD_TYPE):\w+=(.*)$", cache, re.M)]
+    objects, launcher = folder / "objects", folder / "launcher"
+    same = same_objects(tree, reuse)
+    objects.write_text("".join(name + "\n" for name in same))
+    launcher.write_text(LAUNCHER % {"list": shlex.quote(str(objects)), "build": shlex.quote(str(reuse))})
+    launcher.chmod(0o755)
+    print("%d objects are those of %s" % (len(same), reuse))
+    return run([cmake, "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=" + cc, "-DCMAKE_C_COMPILER_LAUNCHER=%s" % launcher, *options])
+
+
+def check_follow(checks, cmake, cc, reuse):
     with tempfile.TemporaryDirectory() as folder:
         tree, build = Path(folder) / "tree", Path(folder) / "build"
         tree.mkdir()
         for name in COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tree / name)
         checks.expect(follow(tree) == [3, 4, 3], "the checklists have other steps than this test knows")
-        launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-        done = run([cmake, "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=" + cc, "-DCMAKE_BUILD_TYPE=None", "-DASSAY_WERROR=ON",
-                    "-DCMAKE_C_FLAGS=-O0", *["-DASSAY_%s=OFF" % o for o in ("WITH_MPI", "WITH_HDF5", "WITH_CURL")], *launcher])
+        done = configure(Path(folder), tree, build, cmake, cc, reuse)
         done = run([cmake, "--build", build, "--target", "assay", "test_format_laws"], timeout=500) if done.code == 0 else done
         if not checks.expect(done.code == 0, "it does not build: %s" % done):
             return
@@ -165,12 +217,13 @@ def main():
     parser.add_argument("what", choices=("names", "follow"))
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--build", type=Path)
     args = parser.parse_args()
     checks = Checks()
     if args.what == "names":
         check_names(checks)
     else:
-        check_follow(checks, args.cmake, args.cc)
+        check_follow(checks, args.cmake, args.cc, args.build.resolve())
     checks.done()
 
 
