@@ -68,9 +68,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% GPU use", NULL};
 
-static const char *const sentences[] = {[FLUCTUATING] = "{worker} changed between busy and idle at {when}",
-                                        [LOW] = "{worker} was hardly used at {when}",
-                                        [UNUSED] = "{worker} was not used at {when}",
+static const char *const sentences[] = {[FLUCTUATING] = "{worker} changed between busy and idle by {when}",
+                                        [LOW] = "{worker} did hardly any work by {when}",
+                                        [UNUSED] = "{worker} did no work by {when}",
                                         NULL};
 
 const assay_rule_ops assay_rule_low_gpu_utilization = {

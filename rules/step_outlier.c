@@ -169,7 +169,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"outlier step(s)", NULL};
 
-static const char *const sentences[] = {"{tensor} steps{of} took far longer than the rest by {when}", NULL};
+static const char *const sentences[] = {"{value} {tensor} step(s){of} took far longer than the rest by {when}", NULL};
 
 const assay_rule_ops assay_rule_step_outlier = {
     .abi = ASSAY_RULE_ABI,

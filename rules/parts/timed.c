@@ -50,6 +50,13 @@ const char *timed_text(const timed *t, const char *name)
     return full ? assay_param_text(t->params, full) : own_def(t, name)->initial;
 }
 
+static bool timed_truth(const timed *t, const char *name)
+{
+    char room[NAME_ROOM];
+    const char *full = full_name(t, name, room);
+    return full && assay_param_bool(t->params, full);
+}
+
 static int64_t time_or_none(const assay_params *params, const char *name)
 {
     return assay_param_has(params, name) ? assay_param_int(params, name) : ASSAY_NO_TIME;
@@ -207,6 +214,25 @@ static int compare_findings(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+/* When the job began to train: its first step, without steps the first use of a GPU; ASSAY_NO_TIME: neither is there.
+ */
+static int64_t training_start(const assay_timeline *line)
+{
+    int64_t start = ASSAY_NO_TIME;
+    for (uint64_t i = 0; i < line->steps; i++)
+        if (start == ASSAY_NO_TIME || line->step[i].start < start)
+            start = line->step[i].start;
+    for (uint64_t i = 0; i < line->series_count && line->steps == 0; i++) {
+        const assay_metric_series *s = &line->series[i];
+        uint64_t k = 0;
+        while (s->metric == ASSAY_METRIC_GPU && k < s->count && s->sample[k].sum <= 0)
+            k++;
+        if (s->metric == ASSAY_METRIC_GPU && k < s->count && (start == ASSAY_NO_TIME || s->sample[k].time < start))
+            start = s->sample[k].time;
+    }
+    return start;
+}
+
 int timed_run(const assay_rule *rule, const assay_rule_ops *ops, const char *prefix, timed_evaluate *evaluate, timed *t)
 {
     *t = (timed){
@@ -216,6 +242,10 @@ int timed_run(const assay_rule *rule, const assay_rule_ops *ops, const char *pre
     t->from = time_or_none(rule->params, "start_time_us");
     t->to = time_or_none(rule->params, "end_time_us");
     t->worker = assay_param_text(rule->params, "worker");
+    if (t->line && own_def(t, "skip_initialization") && timed_truth(t, "skip_initialization")) {
+        const int64_t start = training_start(t->line);
+        t->from = t->from == ASSAY_NO_TIME || (start != ASSAY_NO_TIME && start > t->from) ? start : t->from;
+    }
     if (t->line && t->line->start != ASSAY_NO_TIME)
         evaluate(t);
     if (t->findings > 1)

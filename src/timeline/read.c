@@ -79,8 +79,8 @@ static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
         if (!assay_clock_is_skewed(&clock[w]))
             continue;
         if (skewed++ < NAMED)
-            assay_put_format(&names, "%s%s %s by %.6g s", skewed > 1 ? ", " : "", line->worker[w].name,
-                             clock[w].offset > 0 ? "is ahead" : "is behind", fabs((double)clock[w].offset) / 1e6);
+            assay_put_format(&names, "%s%s %.6g s %s", skewed > 1 ? ", " : "", line->worker[w].name,
+                             fabs((double)clock[w].offset) / 1e6, clock[w].offset > 0 ? "later" : "earlier");
     }
     if (skewed > NAMED)
         assay_put_format(&names, ", and %u more", skewed - NAMED);
@@ -88,8 +88,8 @@ static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
         status = assay_buf_status(&names);
     if (status == ASSAY_OK && skewed > 0)
         assay_problems_add(problems, ASSAY_PROBLEM_CLOCK, -1, "", -1,
-                           "the clocks of workers differ from that of %s by more than a second, by the starts of the "
-                           "same steps: %.*s; no time is changed for it",
+                           "steps of the same number begin at other times than on %s: %.*s; the clocks differ, or the "
+                           "workers were not at the same step; no time is changed for it",
                            line->worker[line->step[0].worker].name, (int)names.size, (const char *)names.data);
     assay_buf_release(&names);
     free(clock);

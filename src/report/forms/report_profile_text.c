@@ -165,13 +165,14 @@ static void put_operators(const profile *p, const char *title, int kind, const a
 
 static void put_clock(const profile *p, uint32_t worker, assay_buf *line)
 {
-    assay_put_format(line, "The clock of ");
+    assay_put_format(line, "Steps of ");
     assay_put_bytes(line, p->line->worker[worker].name, strlen(p->line->worker[worker].name));
-    assay_put_format(line, " is %.1f s %s that of ", fabs(in_seconds(p->clock[worker].offset)),
-                     p->clock[worker].offset > 0 ? "ahead of" : "behind");
+    assay_put_format(line, " begin %.1f s %s than those of ", fabs(in_seconds(p->clock[worker].offset)),
+                     p->clock[worker].offset > 0 ? "later" : "earlier");
     const char *first = p->line->worker[p->line->step[0].worker].name;
     assay_put_bytes(line, first, strlen(first));
-    assay_put_format(line, ", by the starts of their steps; nothing is corrected by it.");
+    assay_put_format(line, ": the clocks differ, or the workers were not at the same step; "
+                           "nothing is corrected by it.");
 }
 
 static void put_gap(const profile_gap *gap, assay_buf *line)

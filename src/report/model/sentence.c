@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "report/model/report_model.h"
+#include "report/text/layout.h"
+#include "rule/verdict.h"
 
 /* The text of the rule for the test of the finding; NULL where it has none. */
 static const char *text_for(const report_rule *rule, const assay_finding *finding)
@@ -26,8 +28,32 @@ static void put_unit_and_node(const char *unit, const char *node, assay_buf *out
     put_text(node, out);
 }
 
+/* Findings of the same test, time and machine: "gpu0 of algo-1", "gpu0 and gpu2 of algo-1", "gpu0 and 7 more of
+ * algo-1". */
+static void put_units(const report_rule *rule, const assay_finding *first, assay_buf *out)
+{
+    const char *second = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < rule->findings->kept; i++) {
+        const assay_finding *f = &rule->findings->list[i];
+        const bool alike = f->time && f->step == first->step && f->test == first->test &&
+                           strcmp(f->time->worker, first->time->worker) == 0;
+        if (!alike || strcmp(f->time->unit, first->time->unit) == 0)
+            continue;
+        second = second ? second : f->time->unit;
+        more++;
+    }
+    if (more == 1)
+        assay_put_format(out, "%s and ", first->time->unit);
+    put_text(more == 1 ? second : first->time->unit, out);
+    if (more > 1)
+        assay_put_format(out, " and %zu more", more);
+    put_text(" of ", out);
+    put_text(first->time->worker, out);
+}
+
 /* "worker_2", "3 workers"; of a finding in time "gpu0 of algo-1", "gpu0 and gpu2 of algo-1". */
-static void put_worker(const report_origin *origin, assay_buf *out)
+static void put_worker(const report_rule *rule, const report_origin *origin, assay_buf *out)
 {
     const assay_time_place *place = origin->finding->time;
     if (!place || strcmp(place->worker, "*") == 0) {
@@ -35,8 +61,10 @@ static void put_worker(const report_origin *origin, assay_buf *out)
         return;
     }
     const char *unit2 = place->unit2 ? place->unit2 : "";
-    if (!place->worker2) {
-        put_unit_and_node(place->unit, place->worker, out);
+    if (!place->worker2 && *place->unit) {
+        put_units(rule, origin->finding, out);
+    } else if (!place->worker2) {
+        put_text(place->worker, out);
     } else if (strcmp(place->worker, place->worker2) == 0) {
         put_text(place->unit, out);
         put_text(" and ", out);
@@ -48,19 +76,21 @@ static void put_worker(const report_origin *origin, assay_buf *out)
     }
 }
 
-static void put_placeholder(const assay_trial *info, const report_origin *origin, const char *name, size_t length,
-                            assay_buf *out)
+static void put_placeholder(const assay_trial *info, const report_rule *rule, const report_origin *origin,
+                            const char *name, size_t length, assay_buf *out)
 {
     char when[REPORT_WHEN_ROOM];
     if (length == 6 && memcmp(name, "tensor", length) == 0) {
         put_text(origin->tensor[0] ? origin->tensor : origin->finding->time ? "some" : "a tensor", out);
     } else if (length == 6 && memcmp(name, "worker", length) == 0) {
-        put_worker(origin, out);
+        put_worker(rule, origin, out);
     } else if (length == 2 && memcmp(name, "of", length) == 0) {
         const bool tells =
             strcmp(origin->worker, "*") != 0 && (origin->finding->time || assay_trial_expected_workers(info) > 1);
         put_text(tells ? " of " : "", out);
         put_text(tells ? origin->worker : "", out);
+    } else if (length == 5 && memcmp(name, "value", length) == 0) {
+        assay_text_put_number(out, origin->finding->value);
     } else if (length == 4 && memcmp(name, "when", length) == 0) {
         put_text(report_finding_when_in_words(origin->finding, when), out);
     }
@@ -72,9 +102,12 @@ bool report_put_sentence(const assay_trial *info, const report_rule *rule, const
     if (!text)
         return false;
     for (const char *c = text; *c; c++) {
-        const char *end = *c == '{' ? strchr(c, '}') : NULL;
-        if (end) {
-            put_placeholder(info, origin, c + 1, (size_t)(end - c - 1), out);
+        const char *end = *c == '{' ? strchr(c, '}') : *c == '(' ? strchr(c, ')') : NULL;
+        if (end && *c == '(') {
+            assay_put_bytes(out, c + 1, origin->finding->value == 1 ? 0 : (size_t)(end - c - 1));
+            c = end;
+        } else if (end) {
+            put_placeholder(info, rule, origin, c + 1, (size_t)(end - c - 1), out);
             c = end;
         } else {
             assay_put_u8(out, (uint8_t)*c);
