@@ -1,8 +1,7 @@
 /* verify.c - assay verify: is a checkpoint whole and sane?
  *
- * All of it is read once, by all ranks, with the rules that ask that: headers, indexes, sizes, zip directories and
- * checksums are the format's and become problems; NaN, infinities, moments and what the checkpoint before had are
- * rules'. Rank 0 then reads the index once more and lays both on the files. */
+ * All ranks read it once: damage (headers, indexes, sizes, zip directories, checksums) becomes problems; NaN, infinities
+ * and moments become findings of rules. Rank 0 then reads the index again and gives each file its line. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
