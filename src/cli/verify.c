@@ -1,7 +1,7 @@
 /* verify.c - assay verify: is a checkpoint whole and sane?
  *
- * All ranks read it once: damage (headers, indexes, sizes, zip directories, checksums) becomes problems; NaN, infinities
- * and moments become findings of rules. Rank 0 then reads the index again and gives each file its line. */
+ * All ranks read it once: damage (headers, indexes, sizes, zip directories, checksums) becomes problems; NaN and
+ * moments become findings of rules. Rank 0 then reads the index again and gives each file its line. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
