@@ -21,6 +21,7 @@ enum {
     SHORT_HEAD = 4 << 10 /* where nobody wants more of a record */
 };
 enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64 };
+enum { SOME = 32 << 10 }; /* a content goes in multiples of it, which are whole blocks to statistics */
 
 struct assay_reader {
     const assay_format *format;
@@ -373,31 +374,31 @@ void assay_reader_put_at(assay_reader *f, uint8_t *to)
     f->put = f->next;
 }
 
-/* Bytes of the content that the window has: whole pieces where it has not all; 0 when they are not worth while. */
-static size_t in_window(const assay_reader *f, size_t size)
+/* Bytes of the content that the window has: all of `size`, or a multiple of `unit`. */
+static size_t in_window(const assay_reader *f, size_t size, size_t unit)
 {
     const uint64_t inside = f->next - f->base;
     size_t have = inside < f->have ? f->have - (size_t)inside : 0;
-    return have >= size ? size : have >= 16 && size >= 16 ? have - have % 16 : 0;
+    return have >= size ? size : have - have % unit;
 }
 
-/* The piece [next, next + *size) at `to`: from the window as far as it reaches, then read there, a window at once. */
+/* The piece [next, next + *size) at `to`, where as much is put at once as the window takes: copied from the window as
+ * far as it reaches, then read right there. */
 static int take_put(assay_reader *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {
-        size_t have = in_window(f, *size), block = f->room - f->room % 16;
-        if (have > 0) {
+        const size_t block = f->room - f->room % 16,
+                     left = f->end - f->next < block ? (size_t)(f->end - f->next) : block;
+        const size_t have = in_window(f, left, 1);
+        if (have > 0)
             memcpy(f->to, f->window + (f->next - f->base), have);
-        } else {
-            have = f->end - f->next < block ? (size_t)(f->end - f->next) : block;
-            int status = read_exactly(f, f->next, f->to, have, err);
-            if (status != ASSAY_OK)
-                return status;
-            f->view.window = f->to;
-            f->view.window_at = f->next;
-            f->view.window_size = have;
-        }
-        f->put = f->next + have;
+        int status = left > have ? read_exactly(f, f->next + have, f->to + have, left - have, err) : ASSAY_OK;
+        if (status != ASSAY_OK)
+            return status;
+        f->view.window = f->to;
+        f->view.window_at = f->next;
+        f->view.window_size = left;
+        f->put = f->next + left;
     }
     *size = f->put - f->next < *size ? (size_t)(f->put - f->next) : *size;
     return ASSAY_OK;
@@ -406,7 +407,7 @@ static int take_put(assay_reader *f, size_t *size, assay_error *err)
 /* The piece [next, next + *size) from the window, which is loaded when nothing whole is left in it. */
 static int take_bytes(assay_reader *f, const uint8_t **piece, size_t *size, assay_error *err)
 {
-    size_t have = in_window(f, *size);
+    size_t have = in_window(f, *size, SOME);
     if (have > 0) {
         *size = have;
     } else {
