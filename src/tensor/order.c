@@ -7,6 +7,7 @@
 enum {
     DEVIATIONS = 5, /* of a rank's place in the sample, on each side of it */
     PLACES = 8,     /* and so many more: they count where q is 0 or 1 */
+    TIES = 4,       /* of these, places that a bracket may lose to what equals its ends */
     MOST_MISSES = 4,
     LEAST_SAMPLE = 512,
     VECTOR = 16,  /* values that a kernel may write behind the last */
