@@ -105,18 +105,28 @@ static void add_doubles(assay_meter *m, const double *a, const double *b, size_t
     add(m, &ways, (const uint8_t *)a, (const uint8_t *)b, groups);
 }
 
+/* The loops for elements as they are; false: there are none for them. */
+static bool ways_of(const assay_meter *m, change_ways *ways)
+{
+    const measure_kernels *k = m->kernels;
+    if (m->dtype != m->reference_dtype)
+        return false;
+    if (m->dtype == ASSAY_FLOAT32)
+        *ways = (change_ways){k->finite32, k->change32, k->squares32, k->moved32};
+    else if (m->dtype == ASSAY_BFLOAT16)
+        *ways = (change_ways){k->finite_bfloat16, k->change_bfloat16, k->squares_bfloat16, k->moved_bfloat16};
+    else if (m->dtype == ASSAY_FLOAT16)
+        *ways = (change_ways){k->finite_float16, k->change_float16, k->squares_float16, k->moved_float16};
+    else
+        return false;
+    return true;
+}
+
 /* Groups of one block. */
 static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
 {
-    if (m->dtype == ASSAY_FLOAT32 && m->reference_dtype == ASSAY_FLOAT32) {
-        const change_ways ways = {m->kernels->finite32, m->kernels->change32, m->kernels->squares32,
-                                  m->kernels->moved32};
-        add(m, &ways, piece->bytes, piece->reference, groups);
-        return;
-    }
-    if (m->dtype == ASSAY_BFLOAT16 && m->reference_dtype == ASSAY_BFLOAT16) {
-        const change_ways ways = {m->kernels->finite_bfloat16, m->kernels->change_bfloat16,
-                                  m->kernels->squares_bfloat16, m->kernels->moved_bfloat16};
+    change_ways ways;
+    if (ways_of(m, &ways)) {
         add(m, &ways, piece->bytes, piece->reference, groups);
         return;
     }

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/elements.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -15,25 +17,28 @@
 #else
 #define LARGER(x, y) (DOUBLES)(((LONGS)(x) & ((x) > (y))) | ((LONGS)(y) & ~((x) > (y))))
 #endif
-#define WIDEN(from, to) (to = __builtin_convertvector(from, DOUBLES))
-#define WIDTH           16
-#define NAMED(name)     name##_scalar
+#define WIDEN(from, to)    (to = __builtin_convertvector(from, DOUBLES))
+#define WIDEN_HALF(at, to) (to = (DOUBLES){element_float16(at), element_float16((at) + 2)})
+#define WIDTH              16
+#define NAMED(name)        name##_scalar
 #define TARGET
 #include "tensor/measure_kernel.inc"
 
 #if defined(__x86_64__)
-#define LARGER(x, y)    _mm256_max_pd(x, y)
-#define WIDEN(from, to) (to = (DOUBLES)_mm256_cvtps_pd((__m128)(from)))
-#define WIDTH           32
-#define NAMED(name)     name##_avx2
-#define TARGET          __attribute__((target("avx2")))
+#define LARGER(x, y)       _mm256_max_pd(x, y)
+#define WIDEN(from, to)    (to = (DOUBLES)_mm256_cvtps_pd((__m128)(from)))
+#define WIDEN_HALF(at, to) (to = (DOUBLES)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const void *)(at)))))
+#define WIDTH              32
+#define NAMED(name)        name##_avx2
+#define TARGET             __attribute__((target("avx2,f16c")))
 #include "tensor/measure_kernel.inc"
 
-#define LARGER(x, y)    _mm512_max_pd(x, y)
-#define WIDEN(from, to) (to = (DOUBLES)_mm512_cvtps_pd((__m256)(from)))
-#define WIDTH           64
-#define NAMED(name)     name##_avx512
-#define TARGET          __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#define LARGER(x, y)       _mm512_max_pd(x, y)
+#define WIDEN(from, to)    (to = (DOUBLES)_mm512_cvtps_pd((__m256)(from)))
+#define WIDEN_HALF(at, to) (to = (DOUBLES)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)(at)))))
+#define WIDTH              64
+#define NAMED(name)        name##_avx512
+#define TARGET             __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,f16c")))
 #include "tensor/measure_kernel.inc"
 #endif
 

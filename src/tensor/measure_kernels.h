@@ -31,21 +31,22 @@ typedef struct channel_lanes {
     double sum[MEASURE_LANES], squares[MEASURE_LANES];
 } channel_lanes;
 
-/* Groups of MEASURE_LANES elements of two tensors, both float, both double or both bfloat16. */
+/* Groups of MEASURE_LANES elements of two tensors, both float, both double, both bfloat16 or both
+ * float16. */
 typedef void change_groups(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b,
                            size_t groups);
 
 typedef size_t bound_groups(const uint8_t *a, const uint8_t *b, size_t n, double bar, double least);
 
 typedef struct measure_kernels {
-    change_groups *change32, *change64, *change_bfloat16;
+    change_groups *change32, *change64, *change_bfloat16, *change_float16;
     /* The same where that is enough: if the squares that come out are finite, and no tolerance is negative. Else
      * nothing that comes out is right. */
-    change_groups *finite32, *finite64, *finite_bfloat16;
+    change_groups *finite32, *finite64, *finite_bfloat16, *finite_float16;
     /* Of these the two sums, and in which lanes an element is not equal: apart counts lanes, largest stays. */
-    change_groups *moved32, *moved64, *moved_bfloat16;
+    change_groups *moved32, *moved64, *moved_bfloat16, *moved_float16;
     /* The two sums alone, of any elements. */
-    change_groups *squares32, *squares64, *squares_bfloat16;
+    change_groups *squares32, *squares64, *squares_bfloat16, *squares_float16;
     /* count[i] grows by one where low <= x[i] <= high. */
     void (*columns32)(uint32_t *count, const uint8_t *x, size_t n, float low, float high);
     void (*columns64)(uint32_t *count, const uint8_t *x, size_t n, double low, double high);

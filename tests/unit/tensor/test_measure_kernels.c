@@ -123,6 +123,28 @@ static void run_moved_bfloat16(const measure_kernels *k, const input *in, output
     forget_unless_finite(&out->change);
 }
 
+static void run_change_float16(const measure_kernels *k, const input *in, output *out)
+{
+    k->change_float16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_finite_float16(const measure_kernels *k, const input *in, output *out)
+{
+    k->finite_float16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_moved_float16(const measure_kernels *k, const input *in, output *out)
+{
+    k->moved_float16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_squares_float16(const measure_kernels *k, const input *in, output *out)
+{
+    k->squares_float16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
 static void run_bound32(const measure_kernels *k, const input *in, output *out)
 {
     out->counted = k->bound32(in->a, in->b, in->n, 50, 1e-3);
@@ -285,7 +307,9 @@ static void test_all(void)
                    KERNEL(split32, ASSAY_FLOAT32),           KERNEL(split64, ASSAY_FLOAT64),
                    KERNEL(within32, ASSAY_FLOAT32),          KERNEL(within64, ASSAY_FLOAT64),
                    KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
-                   KERNEL(two_squares32, ASSAY_FLOAT32)};
+                   KERNEL(two_squares32, ASSAY_FLOAT32),     KERNEL(change_float16, ASSAY_FLOAT16),
+                   KERNEL(finite_float16, ASSAY_FLOAT16),    KERNEL(moved_float16, ASSAY_FLOAT16),
+                   KERNEL(squares_float16, ASSAY_FLOAT16)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
