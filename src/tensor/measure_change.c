@@ -165,11 +165,11 @@ static size_t add_two_blocks(assay_meter *m, const meter_piece *piece)
     if (m->measure.figures != ASSAY_CHANGE_SQUARES || m->dtype != ASSAY_FLOAT32 ||
         m->reference_dtype != ASSAY_FLOAT32 || s->groups > 0 || piece->elements < TWO_BLOCKS)
         return 0;
-    change_lanes two[2] = {s->lanes, s->lanes};
+    change_sums two[2];
     m->kernels->two_squares32(two, piece->bytes, piece->reference, BLOCK_GROUPS);
     for (int i = 0; i < 2; i++) {
-        s->lanes = two[i];
-        close_block(s);
+        s->squares += meter_joined(two[i].squares);
+        s->reference_squares += meter_joined(two[i].reference_squares);
     }
     return TWO_BLOCKS;
 }

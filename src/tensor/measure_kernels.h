@@ -22,6 +22,11 @@ typedef struct change_lanes {
     int64_t one_nan[MEASURE_LANES];          /* not 0: an element is NaN in one of a and b */
 } change_lanes;
 
+/* Of a block the sums alone. */
+typedef struct change_sums {
+    double squares[MEASURE_LANES], reference_squares[MEASURE_LANES];
+} change_sums;
+
 typedef struct change_limits {
     double rtol, atol;
     int64_t nan_is_close; /* -1 or 0 */
@@ -69,8 +74,8 @@ typedef struct measure_kernels {
      * Or both are NaN, if that counts as close. A multiple of the floats in a vector; none behind the first one in
      * doubt. rtol is 0 or above 2^-60. */
     size_t (*near32)(const uint8_t *a, const uint8_t *b, size_t n, float rtol, float atol, bool nan_is_close);
-    /* squares32 of two blocks of so many groups each, one behind the other: sooner than each by itself. */
-    void (*two_squares32)(change_lanes s[2], const uint8_t *a, const uint8_t *b, size_t groups);
+    /* The two sums of two blocks of so many groups each, one behind the other: sooner than each by itself. */
+    void (*two_squares32)(change_sums s[2], const uint8_t *a, const uint8_t *b, size_t groups);
     /* How many of the first elements, at least, have a^2 <= bar (b + least), or one that is NaN: a multiple of
      * MEASURE_LANES. Both float or both bfloat16. */
     bound_groups *bound32, *bound_bfloat16;

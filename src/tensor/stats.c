@@ -56,20 +56,38 @@ static void sort(double *x, size_t n)
     }
 }
 
-static void put_in_order(double *a, double *b)
-{
-    const double p = *a, q = *b;
-    *a = p < q ? p : q;
-    *b = q > p ? q : p;
-}
-
 /* The same of STATS_LANES numbers, without branches, which nobody could foresee. */
 static void sort_lanes(double x[STATS_LANES])
 {
-    static const uint8_t PAIRS[][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3},
-                                       {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
-    for (size_t i = 0; i < sizeof PAIRS / sizeof PAIRS[0]; i++)
-        put_in_order(&x[PAIRS[i][0]], &x[PAIRS[i][1]]);
+#define IN_ORDER(i, j)                                                                                                 \
+    do {                                                                                                               \
+        const double p = x##i, q = x##j;                                                                               \
+        x##i = p < q ? p : q;                                                                                          \
+        x##j = q > p ? q : p;                                                                                          \
+    } while (0)
+    double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3], x4 = x[4], x5 = x[5], x6 = x[6], x7 = x[7];
+    IN_ORDER(0, 2);
+    IN_ORDER(1, 3);
+    IN_ORDER(4, 6);
+    IN_ORDER(5, 7);
+    IN_ORDER(0, 4);
+    IN_ORDER(1, 5);
+    IN_ORDER(2, 6);
+    IN_ORDER(3, 7);
+    IN_ORDER(0, 1);
+    IN_ORDER(2, 3);
+    IN_ORDER(4, 5);
+    IN_ORDER(6, 7);
+    IN_ORDER(2, 4);
+    IN_ORDER(3, 5);
+    IN_ORDER(1, 4);
+    IN_ORDER(3, 6);
+    IN_ORDER(1, 2);
+    IN_ORDER(3, 4);
+    IN_ORDER(5, 6);
+    const double sorted[STATS_LANES] = {x0, x1, x2, x3, x4, x5, x6, x7};
+    memcpy(x, sorted, sizeof sorted);
+#undef IN_ORDER
 }
 
 /* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
@@ -85,12 +103,17 @@ static double shift_of(double *x, size_t n)
 }
 
 /* `group` is the block's first one, of which n elements are there and the rest zeros. */
-static void open_block(const assay_stats_acc *acc, assay_stats_lanes *lanes, const uint8_t *group, size_t n)
+static double block_shift(const assay_stats_acc *acc, const uint8_t *group, size_t n)
 {
     double x[STATS_LANES];
     acc->kernels->widen[acc->dtype](group, 1, x);
+    return shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
+}
+
+static void open_block(const assay_stats_acc *acc, assay_stats_lanes *lanes, const uint8_t *group, size_t n)
+{
     memset(lanes, 0, sizeof *lanes);
-    lanes->shift = shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
+    lanes->shift = block_shift(acc, group, n);
     for (int j = 0; j < STATS_LANES; j++) {
         lanes->v[STATS_MIN][j] = INFINITY;
         lanes->v[STATS_MAX][j] = -INFINITY;
@@ -166,15 +189,15 @@ static void count_halves(assay_stats_acc *acc, const uint8_t *bytes, size_t n)
 }
 
 /* Counts what is not finite, in a second look that only blocks with such elements (or sums beyond doubles) get. */
-static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
+static void count_special(assay_stats_acc *acc, const assay_stats_lanes *lanes, const uint8_t *bytes, size_t groups)
 {
     enum { GROUPS = 128 /* as many are widened at a time: they stay in the first cache */ };
     double all = 0, x[GROUPS * STATS_LANES];
     bool low = false, high = false;
     for (int j = 0; j < STATS_LANES; j++) {
-        all += acc->lanes.v[STATS_MAGNITUDES][j];
-        low |= acc->lanes.v[STATS_MIN][j] == -INFINITY;
-        high |= acc->lanes.v[STATS_MAX][j] == INFINITY;
+        all += lanes->v[STATS_MAGNITUDES][j];
+        low |= lanes->v[STATS_MIN][j] == -INFINITY;
+        high |= lanes->v[STATS_MAX][j] == INFINITY;
     }
     if (isfinite(all))
         return;
@@ -292,17 +315,17 @@ static void add_to_block(assay_stats_acc *acc, const uint8_t *bytes, size_t grou
     if (wide)
         before = acc->lanes;
     acc->kernels->groups[acc->dtype](&acc->lanes, bytes, groups);
-    count_special(acc, bytes, groups);
+    count_special(acc, &acc->lanes, bytes, groups);
     if (wide)
         rescue_block(acc, &before, bytes, groups, STATS_LANES);
     acc->in_block += groups * STATS_LANES;
 }
 
-static void close_block(assay_stats_acc *acc)
+/* Takes over a block of so many elements, whose groups are `s`. */
+static void take_block(assay_stats_acc *acc, const assay_stats_lanes *s, uint64_t elements)
 {
-    const assay_stats_lanes *s = &acc->lanes;
     const assay_stats_moments before = acc->moments;
-    double count = (double)acc->count, n = (double)acc->in_block;
+    double count = (double)acc->count, n = (double)elements;
     add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
     add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
     for (int j = 0; j < STATS_LANES; j++) {
@@ -320,7 +343,12 @@ static void close_block(assay_stats_acc *acc)
     }
     acc->is_block_scaled = false;
     acc->zeros += s->zeros;
-    acc->count += acc->in_block;
+    acc->count += elements;
+}
+
+static void close_block(assay_stats_acc *acc)
+{
+    take_block(acc, &acc->lanes, acc->in_block);
     acc->in_block = 0;
 }
 
@@ -333,15 +361,13 @@ static bool add_two_blocks(assay_stats_acc *acc, const uint8_t *bytes)
     if (!add || can_overflow(acc->dtype))
         return false;
     for (size_t i = 0; i < 2; i++)
-        open_block(acc, &two[i], bytes + i * block, STATS_LANES);
+        two[i].shift = block_shift(acc, bytes + i * block, STATS_LANES);
     if ((two[0].shift == 0) != (two[1].shift == 0))
         return false;
     add(two, bytes);
     for (size_t i = 0; i < 2; i++) {
-        acc->lanes = two[i];
-        count_special(acc, bytes + i * block, STATS_BLOCK_GROUPS);
-        acc->in_block = STATS_BLOCK_GROUPS * STATS_LANES;
-        close_block(acc);
+        count_special(acc, &two[i], bytes + i * block, STATS_BLOCK_GROUPS);
+        take_block(acc, &two[i], STATS_BLOCK_GROUPS * STATS_LANES);
     }
     return true;
 }
@@ -416,7 +442,7 @@ static void add_pending(assay_stats_acc *acc)
         memcpy(acc->lanes.v[f], filled.v[f], n * sizeof filled.v[f][0]);
     const bool has_zero = acc->dtype != ASSAY_FLOAT8_E8M0FNU; /* whose code 0 is a power of 2 */
     acc->lanes.zeros = filled.zeros - (has_zero ? STATS_LANES - n : 0);
-    count_special(acc, acc->pending, 1);
+    count_special(acc, &acc->lanes, acc->pending, 1);
     if (can_overflow(acc->dtype))
         rescue_block(acc, &before, acc->pending, 1, n);
     acc->in_block += n;

@@ -29,7 +29,8 @@ typedef struct assay_stats_lanes {
 
 /* Adds groups of STATS_LANES elements to the lanes. */
 typedef void stats_groups(assay_stats_lanes *lanes, const uint8_t *bytes, size_t groups);
-/* Adds two whole blocks, one behind the other, each to its lanes; both have a shift, or none has. */
+/* The same of two whole blocks, one behind the other: of each lanes the shift is set and the rest is to be made. Both
+ * have a shift, or none has. */
 typedef void stats_two_blocks(assay_stats_lanes lanes[2], const uint8_t *bytes);
 /* Widens groups of STATS_LANES elements to doubles. */
 typedef void stats_widen(const uint8_t *bytes, size_t groups, double *out);

@@ -52,11 +52,11 @@ static void run_squares32(const measure_kernels *k, const input *in, output *out
 
 static void run_two_squares32(const measure_kernels *k, const input *in, output *out)
 {
-    const size_t groups = in->n / MEASURE_LANES / 2;
-    change_lanes two[2] = {out->change, out->change};
-    k->two_squares32(two, in->a, in->b, groups);
-    out->change = two[0];
+    change_sums two[2];
+    k->two_squares32(two, in->a, in->b, in->n / MEASURE_LANES / 2);
     for (int j = 0; j < MEASURE_LANES; j++) {
+        out->change.squares[j] = two[0].squares[j];
+        out->change.reference_squares[j] = two[0].reference_squares[j];
         out->number[j] = two[1].squares[j];
         out->number[MEASURE_LANES + j] = two[1].reference_squares[j];
     }
