@@ -17,11 +17,10 @@
 
 enum {
     WINDOW_LEAST = 64 << 10,
-    HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
+    HEAD = 16 << 10,     /* of a record that is much larger than the window: the rest may be put elsewhere */
     SHORT_HEAD = 4 << 10 /* where nobody wants more of a record */
 };
-enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64 };
-enum { SOME = 32 << 10 }; /* a content goes in multiples of it, which are whole blocks to statistics */
+enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64, SOME = 32 << 10 /* whole blocks to statistics */ };
 
 struct assay_reader {
     const assay_format *format;
@@ -382,8 +381,7 @@ static size_t in_window(const assay_reader *f, size_t size, size_t unit)
     return have >= size ? size : have - have % unit;
 }
 
-/* The piece [next, next + *size) at `to`, where as much is put at once as the window takes: copied from the window as
- * far as it reaches, then read right there. */
+/* The piece [next, next + *size) at `to`: from the window as far as it reaches, then read there, a window at once. */
 static int take_put(assay_reader *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {
