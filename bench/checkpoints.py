@@ -45,8 +45,8 @@ def weights(blocks, scale, dtype="F32"):
 
 
 def moments(blocks):
-    return [("optimizer/layers.%d.weight/%s" % (i, key), "F32", [1024, 1024], data) for i in range(blocks)
-            for key, data in (("exp_avg", values(1e-4)), ("exp_avg_sq", values(3e-4, 2)))]
+    kinds = (("exp_avg", values(1e-4)), ("exp_avg_sq", values(3e-4, 2)))
+    return [("optimizer/layers.%d.weight/%s" % (i, key), "F32", [1024, 1024], data) for i in range(blocks) for key, data in kinds]
 
 
 def opening(bench):
