@@ -89,6 +89,17 @@ void assay_heap_want_large(void *bytes, size_t size)
 #endif
 }
 
+void *assay_heap_alloc_large(size_t size)
+{
+    void *bytes = NULL;
+    if (size < LARGE_PAGE)
+        return assay_alloc(size);
+    if (!assay_fault_now(ASSAY_FAULT_ALLOC) && posix_memalign(&bytes, LARGE_PAGE, size) != 0)
+        bytes = NULL;
+    assay_heap_want_large(bytes, size / LARGE_PAGE * LARGE_PAGE);
+    return assay_alloc_note(bytes);
+}
+
 void assay_heap_give_large(void *bytes, size_t size)
 {
     if (size < LARGE_PAGE)

@@ -78,16 +78,29 @@ static size_t take_line(char *bytes, size_t size, size_t count, void *context)
     return assay_buf_status(head) == ASSAY_OK ? size * count : 0;
 }
 
+/* Memory for all of a body whose length the head tells: growing would copy it again and again. */
+static void make_room(http_transfer *transfer)
+{
+    assay_buf *body = &transfer->answer->body;
+    curl_off_t length = -1;
+    if (curl_easy_getinfo(transfer->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) != CURLE_OK || length <= 0 ||
+        (uint64_t)length > body->ceiling || body->room > (size_t)length ||
+        (transfer->pool && http_pool_lend(transfer->pool, (size_t)length, body)))
+        return;
+    void *bytes = assay_heap_alloc_large((size_t)length + 1);
+    if (!bytes)
+        return; /* it is tried once more, and said, when it grows */
+    free(body->data);
+    body->data = bytes;
+    body->room = (size_t)length + 1;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 {
     http_transfer *transfer = context;
     assay_buf *body = &transfer->answer->body;
-    curl_off_t length = -1;
-    if (body->size == 0 && curl_easy_getinfo(transfer->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK &&
-        length > 0 && (uint64_t)length <= body->ceiling &&
-        !(transfer->pool && http_pool_lend(transfer->pool, (size_t)length, body)) &&
-        assay_buf_reserve(body, (size_t)length) == ASSAY_OK) /* at once: growing would copy it again and again */
-        assay_heap_want_large(body->data, (size_t)length);
+    if (body->size == 0)
+        make_room(transfer);
     if (size * count > body->ceiling - body->size) {
         transfer->long_body = true;
         return 0;
