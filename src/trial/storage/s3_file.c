@@ -1,12 +1,14 @@
 /* s3_file.c - objects of a trial, read in pieces of ASSAY_S3_PIECE bytes.
  *
  * A small object is one piece, which comes with the first answer: its size need not be known before. Of a larger one
- * the pieces that are read in a row bring the next ones with them, twice as many each time, as far as memory goes.
- * What is held and under way counts for all files of the process together. */
+ * the pieces that are read in a row bring the next ones with them, twice as many each time, as far as memory goes and
+ * as more of them bring more (s3_pace.h). What is held and under way counts for all files of the process together. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
+#include "trial/storage/s3_pace.h"
 #include "trial/storage/s3_store.h"
 
 typedef struct piece {
@@ -15,6 +17,7 @@ typedef struct piece {
     assay_s3_bytes bytes; /* once it is ready */
     bool ready;
     uint64_t used; /* when it was used last, by the file's count of reads */
+    size_t taken;  /* bytes that were read of it; those that were read twice count twice */
     size_t cost;
 } piece;
 
@@ -31,6 +34,8 @@ typedef struct s3_file {
 
 /* Bytes of pieces that are held or under way. Files are read by one thread. */
 static size_t held;
+/* Of large objects. Whom they are read from is one server for all of them, most of the time. */
+static s3_pace pace;
 
 static size_t at_most(uint64_t size)
 {
@@ -163,6 +168,14 @@ static void make_room(s3_file *f, size_t cost)
     }
 }
 
+/* Nobody will read them again, most likely, and their memory, which the caches have, takes what comes next. */
+static void drop_read(s3_file *f)
+{
+    for (size_t i = f->count; i > 0; i--)
+        if (f->list[i - 1].ready && f->list[i - 1].taken >= f->list[i - 1].bytes.size)
+            drop_piece(f, &f->list[i - 1]);
+}
+
 static piece *add_piece(s3_file *f, uint64_t number, assay_s3_get *get, size_t cost)
 {
     if (f->count == f->room) {
@@ -192,6 +205,13 @@ static int changed(const s3_file *f, assay_error *err)
     return assay_fail(err, ASSAY_EIO, "%s: changed while it was read", f->path);
 }
 
+/* A piece of a row has come. */
+static void take_pace(void)
+{
+    const size_t requests = assay_s3_requests(), room = assay_s3_memory() / ASSAY_S3_PIECE;
+    s3_pace_take(&pace, assay_clock_seconds(), requests < room ? requests : room);
+}
+
 /* Waits for a piece. It has to be of the object that the listing told, and of the one that the first piece was of. */
 static int wait_piece(assay_store_file *file, piece *p, assay_error *err)
 {
@@ -212,6 +232,8 @@ static int wait_piece(assay_store_file *file, piece *p, assay_error *err)
     memcpy(f->etag, p->bytes.etag, sizeof f->etag);
     file->size = p->bytes.total;
     p->ready = true;
+    if (f->ahead > 0)
+        take_pace();
     return ASSAY_OK;
 }
 
@@ -226,7 +248,7 @@ static void ask_ahead(assay_store_file *file, uint64_t last)
 {
     s3_file *f = file->handle;
     const uint64_t pieces = (file->size + ASSAY_S3_PIECE - 1) / ASSAY_S3_PIECE;
-    for (uint64_t n = last + 1; n < pieces && n <= last + f->ahead; n++) {
+    for (uint64_t n = last + 1; n < pieces && n <= last + f->ahead && n <= last + pace.width; n++) {
         const size_t cost = cost_of(file, n);
         if (find_piece(f, n))
             continue;
@@ -239,10 +261,12 @@ static void ask_ahead(assay_store_file *file, uint64_t last)
 /* Where the read stands to the ones before: in a row, twice as much is asked for ahead as before. */
 static void follow(s3_file *f, uint64_t first, uint64_t last)
 {
-    if (first <= f->next && last >= f->next)
+    if (first <= f->next && last >= f->next) {
         f->ahead = f->ahead < 64 ? 2 * f->ahead + 1 : f->ahead;
-    else if (last + 1 < f->next || first > f->next)
+    } else if (last + 1 < f->next || first > f->next) {
         f->ahead = 0;
+        s3_pace_break(&pace);
+    }
     if (last + 1 > f->next || f->ahead == 0)
         f->next = last + 1;
 }
@@ -262,6 +286,10 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
     while (have < size) {
         const uint64_t at = offset + have, number = at / ASSAY_S3_PIECE;
         piece *p = find_piece(f, number);
+        if (!p || !p->ready) {
+            drop_read(f);
+            p = find_piece(f, number);
+        }
         if (!p) {
             make_room(f, cost_of(file, number));
             p = ask_piece(f, number, cost_of(file, number), true);
@@ -283,6 +311,7 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
             break;
         memcpy((char *)bytes + have, p->bytes.data + inside, take);
         have += take;
+        p->taken += take;
         p->used = f->reads - (p->bytes.size == inside + take); /* one that was read to its end goes first */
     }
     *got = have;
@@ -343,6 +372,8 @@ int s3_open_file(assay_store *store, const char *path, assay_store_file *file, a
     }
     f->root = store->root;
     file->handle = f;
+    if (pace.width == 0)
+        s3_pace_start(&pace);
     int status = take_first(file, err);
     if (status != ASSAY_OK)
         free_file(f);
