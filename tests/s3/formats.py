@@ -88,6 +88,31 @@ assert os.waitpid(child, 0)[1] == 0 and same(values("", trial))
 print(len(wanted))
 """
 
+# A thread waits for answers nearly all the time, with S3's lock held. No child that is forked in between keeps that for ever.
+FORKER = """
+import os, sys, threading, time, assay
+
+def read(trial):
+    return [trial.tensor(name).value(step).sum() for name in trial.tensor_names()[:4] for step in trial.tensor(name).steps()]
+
+def read_on():
+    while not ended.is_set():
+        read(assay.open(sys.argv[1]))
+
+trial, ended, children = assay.open(sys.argv[1]), threading.Event(), []
+thread = threading.Thread(target=read_on)
+thread.start()
+for _ in range(8):
+    time.sleep(0.03)
+    children.append(os.fork())
+    if children[-1] == 0:
+        read(trial)
+        os._exit(0)
+ended.set()
+thread.join()
+assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+"""
+
 
 class Suite(s3_suite.Suite):
     def __init__(self, options):
@@ -132,6 +157,10 @@ class Suite(s3_suite.Suite):
                "PYTHONPATH": str(ROOT / "src" / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         done = run([sys.executable, "-c", READER, TRIALS / "healthy", "s3://runs/healthy"], env)
         self.checks.expect(done.code == 0 and int(done.out) > 100, "Python: %s" % done)
+        with Server(delay=0.01) as server:
+            server.put_tree("runs", "healthy/", TRIALS / "healthy")
+            done = run([sys.executable, "-c", FORKER, "s3://runs/healthy"], {**env, **s3.environment(server.port, server.key, server.secret)}, timeout=60)
+            self.checks.expect(done.code == 0, "a child that was forked while S3's lock was held: %s" % done)
 
     def check_packed(self):
         one, two = self.room / "one.h5", self.room / "two.h5"

@@ -5,82 +5,100 @@
 #include "trial/storage/s3_store.h"
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void take_turn(void)
+{
+    pthread_mutex_lock(&turn);
+}
+
+static void give_turn(void)
+{
+    pthread_mutex_unlock(&turn);
+}
+
+/* A fork waits for the call that another thread is in: the child would have its lock for ever, and half of its work. */
+static void mind_forks(void)
+{
+    pthread_atfork(take_turn, give_turn, give_turn);
+}
 
 static int end_turn(int status)
 {
-    pthread_mutex_unlock(&turn);
+    give_turn();
     return status;
 }
 
 static int open_in_turn(assay_store *store, const char *place, assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    pthread_once(&once, mind_forks);
+    take_turn();
     return end_turn(s3_open(store, place, err));
 }
 
 static void close_in_turn(assay_store *store)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     s3_close(store);
-    pthread_mutex_unlock(&turn);
+    give_turn();
 }
 
 static int list_in_turn(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_list(store, directory, out, err));
 }
 
 static void list_ahead_in_turn(assay_store *store, const char *directory)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     s3_list_ahead(store, directory);
-    pthread_mutex_unlock(&turn);
+    give_turn();
 }
 
 static int size_of_in_turn(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_size_of(store, path, size, err));
 }
 
 static int open_file_in_turn(assay_store *store, const char *path, assay_store_file *file, assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_open_file(store, path, file, err));
 }
 
 static void close_file_in_turn(assay_store_file *file)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     s3_close_file(file);
-    pthread_mutex_unlock(&turn);
+    give_turn();
 }
 
 static int read_at_in_turn(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                            assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_read_at(file, offset, bytes, size, got, err));
 }
 
 static int stamp_in_turn(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_stamp(store, path, out, err));
 }
 
 static int follow_in_turn(assay_store *store, assay_store *before, const char *const *from, size_t count)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     return end_turn(s3_follow(store, before, from, count));
 }
 
 static void ahead_in_turn(assay_store *store, const char *path, uint64_t offset, uint64_t size)
 {
-    pthread_mutex_lock(&turn);
+    take_turn();
     s3_ahead(store, path, offset, size);
-    pthread_mutex_unlock(&turn);
+    give_turn();
 }
 
 static bool always(const assay_store *store)
