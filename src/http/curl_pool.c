@@ -126,10 +126,14 @@ static void conclude(assay_http_call *call)
         pthread_cond_broadcast(&call->pool->ended);
 }
 
-/* A handle goes back, or away. */
-static void give_handle(assay_http_pool *pool, CURL *curl)
+/* A handle goes back, or away: one whose transfer did not come to its end may have a buffer still, whose size libcurl
+ * then refuses to set. Its connection is the multi handle's. */
+static void give_handle(assay_http_pool *pool, CURL *curl, bool whole)
 {
-    pool->idle[pool->idle_count++] = curl;
+    if (whole)
+        pool->idle[pool->idle_count++] = curl;
+    else
+        curl_easy_cleanup(curl);
     pool->under_way--;
 }
 
@@ -158,7 +162,7 @@ static void start(assay_http_pool *pool, assay_http_call *call)
         list_put(call, RUNNING, false);
         return;
     }
-    give_handle(pool, curl);
+    give_handle(pool, curl, true);
     conclude(call);
 }
 
@@ -167,7 +171,7 @@ static void finish(assay_http_pool *pool, assay_http_call *call, CURLcode code)
 {
     curl_multi_remove_handle(pool->multi, call->transfer.curl);
     call->status = http_take(&call->transfer, code, &call->error);
-    give_handle(pool, call->transfer.curl);
+    give_handle(pool, call->transfer.curl, code == CURLE_OK);
     list_take(call);
     double wait = call->dropped ? -1 : call->work->judge(call->context, call->attempt, call->status, &call->answer);
     if (wait < 0) {
@@ -188,7 +192,7 @@ static int turn(assay_http_pool *pool)
             continue;
         curl_multi_remove_handle(pool->multi, call->transfer.curl);
         http_drop(&call->transfer);
-        give_handle(pool, call->transfer.curl);
+        give_handle(pool, call->transfer.curl, false);
         list_take(call);
         conclude(call);
     }
