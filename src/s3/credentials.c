@@ -202,6 +202,30 @@ static int from_profiles(const s3_profiles *p, s3_keys *out, assay_buf *looked, 
     return status;
 }
 
+static bool is_clean(const char *text)
+{
+    while (text && *text > ' ' && *text < 0x7f)
+        text++;
+    return !text || !*text;
+}
+
+/* A line end that came along from a file would end in a header, or in "the server does not accept the credentials". */
+static int check_keys(s3_keys *keys, assay_error *err)
+{
+    const char *what = !is_clean(keys->key)      ? "access key"
+                       : !is_clean(keys->secret) ? "secret key"
+                       : !is_clean(keys->token)  ? "session token"
+                                                 : NULL;
+    if (!what)
+        return 1;
+    assay_fail(err, ASSAY_EUSAGE,
+               "the credentials are from %s, and the %s has a blank, a line end or another character that belongs in "
+               "none: take it out",
+               keys->source, what);
+    s3_keys_release(keys);
+    return ASSAY_EUSAGE;
+}
+
 int s3_credentials_find(const s3_profiles *profiles, const char *region, const char *ca_file, bool allow_none,
                         s3_keys *out, assay_error *err)
 {
@@ -217,6 +241,8 @@ int s3_credentials_find(const s3_profiles *profiles, const char *region, const c
         status = s3_keys_from_container(ca_file, out, &looked, err);
     if (status == 0)
         status = s3_keys_from_instance(out, &looked, err);
+    if (status == 1)
+        status = check_keys(out, err);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory while credentials were looked for");
     if (status == 0 && !allow_none)

@@ -97,13 +97,21 @@ static kind kind_of(const s3_refusal *refusal, long code)
     static const struct {
         const char *code;
         kind kind;
-    } known[] = {{"NoSuchBucket", ABSENT},        {"NoSuchKey", ABSENT},
-                 {"InvalidAccessKeyId", KEYS},    {"SignatureDoesNotMatch", KEYS},
-                 {"InvalidToken", KEYS},          {"ExpiredToken", KEYS},
-                 {"InvalidSecurity", KEYS},       {"MissingSecurityHeader", KEYS},
-                 {"AccessDenied", DENIED},        {"AllAccessDisabled", DENIED},
-                 {"RequestTimeTooSkewed", CLOCK}, {"AuthorizationHeaderMalformed", PLACE},
-                 {"PermanentRedirect", PLACE},    {"IllegalLocationConstraintException", PLACE}};
+    } known[] = {{"NoSuchBucket", ABSENT},
+                 {"NoSuchKey", ABSENT},
+                 {"InvalidAccessKeyId", KEYS},
+                 {"SignatureDoesNotMatch", KEYS},
+                 {"InvalidToken", KEYS},
+                 {"InvalidSecurity", KEYS},
+                 {"MissingSecurityHeader", KEYS},
+                 {"AccessDenied", DENIED},
+                 {"AllAccessDisabled", DENIED},
+                 {"RequestTimeTooSkewed", CLOCK},
+                 {"AuthorizationHeaderMalformed", PLACE},
+                 {"PermanentRedirect", PLACE},
+                 {"IllegalLocationConstraintException", PLACE}};
+    if (s3_is_expired(refusal))
+        return KEYS;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(refusal->code, known[i].code) == 0)
             return known[i].kind;
@@ -127,8 +135,9 @@ static void put_advice(kind is, const char *key, const s3_refusal *refusal, cons
                                                                     : "no such object");
         break;
     case KEYS:
-        snprintf(out, room, "the server does not accept the credentials, which are from %.*s: check key and secret",
-                 length, from);
+        snprintf(out, room, "the server does not accept the credentials, which are from %.*s: %s", length, from,
+                 s3_is_expired(refusal) ? "they have expired, get new ones"
+                                        : "check key and secret, and the session token if there is one");
         break;
     case DENIED:
         snprintf(out, room,

@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "base/redact.h"
 
-enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30 };
+enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30, REQUESTS_MOST = 1024 };
 
 typedef struct learned {
     char *bucket;
@@ -231,6 +231,9 @@ int assay_s3_open(assay_error *err)
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "this build has no libcurl and cannot read from S3: copy the trial to a "
                           "directory, or build assay with ASSAY_WITH_CURL");
+    if (options.requests > REQUESTS_MOST)
+        return assay_fail(err, ASSAY_EUSAGE, "--s3-requests %zu: at most %d are under way at a time", options.requests,
+                          REQUESTS_MOST);
     int status = s3_profiles_read(&profiles, err);
     if (status != ASSAY_OK)
         return status;

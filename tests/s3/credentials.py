@@ -153,6 +153,12 @@ class Suite(s3_suite.Suite):
         self.refused("a wrong secret", ["check key and secret", "AWS_ACCESS_KEY_ID"], AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY="wrong")
         self.refused("a wrong token", ["check key and secret", "InvalidToken"], AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
                      AWS_SESSION_TOKEN="wrong")
+        for what, more in (("access key", {"AWS_ACCESS_KEY_ID": KEY + "\r"}), ("secret key", {"AWS_SECRET_ACCESS_KEY": SECRET + "\n"}),
+                           ("session token", {"AWS_SESSION_TOKEN": TOKEN + "\r\nX-Other: 1"})):
+            count = len(self.server.requests)
+            self.refused("a line end in it", [what, "line end", "AWS_ACCESS_KEY_ID"],
+                         **{"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, **more})
+            self.checks.expect(len(self.server.requests) == count, "a request went out with a line end in the %s" % what)
         self.refused("half of it", ["AWS_ACCESS_KEY_ID is set", "AWS_SECRET_ACCESS_KEY is not"], AWS_ACCESS_KEY_ID="a")
 
     def check_profiles(self):

@@ -147,6 +147,11 @@ class Suite(s3_suite.Suite):
             self.works("no_proxy", self.env(here, http_proxy=tunnel.url, no_proxy="localhost,127.0.0.1"))
             self.checks.expect(len(tunnel.lines) == count, "no_proxy was not heeded: %s" % tunnel.lines[count:])
             self.refused("a proxy that is not there", ["cannot connect", "proxy"], self.env("http://store.test", http_proxy="http://127.0.0.1:1"))
+            # Names that no resolver asks anybody for, each tried twice.
+            long = "x" * 64 + ".test"
+            self.refused("a name that is none", ["resolve host", long[:20], "AWS_ENDPOINT_URL"], self.env("http://" + long))
+            self.refused("a proxy's name that is none", ["resolve proxy", "proxy variables"], self.env("http://store.test", http_proxy="http://" + long))
+            self.refused("requests without end", ["--s3-requests 2000", "1024"], self.env(here), "--s3-requests", "2000")
         with Server(hosts=True) as server:  # names below localhost need no proxy
             server.put_tree("runs", "t/", TRIAL)
             self.works("a virtual host", self.env("http://localhost:%d" % server.port, AWS_CONFIG_FILE=str(self.room / "virtual")))
