@@ -79,11 +79,12 @@ static const char *advice_of_fault(assay_http_fault fault)
 /* "this machine's clock is 812 s ahead of the server's" */
 static void put_skew(const assay_http_answer *answer, char *out, size_t room)
 {
+    enum { NOTHING = 60 }; /* seconds: a server that is told so by another one, or an answer that was under way */
     const char *date = assay_http_header(answer, "Date");
     struct tm tm = {0};
     const char *end = date ? strptime(date, "%a, %d %b %Y %H:%M:%S", &tm) : NULL;
     long long skew = end ? (long long)(time(NULL) - timegm(&tm)) : 0;
-    if (end)
+    if (skew > NOTHING || skew < -NOTHING)
         snprintf(out, room, "this machine's clock is %lld s %s the server's: set it", skew < 0 ? -skew : skew,
                  skew < 0 ? "behind" : "ahead of");
     else
@@ -153,7 +154,12 @@ static void put_advice(kind is, const char *key, const s3_refusal *refusal, cons
                  refusal->region[0] ? ", which is " : "", refusal->region);
         break;
     case OTHER:
-        snprintf(out, room, "%.150s", refusal->message[0] ? refusal->message : "the server refuses the request");
+        snprintf(out, room, "%.150s",
+                 refusal->message[0]       ? refusal->message
+                 : answer->code == 407     ? "the proxy wants a name and a password (http_proxy, https_proxy)"
+                 : answer->code / 100 == 3 ? "a redirect, and those are not followed: check the endpoint and the proxy "
+                                             "variables"
+                                           : "the server refuses the request");
         break;
     }
     assay_buf_release(&source);

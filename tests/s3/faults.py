@@ -4,6 +4,7 @@ not, objects that change under way named, and no more requests than docs/s3.md s
 
     faults.py --assay PROGRAM --ranks 1 3 ...
 """
+import email.utils
 import shutil
 import sys
 import threading
@@ -137,6 +138,10 @@ class Suite(s3_suite.Suite):
                   b"<Error><Code>RequestTimeTooSkewed</Code><Message>x</Message></Error>")
         page = b"<?xml version='1.0'?><ListBucketResult><IsTruncated>true</IsTruncated>"
         cases = [("clock", skewed, 2, ["clock is", "s ahead of the server's", "RequestTimeTooSkewed"]),
+                 ("a clock like ours", ("status", 403, {"Date": email.utils.formatdate(usegmt=True)}, skewed[3]), 2, ["clock differs"]),
+                 ("expired", ("status", 400, {}, b"<Error><Code>ExpiredToken</Code></Error>"), 2, ["AWS_ACCESS_KEY_ID", "have expired"]),
+                 ("a portal", ("status", 302, {"Location": "http://127.0.0.1:1/"}, b""), 2, ["redirect", "endpoint"]),
+                 ("a proxy", ("status", 407, {}, b""), 2, ["proxy wants a name"]),
                  ("denied", ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"), 2, ["access denied", "s3:ListBucket"]),
                  ("half a page", ("status", 200, {}, page), 2, ["no page of a listing"]),
                  ("the same page", ("status", 200, {}, page + b"<NextContinuationToken>t</NextContinuationToken></ListBucketResult>"),

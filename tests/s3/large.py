@@ -36,8 +36,8 @@ class Suite(s3_suite.Suite):
                 done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out, "--allow-no-data", "--format", "json"], self.env(server), timeout=900)
                 asked = server.requests[before:]
                 lists = sum("list-type=2" in path for _, path, _ in asked)
-                report = report_of(out) if body_of(out) else {"trials": [{"modes": []}]}
-                steps = sum(mode["steps"] for mode in report["trials"][0]["modes"])
+                report = report_of(out) if body_of(out) else {"trials": [{"modes": {}}]}
+                steps = sum(mode["steps"] for mode in report["trials"][0]["modes"].values())
                 print("%d ranks: %d listings and %d GETs in %.1f s" % (ranks, lists, len(asked) - lists, time.monotonic() - began), flush=True)
                 self.checks.expect(done.code in (0, 1) and steps == STEPS, "%d steps of %d: %s" % (steps, STEPS, done))
                 self.checks.expect(lists <= 2 * STEPS // 1000 + 60, "%d listings" % lists)
