@@ -57,6 +57,8 @@ class Watched(threading.Thread):
                               and len(self.looks(server, since)) >= 3)
         looks = self.looks(server, since)
         self.checks.expect(seen and looks.count(False) <= 1, "looks at a trial that grows: %s, %s" % (looks, watch))  # the twentieth
+        self.checks.expect(not any("prefix=t%2Ftraining_job_end.ts" in path for _, path, _ in server.requests),
+                           "a directory was listed that the listing above it does not have")
         gets = [path for _, path, _ in server.requests[since:] if "list-type" not in path and "collections" not in path]
         self.checks.expect(len(gets) <= 12, "%d GETs for three steps: %s" % (len(gets), gets[:20]))
 

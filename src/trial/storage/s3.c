@@ -297,6 +297,19 @@ int s3_size_of(assay_store *store, const char *path, uint64_t *size, assay_error
     return 1;
 }
 
+/* False: the directory that a directory of that name would be in was listed for its own stamp, and has none. */
+static bool may_be_there(const s3_root *root, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *above = assay_copy_bytes_as_text(path, slash ? (size_t)(slash - path) : 0);
+    const s3_directory *d = above ? find_directory(root, above) : NULL;
+    bool there = !d || d->listing;
+    for (size_t i = 0; !there && i < d->names.count; i++)
+        there = strcmp(d->names.name[i], name) == 0;
+    free(above);
+    return there;
+}
+
 int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     const s3_fact *fact = NULL;
@@ -304,6 +317,8 @@ int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay
     bool is_root = strcmp(path, ".") == 0;
     if (!is_root)
         status = know_object(store, path, &fact, err);
+    if (status == ASSAY_OK && !fact && !is_root && !may_be_there(store->root, path))
+        return ASSAY_OK;
     if (status == ASSAY_OK && !fact)
         status = know_directory(store, path, is_root ? 0 : strlen(path), &fact, err);
     if (status != ASSAY_OK || !fact || (fact->is_directory && fact->size == 0))
