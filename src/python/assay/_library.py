@@ -1,6 +1,5 @@
 """Finds libassay and declares its functions (include/assay/trial.h). Nothing else here knows ctypes."""
 import ctypes
-import ctypes.util
 import os
 
 from .exceptions import AssayError
@@ -76,7 +75,7 @@ def places(name):
 def load(name="libassay.so.0"):
     found = next((p for p in places(name) if p and os.path.exists(p)), None)
     try:
-        library = ctypes.CDLL(found or ctypes.util.find_library("assay") or name)
+        library = ctypes.CDLL(found or name)  # a bare name is looked for where the system looks
     except OSError as error:
         raise ImportError("%s cannot be loaded (%s): install assay, or set ASSAY_LIBRARY to its path" % (name, error)) from None
     for function, (result, arguments) in SIGNATURES.items():
