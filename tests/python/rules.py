@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+from concurrent import futures
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -37,9 +38,9 @@ class Place:
         path.write_text(json.dumps({"rules": entries, **more}))
         return path
 
-    def run(self, ranks, job, *options, trials=("ddp",), env=None):
+    def run(self, ranks, job, *options, trials=("ddp",), env=None, out="out"):
         """(what came back, rules of the first trial by name, the line with the digest)"""
-        out = self.folder / "out"
+        out = self.folder / out
         shutil.rmtree(out, ignore_errors=True)
         named = [word for trial in trials for word in ("--trial", TRIALS / trial)]
         done = mpirun(ranks, [self.assay, "run", job, *named, "--out", out, "--digest", "--format", "json", *options],
@@ -49,9 +50,11 @@ class Place:
             found = {rule["name"]: rule for rule in json.loads((out / "report.json").read_text())["trials"][0]["rules"]}
         return done, found, [line for line in done.out.splitlines() if line.startswith("digest ")]
 
-    def everywhere(self, ranks, job, *options, **named):
-        """The same on so many ranks each, byte for byte; the first of them."""
-        results = [self.run(n, job, *options, **named) for n in ranks]
+    def everywhere(self, ranks, job, *options, at_once=False, **named):
+        """The same on so many ranks each, byte for byte; the first of them. `at_once`: what they do is wait."""
+        with futures.ThreadPoolExecutor(len(ranks) if at_once else 1) as pool:
+            runs = [pool.submit(self.run, n, job, *options, **named, **({"out": "out-%d" % n} if at_once else {})) for n in ranks]
+            results = [done.result() for done in runs]
         digests = {line for _, _, lines in results for line in lines}
         self.checks.expect(len(digests) == 1 and all(found for _, found, _ in results), "the same on %s ranks: %s, %s" % (
             ranks, digests, results[0][0].err[:2000]))
@@ -67,7 +70,7 @@ def sound(place, ranks, checks):
     entries = [("GradientTooLarge", {"threshold": 0.05}), ("GradientTooSmall", {"threshold": "0.001"}),
                {"name": "small", "when": "abs_mean(gradients) < 1e-3"}, ("CustomCollection", {"limit": "0.5"}),
                ("LooksBack", {"limit": 0.005, "start_step": 20}), ("Counts", {}), ("CountsInOrder", {"every": 3}), ("Values", {}), ("OwnCondition", {}), ("Waits", {})]
-    done, found, _ = place.everywhere(ranks, place.job(entries))
+    done, found, _ = place.everywhere([ranks[0], *ranks[2:]], place.job(entries))  # on as many as between: several()
     if not checks.expect(set(found) >= {"GradientTooLarge", "small", "OwnCondition"}, "it ran: %s" % done):
         return
     waits = found.pop("Waits")
@@ -115,6 +118,7 @@ def several(place, ranks, checks):
 # Class, what its message says. At step 20 others have been evaluated, and more are to come.
 BROKEN = [
     ("Raises", "broken.py:21 in break_down: return 1 / 0\n"), ("Raises", "Raises: step 20: ZeroDivisionError: division by zero\n  "),
+    ("RaisesDeep", "step 20: KeyError: 'a key that is not there'\n  "), ("RaisesDeep", "\n  ... (the whole traceback: standard error)"),
     ("Exits", "step 20: SystemExit: 3"),
     ("ExitsAtOnce", "step 20 called exit(7)"),
     ("Crashes", "step 20 crashed: segmentation fault (SIGSEGV)"),
@@ -134,7 +138,7 @@ AT_ONCE = [
 
 
 def broken(place, ranks, checks):
-    entries = [(name, {"at": 20}) for name, _ in BROKEN[1:]] + [(name, {}) for name, _ in AT_ONCE]
+    entries = [(name, {"at": 20}) for name in dict(BROKEN)] + [(name, {}) for name, _ in AT_ONCE]
     entries += [("Prints", {"at": 0}), ("Forks", {"at": 0}), {"rule": "VanishingGradient"}]
     done, found, _ = place.everywhere(ranks, place.job(entries, "broken.py"))
     for name, says in BROKEN + AT_ONCE:
@@ -143,8 +147,11 @@ def broken(place, ranks, checks):
     for name in "Prints", "Forks":
         checks.expect(found.get(name, {}).get("status") == "NoIssuesFound", "%s harms nobody: %s" % (name, found.get(name)))
     checks.expect(found.get("VanishingGradient", {}).get("status") in ("IssuesFound", "NoIssuesFound"), "the others go on: %s" % done.err[:2000])
+    checks.expect("in break_down\n" in done.err and "in begin_what_goes_wrong_far_below\n" in done.err,
+                  "the whole traceback: %s" % done.err[:2000])
     checks.expect("printed by a rule" in done.err and "printed by a rule" not in done.out, "what a rule prints is no report")
-    done, found, _ = place.everywhere(ranks, place.job([("Hangs", {"at": 20})], "broken.py"), "--rule-seconds", "3")
+    done, found, _ = place.everywhere(ranks, place.job([("Hangs", {"at": 20})], "broken.py"), "--rule-seconds", "3",
+                                      at_once=True)
     checks.expect(found.get("Hangs", {}).get("message") == "Hangs: step 20 did not come back within 3 s", "Hangs: %s" % found)
 
 

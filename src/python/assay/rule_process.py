@@ -37,6 +37,7 @@ ALL_SAVED = sum(1 << kind for kind in [*range(10), *range(17, 26)])  # tensors a
 TIME_ONLY, NO_STRINGS = 2, 4  # flags of a slot
 NONE = 0xFFFFFFFF  # no tensor; all workers
 MOST_FINDINGS, LONGEST_NOTE, LONGEST_TEXT = 100000, 200, 420  # bytes
+WHOLE = "  ... (the whole traceback: standard error)"
 
 
 class Refusal(Exception):
@@ -93,7 +94,8 @@ def place_of(file):
 
 
 def describe(error):
-    """The exception and where it was raised, the innermost place first."""
+    """The exception and where it was raised, the innermost place first. Where that is longer than a message can be, the whole
+    traceback goes to standard error, and the message says so."""
     try:
         lines = [traceback.format_exception_only(type(error), error)[-1].strip()]
     except Exception:  # noqa: BLE001 - of a class that cannot be printed
@@ -102,7 +104,10 @@ def describe(error):
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     for frame in reversed(frames):
         line = "  %s:%s in %s: %s" % (place_of(frame.filename), frame.lineno, frame.name, frame.line or "")
-        if sum(map(len, lines)) + len(line) > LONGEST_TEXT - 20:
+        if sum(map(len, lines)) + len(line) > LONGEST_TEXT - len(WHOLE) - 20:
+            lines.append(WHOLE)
+            with contextlib.suppress(Exception):  # the rule may have closed it
+                traceback.print_exception(type(error), error, error.__traceback__)
             break
         if line != lines[-1]:
             lines.append(line)

@@ -21,6 +21,22 @@ class Raises(Broken):
         return 1 / 0
 
 
+class RaisesDeep(Broken):
+    """Through more places than a message has room for."""
+
+    def break_down(self, step):
+        return self.begin_what_goes_wrong_far_below(self.base_trial, step, "the first of many arguments", "the last one")
+
+    def begin_what_goes_wrong_far_below(self, trial, step, *arguments):
+        return self.go_on_with_what_goes_wrong_below(trial, step, "the first of many arguments", "the last one")
+
+    def go_on_with_what_goes_wrong_below(self, trial, step, *arguments):
+        return self.end_with_what_goes_wrong(trial, step, "the first of many arguments", "the last one of them")
+
+    def end_with_what_goes_wrong(self, trial, step, *arguments):
+        return {}["a key that is not there"]
+
+
 class RaisesInInit(Broken):
     def __init__(self, base_trial):
         raise KeyError("nothing of the kind")
