@@ -151,6 +151,20 @@ def global_only():
     raises(AssayError, trial.tensor("trees/Feature").statistics, 0)
 
 
+def global_between():
+    """Steps in no mode of their own, between those of training: they count among all steps, and not among those of training."""
+    hook = assay_hook.Hook(str(WORK / "between"), save_all=True, save_config=assay_hook.SaveConfig(save_interval=1))
+    for step in range(6):
+        hook.set_mode(assay_hook.modes.GLOBAL if step % 2 else assay_hook.modes.TRAIN)
+        hook.step()
+        hook.save_tensor("number", numpy.int64(step))
+    hook.close()
+    number = assay.open(WORK / "between").tensor("number")
+    for again in range(2):
+        assert [int(number.value(step)) for step in number.steps()] == list(range(6)) == number.steps()
+    assert [int(number.value(step, TRAIN)) for step in number.steps(TRAIN)] == [0, 2, 4] and number.steps(TRAIN) == [0, 1, 2]
+
+
 def refused():
     assert "no/such" in raises(AssayError, assay.open, "no/such/trial")
     (WORK / "empty").mkdir()
@@ -248,8 +262,8 @@ def growing():
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    for check in (steps_and_modes, missing_workers, names_and_collections, tensors_and_workers, reductions, global_only, refused, damage,
-                  dtypes, growing):
+    for check in (steps_and_modes, missing_workers, names_and_collections, tensors_and_workers, reductions, global_only, global_between,
+                  refused, damage, dtypes, growing):
         check()
         print("%s: as it should be" % check.__name__)
     shutil.rmtree(WORK)

@@ -49,7 +49,7 @@ class Rows:
         firsts = (key[bounds[:-1]].tolist() for key in keys)
         for begin, end, step, mode, mode_step in zip(bounds, bounds[1:], *firsts):
             rows = dict(zip(names[begin:end], range(begin, end)))
-            for own, number in {(everywhere, step), (mode, mode_step)} if mode else {(everywhere, step)}:
+            for own, number in ((everywhere, step), (mode, mode_step))[:2 if mode not in (0, everywhere) else 1]:
                 before = self.by_mode[own].get(number)
                 self.by_mode[own][number] = rows if before is None else {**before, **rows}
         for mode in ModeKeys:
