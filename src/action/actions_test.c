@@ -4,7 +4,22 @@
 #include "action/actions_internal.h"
 #include "report/text/layout.h"
 
-int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, assay_buf *out)
+/* Messages of failures mostly begin with the target's name, which is said once. */
+static void put_line(const char *word, const char *name, const char *failure, const assay_draw *draw, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    assay_put_format(&line, "%s  ", word);
+    if (strncmp(failure, name, strlen(name)) != 0)
+        assay_put_format(&line, failure[0] ? "%s: " : "%s", name);
+    assay_put_bytes(&line, failure, strlen(failure));
+    assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    if (assay_buf_status(&line) != ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
+}
+
+int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, assay_buf *out)
 {
     static const char *const words[] = {
         [ASSAY_DELIVERED] = "delivered", [ASSAY_NOT_DELIVERED] = "failed", [ASSAY_DELIVERY_UNKNOWN] = "unknown"};
@@ -25,13 +40,7 @@ int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, ass
             status = assay_notify_send(a->notify, &message, NULL, NULL, &delivery, &err);
         ++*sent;
         *failed += status != ASSAY_OK;
-        assay_put_format(out, "%s  ", words[delivery]);
-        assay_text_put_clean(out, a->name, strlen(a->name));
-        if (status != ASSAY_OK) {
-            assay_put_format(out, ": ");
-            assay_text_put_clean(out, err.text, strlen(err.text));
-        }
-        assay_put_u8(out, '\n');
+        put_line(words[delivery], a->name, status == ASSAY_OK ? "" : err.text, draw, out);
     }
     return assay_buf_status(out);
 }

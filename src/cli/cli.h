@@ -37,6 +37,8 @@ int cli_print_kept(assay_buf *buf, assay_error *err);
 /* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective.
  */
 int cli_finish(assay_buf *buf, int code);
+/* The same of one sentence without its line feed, which is broken between words on a terminal. */
+int cli_finish_line(assay_buf *sentence, int code);
 
 /* Rank 0's exit code to everyone. Collective. */
 int cli_share_code(assay_comm *comm, int code);

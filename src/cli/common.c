@@ -11,6 +11,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
+#include "report/report.h"
+#include "report/text/layout.h"
 #include "trial/catalog.h"
 
 int cli_exit_code(int status)
@@ -72,6 +75,18 @@ int cli_finish(assay_buf *buf, int code)
     int status = cli_print(buf, &err);
     assay_buf_release(buf);
     return status == ASSAY_OK ? code : cli_fail(status, &err);
+}
+
+int cli_finish_line(assay_buf *sentence, int code)
+{
+    assay_draw draw;
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_text_put_sentence(&text, cli_draw_style(CLI_DRAW_AUTO, &draw), (const char *)sentence->data, sentence->size);
+    if (assay_buf_status(sentence) != ASSAY_OK)
+        text.status = assay_buf_status(sentence);
+    assay_buf_release(sentence);
+    return cli_finish(&text, code);
 }
 
 int cli_share_code(assay_comm *comm, int code)

@@ -4,6 +4,7 @@
 #include "action/actions.h"
 #include "cli/cli.h"
 #include "cli/rules_load.h"
+#include "cli/terminal.h"
 #include "report/report.h"
 
 typedef struct notify_options {
@@ -24,13 +25,14 @@ static int send_test(const char *path, assay_buf *text, assay_buf *out, assay_er
     assay_job job = {0};
     assay_actions *actions = NULL;
     size_t sent = 0, failed = 0;
+    assay_draw draw;
     int status = cli_read_job_text(path, text, err);
     if (status == ASSAY_OK)
         status = assay_job_parse(path, text->data, text->size, &assay_report_forms, &job, err);
     if (status == ASSAY_OK)
         status = assay_actions_parse(&job, &actions, err);
     if (status == ASSAY_OK)
-        status = assay_actions_test(actions, &sent, &failed, out);
+        status = assay_actions_test(actions, &sent, &failed, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
     if (status == ASSAY_OK && sent == 0)
         status = assay_fail(err, ASSAY_EJOB,
                             "%s: the job sends no message: \"actions\" has neither \"notify\" nor \"mail\"", path);

@@ -44,20 +44,20 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
     if (options->resume && f->anew)
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
     if (f->kept) {
-        assay_put_format(&text, "%s is complete already%s\n", options->out,
+        assay_put_format(&text, "%s is complete already%s", options->out,
                          options->verify ? ", and equal to the trials" : "");
-        return cli_finish(&text, CLI_DONE);
+        return cli_finish_line(&text, CLI_DONE);
     }
     assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " file%s, ", f->trials, assay_plural(f->trials),
                      f->files, assay_plural(f->files));
     assay_text_put_bytes(&text, f->bytes);
-    assay_put_format(&text, ", %" PRIu64 " record%s into %s%s\n", f->records, assay_plural(f->records), options->out,
+    assay_put_format(&text, ", %" PRIu64 " record%s into %s%s", f->records, assay_plural(f->records), options->out,
                      options->verify ? "; verified" : "");
     if (f->unreadable || f->losses)
         assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
                        " problem%s: all were packed as they are",
                        f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
-    return cli_finish(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
+    return cli_finish_line(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
 }
 
 static int check_options(const pack_options *options, assay_error *err)

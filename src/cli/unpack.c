@@ -26,11 +26,11 @@ static int print_figures(const unpack_options *options, const assay_pack_figures
     assay_put_format(&text, "unpacked %" PRIu64 " file%s, ", f->files - f->unreadable,
                      assay_plural(f->files - f->unreadable));
     assay_text_put_bytes(&text, f->bytes);
-    assay_put_format(&text, ", into %s\n", options->out);
+    assay_put_format(&text, ", into %s", options->out);
     if (f->unreadable)
         assay_log_warn("%" PRIu64 " file%s could not be read when the trial was packed, and %s not in %s",
                        f->unreadable, assay_plural(f->unreadable), f->unreadable == 1 ? "is" : "are", options->out);
-    return cli_finish(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
+    return cli_finish_line(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
 }
 
 static int run(const cli_context *context, int argc, char **argv)

@@ -73,7 +73,7 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
         bool found = f->options->until != RUN_FAIL_NEVER && f->findings.severe > 0;
         *call = sight.ended || idle || found || signalled ? ASSAY_WATCH_FINISH : ASSAY_WATCH_EVALUATE;
         if (idle && !sight.ended)
-            assay_log_note("nothing was written for %g seconds: the report is of what is there", f->options->idle);
+            assay_log_note("nothing was written for %g s: the report covers what is there", f->options->idle);
         if (*call == ASSAY_WATCH_FINISH || sight.due)
             return ASSAY_OK;
         status = assay_watch_sleep(f->watch, f->options->every, &signalled);
