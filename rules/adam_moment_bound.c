@@ -178,7 +178,7 @@ static const char *const value_units[] = {
     [AMSGRAD] = "element(s) below the second moment", [BOUND] = "times the bound", NULL};
 
 static const char *const sentences[] = {
-    [AMSGRAD] = "{tensor}{of} is smaller than the average it is the maximum of at {when}",
+    [AMSGRAD] = "{tensor}{of} is below the average of which it keeps the maximum, at {when}",
     [BOUND] = "{tensor}{of} is larger than any gradients can have made it at {when}",
     NULL};
 

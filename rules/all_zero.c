@@ -21,7 +21,7 @@ static const assay_param_def params[] = {
      .initial = "1",
      .least = 1,
      .most = 1000000,
-     .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is no fault."},
+     .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."},
     {0},
 };
 

@@ -47,7 +47,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         while (at < TESTS && strcmp(tests[at], name) != 0)
             at++;
         if (at == TESTS)
-            return assay_fail(err, ASSAY_EPARAM, "parameter tests has the item '%s', which is none of its tests", name);
+            return assay_fail(err, ASSAY_EPARAM, "parameter tests has the item '%s', which is not one of its tests",
+                              name);
     }
     int slot = assay_need_slot(need, &(assay_slot){.pattern = "^(?!state/)", .flags = ASSAY_SLOT_TIME_ONLY}, err);
     int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = 1}, err);
@@ -404,7 +405,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     walk w = {.rule = rule, .state = state, .findings = assay_verdict_findings(verdict)};
     if (assay_trial_claims(rule->trial) == 0) {
-        assay_verdict_no_data(verdict, "the trial is no series of checkpoints.");
+        assay_verdict_no_data(verdict, "the trial is not a series of checkpoints.");
         return ASSAY_OK;
     }
     for (int i = 0; i < TESTS; i++)

@@ -83,7 +83,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     assay_put_format(text, "  samples: %" PRIu64 "\n", samples);
     if (ignored > 0) {
         assay_put_format(json, ", \"ignored\": %" PRIu64, ignored);
-        assay_put_format(text, "  ignored labels, which are no class: %" PRIu64 "\n", ignored);
+        assay_put_format(text, "  ignored labels, which are not a class: %" PRIu64 "\n", ignored);
     }
     return ASSAY_OK;
 }

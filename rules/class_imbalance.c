@@ -8,7 +8,7 @@
  * With judge = end there is one test, at the last step with labels. It fires for a class that is rare (the largest
  * class has more than threshold_imbalance times its labels) and still mispredicted (more than threshold_misprediction
  * of its labels in the second half of the steps, with enough evidence, evidence.h), provided that the model is trained:
- * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is no fault.
+ * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is not a fault.
  * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
  * argmax, the labels' shape tells the axis of the classes (classes.h). */
 #include <inttypes.h>

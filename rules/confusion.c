@@ -358,7 +358,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (rows == 0)
         assay_verdict_no_data(
             verdict, "no label has a prediction beside it at the same step and worker%s.",
-            assay_param_bool(rule->params, "only_classes") ? ", or the labels are no classes (only_classes)" : "");
+            assay_param_bool(rule->params, "only_classes") ? ", or the labels are not classes (only_classes)" : "");
     bool early = rows > 0 && assay_param_bool(rule->params, "last_evaluation") &&
                  is_early(rule->trial, assay_series_row(s->series, rows - 1).step);
     if (early)

@@ -260,7 +260,7 @@ const assay_rule_ops assay_rule_prediction_collapse = {
     .size = sizeof(assay_rule_ops),
     .name = "PredictionCollapse",
     .summary = "Predictions of which nearly all are one class.",
-    .advice = "The model ignores its input: its output is the same class whatever it sees, which a low loss or a high "
+    .advice = "The model ignores its input: it gives the same class for every input, which a low loss or a high "
               "accuracy on "
               "unequal classes can hide.",
     .remedies = remedies,

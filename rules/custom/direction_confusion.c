@@ -37,7 +37,7 @@ static const assay_param_def params[] = {
      .initial = "10",
      .least = 0,
      .most = 0x1p53,
-     .help = "Largest number of confusions that is no finding."},
+     .help = "Largest number of confusions that is not a finding."},
     {.name = NULL},
 };
 

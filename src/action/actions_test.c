@@ -23,11 +23,10 @@ int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, con
 {
     static const char *const words[] = {
         [ASSAY_DELIVERED] = "delivered", [ASSAY_NOT_DELIVERED] = "failed", [ASSAY_DELIVERY_UNKNOWN] = "unknown"};
-    static const assay_message message = {
-        .event = "test",
-        .subject = "assay: a test message",
-        .text =
-            "This is a test of assay's messages (assay notify --test). Nothing has happened, nothing is to be done.\n"};
+    static const assay_message message = {.event = "test",
+                                          .subject = "assay: a test message",
+                                          .text = "This is a test of assay's messages (assay notify --test). Nothing "
+                                                  "has happened, and there is nothing to do.\n"};
     *sent = *failed = 0;
     for (size_t i = 0; actions && i < actions->count; i++) {
         const action *a = &actions->list[i];

@@ -81,7 +81,7 @@ static int open_file(audit_log *log, assay_error *err)
     }
     if (!S_ISREG(st.st_mode)) {
         close(fd);
-        return assay_fail(err, ASSAY_EIO, "%s: no regular file, so it cannot be the log of actions", log->path);
+        return assay_fail(err, ASSAY_EIO, "%s: not a regular file, so it cannot be the log of actions", log->path);
     }
     log->fd = fd;
     return ASSAY_OK;

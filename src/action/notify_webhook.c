@@ -55,7 +55,7 @@ static bool is_token(const char *name)
 static int read_header(const job_reader *r, const char *place, const cJSON *item, notify_header *out)
 {
     if (!is_token(item->string))
-        return job_fail(r, place, "\"%.60s\" is no name of a header", item->string);
+        return job_fail(r, place, "\"%.60s\" is not the name of a header", item->string);
     char where[ASSAY_JOB_PLACE + 64];
     snprintf(where, sizeof where, "%s.%.60s", place, item->string);
     int status = assay_secret_read(r, where, item, &out->value);
@@ -63,7 +63,7 @@ static int read_header(const job_reader *r, const char *place, const cJSON *item
         return status;
     if (out->value.kind == ASSAY_SECRET_LITERAL && is_credential(item->string))
         return job_fail(r, where,
-                        "a secret does not belong into a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
+                        "a secret does not belong in a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
     out->name = assay_copy_text(item->string);
     return out->name ? ASSAY_OK : job_no_memory(r);
 }
@@ -114,7 +114,7 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
         return job_fail(r, where, "%s", fault);
     if (strncasecmp(url + assay_http_scheme(url), "hooks.slack.com/", 16) == 0)
         return job_fail(r, where,
-                        "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
+                        "such a URL is a secret, which does not belong in a job file: give it as {\"env\": NAME} or "
                         "{\"file\": PATH}");
     return assay_redact_add_url(url, true) == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
 }

@@ -18,7 +18,7 @@ static int check_id(const char *job, assay_error *err)
     if (assay_slurm_is_id(job))
         return ASSAY_OK;
     return assay_fail(err, ASSAY_EUSAGE,
-                      "\"%.40s\" is no Slurm job id: expected a number, or one of an array like 123_4", job);
+                      "\"%.40s\" is not a Slurm job id: expected a number, or one of an array like 123_4", job);
 }
 
 static int run(const char *const *argv, assay_command_result *result, assay_error *err)

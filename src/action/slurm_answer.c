@@ -88,7 +88,7 @@ static int set_job(assay_slurm_job *out, const char *job, const char *state, con
     size_t length = strspn(state, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
     snprintf(out->state, sizeof out->state, "%.*s", (int)length, state);
     if (!phase_of(out->state, &out->phase))
-        return assay_fail(err, ASSAY_EIO, "Slurm says of job %s that its state is \"%.*s\", which is none", job,
+        return assay_fail(err, ASSAY_EIO, "Slurm gives job %s the state \"%.*s\", which does not exist", job,
                           (int)strcspn(state, "|\n"), state);
     if (out->phase == ASSAY_SLURM_ENDED)
         read_exit(code, out);

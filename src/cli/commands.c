@@ -41,7 +41,7 @@ void cli_put_overview(const assay_draw *draw, assay_buf *out)
                                 "  3   done, but part of a trial was damaged or missing\n"
                                 "  4   internal, MPI or output failure\n"
                                 "  75  stopped at a checkpoint, run again\n";
-    static const char more[] = "`assay help COMMAND` tells more. `assay --version` prints versions. "
+    static const char more[] = "`assay help COMMAND` says more. `assay --version` prints versions. "
                                "`assay completion bash` completes words in bash; zsh and fish likewise.";
     assay_put_format(out, "Usage: assay COMMAND [options]\n\n");
     assay_text_put_wrapped(out, draw, 0, NULL, about, strlen(about));

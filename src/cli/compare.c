@@ -101,9 +101,10 @@ static int compare(const cli_context *context, int argc, char **argv)
         return code;
     }
     if (parsed == ASSAY_OK && trials->count == 1 && !may_be_alone(&options, trial[0]))
-        parsed = assay_fail(&err, ASSAY_EUSAGE,
-                            "compare: one trial is nothing to compare: give several, a pattern such as 'runs/*', or "
-                            "--against BANDS; `assay run` looks at one");
+        parsed =
+            assay_fail(&err, ASSAY_EUSAGE,
+                       "compare: a comparison takes two trials or more: give several, a pattern such as 'runs/*', or "
+                       "--against BANDS; `assay run` looks at one");
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
 }
 

@@ -33,7 +33,7 @@ static int add_report(assay_history *history, const char *operand, assay_error *
                      : stat(path, &about) != 0 || S_ISDIR(about.st_mode) ? ASSAY_ENOTFOUND
                                                                          : add_report(history, path, err);
         if (status == ASSAY_ENOTFOUND)
-            assay_fail(err, status, "%s: no report.json there; reports without that form cannot be read", operand);
+            assay_fail(err, status, "%s: no report.json there, the only form that can be read", operand);
         free(path);
         return status;
     }

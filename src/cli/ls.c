@@ -16,7 +16,7 @@ typedef struct ls_options {
 
 static const cli_option OPTIONS[] = {
     {"all", CLI_FLAG, offsetof(ls_options, all), NULL,
-     "Also list what is no tensor: numbers, texts and objects that checkpoints hold.", NULL},
+     "Also list what is not a tensor: numbers, texts and objects that checkpoints hold.", NULL},
     {"json", CLI_FLAG, offsetof(ls_options, json), NULL,
      "As JSON: every step, the members of every collection, every tensor.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},

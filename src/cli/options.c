@@ -288,7 +288,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     }
     if (is_local(option) && strncmp(value, "s3://", 5) == 0)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: --%s %.100s: not in S3: only trials and reports lie there; give a file of this machine",
+                          "%s: --%s %.100s: not in S3: only trials and reports lie there; give a file on this machine",
                           command->name, option->name, value);
     if (!take_value(option, value, field)) {
         char hint[ASSAY_NEAREST_ROOM];
@@ -315,8 +315,9 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
             status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; options begin with two dashes",
                                 command->name, argv[i]);
         } else if (*operands == command->most) {
-            status = assay_fail(err, ASSAY_EUSAGE, "%s: \"%.100s\" is too much; usage: assay %s %s [options]",
-                                command->name, argv[i], command->name, command->operands);
+            status =
+                assay_fail(err, ASSAY_EUSAGE, "%s: \"%.100s\" is one operand too many; usage: assay %s %s [options]",
+                           command->name, argv[i], command->name, command->operands);
         } else {
             operand[(*operands)++] = argv[i];
         }

@@ -10,7 +10,7 @@ static const char *const RULE[] = {
     "",
     "static const assay_param_def params[] = {",
     "    {.name = \"limit\", .type = ASSAY_PARAM_REAL, .initial = \"1000\", .least = 0, .most = 1e308,",
-    "     .help = \"Largest magnitude that is no finding.\"},",
+    "     .help = \"Largest magnitude that is not a finding.\"},",
     "    {.name = NULL},",
     "};",
     "",

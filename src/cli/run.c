@@ -123,7 +123,7 @@ static int conclude(const cli_context *context, const run_options *options, assa
     if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
         return CLI_FINDINGS;
     if (!options->dry_run && !report->gate.allow_no_data && !report->bands && report_nothing_tested(report)) {
-        assay_log_error("no rule had anything to test, which is no pass; --allow-no-data takes it for one");
+        assay_log_error("no rule had anything to test, which is not a pass; --allow-no-data takes it for one");
         return CLI_FINDINGS;
     }
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;

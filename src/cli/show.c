@@ -255,8 +255,8 @@ static int show_report(const show_options *options, const char *path)
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     int status = assay_file_read(path, MOST_REPORT, &text, &err);
     if (status == ASSAY_EIO) /* a directory, as a rule */
-        status =
-            assay_fail(&err, ASSAY_ENOTFOUND, "%s: no report; show takes a TRIAL and a TENSOR, or a report.json", path);
+        status = assay_fail(&err, ASSAY_ENOTFOUND,
+                            "%s: not a report; show takes a TRIAL and a TENSOR, or a report.json", path);
     if (status == ASSAY_OK)
         status = assay_report_put_results(path, text.data, text.size,
                                           cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err);

@@ -180,7 +180,7 @@ static int show_groups(const topology_options *o, const char *location, assay_bu
     assay_buf_init(&why, SIZE_MAX);
     int status = cli_topology_of_groups(location, o->groups, NULL, 0, o->preset, out, &why, &made, &unheard);
     if (status == ASSAY_OK && made) {
-        assay_log_note("%s: no trial, but the groups in which ranks communicated are there", location);
+        assay_log_note("%s: not a trial, but the groups in which ranks communicated are there", location);
         say_lines((const char *)why.data, why.size);
     }
     assay_buf_release(&why);

@@ -283,7 +283,7 @@ static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, 
 {
     size_t size = assay_dtype_size(dtype);
     if (size == 0)
-        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d is no dtype of numbers", tensor, dtype);
+        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d is not a dtype of numbers", tensor, dtype);
     if (ndim < 0 || ndim > ASSAY_MAX_DIMS || (ndim > 0 && !shape))
         return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d dimensions (0 to %d are possible)", tensor, ndim,
                           ASSAY_MAX_DIMS);

@@ -114,7 +114,7 @@ static assay_http_fault fault_of(CURLcode code, const http_transfer *transfer, c
 {
     const bool sent = transfer->answer->sent;
     if (transfer->foreign) {
-        *what = "ASSAY_TEST_LOOPBACK is set, and this is no loopback address";
+        *what = "ASSAY_TEST_LOOPBACK is set, and this is not a loopback address";
         return ASSAY_HTTP_REFUSED;
     }
     switch (code) {
@@ -139,7 +139,7 @@ static assay_http_fault fault_of(CURLcode code, const http_transfer *transfer, c
         return ASSAY_HTTP_BROKEN;
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
-        *what = "the answer is no HTTP";
+        *what = "the answer is not HTTP";
         return ASSAY_HTTP_NO_HTTP;
     case CURLE_PEER_FAILED_VERIFICATION:
         *what = "the server's certificate is refused";

@@ -345,7 +345,7 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
     }
     if (!made || in->failed) {
         job_release_trials(&fresh);
-        return made ? assay_fail(err, ASSAY_EINTERNAL, "the list of trials did not survive its way between ranks")
+        return made ? assay_fail(err, ASSAY_EINTERNAL, "the list of trials was damaged on its way between ranks")
                     : job_no_memory(&r);
     }
     job_release_trials(job);

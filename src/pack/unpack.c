@@ -124,7 +124,7 @@ static int prepare(const unpacking *u, assay_error *err)
 {
     if (rmdir(u->directory) != 0 && errno != ENOENT)
         return assay_fail(err, ASSAY_EUSAGE, "%s: %s; give the name of a directory that does not exist", u->directory,
-                          errno == ENOTEMPTY ? "there is something in it" : strerror(errno));
+                          errno == ENOTEMPTY ? "it is not empty" : strerror(errno));
     if (access(u->temporary, F_OK) == 0)
         return assay_fail(err, ASSAY_EUSAGE, "%s: left by an unpacking that did not finish; remove it first",
                           u->temporary);

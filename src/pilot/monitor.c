@@ -67,7 +67,7 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
     if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || cJSON_GetArraySize(trials) != 1 ||
         !cJSON_IsArray(rules)) {
         cJSON_Delete(document);
-        return assay_fail(err, ASSAY_EFORMAT, "%s: no report of one trial (schema assay-report/1)", file);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: not a report of one trial (schema assay-report/1)", file);
     }
     cJSON_ArrayForEach(rule, rules)
     {

@@ -118,7 +118,7 @@ static int read_monitor(const job_reader *r, assay_pilot *pilot)
     if (status == ASSAY_OK)
         status = job_text(r, "monitor", object, "reports", &pilot->reports);
     if (status == ASSAY_OK && pilot->reports && strstr(pilot->reports, "://"))
-        status = job_fail(r, "monitor", "\"reports\" is no directory: the pilot reads the reports there itself");
+        status = job_fail(r, "monitor", "\"reports\" is not a directory: the pilot reads the reports there itself");
     if (status == ASSAY_OK)
         status = words(r, "monitor", object, "command", &pilot->command);
     if (status == ASSAY_OK && pilot->command && !pilot->command[0])
@@ -191,7 +191,7 @@ static int read_multiply(const job_reader *r, const char *place, const cJSON *it
     s->least = -INFINITY;
     s->most = INFINITY;
     if (!cJSON_IsNumber(parameter))
-        return job_fail(r, place, "run_spec's \"%s\" is no number: it cannot be multiplied", s->parameter);
+        return job_fail(r, place, "run_spec's \"%s\" is not a number: it cannot be multiplied", s->parameter);
     int status = job_number(r, place, item, "multiply", 1e-6, 1e6, &s->factor);
     if (status == ASSAY_OK && s->factor == 1)
         status = job_fail(r, place, "\"multiply\" by 1 changes nothing");
@@ -238,7 +238,7 @@ static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *pl
     const cJSON *parameter = cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
     bool multiply = cJSON_GetObjectItemCaseSensitive(item, "multiply") != NULL;
     if (!parameter || strcmp(s->parameter, "base_job_name") == 0)
-        return job_fail(r, place, "\"%.60s\" is no parameter of run_spec that can be changed", s->parameter);
+        return job_fail(r, place, "\"%.60s\" is not a parameter of run_spec that can be changed", s->parameter);
     if (multiply == (cJSON_GetObjectItemCaseSensitive(item, "set") != NULL))
         return job_fail(r, place, "expected either \"multiply\" or \"set\"");
     if (!is_counter(s->counter))

@@ -132,7 +132,7 @@ static int check_state(const job_reader *r, const assay_pilot *pilot)
     bool launching = pilot->job_status == PILOT_JOB_SUBMITTING || pilot->job_status == PILOT_JOB_HELD;
     bool named = launching || pilot->next_action == PILOT_MONITOR || pilot->job_status == PILOT_JOB_STOPPING;
     if (pilot->job_id[0] && !assay_slurm_is_id(pilot->job_id))
-        return job_fail(r, "pilot", "\"job_id\" is no Slurm job id: \"%.40s\"", pilot->job_id);
+        return job_fail(r, "pilot", "\"job_id\" is not a Slurm job id: \"%.40s\"", pilot->job_id);
     if (launching && pilot->next_action != PILOT_LAUNCH_NEW)
         return job_fail(r, "", "\"job_status\" \"%s\" goes with \"next_action\" \"launch_new\" only", status);
     if (named && (!pilot->job_name[0] || strspn(pilot->job_name, "./") > 0 || strpbrk(pilot->job_name, "/,\n")))

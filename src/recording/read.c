@@ -116,7 +116,7 @@ int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_
 {
     assay_recorded_head unwanted;
     if (as < ASSAY_AS_SAVED || as > ASSAY_AS_FLOAT64)
-        return assay_fail(err, ASSAY_EUSAGE, "%d is no way to read a value", (int)as);
+        return assay_fail(err, ASSAY_EUSAGE, "%d is not a way to read a value", (int)as);
     head = head ? head : &unwanted;
     *head = (assay_recorded_head){0}; /* a reader whose memory does not suffice never comes to fill it */
     pthread_mutex_lock(&r->lock);
@@ -229,7 +229,7 @@ static int read_reduction(assay_recording *r, uint32_t tensor, size_t row, int k
     assay_recorded_head head;
     opened o = {0};
     if (kind <= ASSAY_RAW || !assay_recording_kind_name(kind)[0])
-        return assay_fail(err, ASSAY_EUSAGE, "%d is no kind of reduction", kind);
+        return assay_fail(err, ASSAY_EUSAGE, "%d is not a kind of reduction", kind);
     int status = open_kind(r, tensor, row, kind, &o, &head, err);
     if (status != ASSAY_OK || !o.kept)
         return status == ASSAY_OK ? assay_reader_number(r->reader.records, value, err) : status;

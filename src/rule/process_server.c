@@ -290,7 +290,7 @@ static void serve_one(server *s)
     int status = do_request(s, head.request, &x);
     assay_process_state_restore(&s->own);
     if (status > 0)
-        status = assay_fail(&x.err, ASSAY_EINTERNAL, "it returned %d, which is no status", status);
+        status = assay_fail(&x.err, ASSAY_EINTERNAL, "it returned %d, which is not a status", status);
     if (status == ASSAY_OK && assay_buf_status(&x.out) != ASSAY_OK)
         status = assay_buf_status(&x.out);
     head.status = status;

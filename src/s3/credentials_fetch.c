@@ -51,7 +51,7 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
     }
     status =
         assay_fail(err, ASSAY_EFORMAT,
-                   "%s: the answer has no AccessKeyId, no SecretAccessKey, or an Expiration that is no time", name);
+                   "%s: the answer has no AccessKeyId, no SecretAccessKey, or an Expiration that is not a time", name);
     s3_keys_release(&keys);
     return status;
 }

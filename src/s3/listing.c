@@ -164,7 +164,7 @@ int s3_listing_parse(const void *text, size_t size, assay_s3_visit *visit, void 
     page->more = r.truncated;
     if (status == ASSAY_EFORMAT)
         assay_fail(err, status,
-                   "the server's answer is no page of a listing, or not all of one: does the endpoint speak S3?");
+                   "the server's answer is not a page of a listing, or not all of one: does the endpoint speak S3?");
     s3_xml_release(&r.xml);
     assay_buf_release(&r.key);
     return status;

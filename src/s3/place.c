@@ -20,7 +20,7 @@ int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error 
     const char *prefix = bucket + length + (bucket[length] == '/');
     if (!is_bucket(bucket, length))
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%.200s: \"%.*s\" is no name of a bucket; a place in S3 is s3://BUCKET/PREFIX", location,
+                          "%.200s: \"%.*s\" is not the name of a bucket; a place in S3 is s3://BUCKET/PREFIX", location,
                           length < 80 ? (int)length : 80, bucket);
     size_t size = strlen(prefix);
     while (size > 0 && prefix[size - 1] == '/' && (size == 1 || prefix[size - 2] != '/'))

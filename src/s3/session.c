@@ -104,7 +104,7 @@ static int set_region(session *s, const s3_profiles *profiles, assay_error *err)
     int status = find_setting(profiles, "AWS_REGION", "AWS_DEFAULT_REGION", "region", &region);
     const char *name = region ? region : "us-east-1";
     if (status == ASSAY_OK && !s3_is_region(name))
-        status = assay_fail(err, ASSAY_EUSAGE, "AWS_REGION: \"%.60s\" is no name of a region", name);
+        status = assay_fail(err, ASSAY_EUSAGE, "AWS_REGION: \"%.60s\" is not the name of a region", name);
     if (status == ASSAY_OK)
         snprintf(s->region, sizeof s->region, "%s", name);
     free(region);
@@ -121,7 +121,7 @@ static const char *endpoint_fault(const char *url)
         return "it has no host";
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f || strchr("\"<>\\^`{|}#?@", url[i]))
-            return "it has characters that do not belong into one: host, port and path are all";
+            return "it has characters that do not belong in one: host, port and path are all";
     return NULL;
 }
 
@@ -133,7 +133,7 @@ static int set_endpoint(session *s, const s3_profiles *profiles, assay_error *er
     const char *fault = endpoint_fault(s->endpoint);
     if (fault)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "the endpoint of S3 (AWS_ENDPOINT_URL, endpoint_url) is no URL for assay: %s", fault);
+                          "the endpoint of S3 (AWS_ENDPOINT_URL, endpoint_url) is not a URL for assay: %s", fault);
     for (size_t length = strlen(s->endpoint); s->endpoint[length - 1] == '/'; length--)
         s->endpoint[length - 1] = '\0';
     s->own_endpoint = true;
@@ -151,7 +151,7 @@ static int set_style(session *s, const s3_profiles *profiles, assay_error *err)
         s->path_style = false;
     else if (found == 1 && strcasecmp(style, "auto") != 0)
         status = assay_fail(err, ASSAY_EUSAGE,
-                            "addressing_style of the profile \"%.80s\": \"%.40s\" is none of path, virtual, auto",
+                            "addressing_style of the profile \"%.80s\": \"%.40s\" is not one of path, virtual, auto",
                             profiles->name, style);
     free(style);
     return status;
@@ -164,7 +164,7 @@ static int set_number(const char *name, unsigned otherwise, unsigned most, unsig
     char *end = NULL;
     unsigned long value = text ? strtoul(text, &end, 10) : otherwise;
     if (text && (*end || text[0] < '0' || text[0] > '9' || value < 1 || value > most))
-        return assay_fail(err, ASSAY_EUSAGE, "%s: \"%.40s\" is no number from 1 to %u", name, text, most);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: \"%.40s\" is not a number from 1 to %u", name, text, most);
     *out = (unsigned)value;
     return ASSAY_OK;
 }
@@ -319,7 +319,7 @@ int assay_s3_unpack(assay_cursor *in, assay_error *err)
     if (made && !in->failed)
         return start(&fresh, err);
     release(&fresh);
-    return in->failed ? assay_fail(err, ASSAY_EINTERNAL, "the session of S3 did not survive its way between ranks")
+    return in->failed ? assay_fail(err, ASSAY_EINTERNAL, "the session of S3 was damaged on its way between ranks")
                       : fail_memory(ASSAY_ENOMEM, err);
 }
 

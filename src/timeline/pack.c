@@ -289,6 +289,6 @@ int assay_collector_join(assay_collector *earlier, assay_cursor *later, assay_er
     if (j.status == ASSAY_ENOMEM)
         assay_fail(err, j.status, "out of memory while events of several ranks were joined");
     else if (j.status != ASSAY_OK)
-        assay_fail(err, j.status, "the events of a rank did not survive their way to another");
+        assay_fail(err, j.status, "the events of a rank were damaged on their way to another rank");
     return j.status;
 }

@@ -139,8 +139,8 @@ int assay_trial_options_set_void(assay_trial_options *options, const char *descr
 {
     const int64_t bytes = descr[0] == 'V' ? number_of(descr + 1, strlen(descr + 1)) : -1;
     if (bytes < 1 || bytes > ASSAY_VOID_MOST)
-        return assay_fail(err, ASSAY_EFORMAT, "\"%.40s\" is no void type of NumPy: expected \"V1\" to \"V%d\"", descr,
-                          (int)ASSAY_VOID_MOST);
+        return assay_fail(err, ASSAY_EFORMAT, "\"%.40s\" is not a void type of NumPy: expected \"V1\" to \"V%d\"",
+                          descr, (int)ASSAY_VOID_MOST);
     const int number = dtype_called(dtype);
     if (number < 0)
         return assay_fail(err, ASSAY_EFORMAT, "there is no dtype \"%.40s\" of numbers", dtype);

@@ -301,7 +301,7 @@ static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_
             assay_chunk_result result;
             if (assay_chunk_result_get(in, &result) != ASSAY_OK || result.chunk != c)
                 status =
-                    assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu did not survive its way between ranks",
+                    assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu was damaged on its way between ranks",
                                (unsigned long long)c);
             else if (!(node->packed =
                            (uint8_t *)assay_copy_bytes_as_text((const char *)result.packed, (size_t)result.size)))

@@ -45,11 +45,11 @@ RULES = [  # name, rule, parameters, the reason, and whether the index alone tel
     ("shards", "DuplicateShard", {}, "the rule compares workers, and one alone recorded.", True),
     ("late", "StragglerWorker", {}, "the rule compares workers, and one alone recorded.", True),
     ("targets", "LabelOutOfRange", {"labels_regex": "^scores$", "predictions_regex": "^targets$"},
-     "what matches as labels are floating-point numbers in the shape of the predictions: targets of a regression, no classes.", False),
+     "what matches as labels are floating-point numbers in the shape of the predictions: targets of a regression, not classes.", False),
     ("half", "HalfPrecisionRisk", {"tensor_regex": "^labels$", "collection_names": "nothing"},
      "no tensor that matches holds floating-point numbers.", False),
     ("collapse", "PredictionCollapse", {"predictions_regex": "^predictions$", "labels_regex": "^labels$", "min_samples": 101},
-     "no step has 101 predictions of classes (min_samples): there are fewer, or the targets are no classes.", False),
+     "no step has 101 predictions of classes (min_samples): there are fewer, or the targets are not classes.", False),
     ("frozen", "WeightFrozenDespiteGradient", {"collection_names": "weights"},
      "0 of 1 weight has a gradient (gradient/NAME); none has a finite one at a saved step and is saved at the next. "
      "no tensor is in collection gradients.", False),

@@ -55,7 +55,7 @@ def test_old_report(checks, assay, directory):
 def test_unknown_state(checks, assay, directory):
     """A job whose state is not understood has not ended: no other training may be launched beside it."""
     done, state, _ = pilot(assay, directory, commands={"scontrol": COMMANDS["scontrol"].replace("RUNNING", "GARBAGE")})
-    checks.expect(done.code == 4 and 'job 7 that its state is "GARBAGE"' in done.err, "a state that is none: %s" % done)
+    checks.expect(done.code == 4 and 'job 7 the state "GARBAGE"' in done.err, "a state that is none: %s" % done)
     checks.expect((state["next_action"], state["job_status"]) == ("monitor", "Pending"), "it is not taken for an end: %s" % state)
 
 

@@ -340,17 +340,17 @@ def check_nothing_there(checks, assay, folder):
     page = (folder / "e" / "report.html").read_text()
     checks.expect(done.code == 3 and "which could not be read: no tensor was compared" in done.out, "no baseline: %s" % done)
     for words in ("1 trial could not be read", "</strong>: could not be read<br>", "The baseline could not be read",
-                  "there was nothing to compare", "No worker wrote any step.", "had no data, which is no pass"):
+                  "there was nothing to compare", "No worker wrote any step.", "had no data, which is not a pass"):
         checks.expect(words in page, "the page of a comparison with nothing does not say %r" % words)
     checks.expect("no tensor parts" not in page and page.count("Every worker wrote every step.") == 1, "the page says too much")
     checks.expect(done.out.count("No worker wrote any step.") == 1, "the text of an empty trial: %s" % done)
     kinds = [(g["kind"], g["trials"]) for g in report_of(folder / "e")["comparison"]["groups"]]
     checks.expect(kinds[0] == ("unread", ["nowhere"]) and ("no data", ["empty-trial"]) in kinds and len(kinds) == 3,
                   "groups of those that say nothing: %s" % kinds)
-    checks.expect("in which no rule could be evaluated, which is no pass" in done.out, "said in the text: %s" % done)
+    checks.expect("in which no rule could be evaluated, which is not a pass" in done.out, "said in the text: %s" % done)
     (folder / "none.json").write_text('{"rules": [{"rule": "DeadRelu", "parameters": {"tensor_regex": "none such"}}]}')
     done = run([assay, "run", folder / "none.json", "--trial", whole, "--out", folder / "e", "--quiet", *formats])
-    checks.expect("no issues were found; 1 test had no data, which is no pass." in (folder / "e" / "report.html").read_text() and
+    checks.expect("no issues were found; 1 test had no data, which is not a pass." in (folder / "e" / "report.html").read_text() and
                   "## assay: nothing was tested" in (folder / "e" / "report.md").read_text(), "no data: %s" % done)
 
 

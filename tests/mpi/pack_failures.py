@@ -212,7 +212,7 @@ def check_disk(checks, assay, ranks, folder):
         checks.expect("run.h5" not in done.err.splitlines()[-1] and "tree" not in done.err.splitlines()[-1],
                       "nothing is left on the disk: %s" % done)
     refused(checks, mpirun(ranks, [assay, "pack", trial, "-o", folder / "no" / "such" / "run.h5"]), 4, "cannot create")
-    refused(checks, mpirun(ranks, [assay, "unpack", folder / "in.h5", "-o", folder]), 2, "there is something in it")
+    refused(checks, mpirun(ranks, [assay, "unpack", folder / "in.h5", "-o", folder]), 2, "it is not empty")
 
 
 def check_full(checks, assay, ranks, folder, shim):

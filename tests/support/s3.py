@@ -91,7 +91,7 @@ class Client:
             connection.close()
 
     def ask(self, *arguments, **named):
-        """The answer to send(). A server on a busy machine may ask for time, or break off: that is no matter of any test, and is asked
+        """The answer to send(). A server on a busy machine may ask for time, or break off: that is not what a test is about, so it is asked
         again for PATIENCE seconds."""
         began, wait = time.monotonic(), 0.1
         while True:
@@ -217,7 +217,7 @@ class S3rver:
         self.stop()
 
 
-for variable in list(os.environ):  # what this machine has set for AWS and for proxies is none of a test's business
+for variable in list(os.environ):  # what this machine has set for AWS and for proxies must not reach a test
     if variable.startswith("AWS_") or variable.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         del os.environ[variable]
 

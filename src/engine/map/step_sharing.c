@@ -195,7 +195,7 @@ static assay_step_charge get_charge(assay_cursor *in)
 static int unpacked(int status, assay_error *err)
 {
     if (status == ASSAY_EFORMAT)
-        return assay_fail(err, ASSAY_EINTERNAL, "what a rank measured for another one did not survive its way");
+        return assay_fail(err, ASSAY_EINTERNAL, "what a rank measured for another one was damaged on its way");
     return status == ASSAY_EBUDGET ? ASSAY_ENOMEM : status;
 }
 

@@ -75,7 +75,7 @@ static int no_room(assay_error *err)
 
 static int damaged(assay_error *err)
 {
-    return assay_fail(err, ASSAY_EFORMAT, "a tensor that another rank has measured did not survive its way");
+    return assay_fail(err, ASSAY_EFORMAT, "a tensor that another rank has measured was damaged on its way");
 }
 
 /* Where the parts of the piece begin, in the order in which they lie. */

@@ -153,7 +153,7 @@ static int join_costs(void *mine, assay_cursor *later, assay_error *err)
         status = assay_buf_status(&c->rows[s].bytes);
     }
     if (status == ASSAY_OK && assay_cursor_bad(later))
-        return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps did not survive its way between ranks");
+        return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps was damaged on its way between ranks");
     return status;
 }
 

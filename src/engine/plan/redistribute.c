@@ -113,7 +113,7 @@ static int unpack_all(assay_plan *plan, assay_sources *sources, const uint8_t *b
         else if (label >= PAIR && label - PAIR < plan->pair_count)
             status = assay_shard_unpack(&cursor, &plan->pairs[label - PAIR].shard, err);
         else
-            status = assay_fail(err, ASSAY_EINTERNAL, "index entries did not survive their way between ranks");
+            status = assay_fail(err, ASSAY_EINTERNAL, "index entries were damaged on their way between ranks");
     }
     return status;
 }

@@ -140,7 +140,7 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         size_t length;
         const char *text = assay_get_text(&in, &length);
         if (in.failed || number >= s->count)
-            return assay_fail(err, ASSAY_EINTERNAL, "the listing of a trial did not survive its way between ranks");
+            return assay_fail(err, ASSAY_EINTERNAL, "the listing of a trial was damaged on its way between ranks");
         assay_source *source = &s->list[number];
         source->status = status;
         if (status != ASSAY_OK) {
@@ -248,7 +248,7 @@ static int unpack_files(assay_sources *s, const assay_buf *all, assay_error *err
         status = number < s->count ? assay_units_unpack(&in, &s->list[number].catalog) : ASSAY_EFORMAT;
     }
     if (status == ASSAY_EFORMAT)
-        return assay_fail(err, ASSAY_EINTERNAL, "the units did not survive their way between ranks");
+        return assay_fail(err, ASSAY_EINTERNAL, "the units were damaged on their way between ranks");
     return status;
 }
 

@@ -24,7 +24,7 @@ static int join_known(void *mine, assay_cursor *later, assay_error *err)
     int status = assay_layouts_join(k->layouts, later, k->t);
     return status == ASSAY_OK
                ? ASSAY_OK
-               : assay_fail(err, status, "the layouts of tensors did not survive their way between ranks");
+               : assay_fail(err, status, "the layouts of tensors were damaged on their way between ranks");
 }
 
 /* What all ranks together know of the layouts, to each of them. */

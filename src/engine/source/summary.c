@@ -201,6 +201,6 @@ int assay_summaries_join(void *mine, assay_cursor *later, assay_error *err)
     for (uint32_t i = 0; status == ASSAY_OK && i < all->count; i++)
         status = join_summary(&all->list[i], later, err);
     if (status == ASSAY_OK && assay_cursor_bad(later))
-        return assay_fail(err, ASSAY_EINTERNAL, "steps and tensors did not survive their way between ranks");
+        return assay_fail(err, ASSAY_EINTERNAL, "steps and tensors were damaged on their way between ranks");
     return status;
 }

@@ -39,7 +39,7 @@ static int check_digest(const char *name, const char *text, size_t size, assay_e
     const size_t line = sizeof lead - 1 + 64 + sizeof tail - 1;
     const char *last = size > line ? text + size - line : NULL;
     if (!last || last[-1] != '\n' || memcmp(last, lead, sizeof lead - 1) != 0 || memcmp(text + size - 3, tail, 3) != 0)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: no file of --learn, or cut short: its last line is no \"sha256\"",
+        return assay_fail(err, ASSAY_EFORMAT, "%s: not a file of --learn, or cut short: its last line is no \"sha256\"",
                           name);
     char hex[65];
     assay_sha256 hash;

@@ -97,8 +97,9 @@ static void put_list(const assay_comparison *c, const char *lead, const size_t *
 
 static void put_groups(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
-    static const char *const kinds[] = {
-        "", " without findings", " in which no rule could be evaluated, which is no pass", " that could not be opened"};
+    static const char *const kinds[] = {"", " without findings",
+                                        " in which no rule could be evaluated, which is not a pass",
+                                        " that could not be opened"};
     assay_report_put_heading(out, "Trials that fail alike");
     for (size_t g = 0; g < c->groups && g < GROUPS_SHOWN; g++) {
         const assay_trial_group *group = &c->group[g];

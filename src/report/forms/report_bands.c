@@ -116,7 +116,7 @@ void report_put_bands_text(const assay_band_report *report, const assay_draw *dr
         const char *name = report->outcome->trials[t].trial->name;
         assay_text_put_clean(out, name, strlen(name));
         if (d->curves == 0)
-            assay_put_format(out, ": nothing in it has a band, which is no pass\n");
+            assay_put_format(out, ": nothing in it has a band, which is not a pass\n");
         else
             assay_put_format(out, ": %zu of %zu curves leave their band%s\n", d->total, d->curves,
                              d->total ? ", first of all:" : "");

@@ -315,7 +315,7 @@ static void put_untested(const assay_outcome *outcome, page *p)
 {
     if (count_of(outcome, ASSAY_NO_DATA, false) == 0)
         return;
-    assay_put_format(&p->piece, "\n### Not tested, which is no pass\n\n");
+    assay_put_format(&p->piece, "\n### Not tested, which is not a pass\n\n");
     flush(p);
     each_rule(outcome, ASSAY_NO_DATA, false, put_error, p);
 }
@@ -381,7 +381,7 @@ static void put_summary(const assay_report *report, page *p)
         assay_put_format(&p->piece, " on %zu trials", outcome->trial_count);
     assay_put_format(&p->piece, ": **%zu found something**, %zu did not", found, all - found - failed - silent);
     if (silent)
-        assay_put_format(&p->piece, ", %zu had nothing to test, which is no pass", silent);
+        assay_put_format(&p->piece, ", %zu had nothing to test, which is not a pass", silent);
     if (failed)
         assay_put_format(&p->piece, ", %zu could not be evaluated", failed);
     if (damaged)

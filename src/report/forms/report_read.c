@@ -234,7 +234,7 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(report, "trials");
     if (strncmp(text_of(report, "schema"), "assay-report/", 13) != 0 || !cJSON_IsArray(trials)) {
         cJSON_Delete(report);
-        return assay_fail(err, ASSAY_EFORMAT, "%s: this is no report.json that `assay run` has written", name);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json that `assay run` has written", name);
     }
     for (const cJSON *trial = trials->child; trial; trial = trial->next)
         put_trial(trial, draw, trial == trials->child, out);

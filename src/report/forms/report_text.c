@@ -270,7 +270,7 @@ static void put_untested(const assay_outcome *outcome, const assay_trial_outcome
             !put_silent_names(outcome, trial, order, i, &names))
             continue;
         if (!any)
-            assay_report_put_heading(out, "Not tested, which is no pass");
+            assay_report_put_heading(out, "Not tested, which is not a pass");
         any = true;
         assay_text_put_wrapped(out, draw, 0, NULL, (const char *)names.data, names.size);
         assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
@@ -383,8 +383,7 @@ int assay_report_put_text(const assay_report *report, const assay_draw *draw, as
             return status;
     }
     if (left_out > 0)
-        assay_put_format(out,
-                         "\nTrials that are like the others, of which no report stands here: %zu (--all shows them).\n",
+        assay_put_format(out, "\nTrials that are like the others, and not reported here: %zu (--all shows them).\n",
                          left_out);
     if (report->bands)
         report_put_bands_text(report->bands, draw, out);

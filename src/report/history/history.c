@@ -118,7 +118,7 @@ static int take_report(assay_history *h, const char *path, const cJSON *document
 {
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
     if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || !cJSON_IsArray(trials))
-        return assay_fail(err, ASSAY_EFORMAT, "%s: this is no report.json of assay (schema assay-report/1)", path);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json of assay (schema assay-report/1)", path);
     if (!grow(h))
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
     history_report *report = &h->report[h->reports];

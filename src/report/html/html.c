@@ -115,7 +115,7 @@ static void put_tile(html_page *page, const assay_trial_outcome *trial)
 static void put_untested(html_page *page, size_t silent, size_t failed, size_t unread)
 {
     if (silent > 0)
-        html_put(page, "; %zu test%s had no data, which is no pass", silent, assay_plural(silent));
+        html_put(page, "; %zu test%s had no data, which is not a pass", silent, assay_plural(silent));
     if (failed > 0)
         html_put(page, "; %zu could not be evaluated", failed);
     if (unread > 0)

@@ -64,7 +64,7 @@ static void put_figure(html_page *page, double value)
 
 static void put_group(html_page *page, const assay_comparison *c, const assay_trial_group *g)
 {
-    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is no pass",
+    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is not a pass",
                                         "could not be read"};
     html_put(page, "<li><strong>%zu trial%s</strong>: ", g->trials, assay_plural(g->trials));
     for (size_t i = 0; i < g->rules && i < GROUP_RULES; i++) {

@@ -227,11 +227,11 @@ void html_statuses(html_page *page)
     page->end = end;
     html_more(page, shown - done, "trials");
     if (shown < outcome->trial_count)
-        html_put(page,
-                 "<p class=\"note\">Trials that are like the others, of which no report stands here: %zu (--all shows "
-                 "them).</p>\n",
-                 outcome->trial_count - shown);
+        html_put(
+            page,
+            "<p class=\"note\">Trials that are like the others, and not reported here: %zu (--all shows them).</p>\n",
+            outcome->trial_count - shown);
     if (has_no_data(outcome))
-        html_put(page, "<p class=\"note\">No data is no pass: the rule's card says what was missing.</p>\n");
+        html_put(page, "<p class=\"note\">No data is not a pass: the rule's card says what was missing.</p>\n");
     html_section_end(page);
 }

@@ -140,7 +140,7 @@ static size_t count_untested(const assay_outcome *outcome)
     return untested;
 }
 
-/* How many trials are judged by some of their workers alone. */
+/* How many trials are judged by only some of their workers. */
 static void put_workers(const assay_outcome *outcome, assay_buf *out)
 {
     size_t partial = 0;
@@ -149,7 +149,7 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
         partial += facts->recorded_workers < facts->run_workers;
     }
     if (partial > 0)
-        assay_put_format(out, "; %zu judged by some of their workers alone", partial);
+        assay_put_format(out, "; %zu judged by only some of their workers", partial);
 }
 
 enum { UNREAD = ASSAY_ERROR + 1, SOUND = -1 };

@@ -103,7 +103,7 @@ static int check_files(const assay_packed *p, const char *where, assay_error *er
     for (uint64_t i = 0; i < p->file_count; i++) {
         const assay_packed_file *f = &p->files[i], *before = f - 1;
         if (!in_range(f->name_at, f->name_length, p->name_bytes) || !is_path(p->names + f->name_at, f->name_length))
-            return bad_row(where, "files", i, "has a name that is none", err);
+            return bad_row(where, "files", i, "has an invalid name", err);
         if (i > 0 &&
             compare_texts(p->names + before->name_at, before->name_length, p->names + f->name_at, f->name_length) >= 0)
             return bad_row(where, "files", i, "is out of order", err);

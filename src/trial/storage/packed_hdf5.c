@@ -80,7 +80,7 @@ static int check_head(packed_root *r, assay_error *err)
         return found;
     if (strcmp(format, ASSAY_PACKED_FORMAT) != 0)
         return assay_fail(err, ASSAY_EFORMAT,
-                          "%s: an HDF5 file, but no packed trial: it was not written by `assay pack`", r->where);
+                          "%s: an HDF5 file, but not a packed trial: it was not written by `assay pack`", r->where);
     found = assay_h5_attribute_number(&r->file, r->file.root, "version", &r->version, err);
     if (found < 0)
         return found;

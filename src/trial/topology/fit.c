@@ -264,7 +264,7 @@ const char *assay_misfit(const assay_said *s, const assay_said_piece *piece, siz
     const fitting f = {.s = s, .piece = piece, .count = count};
     double whole = 1, covered = 0;
     if (!is_one_tensor(&f))
-        return "workers say that it has different shapes, or that it is a sum and that it is none";
+        return "workers disagree on its shape, or on whether it is a sum";
     if (count > PAIRS_MOST / count)
         return NULL;
     for (int d = 0; d < piece[0].dims; d++)

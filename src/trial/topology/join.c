@@ -55,7 +55,7 @@ static int block_end(const assay_join_level *level, uint32_t k, int64_t size, in
         const double share = length * (double)size;
         length = round(share);
         if (fabs(share - length) > 1e-6)
-            return assay_fail(err, ASSAY_EFORMAT, "a share of %.6g of %lld elements is no whole number of them",
+            return assay_fail(err, ASSAY_EFORMAT, "a share of %.6g of %lld elements is not a whole number of them",
                               level->part[k], (long long)size);
     }
     if (length < 0 || length > (double)(size - before))

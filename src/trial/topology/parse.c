@@ -101,7 +101,7 @@ static int parse_axis(topology_parser *p, const char *place, const cJSON *item, 
         return topology_refuse(p, place, "expected a name and a size: [\"tp\", 8]");
     if (!is_axis_name(name->valuestring))
         return topology_refuse(p, place,
-                               "\"%.80s\" is no name of an axis: a letter, then letters, digits and _, all small",
+                               "\"%.80s\" is not a name for an axis: a letter, then letters, digits and _, all small",
                                name->valuestring);
     if (!topology_is_whole(size, 1, INT32_MAX, &number))
         return topology_refuse(p, place, "the size must be a whole number from 1 to %d", INT32_MAX);

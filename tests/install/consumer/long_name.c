@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const assay_param_def PARAMS[] = {
-    {"most", ASSAY_PARAM_INT, "64", 1, 4096, 0, NULL, "Longest name that is no finding."},
+    {"most", ASSAY_PARAM_INT, "64", 1, 4096, 0, NULL, "Longest name that is not a finding."},
     {NULL, ASSAY_PARAM_INT, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -132,7 +132,7 @@ static void test_refusals(void)
            "no name of a launch");
     refuse("{" LEAST ", \"job_status\": \"Held\", \"next_action\": \"end\"}",
            "goes with \"next_action\" \"launch_new\"");
-    refuse("{" LEAST ", \"pilot\": {\"job_id\": \"-9\"}}", "pilot: \"job_id\" is no Slurm job id");
+    refuse("{" LEAST ", \"pilot\": {\"job_id\": \"-9\"}}", "pilot: \"job_id\" is not a Slurm job id");
     refuse("{" LEAST ", \"caps\": {\"num_retraining\": 0}}", "caps: \"num_retraining\" has to be a number from 1");
     refuse("{" LEAST ", \"caps\": {\"num_monitor_transitions\": 1.5}}",
            "caps: \"num_monitor_transitions\" has to be a whole number");
@@ -197,9 +197,9 @@ static void test_refused_strategies(void)
     refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5, \"counter\": \"num_retraining\"}",
                     "has to be a name like");
     refuse_strategy("{\"parameter\": \"depth\", \"multiply\": 0.5, " COUNTER "}",
-                    "\"depth\" is no parameter of run_spec");
+                    "\"depth\" is not a parameter of run_spec");
     refuse_strategy("{\"parameter\": \"base_job_name\", \"set\": \"x\", " COUNTER "}",
-                    "is no parameter of run_spec that can be changed");
+                    "is not a parameter of run_spec that can be changed");
     refuse_strategy("{\"parameter\": \"warmup\", " COUNTER "}", "expected either \"multiply\" or \"set\"");
     refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 1, " COUNTER "}", "by 1 changes nothing");
     refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": -1, " COUNTER "}",

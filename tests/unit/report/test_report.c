@@ -264,7 +264,7 @@ static void test_text(void)
         "nan",
         "inf",
         "What to do: Do something.",
-        "Not tested, which is no pass",
+        "Not tested, which is not a pass",
         "Rules that could not run",
         "worker_2: steps 0-10 (2 steps)",
         "worker_1-2: step 20",

@@ -134,7 +134,7 @@ static void conditions_find_what_they_say(void)
         {"mean(weights) > 3", 5, 10},
         {"mean(/^a\\./) >= 4", 5, 10},
         {"mean('a.weight') <= 2", 5, 10},
-        {"count(all) > 0", 0, 0}, /* nothing is in that collection: no datapoint, which is no pass */
+        {"count(all) > 0", 0, 0}, /* nothing is in that collection: no datapoint, which is not a pass */
         {"not mean(weights) < 16", 1, 10},
         {"not (mean(weights) < 16 and mean(weights) > -16)", 2, 10},
         {"1 + 2 * 3 == 7 and mean(weights) == 1", 2, 10},

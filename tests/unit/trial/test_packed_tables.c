@@ -73,7 +73,7 @@ static void test_rows_of_files_are_checked(void)
         make(&s);
         memcpy(s.names, paths[i], strlen(paths[i]));
         s.files[0].name_length = (uint32_t)strlen(paths[i]);
-        refused(&s, "row 0 of files has a name that is none");
+        refused(&s, "row 0 of files has an invalid name");
     }
 }
 

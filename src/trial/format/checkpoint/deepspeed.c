@@ -171,7 +171,7 @@ static int take_model(assay_torch *t, void *context)
     if (status == ASSAY_OK && !s->model_aside)
         status = take_frozen(s, t);
     if (status == ASSAY_EFORMAT) {
-        assay_ckpt_problem(t->file, ASSAY_PROBLEM_HEADER, -1, "its param_shapes are no names with shapes");
+        assay_ckpt_problem(t->file, ASSAY_PROBLEM_HEADER, -1, "its param_shapes are not names with shapes");
         s->unread = true;
     }
     s->first = false;

@@ -189,7 +189,7 @@ static bool put_stack_global(assay_pickle_machine *m)
         return false;
     const assay_pickle_node n = *assay_pickle_node_of(m, name), of = *assay_pickle_node_of(m, module);
     if (n.kind != ASSAY_PICKLE_TEXT || of.kind != ASSAY_PICKLE_TEXT)
-        return assay_pickle_refuse(m, "the name of a function is no text");
+        return assay_pickle_refuse(m, "the name of a function is not a text");
     return assay_pickle_push_new(
         m,
         (assay_pickle_node){.kind = ASSAY_PICKLE_GLOBAL, .a = of.a, .b = (uint32_t)of.size, .c = n.a, .size = n.size});
@@ -202,7 +202,7 @@ static bool put_call(assay_pickle_machine *m, assay_pickle_kind kind, bool keywo
     if ((keywords && !assay_pickle_pop(m, &words)) || !assay_pickle_pop(m, &arguments) || !assay_pickle_pop(m, &called))
         return false;
     if (assay_pickle_node_of(m, arguments)->kind != ASSAY_PICKLE_TUPLE)
-        return assay_pickle_refuse(m, "the arguments of a call are no tuple");
+        return assay_pickle_refuse(m, "the arguments of a call are not a tuple");
     if (!assay_pickle_push_container(m, kind))
         return false;
     const uint32_t number = m->stack[m->height - 1];

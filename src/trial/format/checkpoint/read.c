@@ -50,11 +50,12 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
     int status = assay_ckpt_read(f, 0, head, size, &err);
     if (status == ASSAY_OK && memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0) {
         if (kind == ASSAY_CKPT_NPZ)
-            assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is no zip file, and every .npz is one");
+            assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is not a zip file, and every .npz is one");
         else
-            assay_ckpt_problem(f, ASSAY_PROBLEM_UNSUPPORTED, 0,
-                               "it is no zip file: torch before 1.6 wrote it, or something else did; load it and save "
-                               "it again to have it read");
+            assay_ckpt_problem(
+                f, ASSAY_PROBLEM_UNSUPPORTED, 0,
+                "it is not a zip file: torch before 1.6 wrote it, or something else did; load it and save "
+                "it again to have it read");
         return ASSAY_OK;
     }
     if (status == ASSAY_OK)

@@ -81,7 +81,7 @@ static int take_dim(text *t, int64_t *dim)
 static int take_shape(text *t, assay_npy_head *out)
 {
     if (!take(t, '('))
-        return wrong(t, "the shape is no tuple");
+        return wrong(t, "the shape is not a tuple");
     bool comma = true;
     for (out->dims = 0; !take(t, ')'); out->dims++) {
         if (!comma)
@@ -93,7 +93,7 @@ static int take_shape(text *t, assay_npy_head *out)
             return status;
         comma = take(t, ',');
     }
-    return out->dims == 1 && !comma ? wrong(t, "the shape is no tuple") : ASSAY_OK;
+    return out->dims == 1 && !comma ? wrong(t, "the shape is not a tuple") : ASSAY_OK;
 }
 
 static int take_order(text *t, assay_npy_head *out)
@@ -153,7 +153,7 @@ static int take_descr(text *t, assay_npy_head *out)
     size_t length = 0;
     skip_space(t);
     if (t->at < t->end && *t->at == '[')
-        return unsupported(t, "[..]", 4, "records of several fields are no tensor");
+        return unsupported(t, "[..]", 4, "records of several fields are not a tensor");
     int status = take_string(t, &descr, &length);
     if (status != ASSAY_OK)
         return status;
@@ -214,7 +214,7 @@ int assay_npy_head_read(const char *bytes, size_t size, const assay_trial_option
         while (status == ASSAY_OK && k < 3 && (strlen(keys[k]) != length || memcmp(keys[k], key, length) != 0))
             k++;
         if (status == ASSAY_OK && (k == 3 || seen >> k & 1))
-            status = wrong(&t, k == 3 ? "a key that is none of its three" : "a key comes twice");
+            status = wrong(&t, k == 3 ? "an unknown key" : "a key comes twice");
         if (status == ASSAY_OK && !take(&t, ':'))
             status = wrong(&t, "expected a colon");
         seen |= 1u << k;

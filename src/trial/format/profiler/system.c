@@ -62,13 +62,13 @@ static void take_member(assay_json_forms *f, const assay_json_member *m, record 
 static const char *check(const record *r)
 {
     if (r->bad_name)
-        return "its Name is no text";
+        return "its Name is not a text";
     if (!r->dimension.bytes || !r->node.bytes || !r->has_value || !r->has_timestamp)
         return "NodeId, Dimension, Value or Timestamp is not there, or of another type";
     if (r->node.length == 0)
         return "its NodeId is empty";
     if (!(r->timestamp > 0 && r->timestamp < 9e9))
-        return "its Timestamp is none in seconds since 1970";
+        return "its Timestamp is not in seconds since 1970";
     if (!(fabs(r->value) <= 9e12))
         return "its Value is beyond 9e12";
     return NULL;

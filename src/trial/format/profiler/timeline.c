@@ -174,7 +174,7 @@ static int read_element(void *context, const char *text, size_t length, uint64_t
     if (status == ASSAY_OK)
         status = assay_timeline_reader_take(a->reader, text, length, line, &sound);
     if (status == ASSAY_OK && !sound)
-        status = assay_profiler_damage(a->file, line, "an element of the array is no event");
+        status = assay_profiler_damage(a->file, line, "an element of the array is not an event");
     return status;
 }
 

@@ -171,7 +171,7 @@ static int add_list(const add_context *x, const char *collection, stretch object
         damaged(x, collection, what);
         return ASSAY_OK;
     }
-    snprintf(what, sizeof what, "an item of %s is no string", key);
+    snprintf(what, sizeof what, "an item of %s is not a string", key);
     return unite(x, collection, value, what, list, count);
 }
 
@@ -300,7 +300,7 @@ static int add_workers(const add_context *x, stretch document)
     bool fits = false;
     assay_pull_start(&s, value.text, value.size);
     if (!assay_pull_integer(&s, &number, &fits) || !fits || number < 1 || number > WORKERS_MOST)
-        damaged(x, NULL, "_meta.num_workers is no sensible number of workers; it is not used");
+        damaged(x, NULL, "_meta.num_workers is not a sensible number of workers; it is not used");
     else
         take_workers(x, (uint32_t)number);
     assay_pull_release(&s);

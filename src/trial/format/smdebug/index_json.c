@@ -90,7 +90,7 @@ static const char *read_shape(reader *r, assay_index_item *item)
     for (bool more = assay_pull_open(s, '[', ']'); more; more = assay_pull_more(s, ']')) {
         int64_t dim = 0;
         if (!want_integer(s, &dim) || dim < 0)
-            wrong = "a dimension that is no integer of 0 or more";
+            wrong = "a dimension that is not an integer of 0 or more";
         else if (item->dims == ASSAY_MAX_DIMS)
             wrong = "more than 64 dimensions";
         else if (!wrong && put_dim(r, dim))
@@ -176,7 +176,8 @@ static void read_item(reader *r, assay_index_items *items, unsigned needed)
     item.at = (uint32_t)place(s);
     if (assay_pull_peek(s) != '{') {
         if (assay_pull_skip(s))
-            problem(r, item.at, needed & SEEN_SHAPE ? "shape_payload" : "tensor_payload", "an item that is no object");
+            problem(r, item.at, needed & SEEN_SHAPE ? "shape_payload" : "tensor_payload",
+                    "an item that is not an object");
         return;
     }
     for (bool more = assay_pull_open(s, '{', '}'); more; more = assay_pull_more(s, '}')) {

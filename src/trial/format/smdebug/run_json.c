@@ -150,7 +150,7 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
         return status;
     if (status != ASSAY_OK || !cJSON_IsObject(document)) {
         assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s; what it says about the run is not shown",
-                           status == ASSAY_OK ? "it is no JSON object" : why.text);
+                           status == ASSAY_OK ? "it is not a JSON object" : why.text);
         cJSON_Delete(document);
         return problems->status;
     }

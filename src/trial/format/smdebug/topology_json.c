@@ -212,7 +212,7 @@ int assay_topology_json_add(assay_said *said, uint32_t worker, const char *file,
     if (status == ASSAY_EFORMAT)
         return refuse(&r, "the file", why.text);
     if (status == ASSAY_OK && !cJSON_IsObject(document))
-        status = refuse(&r, "the file", "it is no JSON object");
+        status = refuse(&r, "the file", "it is not a JSON object");
     else if (status == ASSAY_OK)
         status = take_all(&r, document, "meshes", take_mesh);
     if (status == ASSAY_OK)
