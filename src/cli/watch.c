@@ -13,6 +13,7 @@
 #include "cli/run_operands.h"
 #include "cli/watch_findings.h"
 #include "parallel/interrupt.h"
+#include "report/text/layout.h"
 #include "s3/s3.h"
 #include "watch/watch.h"
 
@@ -126,6 +127,18 @@ static int evaluate(follower *f, assay_error *err)
     return assay_comm_agree(f->context->comm, status, err);
 }
 
+static void note_figures(const follower *f)
+{
+    assay_buf size;
+    assay_buf_init(&size, 64);
+    assay_text_put_bytes(&size, f->bytes_read);
+    assay_log_note("watched: %llu step%s in %llu evaluation%s, which read %.*s of records; the report reads them once "
+                   "more",
+                   (unsigned long long)f->steps, assay_plural(f->steps), (unsigned long long)f->evaluations,
+                   assay_plural(f->evaluations), (int)size.size, size.data ? (const char *)size.data : "");
+    assay_buf_release(&size);
+}
+
 /* Until it is time for the report. Collective. */
 static int follow(follower *f, assay_error *err)
 {
@@ -142,11 +155,8 @@ static int follow(follower *f, assay_error *err)
     if (status == ASSAY_OK)
         status = assay_watch_close(f->watch);
     assay_interrupt_listen_once(); /* one that is under way to this rank is answered by the report, too */
-    if (status == ASSAY_OK)
-        assay_log_note("watched: %llu step%s in %llu evaluation%s, which read %llu byte%s of records; the report reads "
-                       "them once more",
-                       (unsigned long long)f->steps, assay_plural(f->steps), (unsigned long long)f->evaluations,
-                       assay_plural(f->evaluations), (unsigned long long)f->bytes_read, assay_plural(f->bytes_read));
+    if (status == ASSAY_OK && f->evaluations > 0)
+        note_figures(f);
     return status;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line: help, exit codes, job files that are wrong, outputs that cannot be written, names that bite.
+"""The command line: help, exit codes, job files that are wrong, outputs that cannot be written, hostile names.
 
     command_line.py --assay PROGRAM
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules that compare workers, spikes and the like, on trainings with one fault each: who fires, where, and who not.
+"""The rules that compare workers, spikes and the like, on trainings with one fault each: which fire, where, and which do not.
 
     cross_worker.py --assay PROGRAM --ranks 1 3 7
 

@@ -258,7 +258,7 @@ def check_widths(assay, checks, folder):
 
 
 def check_bad_reports(assay, checks, folder):
-    for text, why in (("{}", "no report.json"), ("{\"schema\": \"assay-report/1\"}", "no report.json"), ("[1", "line 1"),
+    for text, why in (("{}", "not a report.json"), ("{\"schema\": \"assay-report/1\"}", "not a report.json"), ("[1", "line 1"),
                       ("", "line 1")):
         path = folder / "bad.json"
         path.write_text(text)

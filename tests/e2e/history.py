@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""assay history over reports of many nights: the answer, the dates, reports of early versions, and what is no report.
+"""assay history over reports of many nights: the answer, the dates, reports of early versions, and files that are not reports.
 
     history.py --assay PROGRAM
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Symbolic links in trials: those that lead out, back or sideways, and those to what is no trial's.
+"""Symbolic links in trials: those that lead out, back or sideways, and those to files outside of the trial.
 
     hostile_links.py --assay PROGRAM [--ranks 1 3] [--only NAME]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The man pages tell of every option that --help tells of, of no other, every command has a page, and quotes that
-are meant to be seen are: a macro takes " for the bounds of an argument.
+"""The man pages name every option that --help names and no other; every command has a page; and quotes that
+readers should see are there, though macros take " for the bounds of an argument.
 
     man_pages.py --assay PROGRAM
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules of one's own as their authors meet them: built outside of the tree against an installed assay, loaded, run on several
+"""Custom rules as their authors use them: built outside of the tree against an installed assay, loaded, run on several
 ranks, broken in every way, and started by `assay rules new`.
 
     test_custom_rule.py --cmake PROGRAM --build DIR --cc COMPILER --ranks N... -- PART

@@ -419,7 +419,7 @@ def test_damaged():
     said = open(place).read()
     for text, wanted in ((said[:len(said) // 2], "topology/worker_1.json"),
                          (said.replace('"offset": [6, 0]', '"offset": [9, 0]'), "leaves its tensor"),
-                         (said.replace('"at": [0, 1]', '"at": [0, 2]'), "below the size of its axis"), ("[]", "no JSON object")):
+                         (said.replace('"at": [0, 1]', '"at": [0, 2]'), "below the size of its axis"), ("[]", "not a JSON object")):
         with open(place, "w") as file:
             file.write(text)
         trial = report(path, 3)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Papers and recipes say what is so: licence, version, options, files. Spack, EasyBuild and Apptainer are not in Debian, so
-their files are checked for syntax and against this tree only.
+"""Licence, metadata and recipes for packages agree with the source: licence, version, options, files. Spack, EasyBuild and
+Apptainer are not in Debian, so their files are checked for syntax and against this tree only.
 
     recipes.py --version VERSION
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One rank fails: everyone ends, alike, and says what happened once.
+"""When one rank fails, all ranks end with the same exit code, and the message comes once.
 
     faults.py --assay PROGRAM --ranks 3 -- KIND...        KIND: read, alloc
 

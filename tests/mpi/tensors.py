@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checkpoints compared tensor by tensor, whatever their layouts, and verified file by file: the same answer at any number of ranks.
+"""Checkpoints compared tensor by tensor, in any layouts, and verified file by file: the same answer at any number of ranks.
 
     tensors.py --assay PROGRAM --ranks 1 3 ...
 """

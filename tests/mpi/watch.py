@@ -115,8 +115,9 @@ def steps_of(trial):
 
 
 def bytes_read(watch):
-    match = re.search(r"which read (\d+) bytes", "\n".join(watch.noise))
-    return int(match[1]) if match else None
+    """The least that the three digits of the last line stand for."""
+    match = re.search(r"which read ([\d.]+) (bytes|kB|MB) of records", "\n".join(watch.noise))
+    return float(match[1]) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[match[2]] * 0.995 if match else None
 
 
 def read_once(bench, name, ranks, most):

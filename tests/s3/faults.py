@@ -143,10 +143,10 @@ class Suite(s3_suite.Suite):
                  ("a portal", ("status", 302, {"Location": "http://127.0.0.1:1/"}, b""), 2, ["redirect", "endpoint"]),
                  ("a proxy", ("status", 407, {}, b""), 2, ["proxy wants a name"]),
                  ("denied", ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"), 2, ["access denied", "s3:ListBucket"]),
-                 ("half a page", ("status", 200, {}, page), 2, ["no page of a listing"]),
+                 ("half a page", ("status", 200, {}, page), 2, ["not a page of a listing"]),
                  ("the same page", ("status", 200, {}, page + b"<NextContinuationToken>t</NextContinuationToken></ListBucketResult>"),
                   2, ["same page"]),
-                 ("a page for people", ("status", 200, {}, b"<html>hello</html>"), 2, ["no page of a listing"]),
+                 ("a page for people", ("status", 200, {}, b"<html>hello</html>"), 2, ["not a page of a listing"]),
                  ("redirect", ("status", 301, {}, b"<Error><Code>PermanentRedirect</Code></Error>"), 2, ["AWS_REGION"])]
         for what, action, code, words in cases:
             with Proxy(self.server.port, lambda n, m, p: action) as proxy:

@@ -66,7 +66,7 @@ class Suite(s3_suite.Suite):
         again = (ok(page(b"<NextContinuationToken>%d</NextContinuationToken>" % n
                          + b"".join(entry(b"t/%d" % i + b"x" * 900) for i in range(1000)), True)) for n in itertools.count())
         head = b"HTTP/1.1 200 OK\r\n"
-        none = ["no page of a listing"]
+        none = ["not a page of a listing"]
         return [
             ("nothing", always(ok(b"")), none),
             ("HTML", always(ok(b"<!DOCTYPE html><html><body>Welcome</body></html>")), none),
@@ -85,7 +85,7 @@ class Suite(s3_suite.Suite):
             ("empty pages without end", lambda: next(pages), ["without any key"]),
             ("keys without end", lambda: next(wide), ["no end", "--memory"]),
             ("the same keys without end", lambda: next(again), ["no end", "--memory"]),
-            ("no HTTP", raw(b"SSH-2.0-OpenSSH_9.2\r\n"), ["no HTTP"]),
+            ("no HTTP", raw(b"SSH-2.0-OpenSSH_9.2\r\n"), ["not HTTP"]),
             ("HTTP that is none", raw(b"HTTP/1.1 \r\n\r\n"), []),
             ("a length that is none", raw(head + b"Content-Length: many\r\n\r\nabc"), []),
             ("a body shorter than its length", raw(head + b"Content-Length: 5000\r\n\r\n" + page()), ["the connection broke"]),

@@ -76,7 +76,7 @@ class Suite(s3_suite.Suite):
         with Server() as server:
             server.buckets["out"] = {}
             self.refused("no such bucket", server, ["s3://none/r", "no such bucket"], "run", trial, "--out", "s3://none/r")
-            self.refused("no bucket", server, ["no name of a bucket"], "run", trial, "--out", "s3://", code=2)
+            self.refused("no bucket", server, ["not the name of a bucket"], "run", trial, "--out", "s3://", code=2)
             for argv in (["run", trial, "--checkpoint"], ["run", trial, "--learn"], ["stats", trial, "-o"], ["pack", trial, "-o"]):
                 self.refused(argv[-1], server, ["s3://out/x", "not in S3"], *argv, "s3://out/x", code=2)
             server.decide = lambda n, method, path: DENIED if method in ("PUT", "POST") else None

@@ -120,7 +120,7 @@ class Suite(s3_suite.Suite):
     def check_refusals(self):
         self.refused(["s3://runs/dd", "no object lies there"], "s3://runs/dd")
         self.refused(["s3://missing-bucket/x", "no such bucket", "NoSuchBucket"], "s3://missing-bucket/x")
-        self.refused(["no!", "no name of a bucket"], "s3://no!/x")
+        self.refused(["no!", "not the name of a bucket"], "s3://no!/x")
         done = self.run("watch", "s3://runs/healthy", "--out", self.room / "watched")
         self.checks.expect(done.code == 0 and "requests an hour" in done.err and body_of(self.room / "watched"), "watch: %s" % done)
         self.refused(["check key and secret", "AWS_ACCESS_KEY_ID"], "s3://runs/ddp", AWS_SECRET_ACCESS_KEY="wrong")
@@ -135,7 +135,7 @@ class Suite(s3_suite.Suite):
         self.refused(["http:// or https://"], "s3://runs/ddp", AWS_ENDPOINT_URL="ftp://127.0.0.1")
         self.refused(["AWS_MAX_ATTEMPTS"], "s3://runs/ddp", AWS_MAX_ATTEMPTS="many")
         # An address for documentation, which no request goes to: the build refuses it in tests.
-        self.refused(["no loopback address"], "s3://runs/ddp", AWS_ENDPOINT_URL="http://192.0.2.1")
+        self.refused(["not a loopback address"], "s3://runs/ddp", AWS_ENDPOINT_URL="http://192.0.2.1")
 
     def check_likeness(self):
         """The tests' own server answers as this one does: what is tested with that one is true of real ones."""

@@ -1,4 +1,4 @@
-"""hostile.py - names that try to break out of whatever they are written into, and a trial that bears them.
+"""hostile.py - names that try to break out of the text around them, and a trial that has them.
 
     job = hostile.make(folder, ["csv", "junit"])       writes FOLDER/job.json and its two trials
     hostile.as_reported(name)                          what a form of the report calls it

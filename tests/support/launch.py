@@ -1,4 +1,4 @@
-"""launch.py - starts assay under mpirun for the tests, and never waits for ever.
+"""launch.py - starts assay under mpirun for the tests, with a limit on every wait.
 
     sys.path.insert(0, ...tests/support); from launch import mpirun
     done = mpirun(3, [assay, "run", ...], env={"ASSAY_SIMD": "scalar"})

@@ -1,5 +1,5 @@
-"""s3_server.py - a small server of the S3 protocol in the test's own process: objects in memory, or as large as a test says. It is
-quick where OpenStack Swift is a real one; what signatures are worth is for that one to say.
+"""s3_server.py - a small server of the S3 protocol in the test's own process: objects in memory, or as large as a test
+says. It is fast; whether signatures are right is tested against a real server, OpenStack Swift.
 
     with Server() as server: server.client.make_bucket("b"); server.put("b", "key", b"...")
     server.port, server.requests        [(method, path with query, headers)] in the order in which they came

@@ -1,4 +1,4 @@
-"""s3_suite.py - what the scripts of tests/s3 have alike: a room for files, checks, refusals, the end.
+"""s3_suite.py - what the scripts of tests/s3 share: a folder for files, checks, expected refusals, the end.
 
     class Suite(s3_suite.Suite):
         def all(self): ...

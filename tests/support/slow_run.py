@@ -1,4 +1,4 @@
-"""slow_run.py - a run with a checkpoint that takes its time, so that a test can stop it in its middle."""
+"""slow_run.py - a slow run with a checkpoint, which a test can stop halfway."""
 import os
 import re
 import signal

@@ -1,4 +1,4 @@
-"""watching.py - a running `assay watch`, and what it has told so far.
+"""watching.py - a running `assay watch`, and what it has printed so far.
 
     watch = Watch(assay, 3, job, [trial], out, "--lag", "1"); watch.wait_for_told(findings); watch.end()
 """

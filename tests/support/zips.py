@@ -1,4 +1,4 @@
-"""Zip files whose entries are compressed in any way, written by hand: Debian's Python knows no Zstandard.
+"""Zip files whose entries are compressed in any way, written by hand: Debian's Python has no Zstandard.
 
     from zips import DEFLATED, STORED, ZSTD, pack, write_zip, repack
 """

@@ -147,7 +147,7 @@ static void test_job_ids(void)
         CU_ASSERT(!assay_slurm_is_id(bad[i]));
     assay_error err = {""};
     CU_ASSERT(assay_slurm_cancel("--user=root", &err) == ASSAY_EUSAGE);
-    CU_ASSERT(strstr(err.text, "no Slurm job id") != NULL);
+    CU_ASSERT(strstr(err.text, "not a Slurm job id") != NULL);
 }
 
 int main(void)

@@ -80,7 +80,8 @@ static void test_webhooks(void)
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"style\": \"teams\"}", "known: json, slack, sns");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"retries\": 1.5}", "whole number");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"timeout\": 0}", "\"timeout\" has to be a number");
-    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"headers\": {\"A b\": \"c\"}}", "no name of a header");
+    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"headers\": {\"A b\": \"c\"}}",
+            "not the name of a header");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"headers\": {\"authorization\": \"c\"}}",
             "actions[1].notify.headers.authorization: a secret");
 }

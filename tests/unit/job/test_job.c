@@ -131,7 +131,7 @@ static void test_refusals(void)
         {"{\"trials\": [{\"path\": \"a\", \"steps\": [\"a([0-9]+)\", \"b\"]}]}", "trials[0].steps[1]"},
         {"{\"trials\": [{\"path\": \"a\", \"void\": {\"V2\": \"float\"}}]}", "no dtype \"float\""},
         {"{\"trials\": [{\"path\": \"a\", \"void\": {\"V4\": \"bfloat16\"}}]}", "has 16 bits"},
-        {"{\"trials\": [{\"path\": \"a\", \"void\": {\"f2\": \"bfloat16\"}}]}", "no void type"},
+        {"{\"trials\": [{\"path\": \"a\", \"void\": {\"f2\": \"bfloat16\"}}]}", "not a void type"},
         {"{\"aggregations\": [5]}", "aggregations[0]"},
         {"{\"aggregations\": [{}]}", "\"kind\" is missing"},
         {"{\"aggregations\": [{\"kind\": \"a\", \"name\": \"n\"}, {\"kind\": \"a\", \"name\": \"n\"}]}", "twice"},

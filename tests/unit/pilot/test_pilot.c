@@ -339,7 +339,7 @@ static void test_report(void)
     pilot_verdict verdict;
     assay_error err = {""};
     CU_ASSERT_EQUAL(pilot_read_report("r", "{}", 2, ASSAY_INFO, &verdict, &err), ASSAY_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no report of one trial"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a report of one trial"));
 }
 
 static void expect_next(const char *more, const char *expected)

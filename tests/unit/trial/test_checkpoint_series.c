@@ -96,7 +96,7 @@ static void test_refused_pickles(void)
                  {"\x80\x02(N0.", "too few items"},
                  {"\x80\x02h\x01.", "unfilled memo slot"},
                  {"\x80\x02I1\n.", "INT"},
-                 {"\x80\x02NNR.", "no tuple"},
+                 {"\x80\x02NNR.", "not a tuple"},
                  {"\x80\x02NNa.", "cannot have them"},
                  {"\x80\x02}(NNNu.", "without a value"},
                  {"\x80\x02NNb.", "cannot have one"},

@@ -133,7 +133,7 @@ static void test_damage(void)
         {"{\"collections\": {\"a\": 3}}", "\"a\": expected an object"},
         {"{\"collections\": {\"a\": {\"include_regex\": \"x\"}}}", "include_regex is no list"},
         {"{\"collections\": {\"a\": {\"tensor_names\": {}}}}", "tensor_names is no list"},
-        {"{\"collections\": {\"a\": {\"tensor_names\": [1]}}}", "item of tensor_names is no string"},
+        {"{\"collections\": {\"a\": {\"tensor_names\": [1]}}}", "item of tensor_names is not a string"},
         {"{\"collections\": {}, \"_meta\": {\"num_workers\": 0}}", "num_workers"},
         {"{\"collections\": {}, \"_meta\": {\"num_workers\": 1e300}}", "num_workers"},
         {"{\"collections\": {}, \"_meta\": {\"num_workers\": \"4\"}}", "num_workers"},

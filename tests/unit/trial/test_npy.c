@@ -54,7 +54,7 @@ static void test_headers(void)
         {"{'descr': '<f3', 'fortran_order': False, 'shape': (2,), }", ASSAY_EUNSUPPORTED, "no such dtype"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ASSAY_EUNSUPPORTED, "several fields"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }", ASSAY_EFORMAT, "neither True nor False"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", ASSAY_EFORMAT, "no tuple"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", ASSAY_EFORMAT, "not a tuple"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", ASSAY_EFORMAT, "whole number"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3), }", ASSAY_EFORMAT, "comma"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", ASSAY_EFORMAT, "64 bits"},

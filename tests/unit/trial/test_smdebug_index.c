@@ -178,8 +178,8 @@ static void test_bad_entries(void)
         {"{\"tensorname\": \"x\", \"start_idx\": 0, \"length\": 15}", "less than the 16 bytes"},
         {"{\"tensorname\": \"x\", \"start_idx\": 9223372036854775807, \"length\": 20}", "beyond 64 bits"},
         {"{\"tensorname\": \"x\", \"tensorname\": \"y\", \"start_idx\": 0, \"length\": 20}", "a key twice"},
-        {"[]", "no object"},
-        {"3", "no object"},
+        {"[]", "not an object"},
+        {"3", "not an object"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parsed p;

@@ -30,7 +30,7 @@ static void test_refused(void)
         {"{\"schema\": \"assay-topology/1\", \"meshes\": {}}", "f: meshes: at least one"},
         {"{\"schema\": \"assay-topology/1\", \"meshes\": {\"d\": {\"axes\": []}}}", "f: meshes.d: \"axes\" must be"},
         {"{\"schema\": \"assay-topology/1\", \"meshes\": {\"d\": {\"axes\": [[\"TP\", 2]]}}}",
-         "f: meshes.d.axes[0]: \"TP\" is no name"},
+         "f: meshes.d.axes[0]: \"TP\" is not a name"},
         {"{\"schema\": \"assay-topology/1\", \"meshes\": {\"d\": {\"axes\": [[\"tp\", 0]]}}}",
          "f: meshes.d.axes[0]: the size"},
         {"{\"schema\": \"assay-topology/1\", \"meshes\": {\"d\": {\"axes\": [[\"a\", 65536], [\"b\", 65536]]}}}",
@@ -272,7 +272,7 @@ static void test_no_join(void)
         {{.dim = -2}, three, "is to be split along -2"},
         {{.flat = true, .numel = -1}, odd, "2 dimensions"},
         {{.flat = true, .numel = 7}, three, "the pieces have 6 elements, and the tensor 7"},
-        {{.dim = 0, .fractions = true, .parts = 2, .part = halves}, three, "no whole number"},
+        {{.dim = 0, .fractions = true, .parts = 2, .part = halves}, three, "not a whole number"},
         {{.dim = 0, .parts = 2, .part = large}, three, "more than the 3 elements"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
