@@ -54,8 +54,7 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
         else
             assay_ckpt_problem(
                 f, ASSAY_PROBLEM_UNSUPPORTED, 0,
-                "it is not a zip file: torch before 1.6 wrote it, or something else did; load it and save "
-                "it again to have it read");
+                "it is not a zip file: torch before 1.6 or another program wrote it; load it and save it again");
         return ASSAY_OK;
     }
     if (status == ASSAY_OK)
