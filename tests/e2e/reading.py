@@ -93,14 +93,16 @@ def commands(assay, folder, nan, cut):
     yield ["compare", nan, cut, *out[2:]]
     yield ["watch", TRIALS / "ddp_partial", "--every", "0.05", *out]
     yield ["stats", TRIALS / "ddp", "-o", folder / "stats.csv"]
-    if "no parallel HDF5" not in run([assay, "pack", TRIALS / "ddp", "-o", folder / "packed.h5"]).err:
+    built_with = run([assay, "--version"]).out
+    if "packed trials are read and not written" not in built_with:
         yield ["pack", TRIALS / "ddp", "-o", folder / "packed.h5"]
         yield ["unpack", folder / "packed.h5", "-o", folder / "unpacked"]
     job, state = folder / "notify.json", folder / "state.json"
     url = "http://127.0.0.1:9/a-path-that-is-longer-than-a-line-of-the-terminal/and-nobody-listens"
     job.write_text(json.dumps({"trials": ["x"], "rules": [{"rule": "DeadRelu"}], "actions": [{"on": "end", "notify": {
         "url": url, "retries": 0}}]}))
-    yield ["notify", "--test", job]
+    if "no webhooks" not in built_with:
+        yield ["notify", "--test", job]
     shutil.copy(ROOT / "jobs" / "pilot" / "state.json", state)
     yield ["pilot", "--status", state]
     yield ["pilot", "--dry-run", state]
