@@ -60,7 +60,7 @@ static void test_headers(void)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", ASSAY_EFORMAT, "64 bits"},
         {"{'descr': '<f4', 'fortran_order': False}", ASSAY_EFORMAT, "missing"},
         {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,)}", ASSAY_EFORMAT, "twice"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", ASSAY_EFORMAT, "none of its three"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", ASSAY_EFORMAT, "an unknown key"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", ASSAY_EFORMAT, "follows"},
         {"{'descr': '<\\x66', 'fortran_order': False, 'shape': (2,)}", ASSAY_EFORMAT, "backslash"},
         {"{'descr': '<f4", ASSAY_EFORMAT, "without an end"},
