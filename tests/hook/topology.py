@@ -364,7 +364,7 @@ def test_class_counts():
 
 def test_pieces_that_do_not_fit():
     """Overlapping pieces, holes, different shapes: one message that names the tensor, and the others are put together."""
-    for what, offset, whole in (("overlap", (5, 0), (12, 6)), ("hole", (7, 0), (13, 6)), ("different shapes", (6, 0), (12 + 1, 6))):
+    for what, offset, whole in (("overlap", (5, 0), (12, 6)), ("hole", (7, 0), (13, 6)), ("disagree on its shape", (6, 0), (12 + 1, 6))):
         def save(hook, rank, step):
             save_divided(2)(hook, rank, step)
             of = whole if rank or what == "hole" else (12, 6)
