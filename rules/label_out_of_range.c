@@ -206,7 +206,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     assay_verdict_no_data(verdict,
                           "what matches as labels are floating-point numbers in the shape of the predictions: targets "
-                          "of a regression, no classes.");
+                          "of a regression, not classes.");
     const assay_common_state *s = state;
     uint32_t tensors = assay_trial_tensors(rule->trial);
     marker *of = calloc((size_t)tensors + 1, sizeof *of);

@@ -245,7 +245,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (count == 0)
         assay_verdict_no_data(verdict,
                               "no step has %lld predictions of classes (min_samples): there are fewer, or the "
-                              "targets are no classes.",
+                              "targets are not classes.",
                               (long long)assay_param_int(rule->params, "min_samples"));
     ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;
