@@ -332,7 +332,7 @@ def new(place, checks):
         checks.expect(tested.code != 0, "a broken rule passes its test")
     again = run([place.assay, "rules", "new", "LossJump", "--dir", folder])
     checks.expect(again.code == 2 and "is there already" in again.err, "nothing is overwritten: %s" % again)
-    for words, said in ((["new"], "is missing"), (["new", "9lives"], "no name for a rule"), (["new", "a/b"], "no name for a rule"),
+    for words, said in ((["new"], "is missing"), (["new", "9lives"], "not a name for a rule"), (["new", "a/b"], "not a name for a rule"),
                         (["new", "dead_relu"], "already"), (["DeadRelu", "two"], "has no parameter \"two\""),
                         (["DeadRelu", "--dir", "x"], "goes with new")):
         done = run([place.assay, "rules", *words], cwd=place.folder)
