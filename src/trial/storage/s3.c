@@ -228,6 +228,25 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory while listing it", path) : status;
 }
 
+/* Directories below one and the same are listed, one after another: from now on that one is, with all that is below. */
+static int take_whole(s3_root *root, const char *directory, size_t length)
+{
+    enum { ONE_BY_ONE = 8 };
+    const char *end = memchr(directory, '/', length);
+    if (!end || s3_tree_of(root, directory) || ++root->deep < ONE_BY_ONE)
+        return ASSAY_OK;
+    root->deep = 0;
+    s3_tree *grown = assay_realloc_array(root->tree, root->tree_count + 1, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    root->tree = grown;
+    s3_tree *tree = &grown[root->tree_count];
+    *tree = (s3_tree){.top = assay_copy_bytes_as_text(directory, (size_t)(end - directory))};
+    assay_buf_init(&tree->keys, SIZE_MAX / 4);
+    root->tree_count += tree->top != NULL;
+    return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     s3_directory *d = find_directory(store->root, directory);
@@ -238,7 +257,9 @@ int s3_list(assay_store *store, const char *directory, assay_names *out, assay_e
         d->names = (assay_names){NULL, 0};
         remove_directory(store->root, d);
     } else {
-        status = list_now(store, directory, &names, err);
+        status = d ? ASSAY_OK : take_whole(store->root, directory, strlen(directory));
+        if (status == ASSAY_OK)
+            status = list_now(store, directory, &names, err);
     }
     if (status != ASSAY_OK)
         return status;
@@ -277,12 +298,17 @@ static int know_directory(assay_store *store, const char *path, size_t length, c
 static int know_object(assay_store *store, const char *path, const s3_fact **out, assay_error *err)
 {
     const char *slash = strrchr(path, '/');
-    const s3_root *root = store->root;
+    s3_root *root = store->root;
+    const size_t length = slash ? (size_t)(slash - path) : 0;
     const s3_fact *directory;
+    int status = ASSAY_OK;
     *out = s3_facts_find(&root->facts, path, strlen(path), false);
     if (*out)
         return ASSAY_OK;
-    int status = know_directory(store, path, slash ? (size_t)(slash - path) : 0, &directory, err);
+    if (!s3_facts_find(&root->facts, path, length, true))
+        status = take_whole(root, path, length);
+    if (status == ASSAY_OK)
+        status = know_directory(store, path, length, &directory, err);
     *out = s3_facts_find(&root->facts, path, strlen(path), false);
     return status;
 }

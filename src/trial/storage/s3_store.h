@@ -67,6 +67,7 @@ typedef struct s3_root {
     s3_facts facts;
     s3_tree *tree; /* [tree_count] */
     size_t tree_count;
+    unsigned deep;   /* directories below others that were listed one by one */
     bool warned;     /* of keys that lead out of the trial */
     bool doubtful;   /* something changed where nothing should have: trees are listed from their beginnings */
     s3_asked *asked; /* [2 * ring] two rings: what was asked for, and what is kept */
