@@ -14,6 +14,7 @@ typedef struct copier {
     assay_packing *p;
     assay_store_file *file; /* the one read last */
     uint64_t file_row;
+    uint64_t asked;                 /* files before that one, in their order, were asked for ahead */
     uint64_t blocks, window, share; /* blocks in all, in a window, of a rank in a window */
     uint8_t *buffer;
     assay_hdf5_table *bytes;
@@ -62,10 +63,12 @@ static int read_piece(copier *c, uint64_t row, uint64_t offset, uint8_t *to, siz
 static int fill(copier *c, uint64_t from, uint64_t to, assay_error *err)
 {
     const assay_packing *p = c->p;
+    const uint64_t behind = file_at(p, to);
     int status = ASSAY_OK;
     for (uint64_t at = from, i = file_at(p, from); status == ASSAY_OK && at < to; i++) {
         const assay_packed_file *f = &p->list.files[p->order[i]];
         uint64_t end = f->at + f->size < to ? f->at + f->size : to;
+        assay_file_list_ask_ahead(p->source->store, &p->list, p->order, i, behind, &c->asked);
         status = read_piece(c, p->order[i], at - f->at, c->buffer + (at - from), (size_t)(end - at), err);
         at = end;
     }

@@ -118,13 +118,31 @@ static int make_rows(const assay_buf *walked, assay_file_list *list)
     return assay_buf_status(&list->names);
 }
 
+void assay_file_list_ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i,
+                               uint64_t to, uint64_t *asked)
+{
+    enum { MOST = 8 << 20 }; /* of one file */
+    size_t files;
+    uint64_t bytes;
+    assay_store_depth(store, &files, &bytes);
+    const uint64_t end = to - i > files ? i + 1 + files : to;
+    for (uint64_t k = *asked > i ? *asked : i + 1; k < end && assay_store_waits(store); k++) {
+        const uint64_t row = order ? order[k] : k;
+        if (list->files[row].kind == ASSAY_PACKED_FILE)
+            assay_store_ahead(store, assay_file_name(list, row), 0, MOST);
+        *asked = k + 1;
+    }
+}
+
 /* Opens the files [from, to) and packs kind, size and reason of each. */
 static int probe(const assay_file_list *list, assay_store *store, uint64_t from, uint64_t to, assay_buf *out,
                  assay_error *err)
 {
+    uint64_t asked = from;
     for (uint64_t i = from; i < to; i++) {
         assay_store_file *file = NULL;
         assay_error why = {""};
+        assay_file_list_ask_ahead(store, list, NULL, i, to, &asked);
         uint32_t kind = list->files[i].kind;
         int status =
             kind == ASSAY_PACKED_FILE ? assay_store_open_file(store, assay_file_name(list, i), &file, &why) : ASSAY_OK;

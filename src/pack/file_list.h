@@ -20,6 +20,10 @@ int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *
  * first. Collective. */
 int assay_file_list_stays_inside(assay_comm *comm, assay_store *store, const assay_file_list *list, assay_error *err);
 void assay_file_list_release(assay_file_list *list);
+/* The i-th file is about to be opened: asks for the ones behind it and before the `to`-th, as far as that is worth it.
+ * They come in `order` (NULL: as listed); those before *asked were asked for. Not collective. */
+void assay_file_list_ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i,
+                               uint64_t to, uint64_t *asked);
 
 /* The terminated name of a file. Not collective. */
 static inline const char *assay_file_name(const assay_file_list *list, uint64_t i)

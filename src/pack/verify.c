@@ -84,9 +84,11 @@ static int compare_share(const sides *s, assay_error *err)
     uint8_t *room = assay_alloc(2 * (size_t)PIECE);
     if (!room)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory while comparing");
+    uint64_t asked = 0;
     for (uint64_t i = assay_share(s->la.count, rank, ranks); status == ASSAY_OK && i < end; i++) {
         const char *name = assay_file_name(&s->la, i);
         assay_store_file *a = NULL, *b = NULL;
+        assay_file_list_ask_ahead(s->a, &s->la, NULL, i, end, &asked);
         if (s->la.files[i].kind != ASSAY_PACKED_FILE)
             continue;
         status = assay_store_open_file(s->a, name, &a, err);
