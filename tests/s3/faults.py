@@ -199,6 +199,16 @@ class Suite(s3_suite.Suite):
                 self.checks.expect(run.get("gets") == len(gets) and run.get("lists") == lists and run.get("repeated") == 0,
                                    "the report's figures %s, %d GETs, %d listings" % (run, len(gets), lists))
 
+    def check_listings(self):
+        """Commands that ask for the size of each file do not list each step's directory for it."""
+        with Server() as server:
+            server.put_steps("runs", "t/", 60).end()
+            for command in ("ls", "verify"):
+                before = len(server.requests)
+                done = launch(1, [self.assay, command, "s3://runs/t"], s3.environment(server.port, server.key, server.secret))
+                lists = sum(is_list(path) for _, path, _ in server.requests[before:])
+                self.checks.expect(done.code == 0 and lists <= 30, "%s: %d listings: %s" % (command, lists, done))
+
     def check_many(self):
         """Of more objects than are asked for ahead: one GET each, and as many under way as there may be. Answers wait until so many
         requests are there, and a little for one more, which must not come."""
@@ -239,6 +249,7 @@ class Suite(s3_suite.Suite):
         mixed, watched = self.begin_mixed(), Watched(self.assay, self.room, self.checks)
         watched.start()
         self.check_requests()
+        self.check_listings()
         self.check_many()
         self.check_passing()
         self.check_lasting()
