@@ -166,15 +166,40 @@ static bool is_row_wanted(const show_options *options, uint32_t worker, const as
            (!options->values || row->kinds & 1u << ASSAY_RAW);
 }
 
+/* Asks for the tensor of the rows behind the i-th that were not asked for yet, as far as that is worth it. */
+static void ask_ahead(assay_recording *r, const show_options *options, uint32_t worker, uint32_t tensor,
+                      const assay_saved *rows, size_t count, size_t i, size_t *asked)
+{
+    size_t files;
+    uint64_t bytes;
+    assay_store *store = r->files.store;
+    assay_store_depth(store, &files, &bytes);
+    const size_t end = count - i > files ? i + 1 + files : count;
+    for (size_t k = *asked > i ? *asked : i + 1; k < end && assay_store_waits(store); k++) {
+        const recording_item *items = NULL;
+        size_t kinds = 0;
+        char room[ASSAY_PATH_ROOM];
+        *asked = k + 1;
+        if (!is_row_wanted(options, worker, &rows[k]) ||
+            recording_row(r, tensor, k, &items, &kinds, NULL) != ASSAY_OK || !items[kinds - 1].entry)
+            continue;
+        const recording_item *last = &items[kinds - 1];
+        const char *path = assay_part_file(&r->files.catalog, last->part, last->entry->file, room);
+        if (path)
+            assay_store_ahead(store, path, last->entry->offset, last->entry->length);
+    }
+}
+
 static int show_tensor(assay_recording *r, const show_options *options, uint32_t worker, uint32_t tensor,
                        show_sink *sink, bool *damaged, assay_error *err)
 {
     const assay_saved *rows = NULL;
-    size_t count = 0;
+    size_t count = 0, asked = 0;
     int status = assay_recording_saved(r, tensor, &rows, &count, err);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
         if (!is_row_wanted(options, worker, &rows[i]))
             continue;
+        ask_ahead(r, options, worker, tensor, rows, count, i, &asked);
         if (sink->rows == 0)
             show_put_start(sink);
         status = show_one(r, tensor, i, sink, damaged, err);
