@@ -57,6 +57,15 @@ static int form_tensors(assay_trial_files *t)
     return status;
 }
 
+/* How many numbers of steps there are. */
+static size_t count_steps(const assay_shard *shard)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < shard->count; p++)
+        count += p == 0 || shard->parts[p].step != shard->parts[p - 1].step;
+    return count;
+}
+
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err)
 {
     return assay_trial_open_laid_out(location, NULL, out, err);
@@ -85,8 +94,11 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
         status = form_tensors(&t);
     if (status == ASSAY_OK)
         status = sort_names(&t);
+    const size_t steps = count_steps(&t.shard);
     if (status == ASSAY_OK)
         status = assay_shard_align(&t.shard, &t.catalog);
+    if (status == ASSAY_OK)
+        assay_form_name_apart(t.catalog.topology, steps, count_steps(&t.shard), &t.shard.claims, &t.problems);
     if (status == ASSAY_OK)
         status = t.problems.status;
     if (status != ASSAY_OK) {

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from checkpoint_trials import check_all  # noqa: E402
 from checkpoints import save_safetensors  # noqa: E402
 from launch import mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 
 STEPS = (10, 20, 30)
@@ -261,6 +262,23 @@ def check_groups(test):
     test.checks.expect(done.code == 2 and "nothing" in done.err, "no such place: %s" % done)
 
 
+def check_numbers(test):
+    """Workers that count their steps differently: pieces of steps of different numbers are not put together, and that is said."""
+    made = Made(test.work / "numbers", 2)
+    for first, worker in ((0, "worker_0"), (2, "worker_1")):
+        for step in (0, 1):
+            made.step(first + step, "TRAIN", step, {worker: {"fc": numpy.ones((2, 3), "float32"), "loss": 0.5}})
+    made.end()
+    (made.folder / "topology.json").write_text(json.dumps({
+        "schema": "assay-topology/1", "meshes": {"m": {"axes": [["tp", 2]]}},
+        "tensors": [{"match": "fc", "split": {"tp": {"axis": 0}}}, {"match": "loss", "own": ["tp"]}]}))
+    trial = report_of(test, made.folder, code=3)
+    test.checks.expect(trial and [p["kind"] for p in trial["problems"]] == ["incomplete-tensor"] and
+                       "count their steps differently" in trial["problems"][0]["text"], "numbers: %s" % (trial and trial["problems"]))
+    done = run([test.args.assay, "ls", made.folder])
+    test.checks.expect(done.code == 3 and "incomplete-tensor" in done.out, "numbers: %s" % done)
+
+
 def check_mesh(test):
     """16 x 8 x 8 workers: 16 copies of tensors that 8 x 8 workers share."""
     root, rng = test.work / "mesh", numpy.random.default_rng(1)
@@ -287,6 +305,7 @@ def main(test):
     check_wrong(test)
     check_command(test)
     check_groups(test)
+    check_numbers(test)
     check_mesh(test)
 
 

@@ -132,8 +132,36 @@ def topology(root):
         "tensors": [{"match": "fc", "split": {"tp": {"axis": 0}}, "replicate": ["dp"]}, {"match": "norm", "replicate": ["dp", "tp"]}]}))
 
 
+HOOK = """
+import sys, numpy, assay_hook
+hooks = [assay_hook.Hook(sys.argv[1], save_config=assay_hook.SaveConfig(save_interval=1), include_regex=["^fc", "^whole"],
+                         include_workers="all", rank_and_workers=(worker, 2), run_facts=False,
+                         include_collections=[assay_hook.Collection("weights", record="digest"),
+                                              assay_hook.Collection("gradients", record="statistics")]) for worker in range(2)]
+for step in range(2):
+    for worker, hook in enumerate(hooks):
+        if step == 0:
+            hook.set_topology({"tp": (2, worker)}, tensors=[{"match": "whole|grad|norm", "own": ["tp"]}])
+        own = numpy.random.default_rng(step).normal(0, 1, (4, 3)).astype("float32")
+        hook.step()
+        hook.save_tensor("fc", own[2 * worker:2 * worker + 2], layout=assay_hook.Layout((4, 3), (2 * worker, 0), 0))
+        hook.save_tensor("whole", own[0])
+        hook.save_tensor("norm.weight", own[1], "weights")
+        hook.save_tensor("gradient/norm.weight", own[2], "gradients")
+for hook in hooks:
+    hook.close()
+"""
+
+
+def hook(root):
+    """Pieces of a tensor, digests and statistics, as the recording library writes them."""
+    done = run([sys.executable, "-c", HOOK, root])
+    if done.code != 0:
+        raise SystemExit("the recording library's Python file and its library have to be in PYTHONPATH: %s" % done)
+
+
 SAMPLES = {
-    "smdebug": smdebug, "npy": npy, "megatron": megatron, "deepspeed": deepspeed, "dcp": dcp, "uncoordinated": uncoordinated,
+    "hook": hook, "smdebug": smdebug, "npy": npy, "megatron": megatron, "deepspeed": deepspeed, "dcp": dcp, "uncoordinated": uncoordinated,
     "profiler": profiler, "packed_profiler": packed_profiler, "topology": topology,
     "safetensors": lambda root: [save_safetensors(root / ("step-%d.safetensors" % s), tensors(s)) for s in STEPS],
     "sharded": lambda root: [save_sharded(root / ("checkpoint-%d" % s), tensors(s), 2) for s in STEPS],

@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "parallel/comm.h"
+#include "trial/topology/form.h"
 
 static int compare_mode_steps(const void *a, const void *b)
 {
@@ -160,7 +161,8 @@ static int take_steps(assay_shard *shard, const assay_buf *steps)
 static int align_source(assay_comm *comm, assay_source *source, summary *s, assay_error *err)
 {
     int ranks = assay_comm_size(comm);
-    bool first = assay_comm_rank(comm) == 0;
+    const bool first = assay_comm_rank(comm) == 0;
+    const size_t steps = s->step_count;
     assay_buf mine, all, *to = assay_alloc_zeroed((size_t)ranks, sizeof *to);
     uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
     assay_buf_init(&mine, SIZE_MAX);
@@ -178,8 +180,10 @@ static int align_source(assay_comm *comm, assay_source *source, summary *s, assa
         status = assay_comm_exchange(comm, to, &mine, starts);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, take_steps(&source->shard, &mine), err);
-    if (status == ASSAY_OK && first)
+    if (status == ASSAY_OK && first) {
         assay_catalog_align(&source->catalog, &s->shifts); /* by its units rank 0 tells which steps are complete */
+        assay_form_name_apart(source->catalog.topology, steps, s->step_count, &s->claims, &s->problems);
+    }
     for (int r = 0; to && r < ranks; r++)
         assay_buf_release(&to[r]);
     assay_buf_release(&all);
