@@ -127,9 +127,17 @@ profile_other profile_other_of(const assay_other_series *series)
 /* The row of a node's own metric. */
 static const profile_use *use_of(const profile *p, uint32_t node, int metric)
 {
-    for (size_t i = 0; i < p->uses; i++)
-        if (p->use[i].node == node && p->use[i].metric == metric)
-            return &p->use[i]; /* its own comes first */
+    size_t first = 0, end = p->uses; /* they are sorted by node */
+    while (first < end) {
+        const size_t middle = first + (end - first) / 2;
+        if (p->use[middle].node < node)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < p->uses && p->use[first].node == node; first++)
+        if (p->use[first].metric == metric)
+            return &p->use[first]; /* its own comes first */
     return NULL;
 }
 

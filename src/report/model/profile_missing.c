@@ -22,31 +22,33 @@ static void add_gap(profile *p, profile_gap gap)
     p->gap[p->gaps++] = gap;
 }
 
-/* The times of all samples of a node, ascending. */
-static int64_t *times_of(profile *p, uint32_t node, uint64_t *count)
+/* The times of all samples of a node, ascending: of the series from *at on, which are sorted by node. *at: behind them.
+ */
+static int64_t *times_of(profile *p, uint32_t node, uint64_t *at, uint64_t *count)
 {
     const assay_timeline *line = p->line;
+    const uint64_t first = *at;
     uint64_t most = 0;
-    for (uint64_t i = 0; i < line->series_count; i++)
-        most += line->series[i].node == node ? line->series[i].count : 0;
+    for (; *at < line->series_count && line->series[*at].node == node; ++*at)
+        most += line->series[*at].count;
     int64_t *list = assay_alloc(most * sizeof *list);
     *count = 0;
     if (!list) {
         p->status = ASSAY_ENOMEM;
         return NULL;
     }
-    for (uint64_t i = 0; i < line->series_count; i++)
-        for (uint64_t k = 0; line->series[i].node == node && k < line->series[i].count; k++)
+    for (uint64_t i = first; i < *at; i++)
+        for (uint64_t k = 0; k < line->series[i].count; k++)
             list[(*count)++] = line->series[i].sample[k].time;
     assay_sort_integers(list, (size_t)*count);
     return list;
 }
 
 /* The sampling of a node: times more than 20 ms behind the last anchor are the next one. */
-static void sample_node(profile *p, uint32_t node)
+static void sample_node(profile *p, uint32_t node, uint64_t *at)
 {
     uint64_t count = 0, anchors = 0;
-    int64_t *list = times_of(p, node, &count);
+    int64_t *list = times_of(p, node, at, &count);
     if (!list || count == 0) {
         free(list);
         return;
@@ -89,17 +91,23 @@ static void compare_nodes(profile *p)
     }
     for (size_t i = 0; i < p->samplings; i++)
         compare_ends(p, line->node[p->sampling[i].node], false, p->sampling[i].first, p->sampling[i].last, first, last);
+    bool *works = assay_alloc_zeroed(line->nodes, sizeof *works);
+    if (!works) {
+        p->status = ASSAY_ENOMEM;
+        return;
+    }
+    for (uint32_t w = 0; w < line->workers; w++)
+        works[line->worker[w].node] = true;
+    size_t at = 0; /* samplings are in the order of nodes */
     for (uint32_t node = 0; node < line->nodes; node++) {
-        bool sampled = false, works = false;
-        for (size_t i = 0; i < p->samplings; i++)
-            sampled = sampled || p->sampling[i].node == node;
-        for (uint32_t w = 0; w < line->workers; w++)
-            works = works || line->worker[w].node == node;
-        if (works && !sampled && p->samplings > 0)
+        const bool sampled = at < p->samplings && p->sampling[at].node == node;
+        at += sampled;
+        if (works[node] && !sampled && p->samplings > 0)
             add_gap(p, (profile_gap){"no_system", line->node[node], false, 0, 0});
-        if (sampled && !works && line->events > 0)
+        if (sampled && !works[node] && line->events > 0)
             add_gap(p, (profile_gap){"no_framework", line->node[node], false, 0, 0});
     }
+    free(works);
 }
 
 static void compare_workers(profile *p)
@@ -132,8 +140,9 @@ void profile_find_missing(profile *p)
         p->status = ASSAY_ENOMEM;
         return;
     }
+    uint64_t at = 0;
     for (uint32_t node = 0; node < p->line->nodes && p->status == ASSAY_OK; node++)
-        sample_node(p, node);
+        sample_node(p, node, &at);
     compare_nodes(p);
     compare_workers(p);
     if (p->gaps > 1)
