@@ -351,3 +351,16 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
     assay_step_shifts_release(&shifts);
     return status;
 }
+
+void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_claims *claims,
+                            assay_problems *problems)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < claims->count; i++)
+        count += claims->list[i].kind == ASSAY_CLAIM_PROMISED;
+    if (catalog->topology && after < before && count > 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, -1, "", -1,
+                           "workers count their steps differently, and pieces of tensors are put together only where "
+                           "the numbers are the same: %zu could not be, and are not evaluated",
+                           count);
+}

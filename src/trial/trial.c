@@ -98,7 +98,7 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
     if (status == ASSAY_OK)
         status = assay_shard_align(&t.shard, &t.catalog);
     if (status == ASSAY_OK)
-        assay_form_name_apart(t.catalog.topology, steps, count_steps(&t.shard), &t.shard.claims, &t.problems);
+        assay_align_name_apart(&t.catalog, steps, count_steps(&t.shard), &t.shard.claims, &t.problems);
     if (status == ASSAY_OK)
         status = t.problems.status;
     if (status != ASSAY_OK) {

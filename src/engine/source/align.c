@@ -10,7 +10,6 @@
 
 #include "base/fault.h"
 #include "parallel/comm.h"
-#include "trial/topology/form.h"
 
 static int compare_mode_steps(const void *a, const void *b)
 {
@@ -182,7 +181,7 @@ static int align_source(assay_comm *comm, assay_source *source, summary *s, assa
         status = assay_comm_agree(comm, take_steps(&source->shard, &mine), err);
     if (status == ASSAY_OK && first) {
         assay_catalog_align(&source->catalog, &s->shifts); /* by its units rank 0 tells which steps are complete */
-        assay_form_name_apart(source->catalog.topology, steps, s->step_count, &s->claims, &s->problems);
+        assay_align_name_apart(&source->catalog, steps, s->step_count, &s->claims, &s->problems);
     }
     for (int r = 0; to && r < ranks; r++)
         assay_buf_release(&to[r]);

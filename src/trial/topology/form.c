@@ -492,16 +492,3 @@ int assay_form_tensors(const assay_catalog *catalog, const assay_topology *t, co
     free(f.copy);
     return status == ASSAY_OK ? assay_shard_sort(shard) : status;
 }
-
-void assay_form_name_apart(const assay_topology *t, size_t before, size_t after, const assay_claims *claims,
-                           assay_problems *problems)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < claims->count; i++)
-        count += claims->list[i].kind == ASSAY_CLAIM_PROMISED;
-    if (t && after < before && count > 0)
-        assay_problems_add(problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, -1, "", -1,
-                           "workers count their steps differently, and pieces of tensors are put together only where "
-                           "the numbers are the same: %zu could not be, and are not evaluated",
-                           count);
-}

@@ -19,10 +19,4 @@ int assay_form_names(const assay_topology *t, assay_layouts *layouts, assay_dict
 int assay_form_tensors(const assay_catalog *catalog, const assay_topology *t, const assay_layouts *layouts,
                        const assay_dict *tensors, assay_shard *shard, assay_problems *problems);
 
-/* Pieces are put together where the numbers of steps are the same. When steps of workers that count differently have
- * become the same one since (trial/align.h), `before` and `after` being how many there are, names that copies were not
- * formed. */
-void assay_form_name_apart(const assay_topology *t, size_t before, size_t after, const assay_claims *claims,
-                           assay_problems *problems);
-
 #endif
