@@ -242,7 +242,7 @@ def attack(args, name, place, checks):
                 now = Look(args, trial, out, job)
                 end = judge(now, sound)
                 file = str(path.relative_to(trial))
-                if end == "other" and sound.unguarded > 0 and file.endswith(UNGUARDED.get(name, "\0")):
+                if end == "other" and (sound.unguarded > 0 or name == "hook") and file.endswith(UNGUARDED.get(name, "\0")):
                     end = "unguarded"
                 counts[end] += 1
                 lost, new = list((sound.keys - now.keys)), list((now.keys - sound.keys))
