@@ -5,8 +5,10 @@
 
 #include "trial/format/checkpoint/walk.h"
 
+enum { KEY_ROOM = 21 }; /* of the longest, "optimizer_state_dict", and its terminator */
+
 static const struct {
-    const char *key;
+    char key[KEY_ROOM];
     assay_key_kind kind;
 } keys[] = {
     {"model", ASSAY_KEY_MODEL},
@@ -46,8 +48,8 @@ static bool is_digits(const char *text, size_t length)
 
 assay_key_kind assay_key_kind_of(const char *key, size_t length)
 {
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (same(key, length, keys[i].key))
+    for (size_t i = 0; length < KEY_ROOM && i < sizeof keys / sizeof *keys; i++)
+        if (key[0] == keys[i].key[0] && same(key, length, keys[i].key))
             return keys[i].kind;
     return length > 5 && memcmp(key, "model", 5) == 0 && is_digits(key + 5, length - 5) ? ASSAY_KEY_MODEL
                                                                                         : ASSAY_KEY_OTHER;

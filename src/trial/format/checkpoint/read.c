@@ -158,29 +158,6 @@ static void name_missing(const reading *r)
     }
 }
 
-/* Names the tensors that a file of the map lacks, and those that it has and the map gives to another. */
-static void compare_with_map(const reading *r, uint32_t file)
-{
-    const char *name = assay_dict_name(r->map.files, file, NULL);
-    char path[ASSAY_PATH_ROOM];
-    if (path_of(r, name, path) != ASSAY_OK)
-        return;
-    const uint32_t number = assay_dict_find(r->c->files, path, strlen(path));
-    for (uint32_t t = 0; t < assay_dict_count(r->map.tensors); t++) {
-        size_t length = 0;
-        const char *tensor = assay_dict_name(r->map.tensors, t, &length);
-        const uint32_t id = assay_dict_find(r->c->names, tensor, length);
-        const uint32_t is_in = id == ASSAY_NO_ID ? ASSAY_NO_ID : r->c->tensor[id].file;
-        if (r->map.file[t] == file && is_in != number)
-            assay_problems_add(r->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, r->c->step, path, -1,
-                               "%s: the index says that it has %s, which it has not", path, tensor);
-        else if (r->map.file[t] != file && is_in == number)
-            assay_problems_add(r->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, r->c->step, path, -1,
-                               "%s has %s, which the index says is in %s", path, tensor,
-                               assay_dict_name(r->map.files, r->map.file[t], NULL));
-    }
-}
-
 /* ---- a directory ---- */
 
 static int compare_names(const void *a, const void *b)
@@ -340,9 +317,7 @@ static int read_members(reading *r)
         return assay_boxes_finish(r->c->boxes, r->c, r->directory);
     if (status == ASSAY_OK && r->has_map) {
         name_missing(r);
-        for (uint32_t i = 0; i < assay_dict_count(r->map.files); i++)
-            if (r->sound[i])
-                compare_with_map(r, i);
+        status = assay_shard_map_compare(&r->map, r->sound, r->directory, r->c);
         promise_mapped(r);
     }
     return status;

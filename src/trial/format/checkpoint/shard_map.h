@@ -21,5 +21,9 @@ void assay_shard_map_release(assay_shard_map *map);
 /* Without an index, the names of a set say how many files of a kind it has, "model-00001-of-00003": where some are
  * missing, a problem says so. 0 or ASSAY_ENOMEM. */
 int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assay_names *names, assay_ckpt_kind kind);
+/* Names the tensors that a file lacks and the map gives to it, and those that it has and the map gives to another, of
+ * the files that are `sound`, by their number in the map. The files have been read. 0 or ASSAY_ENOMEM. */
+int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory,
+                            const assay_contents *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* shard_set.c - names the files of a set that are missing, by the names of those that are there. */
+/* shard_set.c - what a set of files lacks: by the names of those that are there, or by its index. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,11 @@
 static int set_of(const char *name, const char *number, char out[ASSAY_PATH_ROOM])
 {
     return snprintf(out, ASSAY_PATH_ROOM, "%.*s*%s", (int)(number - name), name, number + sizeof "00001" - 1);
+}
+
+static bool path_of(const char *directory, const char *name, char out[ASSAY_PATH_ROOM])
+{
+    return snprintf(out, ASSAY_PATH_ROOM, "%s%s%s", directory, *directory ? "/" : "", name) < ASSAY_PATH_ROOM;
 }
 
 int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assay_names *names, assay_ckpt_kind kind)
@@ -32,8 +37,7 @@ int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assa
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(sets); i++) {
         const char *name = assay_dict_name(sets, i, NULL), *of = strstr(name, "*-of-");
         const unsigned long files = of ? strtoul(of + sizeof "*-of-" - 1, NULL, 10) : 0;
-        if (there[i] < files &&
-            snprintf(set, sizeof set, "%s%s%s", directory, *directory ? "/" : "", name) < ASSAY_PATH_ROOM)
+        if (there[i] < files && path_of(directory, name, set))
             assay_problems_add(
                 c->problems, ASSAY_PROBLEM_MISSING_SHARD, c->step, set, -1,
                 "%s: %lu of the %lu files of the set are there, and no index names what the others have: "
@@ -42,5 +46,62 @@ int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assa
     }
     free(there);
     assay_dict_free(sets);
+    return status;
+}
+
+/* The number of each file of the map among those of the checkpoint; ASSAY_NO_ID: it was not read. NULL without memory.
+ */
+static uint32_t *number_files(const assay_shard_map *map, const char *directory, const assay_contents *c)
+{
+    const uint32_t files = assay_dict_count(map->files);
+    uint32_t *number = assay_alloc(((size_t)files + 1) * sizeof *number);
+    for (uint32_t i = 0; number && i < files; i++) {
+        char path[ASSAY_PATH_ROOM];
+        number[i] = path_of(directory, assay_dict_name(map->files, i, NULL), path)
+                        ? assay_dict_find(c->files, path, strlen(path))
+                        : ASSAY_NO_ID;
+    }
+    return number;
+}
+
+/* Names the tensors that a file of the map lacks, and those that it has and the map gives to another. */
+static void compare_file(const assay_shard_map *map, const char *directory, const assay_contents *c, uint32_t file,
+                         uint32_t number, const uint32_t *is_in)
+{
+    char path[ASSAY_PATH_ROOM];
+    if (!path_of(directory, assay_dict_name(map->files, file, NULL), path))
+        return;
+    for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
+        const char *tensor = assay_dict_name(map->tensors, t, NULL);
+        if (map->file[t] == file && is_in[t] != number)
+            assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
+                               "%s: the index says that it has %s, which it has not", path, tensor);
+        else if (map->file[t] != file && is_in[t] == number)
+            assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
+                               "%s has %s, which the index says is in %s", path, tensor,
+                               assay_dict_name(map->files, map->file[t], NULL));
+    }
+}
+
+/* All tensors are looked up once, and gone through again only where a file has others. */
+int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory,
+                            const assay_contents *c)
+{
+    const uint32_t tensors = assay_dict_count(map->tensors), files = assay_dict_count(map->files);
+    uint32_t *number = number_files(map, directory, c), *is_in = assay_alloc(((size_t)tensors + 1) * sizeof *is_in);
+    bool same = true;
+    for (uint32_t t = 0; number && is_in && t < tensors; t++) {
+        size_t length = 0;
+        const char *tensor = assay_dict_name(map->tensors, t, &length);
+        const uint32_t id = assay_dict_find(c->names, tensor, length);
+        is_in[t] = id == ASSAY_NO_ID ? ASSAY_NO_ID : c->tensor[id].file;
+        same = same && is_in[t] == number[map->file[t]];
+    }
+    for (uint32_t i = 0; number && is_in && !same && i < files; i++)
+        if (sound[i])
+            compare_file(map, directory, c, i, number[i], is_in);
+    const int status = number && is_in ? ASSAY_OK : ASSAY_ENOMEM;
+    free(number);
+    free(is_in);
     return status;
 }

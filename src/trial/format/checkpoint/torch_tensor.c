@@ -139,6 +139,21 @@ static int named_dtype(const assay_torch *t, uint32_t node)
     return NONE;
 }
 
+/* The zip entry of a storage: ROOT/data/KEY. */
+static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
+{
+    static const char DATA[] = "/data/";
+    const size_t between = sizeof DATA - 1, length = t->root_length + between;
+    char name[ENTRY_NAME];
+    if (size >= ENTRY_NAME || length >= ENTRY_NAME || size + length >= ENTRY_NAME || memchr(key, '\0', (size_t)size))
+        return ASSAY_NO_ID;
+    memcpy(name, t->root, t->root_length);
+    memcpy(name + t->root_length, DATA, between);
+    memcpy(name + length, key, (size_t)size);
+    const size_t skip = t->root_length ? 0 : 1;
+    return assay_dict_find(t->file->zip.names, name + skip, length + (size_t)size - skip);
+}
+
 /* A storage: its entry, and how many elements of the tensor's dtype it has. */
 static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtype, const assay_zip_entry **entry,
                         uint64_t *elements, assay_error *what)
@@ -155,13 +170,7 @@ static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtyp
     *dtype = said != NONE ? said : own;
     if (*dtype == NONE || (own == NONE && !untyped))
         return damaged(what, "its storage or dtype is of a kind that nobody knows");
-    char name[ENTRY_NAME];
-    const int length = snprintf(name, sizeof name, "%.*s/data/%.*s", (int)t->root_length, t->root, (int)key->size,
-                                (const char *)p->bytes + key->a);
-    const size_t skip = t->root_length ? 0 : 1;
-    const uint32_t number = key->size < ENTRY_NAME && length > 0 && length < ENTRY_NAME
-                                ? assay_dict_find(t->file->zip.names, name + skip, (size_t)length - skip)
-                                : ASSAY_NO_ID;
+    const uint32_t number = find_entry(t, (const char *)p->bytes + key->a, key->size);
     if (number == ASSAY_NO_ID)
         return damaged(what, "the file has no entry for its storage");
     *entry = &t->file->zip.entry[number];
