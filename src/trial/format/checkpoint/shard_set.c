@@ -83,6 +83,32 @@ static void compare_file(const assay_shard_map *map, const char *directory, cons
     }
 }
 
+/* Do all files have as many bytes of tensors as the index says, as far as that can be told? Writers count eight
+ * elements of bool as a byte, and files of torch have names that share one tensor. */
+static void compare_size(const assay_shard_map *map, const char *directory, const assay_contents *c,
+                         const uint32_t *is_in)
+{
+    uint64_t bytes = 0;
+    const char *path = NULL;
+    for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
+        size_t length = 0;
+        const char *tensor = assay_dict_name(map->tensors, t, &length);
+        const assay_ckpt_tensor *held = &c->tensor[assay_dict_find(c->names, tensor, length)];
+        path = assay_dict_name(c->files, is_in[t], NULL);
+        assay_ckpt_place place = {0};
+        assay_cursor note = assay_cursor_over(c->notes.data + held->note, held->note_size);
+        if (held->state != ASSAY_CKPT_HELD || assay_ckpt_kind_of(path) != ASSAY_CKPT_SAFETENSORS ||
+            !assay_ckpt_note_get(&note, &place) || place.dtype == ASSAY_BOOL)
+            return;
+        bytes += held->length;
+    }
+    if (path && bytes != (uint64_t)map->total_size)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, directory, -1,
+                           "%s: the index says that its tensors have %lld bytes together, but they have %llu: it is "
+                           "not the index of these files",
+                           *directory ? directory : ".", (long long)map->total_size, (unsigned long long)bytes);
+}
+
 /* All tensors are looked up once, and gone through again only where a file has others. */
 int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory,
                             const assay_contents *c)
@@ -95,11 +121,13 @@ int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const
         const char *tensor = assay_dict_name(map->tensors, t, &length);
         const uint32_t id = assay_dict_find(c->names, tensor, length);
         is_in[t] = id == ASSAY_NO_ID ? ASSAY_NO_ID : c->tensor[id].file;
-        same = same && is_in[t] == number[map->file[t]];
+        same = same && is_in[t] != ASSAY_NO_ID && is_in[t] == number[map->file[t]];
     }
     for (uint32_t i = 0; number && is_in && !same && i < files; i++)
         if (sound[i])
             compare_file(map, directory, c, i, number[i], is_in);
+    if (number && is_in && same && map->total_size >= 0 && c->problems->losses == 0)
+        compare_size(map, directory, c, is_in);
     const int status = number && is_in ? ASSAY_OK : ASSAY_ENOMEM;
     free(number);
     free(is_in);
