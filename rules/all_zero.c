@@ -1,7 +1,8 @@
 /* all_zero.c - AllZero: tensors that are zero, or mostly. docs/rules/AllZero.md.
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
- * these steps is a finding. -0.0 is a zero, NaN is not. */
+ * these steps is a finding. With after_values one step is enough behind one at which that did not hold. -0.0 is a zero,
+ * NaN is not. */
 #include "selection.h"
 
 #include <stdlib.h>
@@ -22,6 +23,10 @@ static const assay_param_def params[] = {
      .least = 1,
      .most = 1000000,
      .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."},
+    {.name = "after_values",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "false",
+     .help = "One step is enough where the tensor was not so at the saved step before, whatever num_steps is."},
     {0},
 };
 
@@ -69,14 +74,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = ASSAY_OK;
+    const bool after_values = assay_param_bool(rule->params, "after_values");
     for (uint64_t i = 0, end; status == ASSAY_OK && i < count; i = end) {
         assay_row first = assay_series_row(series, order[i]);
+        const assay_row before = assay_series_row(series, order[i > 0 ? i - 1 : 0]);
+        const bool changed = i > 0 && before.tensor == first.tensor && before.worker == first.worker;
         for (end = i + 1; end < count; end++) {
             assay_row row = assay_series_row(series, order[end]);
             if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])
                 break;
         }
-        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps");
+        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps") || (after_values && changed);
         for (uint64_t k = i; status == ASSAY_OK && k < end; k++) {
             assay_row row = assay_series_row(series, order[k]);
             assay_finding finding = {.step = row.step,

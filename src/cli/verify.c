@@ -42,6 +42,8 @@ static const char JOB[] =
     "{\"trials\": [], \"rules\": ["
     "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
     "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false}},"
+    "{\"rule\": \"AllZero\", \"parameters\": {\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, "
+    "\"after_values\": true}}, "
     "{\"rule\": \"NegativeSecondMoment\"}, {\"rule\": \"AdamMomentBound\"}]}";
 
 /* ---- what was found, file by file ---- */

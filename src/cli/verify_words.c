@@ -25,6 +25,9 @@ void verify_put_meaning(const assay_rule_outcome *rule, const assay_finding *f, 
     assay_put_format(out, "%s: ", tensor);
     if (strcmp(ops->name, "ExplodingTensor") == 0)
         assay_put_format(out, "%.0f element%s NaN or infinite", f->value, f->value == 1 ? " is" : "s are");
+    else if (strcmp(ops->name, "AllZero") == 0)
+        assay_put_format(out,
+                         "all elements are zero, and at the step before they were not: was it written to its end?");
     else if (strcmp(ops->name, "NegativeSecondMoment") == 0)
         assay_put_format(out, "%.0f element%s below zero, in an average of squares", f->value,
                          assay_plural((uint64_t)f->value));
