@@ -424,11 +424,26 @@ def check_habits(test):
     rows, _ = statistics(test.args.assay, test.work / "keys")
     test.checks.expect({name for _, _, name in rows} == set(names), "keys that are no texts: %s" % sorted(rows))
     save_torch(test.work / "objects" / "model_1.pt", net)
+    save_sharded(test.work / "sizes" / "checkpoint-7", model(10), 3)
+    index = next((test.work / "sizes" / "checkpoint-7").glob("*.index.json"))
+    said = json.loads(index.read_text())
+    said["metadata"] = {"total_size": sum(value.nbytes for value in model(10).values()) + 4}
+    index.write_text(json.dumps(said))
+    for step in (1, 2):
+        save_safetensors(test.work / "tail" / ("step-%d.safetensors" % step), {"a.weight": numpy.ones((8, 8)), "b.weight": numpy.full((8, 8), step)})
+    tail = test.work / "tail" / "step-2.safetensors"
+    size = tail.stat().st_size
+    os.truncate(tail, size - 8 * 64)
+    os.truncate(tail, size)
+    (test.work / "sparse" / "checkpoint-2").mkdir(parents=True)
+    (test.work / "sparse" / "checkpoint-2" / "config.json").write_text("{}")
     save_torch(test.work / "sparse" / "model_1.pt", {"w": torch.ones(2), "rows": torch.eye(3).to_sparse()})
     for name, code, begins, there in (
             ("apart", 0, "sound: 6 files of 2 checkpoints, 32 tensors", "\nnote     best.pth.tar "), ("keys", 0, "sound: 1 file of 1 checkpoint, 6 tensors", ""),
             ("objects", 3, "damaged: 1 of 1 file of 1 checkpoint; model_1.pt: it is an object of torch.nn.modules.container.Sequential", "state_dict()"),
-            ("sparse", 0, "sound: 1 file of 1 checkpoint, 1 tensor, ", "note of what was not read\n\nnote     model_1.pt  1 tensor, ")):
+            ("sizes", 3, "damaged: 1 of 4 files of 1 checkpoint; checkpoint-7: the index says that its tensors have", "not the index of these files"),
+            ("tail", 1, "suspect: 1 of 2 files of 2 checkpoints; step-2.safetensors: b.weight: all elements are zero", "written to its end?"),
+            ("sparse", 0, "sound: 1 file of 1 checkpoint, 1 tensor, ", "see 2 notes of what was not read\n\nnote     model_1.pt    1 tensor, ")):
         for ranks in test.args.ranks:
             done = mpirun(ranks, [test.args.assay, "verify", test.work / name, "--quiet"])
             test.checks.expect(done.code == code and done.out.startswith(begins) and there in done.out, "verify %s, %d ranks: %s" % (name, ranks, done))

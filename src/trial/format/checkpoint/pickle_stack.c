@@ -6,6 +6,7 @@
 #include "trial/format/checkpoint/pickle_stack.h"
 
 #include "base/fault.h"
+#include "base/heap.h"
 
 enum { NODES_MOST = 1 << 26, STACK_MOST = 1 << 22, NESTING_MOST = 512 };
 
@@ -33,6 +34,7 @@ static bool grow(assay_pickle_machine *m, void **array, size_t count, size_t *ro
     void *grown = assay_realloc_array(*array, more, element);
     if (!grown)
         return assay_pickle_no_memory(m);
+    assay_heap_want_large((uint8_t *)grown + count * element, (more - count) * element);
     *array = grown;
     *room = more;
     return true;

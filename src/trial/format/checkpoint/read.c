@@ -51,6 +51,8 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
     if (status == ASSAY_OK && memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0) {
         if (kind == ASSAY_CKPT_NPZ)
             assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is not a zip file, and every .npz is one");
+        else if (f->size == 0)
+            assay_ckpt_problem(f, ASSAY_PROBLEM_UNSUPPORTED, 0, "the file is empty: nothing was written to it");
         else
             assay_ckpt_problem(
                 f, ASSAY_PROBLEM_UNSUPPORTED, 0,

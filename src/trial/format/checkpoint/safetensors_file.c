@@ -26,9 +26,16 @@ static uint64_t read_length(const assay_ckpt_file *f)
     }
     for (size_t i = sizeof b; i-- > 0;)
         length = length << 8 | b[i];
-    if (length > ASSAY_SAFETENSORS_HEADER_MOST || length > f->size - sizeof b) {
+    if (length > ASSAY_SAFETENSORS_HEADER_MOST) {
         assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0,
-                           "the header's length is %llu, but the file has %llu bytes and readers take 100 000 000",
+                           "the header's length is %llu, and readers take 100 000 000: it is no safetensors file, or "
+                           "its first bytes are damaged",
+                           (unsigned long long)length);
+        return 0;
+    }
+    if (length > f->size - sizeof b) {
+        assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0,
+                           "the file ends within its header, which has %llu bytes: the file has %llu",
                            (unsigned long long)length, (unsigned long long)f->size);
         return 0;
     }

@@ -15,13 +15,13 @@
 #include "trial/format/checkpoint/said_step.h"
 
 static const char FIRST[] = "worker_0";
-enum { UNFINISHED = 2 };
+enum { UNFINISHED = 2, BARE = 3 }; /* of add_directory() */
 
 typedef struct entry { /* of the root */
     int64_t step;
     const char *name;
     bool file;
-    bool unfinished; /* found when it was listed */
+    bool unfinished, bare; /* found when it was listed */
 } entry;
 
 bool assay_checkpoint_probe(const assay_names *top)
@@ -214,7 +214,17 @@ static int add_workers(assay_lister *l, const entry *e, const assay_names *names
     return alone && status == ASSAY_OK ? add_unit(l, e, place, FIRST, sizeof FIRST - 1) : status;
 }
 
-/* Adds the units of a directory. 1: it is no checkpoint; UNFINISHED: one that was not written to its end. */
+/* Is there nothing in a directory, or only what is written before the tensors? */
+static bool is_bare(const assay_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i] + assay_ckpt_stem(names->name[i]), ".json") != 0)
+            return false;
+    return true;
+}
+
+/* Adds the units of a directory. 1: it is no checkpoint; BARE: it may become one; UNFINISHED: one that was not written
+ * to its end. */
 static int add_directory(assay_lister *l, const entry *e, const char *path)
 {
     assay_names names = {0};
@@ -227,7 +237,7 @@ static int add_directory(assay_lister *l, const entry *e, const char *path)
     else if (s.any || survey_below(l, path, &names))
         status = add_workers(l, e, &names, &s);
     else
-        status = 1;
+        status = is_bare(&names) ? BARE : 1;
     assay_names_release(&names);
     return status;
 }
@@ -361,6 +371,7 @@ static int add_entries(assay_lister *l, entry *entries, size_t count)
         }
         status = add_entry(l, &entries[i]);
         entries[i].unfinished = status == UNFINISHED;
+        entries[i].bare = status == BARE;
         if (status == ASSAY_OK)
             used = &entries[i];
     }
@@ -386,6 +397,8 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
     for (size_t i = 0; i < count; i++)
         if (entries[i].unfinished)
             name_unfinished(l, entries[i].step, entries[i].name, newest, "its .metadata is missing");
+        else if (entries[i].bare && newest >= 0 && entries[i].step > newest)
+            name_unfinished(l, entries[i].step, entries[i].name, newest, "it holds no file of tensors");
 }
 
 static size_t list_entries(const assay_lister *l, entry *out)
