@@ -41,9 +41,8 @@ static const cli_option OPTIONS[] = {
 static const char JOB[] =
     "{\"trials\": [], \"rules\": ["
     "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
-    "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false}},"
-    "{\"rule\": \"AllZero\", \"parameters\": {\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, "
-    "\"after_values\": true}}, "
+    "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false}}, {\"rule\": \"AllZero\", \"parameters\": "
+    "{\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, \"after_values\": true}},"
     "{\"rule\": \"NegativeSecondMoment\"}, {\"rule\": \"AdamMomentBound\"}]}";
 
 /* ---- what was found, file by file ---- */
@@ -141,8 +140,7 @@ static int add_files(tally *t)
     return ASSAY_OK;
 }
 
-/* What was found while all was read; and of the second time that the trial was opened only what is new, for a disk may
- * fail then. */
+/* What was found; `known`: only what is not among that, for a disk may fail when the trial is opened again. */
 static int add_problems(tally *t, const assay_problems *problems, const assay_problems *known)
 {
     int status = ASSAY_OK;
