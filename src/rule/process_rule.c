@@ -380,15 +380,9 @@ static int keep_measures(process_data *data, const assay_need *need)
 
 static int set_up(process_data *data, assay_need *need, assay_error *err)
 {
-    assay_rule_answer answer;
-    int status = assay_rule_link_start(&data->link, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
-    assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
-    status = assay_need_unpack(&in, need, err);
+    int status = assay_rule_link_declare(&data->link, need, err);
     if (status == ASSAY_EFORMAT)
         assay_fail(err, status, "%s: what setup declared cannot be", data->rule->ops.name);
-    assay_buf_release(&answer.bytes);
     return status == ASSAY_OK ? keep_measures(data, need) : status;
 }
 

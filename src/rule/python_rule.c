@@ -251,17 +251,11 @@ static void data_free(void *given)
 
 static int set_up(python_data *data, assay_need *need, assay_error *err)
 {
-    assay_rule_answer answer;
-    int status = assay_rule_link_start(&data->link, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
-    assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
-    status = assay_need_unpack(&in, need, err);
+    int status = assay_rule_link_declare(&data->link, need, err);
     if (status == ASSAY_OK && (need->slot_count != 1 || need->measure_count > 0))
         status = ASSAY_EFORMAT;
     if (status == ASSAY_EFORMAT)
         assay_fail(err, status, "%s: which tensors it looks at cannot be told from its answer", data->link.name);
-    assay_buf_release(&answer.bytes);
     return status;
 }
 

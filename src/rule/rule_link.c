@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "rule/process_pack.h"
 #include "rule/trial_info.h"
 
 static const assay_buf nothing;
@@ -99,7 +100,8 @@ int assay_rule_link_do(assay_rule_link *link, assay_rule_request request, const 
     return status;
 }
 
-int assay_rule_link_start(assay_rule_link *link, assay_rule_answer *answer, assay_error *err)
+/* Starts the process, and configures the rule. On ASSAY_OK *answer has its needs, for the caller to release. */
+static int configure(assay_rule_link *link, assay_rule_answer *answer, assay_error *err)
 {
     assay_error why = {""};
     int status = ASSAY_OK;
@@ -120,12 +122,24 @@ int assay_rule_link_start(assay_rule_link *link, assay_rule_answer *answer, assa
     return status;
 }
 
+int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error *err)
+{
+    assay_rule_answer answer;
+    int status = configure(link, &answer, err);
+    if (status != ASSAY_OK)
+        return status;
+    assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
+    status = assay_need_unpack(&in, need, err);
+    assay_buf_release(&answer.bytes);
+    return status;
+}
+
 static int get_ready(assay_rule_link *link, assay_error *err)
 {
     assay_rule_answer answer;
     if (link->process)
         return ASSAY_OK;
-    int status = assay_rule_link_start(link, &answer, err);
+    int status = configure(link, &answer, err);
     if (status == ASSAY_OK)
         assay_buf_release(&answer.bytes);
     return status;

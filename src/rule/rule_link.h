@@ -29,9 +29,9 @@ void assay_rule_link_init(assay_rule_link *link, const assay_rule_served *served
 /* Ends the process, and frees what the link has. */
 void assay_rule_link_release(assay_rule_link *link);
 
-/* Starts the process, unless the caller has put one there that has loaded the rule, and configures the rule. On
- * ASSAY_OK *answer has its needs, for the caller to release. */
-int assay_rule_link_start(assay_rule_link *link, assay_rule_answer *answer, assay_error *err);
+/* Starts the process, unless the caller has put one there that has loaded the rule, configures the rule, and unpacks
+ * its needs. ASSAY_EFORMAT, without a message: what it answered is none. */
+int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error *err);
 
 /* A request to the process that is there, with bytes (NULL: none). The answer is the caller's to release when ASSAY_OK
  * comes back; a failure of the rule is one of the answer. ASSAY_EINTERNAL when the process was lost: *err names the
