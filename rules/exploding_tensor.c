@@ -235,24 +235,20 @@ static void remark_on_left_out(const assay_counter *left_out, assay_verdict *ver
                           steps, assay_plural(steps), first, workers > 1 ? ", of each worker at most" : "");
 }
 
-/* Marks the tensors that cannot be a first cause: those that are meant, and those first bad in an update that was left
- * out, as long as another one is left. */
+/* Marks the tensors that cannot be a first cause: those that are meant, and those that every worker had bad first in an
+ * update that was left out. Where those alone are bad, there is no first cause, and the first finding speaks. */
 static void find_blameless(const assay_onsets *onsets, const bool *meant, const assay_counter *left_out, size_t tensors,
                            bool *blameless)
 {
-    bool any = false;
-    for (size_t t = 0; t < tensors; t++)
-        blameless[t] = meant[t];
-    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
-        assay_onset o = assay_onsets_get(onsets, i);
-        if (o.first_bad == ASSAY_NO_STEP || o.tensor >= tensors || meant[o.tensor])
-            continue;
-        bool skipped = updates_passes(left_out, o.worker, o.first_bad);
-        blameless[o.tensor] = blameless[o.tensor] || skipped;
-        any = any || !skipped;
-    }
-    for (size_t t = 0; t < tensors && !any; t++)
-        blameless[t] = meant[t];
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
+            assay_onset o = assay_onsets_get(onsets, i);
+            if (o.first_bad == ASSAY_NO_STEP || o.tensor >= tensors)
+                continue;
+            bool skipped = updates_passes(left_out, o.worker, o.first_bad);
+            if (skipped == (pass == 0)) /* one worker that is to blame outweighs others */
+                blameless[o.tensor] = skipped || meant[o.tensor];
+        }
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

@@ -15,6 +15,8 @@
 
 #include <assay/rule.h>
 
+#include <stdlib.h>
+
 #include "updates.h"
 
 #define SKIPPED_HARM     ((uint64_t)1 << 48) /* in a count of (worker, step): a tensor that is no gradient is bad */
@@ -26,23 +28,28 @@ typedef struct skipped_worker {
     uint64_t tested;       /* the largest number of steps at which a gradient was judged */
 } skipped_worker;
 
-static inline skipped_worker skipped_worker_of(const assay_trial *trial, const assay_onsets *onsets, uint32_t worker)
+/* [workers] NULL without memory; the caller frees it. */
+static inline skipped_worker *skipped_workers(const assay_trial *trial, const assay_onsets *onsets)
 {
-    skipped_worker w = {ASSAY_NO_STEP, 0};
-    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
+    const uint32_t workers = assay_trial_workers(trial);
+    skipped_worker *list = calloc(workers + (size_t)1, sizeof *list);
+    for (uint32_t w = 0; list && w < workers; w++)
+        list[w].weights_until = ASSAY_NO_STEP;
+    for (uint64_t i = 0; list && i < assay_onsets_count(onsets); i++) {
         assay_onset o = assay_onsets_get(onsets, i);
-        if (o.worker != worker)
+        if (o.worker >= workers)
             continue;
+        skipped_worker *w = &list[o.worker];
         uint64_t tested = 0;
         for (int m = 0; m < ASSAY_MODES; m++)
             tested += o.tested[m];
         assay_role role = assay_trial_role(trial, o.tensor);
-        if (role == ASSAY_ROLE_GRADIENT && tested > w.tested)
-            w.tested = tested;
-        if (role == ASSAY_ROLE_WEIGHT && o.last_good > w.weights_until)
-            w.weights_until = o.last_good;
+        if (role == ASSAY_ROLE_GRADIENT && tested > w->tested)
+            w->tested = tested;
+        if (role == ASSAY_ROLE_WEIGHT && o.last_good > w->weights_until)
+            w->weights_until = o.last_good;
     }
-    return w;
+    return list;
 }
 
 /* Is there a step of training between two steps, or behind `from` where `to` is ASSAY_NO_STEP? */
@@ -88,8 +95,9 @@ static inline assay_counter *skipped_updates(const assay_trial *trial, const ass
                                              const assay_counter *bad)
 {
     assay_counter *left_out = assay_counter_new();
+    skipped_worker *workers = skipped_workers(trial, onsets);
     uint64_t size = assay_counter_size(bad);
-    int status = left_out ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = left_out && workers ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t from = 0, to; status == ASSAY_OK && from < size; from = to) {
         int64_t worker, other, step;
         uint64_t count;
@@ -99,12 +107,15 @@ static inline assay_counter *skipped_updates(const assay_trial *trial, const ass
             if (other != worker)
                 break;
         }
-        skipped_worker w = skipped_worker_of(trial, onsets, (uint32_t)worker);
+        if (worker < 0 || worker >= assay_trial_workers(trial))
+            continue;
+        const skipped_worker *w = &workers[worker];
         uint64_t found;
-        status = skipped_of_worker(trial, &w, bad, from, to, NULL, &found);
-        if (status == ASSAY_OK && 2 * found <= w.tested)
-            status = skipped_of_worker(trial, &w, bad, from, to, left_out, &found);
+        status = skipped_of_worker(trial, w, bad, from, to, NULL, &found);
+        if (status == ASSAY_OK && 2 * found <= w->tested)
+            status = skipped_of_worker(trial, w, bad, from, to, left_out, &found);
     }
+    free(workers);
     if (status == ASSAY_OK)
         return left_out;
     assay_counter_free(left_out);

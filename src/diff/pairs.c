@@ -140,7 +140,7 @@ static assay_place copy_at(const side *s, uint32_t tensor, size_t i)
     return place;
 }
 
-/* What the topology says of that which several workers have of a tensor. */
+/* What the topology says of a tensor that several workers have pieces of. */
 typedef enum relation {
     COPIES,  /* of the same */
     UNKNOWN, /* pieces or copies */

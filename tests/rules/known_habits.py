@@ -34,7 +34,8 @@ def scaled(folder, gradient=lambda step, worker: None, weight=lambda step: 0.0, 
 
 
 def left_out(steps):
-    return lambda e: e["status"] == "NoIssuesFound" and e["updates_left_out"] == steps and "loss scaling left out" in e["message"]
+    return lambda e: (e["status"], e["updates_left_out"]) == ("NoIssuesFound", steps) and "loss scaling left out" in e["message"] and (
+        "first_cause" not in e)
 
 
 def begins(step, tensor, total=None):
@@ -63,7 +64,8 @@ def updates_left_out_and_saved_now_and_then(folder):
 def overflow_that_goes_on(folder):
     """The scale never comes down again: no update is made from step 25 on."""
     return scaled(folder, lambda step, worker: INF if step in (0, 1) or step >= 25 else None), [
-        rule("goes on", "ExplodingTensor", lambda e: e["first"]["step"] == 25 and e["findings_total"] == 30 and e["updates_left_out"] == 2, strict=False)]
+        rule("goes on", "ExplodingTensor", lambda e: e["first"]["step"] == 25 and e["findings_total"] == 30 and e["updates_left_out"] == 2 and
+             "first_cause" not in e, strict=False)]
 
 
 @case
