@@ -10,7 +10,7 @@
 #include "report/compare/noise.h"
 
 enum {
-    ASSAY_BAND_STEPS = 128,       /* of a curve; of more, so many that lie evenly */
+    ASSAY_BAND_STEPS = 128,       /* of a curve; a longer one keeps as many, evenly spaced */
     ASSAY_BAND_DEPARTURES = 1000, /* that are listed of a trial */
     ASSAY_BAND_STILL_POINTS = 4   /* fewer do not show whether a tensor moves */
 };

@@ -299,6 +299,27 @@ static int find_farthest(void *context, const assay_grid *grid)
     return ASSAY_OK;
 }
 
+/* What of a tensor leaves those of the others; "": the tensor itself does. */
+static const char *curve_subject(int figure)
+{
+    switch (figure) {
+    case ASSAY_BAND_LOSS:
+        return "";
+    case ASSAY_BAND_GAP:
+        return "gap between training and evaluation of ";
+    case ASSAY_BAND_NORM:
+        return "norm of ";
+    case ASSAY_BAND_ZEROS:
+        return "share of zeros of ";
+    case ASSAY_BAND_ELEMENTS:
+        return "number of elements of ";
+    case ASSAY_BAND_MEAN:
+        return "mean of ";
+    default:
+        return "magnitude of ";
+    }
+}
+
 /* The figure that lies farthest out among [from, to). */
 static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise, int from, int to)
 {
@@ -312,12 +333,8 @@ static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise
         status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &f);
     if (status == ASSAY_OK && f.tensor)
         status = add_reason(&c->trial[trial],
-                            compare_text_of("%s%s%s leaves those of the others from %s step %" PRId64 " on",
-                                            f.figure == ASSAY_BAND_LOSS  ? ""
-                                            : f.figure == ASSAY_BAND_GAP ? "gap between training and evaluation"
-                                                                         : assay_band_word(f.figure),
-                                            f.figure == ASSAY_BAND_LOSS ? "" : " of ", f.tensor,
-                                            assay_mode_name(f.mode), f.mode_step));
+                            compare_text_of("%s%s leaves those of the others from %s step %" PRId64 " on",
+                                            curve_subject(f.figure), f.tensor, assay_mode_name(f.mode), f.mode_step));
     free(f.sorted);
     free(f.of_step);
     return status;
