@@ -162,10 +162,10 @@ enum {
     ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
     ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
     ASSAY_SLOT_NO_STRINGS = 4,
-    ASSAY_SLOT_SPREAD = 8, /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
+    ASSAY_SLOT_SPREAD = 8, /* `first_steps` of each mode at even distances, not the first: assay_spread_takes() */
     ASSAY_SLOT_WORKERS =
-        16,              /* what each worker has: of a tensor of which workers have pieces its piece, not the whole */
-    ASSAY_SLOT_SUMS = 32 /* also tensors of which workers have addends, each worker's by itself */
+        16,              /* what each worker saved: its piece of a tensor that workers have in pieces, not the whole */
+    ASSAY_SLOT_SUMS = 32 /* also tensors that are a sum over workers: each worker's addend by itself */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches
@@ -179,12 +179,12 @@ typedef struct assay_slot {
     uint32_t modes;          /* bit 1 << mode; 0: all */
     uint32_t flags;
     const char *pattern; /* one regex by its text */
-    int64_t first_steps; /* only the trial's first so many steps of those modes; 0: all of them */
+    int64_t first_steps; /* only this many of the trial's first steps of those modes; 0: all of them */
 } assay_slot;
 
-/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the
- * first on, and the last. Like this they follow from the trial's steps alone. Strides are 1, 2, 5, 10, 20, 50 and so
- * on: tensors that are saved every tenth or fiftieth step are then met as often as can be. */
+/* Chooses at most `most` (2 or more) of the `steps` steps of a mode, at even distances: every assay_spread_stride()-th
+ * from the first on, and the last. The choice depends on the trial's steps alone. Strides are 1, 2, 5, 10, 20, 50 and
+ * so on, so that the choice meets tensors that are saved at every tenth or fiftieth step. */
 static inline uint64_t assay_spread_stride(uint64_t steps, uint64_t most)
 {
     uint64_t least = steps <= most || most < 2 ? 1 : (steps - 2) / (most - 1) + 1, ten = 1;
@@ -192,7 +192,7 @@ static inline uint64_t assay_spread_stride(uint64_t steps, uint64_t most)
         ten *= 10;
     return ten >= least ? ten : 2 * ten >= least ? 2 * ten : 5 * ten;
 }
-/* Is the step with that rank among the steps of its mode (assay_trial_mode_rank()) one of them? */
+/* Is the step chosen? `rank` is its number among the steps of its mode (assay_trial_mode_rank()). */
 static inline bool assay_spread_takes(uint64_t rank, uint64_t steps, uint64_t stride)
 {
     return rank % stride == 0 || rank + 1 == steps;

@@ -25,7 +25,7 @@ typedef struct record_walk {
     bool new_file;     /* it is the first one of its file */
 } record_walk;
 
-/* Where a file ends; UINT64_MAX where its size is not asked for, or is not to be had. */
+/* Where a file ends; UINT64_MAX if its size is not asked for, or is unknown. */
 static uint64_t end_of_file(const record_walk *w, uint32_t file)
 {
     char room[ASSAY_PATH_ROOM];

@@ -20,8 +20,8 @@ enum {
 /* The budget of a unit whose records lie in so many bytes, each counted once. */
 uint64_t assay_work_granted(uint64_t bytes, uint64_t rows);
 
-/* Leaves records out of the parts behind the first `before` where those of a part come to more bytes than it is
- * granted: the ones that lie behind the others. Bytes that a file does not have count for nothing. */
+/* Looks at the parts behind the first `before`. Where the records of a part have more bytes than it is granted, leaves
+ * out the last ones. Bytes beyond a file's end do not count. */
 void assay_shard_limit_work(assay_shard *shard, size_t before, assay_store *store, const assay_catalog *catalog,
                             assay_problems *problems);
 

@@ -21,8 +21,8 @@ typedef struct assay_use_scope {
     uint32_t kinds;   /* bit 1 << kind */
     uint32_t worker;  /* only this one, or ASSAY_ALL_WORKERS */
     bool nowhere; /* the instance failed, its worker is not in the trial, or one alone is and workers are compared */
-    const assay_trial *spread; /* only steps of this trial that lie evenly in their mode; NULL: all */
-    uint64_t most;             /* so many of each mode */
+    const assay_trial *spread; /* only some steps of this trial, at even distances in their mode; NULL: all */
+    uint64_t most;             /* how many of each mode */
 } assay_use_scope;
 
 typedef struct assay_use_class {

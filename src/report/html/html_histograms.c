@@ -111,7 +111,7 @@ static void put_cells(html_page *page, const uint8_t *shade, size_t columns)
     }
 }
 
-/* A column a step, at most STEPS that lie evenly; a row a bin of equal width. */
+/* A column for each step, at most STEPS at even distances; a row for each bin, all of equal width. */
 static void put_map(html_page *page, const histogram *h, double low, double high)
 {
     uint8_t shade[STEPS * BINS] = {0};
