@@ -119,10 +119,10 @@ static int find_role(const assay_trial *trial, uint32_t tensor, uint8_t *role)
                  {"labels", ASSAY_ROLE_LABEL}};
     const char *name = assay_trial_tensor(trial, tensor);
     assay_role named = role_by_name(trial, name);
-    bool passed = ends_with_number(name, "_input_") || ends_with_number(name, "_output_"); /* "attn_bias_output_0" */
     *role = (uint8_t)named;
     if (named != ASSAY_ROLE_ACTIVATION)
         return ASSAY_OK; /* a collection whose pattern is too wide does not make a gradient a weight */
+    bool passed = ends_with_number(name, "_input_") || ends_with_number(name, "_output_"); /* "attn_bias_output_0" */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (passed && known[i].role == ASSAY_ROLE_WEIGHT)
             continue;
