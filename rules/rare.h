@@ -1,16 +1,12 @@
 /* rare.h - tensors that are bad at few of their datapoints only.
  *
  * A gradient of next to nothing is a fault where it is the rule. Where it is the exception, as of an expert that gets a
- * sample now and then, which it knows already, it says nothing. The share of bad datapoints is known at the end.
- *
- * A tensor that has clearly fewer datapoints than others belongs to a branch that samples reach now and then. Its
- * gradients are made of few samples, and may be tiny at up to half of its datapoints. */
+ * sample now and then, which it knows already, it says nothing. The share of bad datapoints is known at the end. */
 #ifndef ASSAY_RULES_RARE_H
 #define ASSAY_RULES_RARE_H
 
 #include <assay/rule.h>
 
-#include <math.h>
 #include <stdlib.h>
 
 /* What the counter counts of a tensor, as pairs (tensor, kind); lower kinds are the rule's own. */
@@ -28,31 +24,14 @@ static inline int rare_count(assay_counter *counter, uint32_t tensor, bool bad)
     return status == ASSAY_OK && bad ? assay_counter_add(counter, tensor, RARE_BAD, 1) : status;
 }
 
-#define RARE_BRANCH 0.8 /* of the most datapoints of a tensor: fewer are those of a branch */
-#define RARE_OFTEN  0.5 /* the share of its datapoints at which a branch may be bad */
-
-/* The most datapoints of a tensor. */
-static inline uint64_t rare_most_tested(const assay_counter *counter)
-{
-    uint64_t most = 0;
-    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
-        int64_t tensor, kind;
-        uint64_t count;
-        assay_counter_get(counter, i, &tensor, &kind, &count);
-        most = kind == RARE_TESTED && count > most ? count : most;
-    }
-    return most;
-}
-
-/* [tensors] which tensors were bad at no more than step_share of their datapoints, or as often as a branch may be;
- * without step_share, none. NULL without memory. The caller frees it. */
+/* [tensors] which tensors were bad at no more than step_share of their datapoints; NULL without memory. The caller
+ * frees it. */
 static inline bool *rare_tensors(const assay_rule *rule, const assay_counter *counter)
 {
     uint32_t tensors = assay_trial_tensors(rule->trial);
     bool *rare = calloc(tensors + (size_t)1, sizeof *rare);
     uint64_t tested = 0; /* of the tensor: its pair comes before that of the bad ones */
     double share = assay_param_real(rule->params, "step_share");
-    double branch = RARE_BRANCH * (double)rare_most_tested(counter);
     for (uint64_t i = 0; rare && i < assay_counter_size(counter); i++) {
         int64_t tensor, kind;
         uint64_t count;
@@ -60,8 +39,7 @@ static inline bool *rare_tensors(const assay_rule *rule, const assay_counter *co
         if (kind == RARE_TESTED)
             tested = count;
         else if (kind == RARE_BAD && tensor >= 0 && tensor < tensors)
-            rare[tensor] = (double)count <=
-                           (share > 0 && (double)tested < branch ? fmax(share, RARE_OFTEN) : share) * (double)tested;
+            rare[tensor] = (double)count <= share * (double)tested;
     }
     return rare;
 }

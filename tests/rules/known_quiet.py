@@ -190,20 +190,6 @@ def gradients_that_are_tiny_at_times(folder):
         rule("documented", "VanishingGradient", lambda e: e["findings_total"] == 2 + 10)]
 
 
-@case
-def gradients_of_a_branch(folder):
-    """Two experts that samples reach at half of the steps: the gradient of `known` is tiny at two of five of those, of `lost` at all."""
-    made = Made(folder, collections=COLLECTIONS)
-    for step in range(80):
-        reached = {} if step % 2 else {"gradient/known.weight": numpy.full(8, 1e-9 if step % 5 < 2 else 1e-2),
-                                       "gradient/lost.weight": numpy.full(8, 1e-9)}
-        made.step(step, "TRAIN", step, dict(reached, **{"gradient/all.weight": numpy.full(8, 1e-2)}))
-    only = lambda e: {f["tensor"] for f in e["findings"]} == {"gradient/lost.weight"}  # noqa: E731
-    return made.end(), [
-        rule("vanish", "VanishingGradient", only, largest_share=1e-3, step_share=0.1),
-        rule("flush", "HalfPrecisionRisk", only, collection_names="gradients", flush_percent=99, step_share=0.1)]
-
-
 def about_zero(folder, jump=0.0):
     """A loss of a policy: noise about a number below zero, which it crosses once."""
     noise = numpy.random.default_rng(3)
