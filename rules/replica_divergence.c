@@ -274,7 +274,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"apart", NULL};
 
-static const char *const sentences[] = {"{tensor}{of} differed from the other copies at {when}", NULL};
+static const char *const sentences[] = {"{tensor}{of} differed from the other copies at {when}{note}", NULL};
 
 const assay_rule_ops assay_rule_replica_divergence = {
     .abi = ASSAY_RULE_ABI,

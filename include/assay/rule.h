@@ -444,9 +444,10 @@ struct assay_rule_ops {
     const char *const *value_units;
 
     /* What a finding of each test means, as a sentence without a full stop: "{worker} wrote nothing at {when}". The
-     * report puts names for {tensor} and {worker}, the finding's number for {value}, "step 12" or a time for {when},
-     * and for {of} " of worker_2" where the trial has several workers; "step(s)" is as in value_units. In the order of
-     * `tests`; ends with NULL. NULL: the report says the rule's name and the place. */
+     * report puts names for {tensor} and {worker}, the finding's number for {value}, "step 12" or a time for {when}, a
+     * comma and the remark for {note} (nothing where there is none), and for {of} " of worker_2" where the trial has
+     * several workers; "step(s)" is as in value_units. In the order of `tests`; ends with NULL. NULL: the report says
+     * the rule's name and the place. */
     const char *const *sentences;
 };
 

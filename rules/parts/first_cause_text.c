@@ -71,6 +71,32 @@ static uint32_t count_holders(const cause *c)
     return n;
 }
 
+/* "worker_2"; where several workers have the copy together, "the copy of worker_0 and worker_1": any of them may be the
+ * one. */
+static void put_holder(const cause *c, uint32_t worker, assay_buf *out)
+{
+    const assay_trial *trial = c->rule->trial;
+    const uint32_t tensor = c->onset[0]->tensor, workers = assay_trial_workers(trial);
+    const assay_relation own = assay_trial_relation(trial, tensor, worker);
+    uint32_t count = 0, named = 0;
+    for (uint32_t w = 0; w < workers && own.split; w++)
+        count += assay_trial_relation(trial, tensor, w).copy == own.copy;
+    if (count <= 1 || count > NAMES_MOST) {
+        put_plain(out, count > 1 ? "the copy of " : "");
+        put_plain(out, assay_trial_worker(trial, worker));
+        if (count > 1)
+            assay_put_format(out, " and %" PRIu32 " more", count - 1);
+        return;
+    }
+    put_plain(out, "the copy of ");
+    for (uint32_t w = 0; w < workers; w++)
+        if (assay_trial_relation(trial, tensor, w).copy == own.copy) {
+            put_plain(out, named == 0 ? "" : named + 1 == count ? " and " : ", ");
+            put_plain(out, assay_trial_worker(trial, w));
+            named++;
+        }
+}
+
 /* Those who held it: "worker_2", "worker_0 and worker_3", "all 4 workers". */
 static void put_who(const cause *c, assay_buf *out)
 {
@@ -82,7 +108,7 @@ static void put_who(const cause *c, assay_buf *out)
     }
     for (uint32_t i = 0; i < n; i++) {
         put_plain(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
-        put_plain(out, assay_trial_worker(c->rule->trial, c->onset[i]->worker));
+        put_holder(c, c->onset[i]->worker, out);
     }
 }
 

@@ -241,6 +241,42 @@ def test_copies():
     return path
 
 
+def test_which_worker():
+    """What is not provable of a worker is not said of it: a fault in one of two copies, an element of a copy in pieces. What lacks is
+    laid to the worker that lacks it, and a piece that two have to both."""
+    def change(name, rank, step, piece):
+        if name == "net.0.fc1.weight" and rank == 0 and step == 1:
+            piece = piece.copy()
+            piece[2, 1] = numpy.nextafter(piece[2, 1], numpy.float32(9))
+        if name == "net.1.fc1.weight" and rank == 1 and step == 2:
+            piece = piece.copy()
+            piece[2, 1] = numpy.nan
+        return piece
+    path = record(fresh("which"), 4, save_divided(2, change), learn_tp(2, 2))
+    trial = report(path)
+    assert trial["rules"][0]["first_cause"]["text"].startswith(
+        "the update before step 2 made net.1.fc1.weight of the copy of worker_0 and worker_1 NaN"), trial["rules"][0]["first_cause"]
+    job = {"rules": [{"rule": "ReplicaDivergence", "parameters": {"tensor_regex": "net.0"}}]}
+    report(path, job=job)
+    said = run("run", os.path.join(WORK, "topology-job.json"), "--trial", path, "--out", path + ".report").stdout
+    first = " ".join(said.split("Trial")[0].split())
+    assert first == ("net.0.fc1.weight of worker_2 differed from the other copies at step 1, no majority: compared with the first worker "
+                     "(ReplicaDivergence)"), first
+
+    def without(hook, rank, step):
+        for name, value in model(step).items():
+            piece, layout = divide(name, value, 4, rank)
+            if name == "net.0.fc2.weight" and rank == 1:
+                layout.offset = (0, 0)  # says that it has worker_0's
+            if name != "net.0.fc1.weight" or rank != 2 or step != 1:
+                hook.save_tensor(name, piece, layout=layout)
+    trial = report(record(fresh("which"), 4, without, learn_tp(1, 4)), 3)
+    problems = {p["kind"]: p for p in trial["problems"]}
+    assert "worker_2 has no piece" in problems["incomplete-tensor"]["text"], problems
+    assert problems["incomplete-tensor"]["file"].endswith("worker_2.tfevents"), problems
+    assert "worker_0 (6x3 of 6x12 at 0,0) and worker_1 (6x3 of 6x12 at 0,0) say the same piece" in problems["damaged-topology"]["text"], problems
+
+
 def test_packed_and_watched(path):
     """The packed trial has the same report, also without the directory; watching puts tensors together, too."""
     packed = path + ".h5"
@@ -376,7 +412,9 @@ def test_pieces_that_do_not_fit():
         path = record(fresh("unfit"), 2, save, learn_tp(1, 2))
         trial = report(path, 3)
         texts = [p["text"] for p in trial["problems"]]
-        assert len(texts) == 1 and "odd.1.weight" in texts[0] and what in texts[0], (what, texts)
+        named = {"overlap": "overlap: worker_0 (6x6 of 12x6 at 0,0) and worker_1 (6x6 of 12x6 at 5,0)",
+                 "hole": "leave a hole: 6 of 78 elements are nobody's"}.get(what, what)
+        assert len(texts) == 1 and "odd.1.weight" in texts[0] and named in texts[0], (what, texts)
         for name, shape in (("odd.1.weight", "6x6"), ("odd.2.weight", "12x6"), ("odd.3.weight", "6x6"),
                             ("optimizer/odd.3.weight/exp_avg", "12x6")):
             rows = csv.DictReader(run("show", path, "^%s$" % name, "--regex", "--csv", code=3).stdout.splitlines())
@@ -486,6 +524,7 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     test_same_at_any_tp()
     test_packed_and_watched(test_copies())
+    test_which_worker()
     test_watched_while_it_grows()
     test_distributed_tensors()
     test_boxes_alone()

@@ -258,30 +258,64 @@ static bool overlap(const fitting *f, size_t a, size_t b)
     return common && !same;
 }
 
-const char *assay_misfit(const assay_said *s, const assay_said_piece *piece, size_t count, bool all)
+/* "worker_1 (3x4 of 7x4 at 2,0)". */
+static void put_box(const fitting *f, size_t i, assay_buf *out)
+{
+    assay_put_format(out, "%.200s (", f->s->worker[f->piece[i].worker]);
+    for (int d = 0; d < f->piece[i].dims; d++)
+        assay_put_format(out, "%s%" PRId64, d ? "x" : "", shape_of(f, i)[d]);
+    for (int d = 0; d < f->piece[i].dims; d++)
+        assay_put_format(out, "%s%" PRId64, d ? "x" : " of ", whole_of(f, i)[d]);
+    for (int d = 0; d < f->piece[i].dims; d++)
+        assay_put_format(out, "%s%" PRId64, d ? "," : " at ", offset_of(f, i)[d]);
+    assay_put_u8(out, ')');
+}
+
+void assay_put_misfit(const assay_said *s, const assay_said_piece *piece, size_t count, bool all, assay_buf *out)
 {
     enum { PAIRS_MOST = 1 << 22 };
     const fitting f = {.s = s, .piece = piece, .count = count};
     double whole = 1, covered = 0;
-    if (!is_one_tensor(&f))
-        return "workers disagree on its shape, or on whether it is a sum";
+    size_t twice[2] = {0, 0}; /* two that say they have the same piece, and not that they are copies */
+    if (!is_one_tensor(&f)) {
+        assay_put_format(out, "workers disagree on its shape, or on whether it is a sum");
+        return;
+    }
     if (count > PAIRS_MOST / count)
-        return NULL;
+        return;
     for (int d = 0; d < piece[0].dims; d++)
         whole *= (double)whole_of(&f, 0)[d];
     for (size_t a = 0; a < count; a++) {
         double size = 1;
         bool copy = false;
         for (size_t b = 0; b < a; b++) {
-            if (overlap(&f, a, b))
-                return "the pieces that workers say they have overlap";
-            copy = copy || differ(&f, a, b) == -1;
+            if (overlap(&f, a, b)) {
+                assay_put_format(out, "the pieces that workers say they have overlap: ");
+                put_box(&f, b, out);
+                assay_put_format(out, " and ");
+                put_box(&f, a, out);
+                return;
+            }
+            const bool same = differ(&f, a, b) == -1;
+            if (same && piece[a].replica == piece[b].replica && twice[0] == twice[1])
+                twice[0] = b, twice[1] = a;
+            copy = copy || same;
         }
         for (int d = 0; d < piece[a].dims; d++)
             size *= (double)shape_of(&f, a)[d];
         covered += copy ? 0 : size;
     }
-    return all && covered < whole ? "the pieces that workers say they have leave a hole" : NULL;
+    if (!all || covered >= whole)
+        return;
+    assay_put_format(out, "the pieces that workers say they have leave a hole: %.0f of %.0f elements are nobody's",
+                     whole - covered, whole);
+    if (twice[0] != twice[1]) {
+        assay_put_format(out, ", and ");
+        put_box(&f, twice[0], out);
+        assay_put_format(out, " and ");
+        put_box(&f, twice[1], out);
+        assay_put_format(out, " say the same piece");
+    }
 }
 
 /* ---- a mesh of boxes ---- */

@@ -240,7 +240,7 @@ static int name_hole(forming *f, const piece *from, size_t count, size_t first, 
             assay_claims_promise(&f->shard->claims, own->step, worker, from->tensor))
             continue;
         char room[ASSAY_PATH_ROOM];
-        const char *path = assay_part_file(f->catalog, own, f->shard->entries[from->entry].file, room);
+        const char *path = assay_part_file(f->catalog, &f->shard->parts[p], 0, room);
         assay_problems_add(
             f->problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, own->step, path ? path : "", -1,
             "the tensor %.200s is split over workers by the topology, and %s has no piece of it; it is not evaluated",

@@ -188,13 +188,19 @@ static int compare_pieces(const void *a, const void *b)
 }
 
 /* A worker that said nothing may have what is missing. */
-static void name_misfit(const putting *p, const assay_said_piece *piece, size_t count)
+static int name_misfit(const putting *p, const assay_said_piece *piece, size_t count)
 {
-    const char *wrong = assay_misfit(p->s, piece, count, p->s->said >= p->s->world);
-    if (wrong)
+    assay_buf wrong;
+    assay_buf_init(&wrong, ASSAY_TOPOLOGY_MOST);
+    assay_put_misfit(p->s, piece, count, p->s->said >= p->s->world, &wrong);
+    if (wrong.size > 0)
         assay_problems_add(p->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "topology", -1,
-                           "the tensor %.200s: %s; it is not put together, and each worker's piece stands by itself",
-                           assay_dict_name(p->s->tensors, piece->tensor, NULL), wrong);
+                           "the tensor %.200s: %.*s; it is not put together, and each worker's piece stands by itself",
+                           assay_dict_name(p->s->tensors, piece->tensor, NULL), (int)wrong.size,
+                           (const char *)wrong.data);
+    const int status = assay_buf_status(&wrong);
+    assay_buf_release(&wrong);
+    return status;
 }
 
 /* Finds what is to be said of each tensor. */
@@ -215,10 +221,8 @@ static int find_bodies(putting *p)
             fits = assay_fit(s, m, &s->piece[i], n, &body);
         if (fits == 0)
             fits = assay_fit_alone(s, &s->piece[i], n, &body);
-        if (fits == 0)
-            name_misfit(p, &s->piece[i], n);
         p->unknown += fits == 0;
-        status = fits < 0 ? fits : assay_buf_status(&body);
+        status = fits < 0 ? fits : fits == 0 ? name_misfit(p, &s->piece[i], n) : assay_buf_status(&body);
         uint32_t *to = &p->body[s->piece[i].tensor];
         /* One that does not fit has an entry that says nothing, so that no other entry speaks of it. */
         *to = status == ASSAY_OK ? assay_dict_add(p->bodies, body.size > 0 ? (const char *)body.data : "", body.size)
