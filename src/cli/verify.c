@@ -198,13 +198,13 @@ static int add_rule(tally *t, const assay_rule_outcome *rule)
     return status;
 }
 
-/* A file that has tensors and whose size nobody could tell was not seen as a whole, whatever else was read of it. */
-static int add_unsized(tally *t)
+/* Of the first `files` lines: a file whose size nobody could tell was not seen as a whole, whatever else was read. */
+static int add_unsized(tally *t, uint32_t files)
 {
     int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(t->names); i++) {
+    for (uint32_t i = 0; status == ASSAY_OK && i < files; i++) {
         file_line *line = &t->line[i];
-        if (!line->unsized || line->tensors == 0 || line->losses > 0)
+        if (!line->unsized || line->losses > 0)
             continue;
         line->losses++;
         t->losses++;
@@ -235,14 +235,14 @@ static int fill(tally *t, const assay_job *job, assay_error *err)
     int status = assay_trial_open(t->outcome->trial->path, &t->again, err);
     if (status != ASSAY_OK)
         return status;
-    t->names = assay_dict_new();
-    status = t->names ? add_files(t) : ASSAY_ENOMEM;
+    status = (t->names = assay_dict_new()) ? add_files(t) : ASSAY_ENOMEM;
+    const uint32_t files = t->names ? assay_dict_count(t->names) : 0; /* then lines of whatever problems are about */
     if (status == ASSAY_OK)
         status = add_problems(t, &t->outcome->problems, NULL);
     if (status == ASSAY_OK)
         status = add_problems(t, &t->again.problems, &t->outcome->problems);
     if (status == ASSAY_OK)
-        status = add_unsized(t);
+        status = add_unsized(t, files);
     if (status == ASSAY_OK)
         status = add_unread(t);
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++) {
