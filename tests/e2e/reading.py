@@ -91,7 +91,7 @@ def commands(assay, folder, nan, cut):
     yield ["verify", nan, "--quiet"]
     yield ["verify", cut, "--quiet"]
     yield ["compare", nan, cut, *out[2:]]
-    yield ["watch", TRIALS / "ddp_partial", "--every", "0.05", *out]
+    yield ["watch", TRIALS / "ddp_partial", "--every", "0.05", "--lag", "0.1", *out]
     yield ["stats", TRIALS / "ddp", "-o", folder / "stats.csv"]
     built_with = run([assay, "--version"]).out
     if "packed trials are read and not written" not in built_with:
