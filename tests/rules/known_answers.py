@@ -430,7 +430,7 @@ def optimizer_state(folder):
             (s, "optimizer/d/exp_avg_sq", "rows", 1) for s in range(3)] and e["datapoints"] == 15),
         rule("half a table", "DeadRows", lambda e: [f["test"] for f in e["findings"]] == ["embedding"] * 3, threshold=25,
              embedding_threshold=40),
-        rule("structure", "CheckpointStructure", lambda e: e["status"] == "NoData" and "no series of checkpoints" in e["message"]),
+        rule("structure", "CheckpointStructure", lambda e: e["status"] == "NoData" and "not a series of checkpoints" in e["message"]),
     ]
 
 
