@@ -270,6 +270,16 @@ def _rank_and_workers():
     return _process_group() or of_launcher()
 
 
+def _chosen_in_a_file(key, config_file):
+    """Does this configuration file, or the one that the environment names, say something about the parameter?"""
+    for path in (config_file, os.environ.get("ASSAY_HOOK_CONFIG") or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
+        if path and os.path.isfile(path):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+                if '"%s"' % key in file.read():
+                    return True
+    return False
+
+
 def _refuse_existing(path):
     """The library refuses as well, at the first step; here it shows before the training begins."""
     try:
@@ -302,8 +312,11 @@ class Hook:
                 _refuse_existing(out_dir)
         error = _Error()
         given = parameters.pop("rank_and_workers", None)
+        by_launcher = given is None and _process_group() is None
         rank, workers = self._place = given or _rank_and_workers()
         self._place_given = given is not None
+        self._left_out = by_launcher and rank > 0 and include_workers == "one" and not dry_run
+        self._left_out = self._left_out and not _chosen_in_a_file("include_workers", config_file)
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise ValueError(error.text.decode(errors="replace"))
@@ -384,7 +397,11 @@ class Hook:
         group = _process_group()
         if self._handle and group not in (None, self._place) and not self._place_given:
             warnings.warn("this hook records as worker %d of %d, as the launcher said when it was made, but torch.distributed says %d of "
-                          "%d: make it behind init_process_group(), or with rank_and_workers=(RANK, WORKERS)" % (self._place + group))
+                          "%d: create it after init_process_group(), or with rank_and_workers=(RANK, WORKERS)" % (self._place + group))
+        if self._handle and group is None and self._left_out:
+            warnings.warn("nothing is recorded here: the launcher says that this process is worker %d of %d, and only worker 0 records. "
+                          "include_workers=\"all\" records all of them; rank_and_workers=(0, 1) is for a process that trains on its own, "
+                          "into its own directory" % self._place)
 
     def _hand_over(self, c, check):
         """Tells the library what a collection has that it was not told before."""

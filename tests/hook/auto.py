@@ -6,6 +6,7 @@ Usage: auto.py WORK_DIR
 import contextlib
 import functools
 import io
+import json
 import os
 import shutil
 import sys
@@ -269,6 +270,22 @@ def test_workers_are_found():
         assay_hook._process_group = lambda: None
         hook.close()
         assert len([w for w in found if "init_process_group" in str(w.message)]) == said, (arguments, group, found)
+    # A plain hook of rank 1 records nothing and says so, once, but not where somebody chose that.
+    chosen = os.path.join(WORK, "chosen.json")
+    with open(chosen, "w") as file:
+        json.dump({"HookParameters": {"include_workers": "one"}}, file)
+    for arguments, group, said in (({}, None, 1), ({}, (1, 2), 0), ({"include_workers": "all"}, None, 0), ({"dry_run": True}, None, 0),
+                                   ({"rank_and_workers": (0, 1)}, None, 0), ({"rank_and_workers": (1, 2)}, None, 0),
+                                   ({"config_file": chosen}, None, 0)):
+        hook = assay_hook.Hook(fresh(), **arguments)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            assay_hook._process_group = lambda group=group: group
+            hook.step()
+            hook.step()
+        assay_hook._process_group = lambda: None
+        hook.close()
+        assert len([w for w in found if "only worker 0 records" in str(w.message)]) == said, (arguments, group, found)
     assay_hook._process_group = kept
     del os.environ["RANK"], os.environ["WORLD_SIZE"]
 
