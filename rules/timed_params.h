@@ -14,7 +14,8 @@
 
 #define TIMED_SKIP(P, r)                                                                                               \
     P(r, "skip_initialization", ASSAY_PARAM_BOOL, "False", 0, 0, ASSAY_PARAM_QUIET, NULL,                              \
-      "Only what is at or after the first step; of a trial without steps, after the first use of a GPU.")
+      "Only what is at or after the first step; where steps are missing or begin above number 1, after the first use " \
+      "of a GPU if that is earlier.")
 
 #define BATCH_SIZE_PARAMS(P)                                                                                           \
     TIMED_PERCENT(P, "BatchSize", "cpu_threshold_p95", "70", "Fires when the 95 % quantile of the CPU is below this.") \

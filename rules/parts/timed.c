@@ -214,15 +214,18 @@ static int compare_findings(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* When the job began to train: its first step, without steps the first use of a GPU; ASSAY_NO_TIME: neither is there.
- */
+/* When the job began to train: its first step. Where that has a number above 1, the steps are those of a window, and
+ * the first use of a GPU counts if it is earlier; without steps it counts alone. ASSAY_NO_TIME: neither is there. */
 static int64_t training_start(const assay_timeline *line)
 {
-    int64_t start = ASSAY_NO_TIME;
-    for (uint64_t i = 0; i < line->steps; i++)
-        if (start == ASSAY_NO_TIME || line->step[i].start < start)
+    int64_t start = ASSAY_NO_TIME, number = INT64_MAX;
+    for (uint64_t i = 0; i < line->steps; i++) {
+        if (start == ASSAY_NO_TIME || line->step[i].start < start) {
             start = line->step[i].start;
-    for (uint64_t i = 0; i < line->series_count && line->steps == 0; i++) {
+            number = line->step[i].number;
+        }
+    }
+    for (uint64_t i = 0; i < line->series_count && number > 1; i++) {
         const assay_metric_series *s = &line->series[i];
         uint64_t k = 0;
         while (s->metric == ASSAY_METRIC_GPU && k < s->count && s->sample[k].sum <= 0)

@@ -287,6 +287,25 @@ def first_lines(checks, args, where):
     checks.expect(both and "skip_initialization" not in both["all"]["parameters"], "parameters: %s" % both)
 
 
+def beginnings(checks, args, where):
+    """The built-in rules name a start that takes more than 20 minutes. Steps that were recorded in a window hide nothing before it."""
+    for name, begin, seconds, gpu, steps, wanted in (
+            ("slow start", 22 * 60, 26 * 60, 92, range(150), {"MaxInitializationTime"}),
+            ("not so slow", 18 * 60, 22 * 60, 92, range(150), set()),
+            ("idle in a window", 0, 280, 20, range(1000, 1010), {"LowGPUUtilization"}),
+            ("busy in a window", 120, 280, 92, range(1000, 1010), set())):
+        p = Profile(where / name)
+        for second in range(0, 2 * seconds):
+            busy = second >= 2 * begin
+            p.sample(second / 2, "gpu0", "GPUUtilization", gpu if busy else 0).sample(second / 2, "cpu0", "CPUUtilization", 60 if busy else 99)
+            p.sample(second / 2, "gpu0", "GPUMemoryUtilization", 80 if busy else 2)
+        p.events("1-algo-1", [step((250 if steps[0] else begin) + i, 0.2, number) for i, number in enumerate(steps)])
+        done = mpirun(1, [args.assay, "run", p.write(), "--out", where / "beginning"])
+        rules = report_of(where / "beginning")["trials"][0]["rules"] if done.code == 0 else []
+        fired = {r["rule"] for r in rules if r["status"] == "IssuesFound"}
+        checks.expect(rules and fired == wanted, "%s: %s, not %s: %s" % (name, fired, wanted, done))
+
+
 HEALTHY = {"healthy", "healthy_gpus", "healthy_nodes", "healthy_two", "system_only", "horovod", "truncated", "damaged", "clock_skew",
            "missing_worker", "slow_start"}  # it starts within MaxInitializationTime's 20 minutes: what was idle until then is no fault
 PLANTED = {"cpu_bottleneck": "CPUBottleneck", "io_bottleneck": "IOBottleneck", "dataloader": "Dataloader", "small_batch": "BatchSize",
@@ -392,7 +411,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     checks = Checks()
-    for case in (known_answers, bad_input, with_tensors, at_steps, first_lines, built_in, commands):
+    for case in (known_answers, bad_input, with_tensors, at_steps, first_lines, beginnings, built_in, commands):
         with tempfile.TemporaryDirectory() as folder:
             case(checks, args, Path(folder))
     if SHARED.is_dir():
