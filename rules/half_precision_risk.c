@@ -8,14 +8,16 @@
  *                losses are all below loss_share of their first values: a loss near zero has gradients near zero; and
  *                tensors of which so much is flushed at no more than step_share of the steps (rare.h)
  *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent;
- *                with losses_fit not on a worker whose first losses are beyond the format: large targets of a
- * regression make large losses and gradients, and nobody trains on them in such a format
+ *                with losses_fit not on a worker whose first losses are beyond the format, as large targets of a
+ *                regression make them, unless the tensor grows beyond HOLD times the larger of those losses and of what
+ *                it was itself at their step
  *
  *     format     largest   rounds beyond it from     smallest subnormal
  *     fp16       65504     65520                     2^-24
  *     bf16       3.39e38   (2 - 2^-8) * 2^127        2^-133
  *     fp8_e4m3   448       above 464                 2^-9
  *     fp8_e5m2   57344     61440                     2^-16 */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +27,10 @@
 #include "workers.h"
 
 #define NO_LOSS 0.01
+#define HOLD    100.0
 
 enum { FLUSH, OVERFLOWS };
-enum { VALUE, IS, WIDTH };             /* values of a row */
+enum { VALUE, IS, LARGEST, WIDTH };    /* values of a row; LARGEST is the largest |x| */
 enum { IS_FLUSHED, IS_LOSS, IS_OVER }; /* a share that is flushed and matters, a loss, a share that overflows */
 static const char *const tests[] = {"flush", "overflow", NULL};
 
@@ -66,7 +69,9 @@ static const assay_param_def params[] = {
     {.name = "losses_fit",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Overflows do not count where the first saved losses of the worker are beyond the format themselves."},
+     .help =
+         "Overflows do not count where the first saved losses of the worker are beyond the format themselves, up to "
+         "100 times of what was there at the beginning."},
     RARE_PARAM,
     {0},
 };
@@ -140,7 +145,8 @@ static int test_item(const assay_rule *rule, assay_common_state *s, const assay_
     int status = assay_findings_test(s->findings, over > finding.threshold && !later, &finding);
     assay_findings_datapoints(s->findings, 1);
     if (status == ASSAY_OK && later)
-        status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){over, IS_OVER});
+        status = assay_series_add(s->series, view->step, item->tensor, item->worker,
+                                  (double[WIDTH]){over, IS_OVER, fmax(fabs(stats->min), fabs(stats->max))});
     if (status == ASSAY_OK)
         status = rare_count(s->counter, item->tensor, fires);
     if (status == ASSAY_OK && fires)
@@ -172,10 +178,12 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 /* Of each worker: what its losses were first, and at the step under way. */
 typedef struct losses {
-    double *first; /* [tensors * workers]; NaN: none yet */
-    bool *large;   /* [workers] one is above the share */
-    bool *known;   /* [workers] there is one */
-    bool *beyond;  /* [workers] one was beyond the format when it was first saved */
+    double *first;       /* [tensors * workers]; NaN: none yet */
+    bool *large;         /* [workers] one is above the share */
+    bool *known;         /* [workers] there is one */
+    double *large_first; /* [workers] the largest that was beyond the format when it was first saved; 0: none */
+    int64_t *begin;      /* [workers] the step of the first such one */
+    double *largest;     /* [tensors * workers] what overflowed at that step; NaN: nothing asked yet */
     uint32_t workers;
 } losses;
 
@@ -194,17 +202,33 @@ static void enter_step(losses *l, const assay_rule *rule, const assay_series *se
         if (row.value[IS] != IS_LOSS || row.worker >= l->workers || row.tensor >= assay_trial_tensors(rule->trial))
             continue;
         double *first = &l->first[(size_t)row.tensor * l->workers + row.worker];
-        l->beyond[row.worker] = l->beyond[row.worker] || (isnan(*first) && fabs(row.value[VALUE]) > most);
+        if (isnan(*first) && fabs(row.value[VALUE]) > most) {
+            l->begin[row.worker] = l->large_first[row.worker] > 0 ? l->begin[row.worker] : step;
+            l->large_first[row.worker] = fmax(l->large_first[row.worker], fabs(row.value[VALUE]));
+        }
         *first = isnan(*first) ? row.value[VALUE] : *first;
         l->known[row.worker] = true;
         l->large[row.worker] = l->large[row.worker] || fabs(row.value[VALUE]) >= share * fabs(*first);
     }
 }
 
+/* Is what overflows no larger than such losses, and the tensor at their step, let expect? */
+static bool is_large_from_the_beginning(const losses *l, const assay_row *row)
+{
+    if (row->worker >= l->workers || !(l->large_first[row->worker] > 0))
+        return false;
+    double *largest = &l->largest[(size_t)row->tensor * l->workers + row->worker];
+    if (isnan(*largest))
+        *largest = row->step == l->begin[row->worker] ? row->value[LARGEST] : 0;
+    return row->value[LARGEST] <= HOLD * fmax(*largest, l->large_first[row->worker]);
+}
+
+/* Sets *excused to the number of overflows that do not count. */
 static int add_findings(const assay_rule *rule, const assay_series *series, losses *l, const bool *rare,
-                        assay_findings *findings)
+                        assay_findings *findings, uint64_t *excused)
 {
     int status = ASSAY_OK;
+    *excused = 0;
     int64_t step = ASSAY_NO_STEP;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
@@ -212,8 +236,12 @@ static int add_findings(const assay_rule *rule, const assay_series *series, loss
             enter_step(l, rule, series, i);
         step = row.step;
         bool converged = row.worker < l->workers && l->known[row.worker] && !l->large[row.worker];
-        bool over = row.value[IS] == IS_OVER, beyond = row.worker < l->workers && l->beyond[row.worker];
-        if (row.value[IS] == IS_LOSS || (over ? beyond : converged || is_rare(rule, rare, row.tensor)))
+        bool over = row.value[IS] == IS_OVER;
+        if (row.value[IS] == IS_LOSS || row.tensor >= assay_trial_tensors(rule->trial))
+            continue;
+        bool leave_out = over ? is_large_from_the_beginning(l, &row) : converged || is_rare(rule, rare, row.tensor);
+        *excused += over && leave_out;
+        if (leave_out)
             continue;
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
@@ -236,19 +264,30 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     losses l = {.first = malloc((places + 1) * sizeof *l.first),
                 .large = calloc((size_t)workers + 1, sizeof *l.large),
                 .known = calloc((size_t)workers + 1, sizeof *l.known),
-                .beyond = calloc((size_t)workers + 1, sizeof *l.beyond),
+                .large_first = calloc((size_t)workers + 1, sizeof *l.large_first),
+                .begin = calloc((size_t)workers + 1, sizeof *l.begin),
+                .largest = malloc((places + 1) * sizeof *l.largest),
                 .workers = workers};
     bool *rare = rare_tensors(rule, s->counter);
-    int status = rare && l.first && l.large && l.known && l.beyond ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; l.first && i < places; i++)
-        l.first[i] = NAN;
+    bool all = rare && l.first && l.large && l.known && l.large_first && l.begin && l.largest;
+    int status = all ? ASSAY_OK : ASSAY_ENOMEM;
+    uint64_t excused = 0;
+    for (size_t i = 0; all && i < places; i++)
+        l.first[i] = l.largest[i] = NAN;
     if (status == ASSAY_OK)
-        status = add_findings(rule, s->series, &l, rare, assay_verdict_findings(verdict));
+        status = add_findings(rule, s->series, &l, rare, assay_verdict_findings(verdict), &excused);
+    if (status == ASSAY_OK && excused > 0)
+        assay_verdict_message(verdict,
+                              "%" PRIu64 " overflow%s of %s not counted: the losses were beyond it from the beginning "
+                              "(losses_fit).",
+                              excused, assay_plural(excused), format_of(rule->params)->name);
     free(rare);
     free(l.first);
     free(l.large);
     free(l.known);
-    free(l.beyond);
+    free(l.large_first);
+    free(l.begin);
+    free(l.largest);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

@@ -464,5 +464,22 @@ def updates(folder):
     ]
 
 
+# -- what only seems to be healthy
+
+@case
+def gradients_that_jump_beside_a_large_loss(folder):
+    """A summed loss of 10^5 stays in float32, and gradients of its size are no fault: those that jump by 10^30 are."""
+    made = Made(folder, collections={"losses": "Loss"})
+    for step in range(24):
+        made.step(step, "TRAIN", step, {"MSELoss_output_0": numpy.float32([1e5]),
+                                        "gradient/a.weight": numpy.full(4, 1e5 * (1 + step), "float32"),
+                                        "gradient/b.weight": numpy.full(4, 1e36 if step >= 20 else 1e6, "float32")})
+    chosen = dict(collection_names="losses", tensor_regex="^gradient")
+    return made.end(), [
+        rule("jump", "HalfPrecisionRisk", lambda e: e["steps"] == [20, 21, 22, 23] and
+             {f["tensor"] for f in e["findings"]} == {"gradient/b.weight"} and e["message"].startswith("68 overflows of fp16 not counted"), losses_fit=True, **chosen),
+        rule("strict", "HalfPrecisionRisk", lambda e: e["findings_total"] == 72 and "not counted" not in e["message"], **chosen)]
+
+
 if __name__ == "__main__":
     main()
