@@ -1,13 +1,13 @@
 /* all_zero.c - AllZero: tensors that are zero, or mostly. docs/rules/AllZero.md.
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
- * these steps is a finding. With after_values one step is enough behind one at which that did not hold. -0.0 is a zero,
- * NaN is not. */
+ * these steps is a finding. With after_values one saved step is enough if that did not hold at the saved step before it
+ * and the tensor has more than one element. -0.0 is a zero, NaN is not. */
 #include "selection.h"
 
 #include <stdlib.h>
 
-enum { PERCENT, FIRES, WIDTH }; /* values of a row */
+enum { PERCENT, FIRES, SEVERAL, WIDTH }; /* values of a row; SEVERAL: more than one element */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -25,8 +25,8 @@ static const assay_param_def params[] = {
      .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."},
     {.name = "after_values",
      .type = ASSAY_PARAM_BOOL,
-     .initial = "false",
-     .help = "One step is enough where the tensor was not so at the saved step before, whatever num_steps is."},
+     .initial = "False",
+     .help = "One saved step is enough if the tensor was not zero at the saved step before. Not for single numbers."},
     {0},
 };
 
@@ -56,7 +56,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         double zeros = 100.0 * (double)item->stats->zeros, n = (double)item->stats->count;
         bool fires = zeros >= threshold * n;
-        double row[WIDTH] = {zeros / n, fires};
+        double row[WIDTH] = {zeros / n, fires, n > 1};
         assay_finding finding = finding_of(view, item, zeros / n, threshold);
         if (needs_a_run(rule->params))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
@@ -78,13 +78,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0, end; status == ASSAY_OK && i < count; i = end) {
         assay_row first = assay_series_row(series, order[i]);
         const assay_row before = assay_series_row(series, order[i > 0 ? i - 1 : 0]);
-        const bool changed = i > 0 && before.tensor == first.tensor && before.worker == first.worker;
+        const bool lost = after_values && first.value[SEVERAL] != 0 && i > 0 && before.tensor == first.tensor &&
+                          before.worker == first.worker;
         for (end = i + 1; end < count; end++) {
             assay_row row = assay_series_row(series, order[end]);
             if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])
                 break;
         }
-        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps") || (after_values && changed);
+        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps") || lost;
         for (uint64_t k = i; status == ASSAY_OK && k < end; k++) {
             assay_row row = assay_series_row(series, order[k]);
             assay_finding finding = {.step = row.step,

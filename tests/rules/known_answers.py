@@ -481,5 +481,18 @@ def gradients_that_jump_beside_a_large_loss(folder):
         rule("strict", "HalfPrecisionRisk", lambda e: e["findings_total"] == 72 and "not counted" not in e["message"], **chosen)]
 
 
+@case
+def zero_for_one_step(folder):
+    """A matrix that is zero at a step was lost; a single number that is, such as the cyclic weight of a loss, was set."""
+    made = Made(folder)
+    for step in range(12):
+        made.step(step, "TRAIN", step, {"kl_weight": numpy.full(1, step % 4 / 4),
+                                        "fc.weight": numpy.full((2, 2), 0.0 if step == 5 else 1.0)})
+    return made.end(), [
+        rule("lost", "AllZero", lambda e: e["steps"] == [5] and e["first"]["tensor"] == "fc.weight", tensor_regex="weight",
+             num_steps=3, after_values=True),
+        rule("run", "AllZero", fires(), tensor_regex="weight", num_steps=3)]
+
+
 if __name__ == "__main__":
     main()
