@@ -2,7 +2,7 @@
  *
  * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
  * column with a count is divided by its sum. A cell fires when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
- * != i. value = smallest diagonal share. With evidence, a label that the loss evidently ignores (padding) is left out.
+ * != i. value = smallest diagonal share. With padding, a label 0 that the loss evidently ignores is left out.
  * Collections take precedence over names. Labels of ignore_labels are left out; the labels' shape tells the axis of the
  * classes (classes.h). */
 #include <math.h>
@@ -67,6 +67,11 @@ static const assay_param_def params[] = {
      .initial = "False",
      .help = "Leave out steps whose labels are not class numbers, such as the targets of a regression."},
     EVIDENCE_PARAM,
+    {.name = "padding",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help =
+         "Leave out label 0 where it is by far the most frequent and never predicted, as what rows are padded with."},
     {0},
 };
 
@@ -98,12 +103,30 @@ typedef struct column {
     uint64_t from, to, sum, right;
 } column;
 
+/* What the counter of the state keeps beside ambiguous axes: what the rule found out about label 0. */
+enum {
+    LEFT_OUT = -1, /* a step at which it was taken for padding */
+    WITHIN = -2    /* labels of which a row has it elsewhere than at one end */
+};
+
+static bool is_noted(const assay_counter *counter, int64_t what)
+{
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        int64_t mark, zero;
+        uint64_t count;
+        assay_counter_get(counter, i, &mark, &zero, &count);
+        if (mark == what)
+            return true;
+    }
+    return false;
+}
+
 /* What is asked of the matrix. */
 typedef struct matrix_limits {
     int64_t classes; /* those from here on are left out */
     double min_diag, max_off_diag, evidence;
     ignored_labels ignored;
-    int64_t padding; /* a label that is left out as well; -1: none */
+    bool without_0; /* label 0 is padding, and left out as well */
 } matrix_limits;
 
 static matrix_limits limits_of(const assay_params *p)
@@ -114,14 +137,13 @@ static matrix_limits limits_of(const assay_params *p)
         .max_off_diag = assay_param_real(p, "max_off_diag"),
         .evidence = assay_param_real(p, "evidence"),
         .ignored = ignored_labels_of(p, "ignore_labels"),
-        .padding = -1,
     };
 }
 
 static bool in_matrix(const matrix_limits *m, int64_t prediction, int64_t label)
 {
-    return prediction >= 0 && prediction < m->classes && label >= 0 && label < m->classes && label != m->padding &&
-           !is_ignored_label(&m->ignored, (double)label);
+    return prediction >= 0 && prediction < m->classes && label >= 0 && label < m->classes &&
+           !(m->without_0 && label == 0) && !is_ignored_label(&m->ignored, (double)label);
 }
 
 static column next_column(const matrix_limits *m, const assay_counter *pairs, uint64_t from)
@@ -195,9 +217,9 @@ static assay_counter *label_totals(const matrix_limits *m, const assay_counter *
     return NULL;
 }
 
-/* Is the label never predicted, though at least LEAST_CLASSES others are, and better than by chance: more of the pairs
- * without it are right than the most frequent of the other labels has? */
-static bool is_never_learned(const matrix_limits *m, const assay_counter *pairs, int64_t unlearned, uint64_t next)
+/* Is 0 never predicted, though at least LEAST_CLASSES others are, and better than by chance: more of the pairs without
+ * it are right than the most frequent of the other labels has? */
+static bool is_0_never_learned(const matrix_limits *m, const assay_counter *pairs, uint64_t next)
 {
     enum { LEAST_CLASSES = 4 };
     uint64_t classes = 0, right = 0;
@@ -206,41 +228,41 @@ static bool is_never_learned(const matrix_limits *m, const assay_counter *pairs,
         i = c.to;
         classes += c.sum > 0;
         right += c.right;
-        if (c.sum > 0 && c.prediction == unlearned)
+        if (c.sum > 0 && c.prediction == 0)
             return false;
     }
     return classes >= LEAST_CLASSES && right > next;
 }
 
-/* Sets *ignored to the label that the loss evidently ignores: by far the most frequent one, and never predicted, where
- * others are learned. It is what sequences are padded with; a class that was lost is not the largest. -1: none. */
-static int find_padding(const matrix_limits *m, const assay_counter *pairs, int64_t *ignored)
+/* Sets *padding: does the loss evidently ignore label 0, with which sequences are padded? It is by far the most
+ * frequent one, and never predicted, where others are learned. A class that was lost may look the same: so the message
+ * names it, and labels that have it within their rows (is_0_within) are not asked. */
+static int find_padding(const matrix_limits *m, const assay_counter *pairs, bool *padding)
 {
     assay_counter *totals = label_totals(m, pairs);
-    uint64_t most = 0, next = 0;
-    *ignored = -1;
+    uint64_t zeros = 0, next = 0;
     for (uint64_t i = 0; totals && i < assay_counter_size(totals); i++) {
         int64_t label, zero;
         uint64_t count;
         assay_counter_get(totals, i, &label, &zero, &count);
-        next = count > most ? most : count > next ? count : next;
-        *ignored = count > most ? label : *ignored;
-        most = count > most ? count : most;
+        if (label == 0)
+            zeros = count;
+        else
+            next = count > next ? count : next;
     }
-    if (totals && (2 * most < 3 * next || !is_never_learned(m, pairs, *ignored, next)))
-        *ignored = -1;
+    *padding = zeros > 0 && 2 * zeros >= 3 * next && is_0_never_learned(m, pairs, next);
     assay_counter_free(totals);
     return totals ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Tests a matrix, given as a counter of (prediction, label); an empty one gives no datapoint. Sets *padding to a label
- * that was left out as find_padding() says; -1: none. */
+/* Tests a matrix, given as a counter of (prediction, label); an empty one gives no datapoint. *padding: may label 0 be
+ * padding? It is set to whether label 0 was left out. */
 static int test_matrix(const assay_params *p, const assay_counter *pairs, int64_t step, uint32_t tensor,
-                       assay_findings *findings, int64_t *padding)
+                       assay_findings *findings, bool *padding)
 {
     matrix_limits m = limits_of(p);
-    int found = m.evidence > 0 ? find_padding(&m, pairs, &m.padding) : ASSAY_OK;
-    *padding = m.padding;
+    int found = *padding ? find_padding(&m, pairs, padding) : ASSAY_OK;
+    m.without_0 = *padding;
     assay_finding finding = {
         .step = step, .tensor = tensor, .worker = ASSAY_ALL_WORKERS, .value = INFINITY, .threshold = m.min_diag};
     assay_counter *cells = assay_counter_new();
@@ -289,6 +311,49 @@ static bool labels_are_classes(const assay_rule *rule, const assay_step_view *vi
     return all;
 }
 
+/* Does each row of the labels along an axis have 0 at one end only? */
+static bool has_0_at_one_end(const assay_tensor_view *labels, const assay_classes *classes, int axis)
+{
+    uint64_t stride = 1, length = (uint64_t)labels->shape[axis];
+    for (int d = axis + 1; d < labels->dims; d++)
+        stride *= (uint64_t)labels->shape[d];
+    for (uint64_t i = 0; i < classes->count; i++) {
+        uint64_t changes = 0;
+        if (i / stride % length != 0)
+            continue; /* not the first of its row */
+        for (uint64_t k = 1; k < length; k++)
+            changes += (classes->value[i + k * stride] == 0) != (classes->value[i + (k - 1) * stride] == 0);
+        if (changes > 1)
+            return false;
+    }
+    return true;
+}
+
+/* Do the labels have 0 within their rows, whichever axis these go along? Of flattened labels nothing is known. */
+static bool is_0_within(const assay_tensor_view *labels, const assay_classes *classes)
+{
+    bool known = false;
+    if (!classes || elements_by_shape(labels) != classes->count)
+        return false;
+    for (int d = 0; d < labels->dims; d++) {
+        if (labels->shape[d] < 3 || (uint64_t)labels->shape[d] == classes->count)
+            continue; /* too short to tell, or the only axis */
+        if (has_0_at_one_end(labels, classes, d))
+            return false;
+        known = true;
+    }
+    return known;
+}
+
+static bool any_0_within(const assay_step_view *view, class_slot labels)
+{
+    const assay_slot_view *from = &view->slot[labels.slot];
+    bool within = false;
+    for (uint32_t i = 0; !within && i < from->count; i++)
+        within = is_0_within(from->items[i], classes_of(view, labels, i));
+    return within;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -300,14 +365,19 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         return view->slot[labels.slot].count ? ASSAY_ENOMEM : ASSAY_OK;
     uint32_t tensor = view->slot[labels.slot].items[0]->tensor;
     bool accumulate = assay_param_bool(rule->params, "accumulate");
-    int64_t padding;
+    const bool within = assay_param_bool(rule->params, "padding") && any_0_within(view, labels);
+    bool padding = assay_param_bool(rule->params, "padding") && !within;
     int status = labels_are_classes(rule, view, labels, predictions)
                      ? add_pairs(pairs, rule->trial, view, labels, predictions, true)
                      : ASSAY_OK;
     if (status == ASSAY_OK && !accumulate)
         status = test_matrix(rule->params, pairs, view->step, tensor, s->findings, &padding);
-    else if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !accumulate && padding)
+        status = assay_counter_add(s->counter, LEFT_OUT, 0, 1);
+    if (status == ASSAY_OK && accumulate)
         status = add_rows(s->series, pairs, view->step, tensor);
+    if (status == ASSAY_OK && accumulate && within)
+        status = assay_counter_add(s->counter, WITHIN, 0, 1);
     if (status == ASSAY_OK)
         status = note_ambiguous_axes(s->counter, view, labels, predictions);
     assay_counter_free(pairs);
@@ -349,12 +419,20 @@ static bool is_early(const assay_trial *trial, int64_t step)
     return after > before;
 }
 
+static void say_padding(assay_verdict *verdict)
+{
+    assay_verdict_message(verdict, "Label 0, by far the most frequent, is never predicted: taken as one that the loss "
+                                   "ignores, such as padding. If it is a class, it is lost: test without padding.");
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
     const assay_common_state *s = state;
     uint64_t rows = assay_series_count(s->series);
     ambiguous_axis_say(rule, s->counter, verdict);
+    if (is_noted(s->counter, LEFT_OUT))
+        say_padding(verdict);
     if (rows == 0)
         assay_verdict_no_data(
             verdict, "no label has a prediction beside it at the same step and worker%s.",
@@ -377,14 +455,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             status = assay_counter_add(pairs, (int64_t)v[PREDICTION], (int64_t)v[LABEL], (uint64_t)v[COUNT]);
     }
     assay_row last = assay_series_row(s->series, rows - 1);
-    int64_t padding = -1;
+    bool padding = assay_param_bool(rule->params, "padding") && !is_noted(s->counter, WITHIN);
     if (status == ASSAY_OK)
         status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict), &padding);
-    if (status == ASSAY_OK && padding >= 0)
-        assay_verdict_message(verdict,
-                              "Label %lld, by far the most frequent, is never predicted: taken as one that the loss "
-                              "ignores, such as padding (ignore_labels).",
-                              (long long)padding);
+    if (status == ASSAY_OK && padding)
+        say_padding(verdict);
     assay_counter_free(pairs);
     return status;
 }

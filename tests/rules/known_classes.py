@@ -132,5 +132,66 @@ def ignored_predictions(folder):
     ]
 
 
+# -- label 0: padding, or a class that was lost
+
+PADDING = {"accumulate": True, "evidence": 3, "padding": True, "min_diag": 0, "max_off_diag": 0.5}
+
+
+def words(folder, labels, lost):
+    """Labels of rows, all predicted rightly but the lost one, in whose place one of the others is."""
+    made = Made(folder)
+    for step in range(12):
+        made.step(step, "EVAL", step, {
+            "labels": labels, "predictions": scores_of(numpy.where(labels == lost, lost % 4 + 1, labels), 6, 1)})
+    return made.end()
+
+
+def rows(zeros):
+    """Sixteen rows of twenty labels from 1 to 5, and zeros at these places."""
+    return numpy.where(zeros, 0, RANDOM.integers(1, 6, (16, 20)))
+
+
+ENDED = numpy.arange(20) >= RANDOM.integers(4, 12, (16, 1))
+
+
+def left_out(entry):
+    return entry["status"] == "NoIssuesFound" and "Label 0, by far the most frequent, is never predicted" in entry["message"]
+
+
+def lost_class(entry):
+    return entry["status"] == "IssuesFound" and "by far" not in entry["message"]
+
+
+@case
+def rows_with_padding(folder):
+    return words(folder, rows(ENDED), 0), [
+        rule("accumulated", "Confusion", left_out, **PADDING),
+        rule("at steps", "Confusion", left_out, **dict(PADDING, accumulate=False)),
+        rule("without evidence", "Confusion", left_out, **dict(PADDING, evidence=0)),
+        rule("not asked for", "Confusion", lost_class, **dict(PADDING, padding=False))]
+
+
+@case
+def columns_with_padding(folder):
+    """Batches that are second: (T, N)."""
+    return words(folder, rows(ENDED).T, 0), [rule("accumulated", "Confusion", left_out, **PADDING)]
+
+
+@case
+def lost_class_within_rows(folder):
+    """Most words are of class 0, anywhere in a row, and the model has lost it."""
+    return words(folder, rows(RANDOM.random((16, 20)) < 0.6), 0), [
+        rule("accumulated", "Confusion", lost_class, **PADDING),
+        rule("at steps", "Confusion", lost_class, **dict(PADDING, accumulate=False))]
+
+
+@case
+def lost_class_that_is_not_0(folder):
+    """Nobody pads with 3."""
+    labels = rows(ENDED)
+    return words(folder, numpy.where(labels == 0, 3, numpy.where(labels == 3, 0, labels)).ravel(), 3), [
+        rule("accumulated", "Confusion", lost_class, **PADDING)]
+
+
 if __name__ == "__main__":
     main()

@@ -179,7 +179,7 @@ def sequences(folder, padded, early=False):
 
 
 CONFUSION = {"labels": "CrossEntropyLoss_input_1", "predictions": "CrossEntropyLoss_input_0", "mode": "EVAL", "accumulate": True,
-             "last_evaluation": True, "only_classes": True, "evidence": 3, "min_diag": 0, "max_off_diag": 0.5}
+             "last_evaluation": True, "only_classes": True, "evidence": 3, "padding": True, "min_diag": 0, "max_off_diag": 0.5}
 
 
 @case
@@ -187,7 +187,7 @@ def padded_sequences(folder):
     return sequences(folder, 0.4), [
         rule("padding", "Confusion", lambda e: e["status"] == "NoIssuesFound" and "Label 0, by far the most frequent" in e["message"],
              **CONFUSION),
-        rule("without evidence", "Confusion", fires(40), **dict(CONFUSION, evidence=0))]
+        rule("not asked for", "Confusion", fires(40), **dict(CONFUSION, padding=False))]
 
 
 @case
