@@ -87,6 +87,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return counts && step_loss(&view->slot[0], NULL, &loss) ? add_row(state, view, view->mode, loss) : ASSAY_OK;
 }
 
+/* Has a row no mode? */
+static bool has_global_rows(const assay_series *all)
+{
+    uint64_t i = 0;
+    while (i < assay_series_count(all) && assay_series_row(all, i).value[MODE] != ASSAY_MODE_GLOBAL)
+        i++;
+    return i < assay_series_count(all);
+}
+
 /* The rows of TRAIN and EVAL, with those of no mode before the first TRAIN row as TRAIN. NULL without memory. */
 static assay_series *phase_rows(const assay_series *all)
 {
@@ -111,9 +120,11 @@ static assay_series *phase_rows(const assay_series *all)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    assay_series *series = phase_rows(((const assay_common_state *)state)->series);
-    if (!series)
+    const assay_series *saved = ((const assay_common_state *)state)->series;
+    assay_series *phases = has_global_rows(saved) ? phase_rows(saved) : NULL;
+    if (!phases && has_global_rows(saved))
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const assay_series *series = phases ? phases : saved;
     uint64_t rows = assay_series_count(series);
     int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
@@ -160,7 +171,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     else
         assay_verdict_no_data(verdict, "no step has a loss whose name begins with train beside one that begins with "
                                        "validation, eval or test.");
-    assay_series_free(series);
+    assay_series_free(phases);
     return status;
 }
 
