@@ -380,6 +380,19 @@ def check_many_classes(checks, assay, folder):
     checks.expect([t["counts"][1] for t in counts["trials"]] == [2, 1] and "more classes" in done.out, "their counts: %s" % done)
 
 
+def check_many_rules(checks, assay, folder):
+    """Of more rules than a page has room for, those without data are no part of what is left out."""
+    trials = [Made(folder / ("ruled-%d" % i)).step(0, "TRAIN", 0, {"w": 1.0 + i}).end() for i in range(9)]
+    rules = [{"name": "r%d" % i, "rule": "ExplodingTensor"} for i in range(61)]
+    rules += [{"name": "none %d" % i, "rule": "DeadRelu", "parameters": {"tensor_regex": "none such"}} for i in range(3)]
+    job = folder / "ruled.json"
+    job.write_text(json.dumps({"rules": rules}))
+    done = run([assay, "compare", *trials, "--job", job, "--format", "html", "--out", folder / "r", "--quiet"])
+    page = (folder / "r" / "report.html").read_text()
+    said = (re.findall(r"and (\d+) more rules", page), re.findall(r"(\d+) rules had no data in any trial", page))
+    checks.expect(said == (["1"], ["3"]), "rules left out, rules without data: %s: %s" % (said, done))
+
+
 def check_extreme_losses(checks, assay, folder):
     """Losses at the ends of what a double holds are drawn within the chart."""
     inf, nan = numpy.inf, numpy.nan
@@ -423,7 +436,7 @@ def main():
         check_trial_lists(checks, args.assay, folder)
         check_bands(checks, args.assay, args.ranks, folder)
         for check in (check_names_of_bands, check_nothing_there, check_other_modes, check_many_classes,
-                      check_extreme_losses):
+                      check_many_rules, check_extreme_losses):
             check(checks, args.assay, folder)
     checks.done()
 

@@ -9,6 +9,15 @@ static report_rule rule_of(const assay_comparison *c, size_t trial, size_t rule)
     return report_rule_of(c->outcome, &c->outcome->trials[trial], rule, false);
 }
 
+/* How many of the rules from number `from` on have data in a trial. */
+static size_t rules_with_data(const assay_comparison *c, size_t from)
+{
+    size_t rules = 0;
+    for (size_t i = from; i < c->outcome->job->rule_count; i++)
+        rules += !compare_rule_has_no_data(c, i);
+    return rules;
+}
+
 /* Few trials: a rule a row, each trial's status with its first step. */
 static void put_narrow_matrix(html_page *page, const assay_comparison *c)
 {
@@ -39,7 +48,7 @@ static void put_narrow_matrix(html_page *page, const assay_comparison *c)
         }
         html_put(page, "</tr>\n");
     }
-    html_table_end(page, rules - i, "rules");
+    html_table_end(page, rules_with_data(c, i), "rules");
 }
 
 /* Many trials: a trial a row, the rules' names upright. */
@@ -68,15 +77,13 @@ static void put_tall_matrix(html_page *page, const assay_comparison *c)
         html_put(page, "</tr>\n");
     }
     html_table_end(page, c->trials - t, "trials");
-    html_more(page, all - rules, "rules");
+    html_more(page, rules_with_data(c, rules), "rules");
 }
 
 void html_matrix(html_page *page, const assay_comparison *c)
 {
     const size_t rules = c->outcome->job->rule_count;
-    size_t silent = 0;
-    for (size_t i = 0; i < rules; i++)
-        silent += compare_rule_has_no_data(c, i);
+    const size_t silent = rules - rules_with_data(c, 0);
     if (rules == 0)
         return;
     html_put(page, "<h3>Rules and trials</h3><p class=\"note\">");
