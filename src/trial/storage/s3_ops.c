@@ -6,6 +6,7 @@
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool forks_safely;
 
 static void take_turn(void)
 {
@@ -20,7 +21,7 @@ static void give_turn(void)
 /* A fork waits for the call that another thread is in: the child would have its lock for ever, and half of its work. */
 static void mind_forks(void)
 {
-    pthread_atfork(take_turn, give_turn, give_turn);
+    forks_safely = pthread_atfork(take_turn, give_turn, give_turn) == 0;
 }
 
 static int end_turn(int status)
@@ -32,6 +33,8 @@ static int end_turn(int status)
 static int open_in_turn(assay_store *store, const char *place, assay_error *err)
 {
     pthread_once(&once, mind_forks);
+    if (!forks_safely)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     take_turn();
     return end_turn(s3_open(store, place, err));
 }
