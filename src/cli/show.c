@@ -166,40 +166,75 @@ static bool is_row_wanted(const show_options *options, uint32_t worker, const as
            (!options->values || row->kinds & 1u << ASSAY_RAW);
 }
 
-/* Asks for the tensor of the rows behind the i-th that were not asked for yet, as far as that is worth it. */
-static void ask_ahead(assay_recording *r, const show_options *options, uint32_t worker, uint32_t tensor,
-                      const assay_saved *rows, size_t count, size_t i, size_t *asked)
+/* The rows of a tensor, and how far they were asked for ahead. */
+typedef struct row_queue {
+    assay_recording *r;
+    const show_options *options;
+    uint32_t worker, tensor;
+    const assay_saved *rows; /* [count] */
+    size_t count;
+    size_t asked;   /* rows before it were asked for, or are not wanted */
+    uint64_t bytes; /* of those that were asked for and have not had their turn */
+} row_queue;
+
+/* What of a row is read first; NULL: nothing is. */
+static const recording_item *first_read(const row_queue *q, size_t row)
+{
+    const recording_item *items = NULL;
+    size_t kinds = 0;
+    if (!is_row_wanted(q->options, q->worker, &q->rows[row]) ||
+        recording_row(q->r, q->tensor, row, &items, &kinds, NULL) != ASSAY_OK)
+        return NULL;
+    const recording_item *first = q->options->values ? recording_item_of(items, kinds, ASSAY_RAW) : &items[kinds - 1];
+    return first && first->entry ? first : NULL;
+}
+
+/* Bytes that a storage which reads in pieces may hold for an item: its file's, up to a piece. */
+static uint64_t bytes_held(const row_queue *q, const recording_item *item)
+{
+    enum { PIECE = 8 << 20 };
+    const uint64_t span = item ? assay_part_span(&q->r->files.shard, item->part) : 0;
+    return span < PIECE ? span : PIECE;
+}
+
+/* The i-th row comes next: asks for the rows behind it that were not asked for yet, as far as that is worth it. */
+static void ask_ahead(row_queue *q, size_t i)
 {
     size_t files;
     uint64_t bytes;
-    assay_store *store = r->files.store;
+    assay_store *store = q->r->files.store;
     assay_store_depth(store, &files, &bytes);
-    const size_t end = count - i > files ? i + 1 + files : count;
-    for (size_t k = *asked > i ? *asked : i + 1; k < end && assay_store_waits(store); k++) {
-        const recording_item *items = NULL;
-        size_t kinds = 0;
+    const bool waits = assay_store_waits(store);
+    const uint64_t here = waits ? bytes_held(q, first_read(q, i)) : 0;
+    const size_t end = q->count - i > files ? i + 1 + files : q->count;
+    if (waits && i < q->asked) {
+        q->bytes -= here;
+    } else {
+        q->asked = i + 1;
+        q->bytes = 0;
+    }
+    for (; waits && q->asked < end; q->asked++) {
         char room[ASSAY_PATH_ROOM];
-        *asked = k + 1;
-        if (!is_row_wanted(options, worker, &rows[k]) ||
-            recording_row(r, tensor, k, &items, &kinds, NULL) != ASSAY_OK || !items[kinds - 1].entry)
-            continue;
-        const recording_item *last = &items[kinds - 1];
-        const char *path = assay_part_file(&r->files.catalog, last->part, last->entry->file, room);
+        const recording_item *item = first_read(q, q->asked);
+        const uint64_t size = bytes_held(q, item);
+        const char *path = item ? assay_part_file(&q->r->files.catalog, item->part, item->entry->file, room) : NULL;
+        if (q->bytes > 0 && here + q->bytes + size > bytes) /* the next one is asked for in any case */
+            return;
+        q->bytes += size;
         if (path)
-            assay_store_ahead(store, path, last->entry->offset, last->entry->length);
+            assay_store_ahead(store, path, item->entry->offset, item->entry->length);
     }
 }
 
 static int show_tensor(assay_recording *r, const show_options *options, uint32_t worker, uint32_t tensor,
                        show_sink *sink, bool *damaged, assay_error *err)
 {
-    const assay_saved *rows = NULL;
-    size_t count = 0, asked = 0;
-    int status = assay_recording_saved(r, tensor, &rows, &count, err);
-    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
-        if (!is_row_wanted(options, worker, &rows[i]))
+    row_queue q = {.r = r, .options = options, .worker = worker, .tensor = tensor};
+    int status = assay_recording_saved(r, tensor, &q.rows, &q.count, err);
+    for (size_t i = 0; i < q.count && status == ASSAY_OK; i++) {
+        if (!is_row_wanted(options, worker, &q.rows[i]))
             continue;
-        ask_ahead(r, options, worker, tensor, rows, count, i, &asked);
+        ask_ahead(&q, i);
         if (sink->rows == 0)
             show_put_start(sink);
         status = show_one(r, tensor, i, sink, damaged, err);

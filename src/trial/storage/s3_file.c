@@ -104,10 +104,13 @@ static s3_asked *next_place(s3_root *root, bool kept)
 
 void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
 {
-    enum { GUESS = 256 << 10 }; /* of an object that no listing told the size of */
     s3_root *root = store->root;
     const s3_fact *fact = s3_facts_find(&root->facts, path, strlen(path), false);
-    size_t cost = fact ? at_most(fact->size) : size < GUESS ? (size_t)size : GUESS;
+    /* Of an object that no listing told the size of there is what is asked for at least; what is behind that in its
+     * piece comes with it, and who asks minds that (s3_depth). */
+    const size_t inside = (size_t)(offset % ASSAY_S3_PIECE);
+    const size_t least = size < ASSAY_S3_PIECE - inside ? inside + (size_t)size : ASSAY_S3_PIECE;
+    const size_t cost = fact ? at_most(fact->size) : least;
     if (find_asked(root, path))
         return;
     forget_kept(root, cost);
