@@ -32,6 +32,11 @@ struct assay_s3_listing {
     pages *pages; /* the call's */
 };
 
+size_t assay_s3_listing_memory(void)
+{
+    return LISTING_SHARE * assay_s3_memory();
+}
+
 static void release_pages(void *context)
 {
     pages *p = context;
@@ -114,7 +119,7 @@ static pages *new_pages(const char *bucket, const char *prefix, bool deep, const
     p->after = after ? assay_copy_text(after) : NULL;
     p->deep = deep;
     assay_buf_init(&p->page.token, 64 << 10);
-    assay_buf_init(&p->objects, LISTING_SHARE * assay_s3_memory());
+    assay_buf_init(&p->objects, assay_s3_listing_memory());
     if (p->bucket && p->prefix && !p->after == !after)
         return p;
     release_pages(p);

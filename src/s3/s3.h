@@ -65,6 +65,9 @@ void assay_s3_place_release(assay_s3_place *place);
 
 /* ---- listings ---- */
 
+/* Bytes that what is listed may take: a listing that is longer ends with ASSAY_EBUDGET. */
+size_t assay_s3_listing_memory(void);
+
 typedef struct assay_s3_object {
     const char *key; /* of an object, or with is_prefix what several keys begin with, its '/' included */
     uint64_t size;

@@ -5,6 +5,7 @@ not, objects that change under way named, and no more requests than docs/s3.md s
     faults.py --assay PROGRAM --ranks 1 3 ...
 """
 import email.utils
+import json
 import shutil
 import sys
 import threading
@@ -17,7 +18,7 @@ import s3_suite  # noqa: E402
 from launch import TRIALS  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from s3_proxy import SLOW_DOWN, Proxy  # noqa: E402
-from s3_server import Server  # noqa: E402
+from s3_server import Hole, Server  # noqa: E402
 from s3_suite import launch  # noqa: E402
 from s3_watch import Watched  # noqa: E402
 
@@ -209,6 +210,78 @@ class Suite(s3_suite.Suite):
                 lists = sum(is_list(path) for _, path, _ in server.requests[before:])
                 self.checks.expect(done.code == 0 and lists <= 30, "%s: %d listings: %s" % (command, lists, done))
 
+    def check_way_back(self):
+        """Where a directory cannot be listed with all below it, as a later page is refused or as it is too large, each is listed alone."""
+        def is_deep(path):
+            return is_list(path) and "delimiter" not in path
+
+        with Server() as server:
+            server.put_steps("runs", "t/", 60).end()
+            env = s3.environment(server.port, server.key, server.secret)
+            for command in ("ls", "verify"):
+                argv, refused = [self.assay, command, "s3://runs/t"], []
+                wanted = launch(1, argv, env)
+
+                def refuse(number, method, path):
+                    if not is_deep(path) or "continuation-token" not in path:
+                        return None
+                    refused.append(path)
+                    return ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+
+                server.most_keys, server.decide = 20, refuse
+                done = launch(1, argv, env)
+                server.most_keys, server.decide = 1000, None
+                self.checks.expect(done.code == wanted.code == 0 and done.out == wanted.out and not done.err and len(refused) == 1,
+                                   "%s with late pages refused %d times: %s" % (command, len(refused), done))
+            argv = [self.assay, "verify", "s3://runs/t", "--memory", "64MB"]
+            server.put("runs", "t/events/zz/k", b"")
+            wanted = launch(1, argv, env)
+            for number in range(18000):  # more than half of what a listing may take
+                server.put("runs", "t/events/zz/%s%d" % ("k" * 900, number), b"")
+            before = len(server.requests)
+            done = launch(1, argv, env)
+            deep = [path for _, path, _ in server.requests[before:] if is_deep(path)]
+            first = [path for path in deep if "continuation-token" not in path]
+            self.checks.expect(done.code == wanted.code == 0 and done.out == wanted.out and len(first) == 1 and len(deep) > 1,
+                               "%d pages of %d whole listings: %s" % (len(deep), len(first), done))
+
+    def check_show(self):
+        """Rows that are asked for ahead hold no more than the 64 MiB that there are: of each file a piece comes, not just its tensor."""
+        far = 9 << 20
+        with Server() as server:
+            trial, put = server.put_steps("runs", "t/", 0), server.put
+
+            def spread(bucket, key, data):
+                """The second of the two tensors lies far behind the first."""
+                if "/events/" in key:
+                    cut = int.from_bytes(data[:8], "little") + 16
+                    data = Hole(far + len(data) - cut, {0: data[:cut], far: data[cut:]})
+                elif "/index/" in key:
+                    data = json.loads(data)
+                    data["tensor_payload"][1]["start_idx"] = far
+                    data = json.dumps(data).encode()
+                put(bucket, key, data)
+
+            server.put = spread
+            for step in range(20):
+                server.put_step(trial, step)
+            trial.end()
+            held, full, passed = set(), threading.Event(), threading.Event()
+
+            def hold(number, method, path):
+                if not passed.is_set() and "/events/" in path and not is_list(path):
+                    held.add(number)
+                    if len(held) >= 8:
+                        full.set()
+                    full.wait(30)
+                    passed.wait(0.5)
+                    passed.set()
+
+            server.decide = hold
+            done = launch(1, [self.assay, "show", "s3://runs/t", "loss", "--json"], s3.environment(server.port, server.key, server.secret))
+            self.checks.expect(done.code == 0 and done.out.count('"tensor": "loss"') == 20 and len(held) == 8,
+                               "%d pieces of 8 MiB under way: %s" % (len(held), done))
+
     def check_many(self):
         """Of more objects than are asked for ahead: one GET each, and as many under way as there may be. Answers wait until so many
         requests are there, and a little for one more, which must not come."""
@@ -250,6 +323,8 @@ class Suite(s3_suite.Suite):
         watched.start()
         self.check_requests()
         self.check_listings()
+        self.check_way_back()
+        self.check_show()
         self.check_many()
         self.check_passing()
         self.check_lasting()

@@ -205,6 +205,7 @@ class Server:
         self.users, self.tokens = users, tokens
         self.buckets, self.sorted, self.uploads, self.requests = {}, {}, set(), []
         self.times = []  # when each came
+        self.most_keys = 1000  # of a page
         self.lock, self.stopped = threading.Lock(), threading.Event()
         self.listener = Listener(("127.0.0.1", 0), Handler)
         self.listener.owner = self
@@ -257,7 +258,7 @@ class Server:
             if bucket not in self.sorted:
                 self.sorted[bucket] = sorted(self.buckets[bucket])
             keys = self.sorted[bucket]
-        prefix, delimiter, most = words.get("prefix", ""), words.get("delimiter"), int(words.get("max-keys", 1000))
+        prefix, delimiter, most = words.get("prefix", ""), words.get("delimiter"), min(self.most_keys, int(words.get("max-keys", 1000)))
         escape = escape_key if words.get("encoding-type") == "url" else xml_escape
         out, count, last = [], 0, words.get("continuation-token", words.get("start-after", ""))
         at = max(bisect.bisect_left(keys, prefix), bisect.bisect_right(keys, last) if last else 0)

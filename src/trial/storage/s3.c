@@ -186,14 +186,16 @@ static int take_object(void *context, const assay_s3_object *object)
 static int visit_listed(s3_root *root, const char *path, listed *l, assay_error *err)
 {
     s3_directory *d = find_directory(root, path);
-    s3_tree *tree = s3_tree_of(root, path);
+    s3_tree *tree = s3_tree_listed(root, path);
+    assay_s3_listing *listing = d && !tree ? d->listing : NULL;
+    if (listing)
+        d->listing = NULL;
+    if (d)
+        remove_directory(root, d);
     if (tree)
         return s3_tree_visit(root, tree, path, take_leaf, l, err);
-    assay_s3_listing *listing = d ? d->listing : begin_listing(root, path);
-    if (d) {
-        d->listing = NULL;
-        remove_directory(root, d);
-    }
+    if (!listing)
+        listing = begin_listing(root, path);
     return listing ? assay_s3_list_finish(listing, take_object, l, err) : ASSAY_ENOMEM;
 }
 
@@ -228,23 +230,26 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory while listing it", path) : status;
 }
 
+/* Counts a directory below the one of that name; returns how many there were. */
+static unsigned count_deep(s3_root *root, const char *top, size_t length)
+{
+    const uint64_t name = assay_hash_bytes(top, length);
+    for (size_t i = 0; i < S3_DEEP; i++)
+        if (root->deep[i].count > 0 && root->deep[i].top == name)
+            return ++root->deep[i].count;
+    root->deep[root->next_deep++ % S3_DEEP] = (s3_deep){.top = name, .count = 1};
+    return 1;
+}
+
 /* Directories below one and the same are listed, one after another: from now on that one is, with all that is below. */
 static int take_whole(s3_root *root, const char *directory, size_t length)
 {
     enum { ONE_BY_ONE = 8 };
     const char *end = memchr(directory, '/', length);
-    if (!end || s3_tree_of(root, directory) || ++root->deep < ONE_BY_ONE)
+    if (!end || root->one_by_one || s3_tree_of(root, directory))
         return ASSAY_OK;
-    root->deep = 0;
-    s3_tree *grown = assay_realloc_array(root->tree, root->tree_count + 1, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    root->tree = grown;
-    s3_tree *tree = &grown[root->tree_count];
-    *tree = (s3_tree){.top = assay_copy_bytes_as_text(directory, (size_t)(end - directory))};
-    assay_buf_init(&tree->keys, SIZE_MAX / 4);
-    root->tree_count += tree->top != NULL;
-    return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
+    const size_t top = (size_t)(end - directory);
+    return count_deep(root, directory, top) < ONE_BY_ONE ? ASSAY_OK : s3_tree_add(root, directory, top);
 }
 
 int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)

@@ -51,23 +51,34 @@ typedef struct s3_leaf {
     int64_t time; /* seconds since 1970; INT64_MIN: not told */
 } s3_leaf;
 
-/* A directory that is listed with all that lies below it (s3_tree.c). */
+/* A directory that is listed with all that lies below it (s3_tree.c). What followed trees keep has no ceiling but that
+ * of a listing: the next look needs it. The others keep half of a listing's memory together. */
 typedef struct s3_tree {
     char *top;  /* its name; owned, as is all of it */
-    char *from; /* the path before which nothing has changed since the last look */
+    char *from; /* the path before which nothing has changed since the last look; NULL: made within this look */
     assay_buf keys;
     s3_leaf *list; /* [count] in the order of keys */
     size_t count, room;
+    size_t most;   /* bytes of keys and list that it may have */
     bool listed;   /* since the store was opened; else as it was at an earlier look */
     bool unsorted; /* the server does not give keys in their order */
 } s3_tree;
+
+/* Directories below one directory of the root that were listed one by one. */
+typedef struct s3_deep {
+    uint64_t top; /* hash of that one's name */
+    unsigned count;
+} s3_deep;
+enum { S3_DEEP = 4 };
 
 typedef struct s3_root {
     assay_s3_place place;
     s3_facts facts;
     s3_tree *tree; /* [tree_count] */
     size_t tree_count;
-    unsigned deep;   /* directories below others that were listed one by one */
+    s3_deep deep[S3_DEEP]; /* of the last few that were listed below; the oldest gives way */
+    size_t next_deep;
+    bool one_by_one; /* a whole tree could not be listed: no more are made within this look */
     bool warned;     /* of keys that lead out of the trial */
     bool doubtful;   /* something changed where nothing should have: trees are listed from their beginnings */
     s3_asked *asked; /* [2 * ring] two rings: what was asked for, and what is kept */
@@ -82,6 +93,12 @@ const char *s3_root_key(s3_root *root, const char *path);
 
 /* The tree that a path lies in, or is; NULL: none. */
 s3_tree *s3_tree_of(s3_root *root, const char *path);
+/* Adds a tree for a directory of the root, whose name has `length` bytes; ASSAY_ENOMEM. */
+int s3_tree_add(s3_root *root, const char *top, size_t length);
+/* As s3_tree_of(), but a tree that was made within this look is listed, unless memory is short. Where that fails
+ * (ASSAY_EBUDGET: it is too large) the tree goes, no more are made, and NULL says that the directory is listed alone.
+ */
+s3_tree *s3_tree_listed(s3_root *root, const char *path);
 /* Visits what lies in a directory of a tree: paths within the trial, of so many bytes. That of a directory ends with
  * its '/', and its leaf tells nothing. What `visit` returns other than 0 ends it. */
 typedef int s3_leaf_visit(void *context, const char *path, size_t length, const s3_leaf *leaf);

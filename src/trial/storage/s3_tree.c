@@ -1,9 +1,10 @@
-/* s3_tree.c - directories of a trial that is looked at again and again.
+/* s3_tree.c - directories that are listed with all that lies below them.
  *
- * A tree is all that lies below a directory, listed at once. When it is listed again, nothing before `from` has
- * changed, as whoever looks knows: the listing begins at the last key before it (the anchor), and what was before the
- * anchor is taken from the last look. An anchor that is missing or is another object tells that the trial is another
- * one: then all is listed. */
+ * A tree is all that lies below a directory, listed at once: where directories below one and the same are asked for one
+ * by one (s3.c; `from` is NULL then), and in a trial that is looked at again and again. The latter's is listed again at
+ * each look. Nothing before `from` has changed since, as whoever looks knows: the listing begins at the last key before
+ * it (the anchor), and what was before the anchor is taken from the last look. An anchor that is missing or is another
+ * object tells that the trial is another one: then all is listed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,15 @@ static const char *key_of(const s3_tree *tree, size_t i)
     return (const char *)tree->keys.data + tree->list[i].key;
 }
 
+static size_t bytes_of(const s3_tree *tree)
+{
+    return tree->keys.size + tree->count * sizeof *tree->list;
+}
+
 static int add(s3_tree *tree, const char *key, s3_leaf leaf)
 {
+    if (bytes_of(tree) > tree->most)
+        return ASSAY_EBUDGET;
     if (tree->count == tree->room) {
         size_t room = tree->room ? 2 * tree->room : 256;
         s3_leaf *grown = assay_realloc_array(tree->list, room, sizeof *grown);
@@ -101,7 +109,7 @@ static bool is_there(const s3_tree *tree, size_t anchor, const s3_tree *fresh)
  */
 static int list_rest(s3_root *root, s3_tree *tree, size_t anchor, assay_error *err)
 {
-    s3_tree fresh = {.top = NULL};
+    s3_tree fresh = {.most = SIZE_MAX};
     char *after = assay_copy_text(key_of(tree, anchor));
     if (!after)
         return ASSAY_ENOMEM;
@@ -126,7 +134,7 @@ static int compare_leaves(const void *a, const void *b, void *keys)
 
 static int list_whole(const s3_root *root, s3_tree *tree, assay_error *err)
 {
-    s3_tree fresh = {.top = NULL};
+    s3_tree fresh = {.most = tree->most};
     int status = list(root, tree, NULL, &fresh, err);
     if (status != ASSAY_OK) {
         s3_tree_release(&fresh);
@@ -166,6 +174,38 @@ static int load(s3_root *root, s3_tree *tree, assay_error *err)
         status = list_whole(root, tree, err);
     tree->listed = status == ASSAY_OK;
     return status;
+}
+
+int s3_tree_add(s3_root *root, const char *top, size_t length)
+{
+    s3_tree *grown = assay_realloc_array(root->tree, root->tree_count + 1, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    root->tree = grown;
+    s3_tree *tree = &grown[root->tree_count];
+    *tree = (s3_tree){.top = assay_copy_bytes_as_text(top, length)};
+    assay_buf_init(&tree->keys, SIZE_MAX / 4);
+    root->tree_count += tree->top != NULL;
+    return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+s3_tree *s3_tree_listed(s3_root *root, const char *path)
+{
+    s3_tree *tree = s3_tree_of(root, path);
+    if (!tree || tree->from || tree->listed)
+        return tree;
+    tree->most = assay_s3_listing_memory() / 2;
+    for (size_t i = 0; i < root->tree_count; i++)
+        if (!root->tree[i].from)
+            tree->most -= bytes_of(&root->tree[i]) < tree->most ? bytes_of(&root->tree[i]) : tree->most;
+    assay_error why = {""}; /* listing the directory alone tells what concerns that one */
+    const int status = load(root, tree, &why);
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return tree;
+    s3_tree_release(tree);
+    *tree = root->tree[--root->tree_count];
+    root->one_by_one = true;
+    return NULL;
 }
 
 int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
@@ -216,6 +256,7 @@ int s3_follow(assay_store *store, assay_store *before, const char *const *from, 
         } else {
             assay_buf_init(&tree->keys, SIZE_MAX / 4);
         }
+        tree->most = SIZE_MAX;
         tree->top = assay_copy_bytes_as_text(path, strcspn(path, "/"));
         tree->from = assay_copy_text(path);
         root->tree_count++;
