@@ -118,31 +118,63 @@ static int make_rows(const assay_buf *walked, assay_file_list *list)
     return assay_buf_status(&list->names);
 }
 
-void assay_file_list_ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i,
-                               uint64_t to, uint64_t *asked)
+enum { MOST_AHEAD = 8 << 20 }; /* bytes of one file */
+
+/* Asks for no more than may be held, the i-th file included. With `whole`, only for files that come as a whole. */
+static void ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i, uint64_t to,
+                      bool whole, uint64_t *asked)
 {
-    enum { MOST = 8 << 20 }; /* of one file */
     size_t files;
     uint64_t bytes;
     assay_store_depth(store, &files, &bytes);
     const uint64_t end = to - i > files ? i + 1 + files : to;
-    for (uint64_t k = *asked > i ? *asked : i + 1; k < end && assay_store_waits(store); k++) {
+    for (uint64_t k = i; k < end && assay_store_waits(store); k++) {
         const uint64_t row = order ? order[k] : k;
-        if (list->files[row].kind == ASSAY_PACKED_FILE)
-            assay_store_ahead(store, assay_file_name(list, row), 0, MOST);
+        const assay_packed_file *f = &list->files[row];
+        const bool left_out = f->kind != ASSAY_PACKED_FILE || (whole && f->size > MOST_AHEAD);
+        const uint64_t size = left_out ? 0 : f->size < MOST_AHEAD ? f->size : MOST_AHEAD;
+        if (size > bytes && k > i + 1) /* the next one is asked for in any case */
+            return;
+        bytes -= size < bytes ? size : bytes;
+        if (k == i || k < *asked)
+            continue;
+        if (!left_out)
+            assay_store_ahead(store, assay_file_name(list, row), 0, size);
         *asked = k + 1;
     }
 }
 
+void assay_file_list_ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i,
+                               uint64_t to, uint64_t *asked)
+{
+    ask_ahead(store, list, order, i, to, false, asked);
+}
+
+/* Sizes of the files [i, end) as listings tell them, but for those before *sized: what is asked for ahead goes by them
+ * until files are opened. */
+static void take_listed_sizes(assay_file_list *list, assay_store *store, uint64_t i, uint64_t end, uint64_t *sized)
+{
+    for (*sized = *sized > i ? *sized : i; *sized < end && assay_store_waits(store); ++*sized) {
+        assay_packed_file *f = &list->files[*sized];
+        assay_error why = {""}; /* opening tells */
+        if (f->kind == ASSAY_PACKED_FILE &&
+            assay_store_size_of(store, assay_file_name(list, *sized), &f->size, &why) != 1)
+            f->size = UINT64_MAX;
+    }
+}
+
 /* Opens the files [from, to) and packs kind, size and reason of each. */
-static int probe(const assay_file_list *list, assay_store *store, uint64_t from, uint64_t to, assay_buf *out,
+static int probe(assay_file_list *list, assay_store *store, uint64_t from, uint64_t to, assay_buf *out,
                  assay_error *err)
 {
-    uint64_t asked = from;
+    uint64_t asked = from, sized = from, bytes;
+    size_t files;
+    assay_store_depth(store, &files, &bytes);
     for (uint64_t i = from; i < to; i++) {
         assay_store_file *file = NULL;
         assay_error why = {""};
-        assay_file_list_ask_ahead(store, list, NULL, i, to, &asked);
+        take_listed_sizes(list, store, i, to - i > files ? i + 1 + files : to, &sized);
+        ask_ahead(store, list, NULL, i, to, true, &asked);
         uint32_t kind = list->files[i].kind;
         int status =
             kind == ASSAY_PACKED_FILE ? assay_store_open_file(store, assay_file_name(list, i), &file, &why) : ASSAY_OK;

@@ -15,7 +15,7 @@ import s3  # noqa: E402
 import s3_suite  # noqa: E402
 from launch import TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
-from s3_server import Server  # noqa: E402
+from s3_server import Hole, Server  # noqa: E402
 from s3_suite import launch  # noqa: E402
 
 ODD = "sp ace/plus+per%41cent=eq&amp;\u00e9\u00fc//doubled"  # the end of a key's prefix; "//" is a directory without a name
@@ -70,6 +70,17 @@ class Suite(s3_suite.Suite):
             done = self.run("pack", "s3://runs/healthy", "-o", packed, "--verify", ranks=self.several, **env)
             self.checks.expect(done.code == 0 and "verified" in done.out, "pack: %s" % done)
             self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "healthy")[1], "the report of the packed trial is another one")
+
+    def check_packing(self):
+        """Packing reads each piece of a large object once: nobody has to read of it to know its size."""
+        with Server() as server:
+            server.put_tree("runs", "healthy/", TRIALS / "healthy")
+            server.put("runs", "healthy/notes.bin", Hole(20 << 20, {5: b"five"}))
+            packed = self.room / "large.h5"
+            done = self.run("pack", "s3://runs/healthy", "-o", packed, **s3.environment(server.port, server.key, server.secret))
+            gets = [path for _, path, _ in server.requests if path.endswith("/notes.bin")]
+            self.checks.expect(done.code == 0 and len(gets) == 3, "%d GETs of 3 pieces: %s" % (len(gets), done))
+            packed.unlink(missing_ok=True)
 
     def check_output(self):
         here = self.room / "out"
@@ -189,6 +200,8 @@ class Suite(s3_suite.Suite):
         if self.options.server == "swift":  # the other server takes every signature, and what is no matter of servers is asked once
             self.check_likeness()
             self.check_commands()
+            if not self.options.no_pack:
+                self.check_packing()
             self.check_keys()
             self.check_refusals()
 
