@@ -189,8 +189,9 @@ typedef struct outlook {
     assay_counter *passed; /* (worker, step) between updates */
     uint8_t *frozen;       /* [tensors] never moved, and no gradient reaches them */
     uint64_t count;        /* of those that are frozen */
-    uint64_t ended;        /* weights that have no gradient any more from some step on, a worker each */
-    uint32_t first_ended;  /* the first of them */
+    uint32_t ended;        /* weights that have no gradient any more from some step on */
+    uint32_t last_ended;   /* the last of them that was found */
+    uint32_t first_ended;  /* the one that ended first */
     int64_t ended_at;      /* its last change */
     pauses pauses;         /* with only_trained */
 } outlook;
@@ -247,13 +248,17 @@ static void say_frozen(const assay_rule *rule, const outlook *o, assay_verdict *
 
 static void say_ended(const assay_rule *rule, const outlook *o, assay_verdict *verdict)
 {
-    if (o->ended == 0)
-        return;
-    assay_verdict_message(verdict,
-                          "\"%s\"%s not changed since step %lld, and %s no gradient any more: taken as frozen on "
-                          "purpose from there on.",
-                          assay_trial_tensor(rule->trial, o->first_ended), o->ended == 1 ? " has" : " and others have",
-                          (long long)o->ended_at, o->ended == 1 ? "has" : "have");
+    const char *first = assay_trial_tensor(rule->trial, o->first_ended);
+    if (o->ended == 1)
+        assay_verdict_message(verdict,
+                              "\"%s\" has not changed since step %lld, and has no gradient any more: taken as frozen "
+                              "on purpose from there on.",
+                              first, (long long)o->ended_at);
+    else if (o->ended > 1)
+        assay_verdict_message(verdict,
+                              "%u tensors, \"%s\" (since step %lld) the first, do not change any more, and have no "
+                              "gradient any more: taken as frozen on purpose from there on.",
+                              (unsigned)o->ended, first, (long long)o->ended_at);
 }
 
 static int outlook_make(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o)
@@ -267,16 +272,11 @@ static int outlook_make(const assay_rule *rule, const assay_series *series, cons
     return status == ASSAY_OK ? find_frozen(rule, series, o) : status;
 }
 
-static bool is_move(assay_row row)
-{
-    return row.value[0] == MOVED || row.value[0] == CREPT;
-}
-
 /* How a tensor was trained on a worker. */
 typedef struct course {
     int64_t begin, end; /* steps of its first and last change; both that of the first row if it never changes */
     bool stopped;       /* it stands still after `end` for much longer than ever before, or always did */
-    bool ended;         /* it stopped, and had a gradient before, but none after */
+    bool ended;         /* it stopped, and had a gradient before, but none after, though others had */
 } course;
 
 /* The course of the tensor and worker whose rows begin at order[i]. */
@@ -312,20 +312,26 @@ static course course_of(const assay_series *series, const uint64_t *order, uint6
 static bool is_pause(const outlook *o, const course *c, assay_row row, int64_t before)
 {
     bool for_good = c->stopped && row.step > c->end;
-    return o->pauses.saved && !for_good && pauses_after(&o->pauses, row.tensor, row.worker, before);
+    return o->pauses.saved && !for_good && pauses_after(&o->pauses, row.tensor, row.worker, before, row.step);
 }
 
 /* Sets c->ended of the tensor and worker of a row, and notes it. A layer that is frozen on purpose while it trains, or
- * whose loss is left out from some step on, has no gradient from there. One that the optimizer drops has. */
+ * whose loss is left out from some step on, has no gradient from there, while others have theirs. One that the
+ * optimizer drops has. */
 static void find_end(outlook *o, assay_row row, course *c)
 {
+    enum { SEVERAL = 3 }; /* steps at which the gradient would have been saved */
     c->ended = o->pauses.saved && c->stopped && c->end > c->begin &&
-               pauses_gradient_ends(&o->pauses, row.tensor, row.worker, c->end);
+               pauses_gradient_ends(&o->pauses, row.tensor, row.worker, c->end) &&
+               pauses_gradients_go_on(&o->pauses, row.worker, c->end, SEVERAL);
     if (!c->ended)
         return;
-    o->first_ended = o->ended == 0 ? row.tensor : o->first_ended;
-    o->ended_at = o->ended == 0 ? c->end : o->ended_at;
-    o->ended++;
+    if (o->ended == 0 || c->end < o->ended_at) {
+        o->first_ended = row.tensor;
+        o->ended_at = c->end;
+    }
+    o->ended += o->ended == 0 || row.tensor != o->last_ended;
+    o->last_ended = row.tensor;
 }
 
 static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o,

@@ -4,8 +4,8 @@
  * steps over which any weight or bias changed. If nearly all of them have the same distance of two or more, up to one,
  * the pairs between them are skipped, but no more of them in a row than that distance allows. With only two updates,
  * the first must be as far from the beginning. Before the first update there may be one more: a warm-up that begins at
- * a learning rate of zero. A layer that does not change at the updates either, or a model that
- * stands still for longer, is not excused.
+ * a learning rate of zero. A layer that does not change at the updates either, or a model that stands still for longer,
+ * is not excused.
  *
  * A weight may also come to rest: at the end of a cosine schedule, or of a loss near zero, its changes fade out until
  * rounding takes them. Its last change before it stands still was one of rounding. That of a weight which the optimizer
@@ -147,22 +147,31 @@ static inline assay_counter *updates_between(const assay_trial *trial, const ass
     return NULL;
 }
 
-/* Is (worker, step) among them? O(log n). */
-static inline bool updates_passes(const assay_counter *passed, uint32_t worker, int64_t step)
+/* The first entry of a count of (worker, step) that is not before this one; its size: none. O(log n). */
+static inline uint64_t entry_not_before(const assay_counter *steps, uint32_t worker, int64_t step)
 {
-    uint64_t low = 0, high = assay_counter_size(passed);
+    uint64_t low = 0, high = assay_counter_size(steps);
     while (low < high) {
         uint64_t middle = low + (high - low) / 2, count;
         int64_t a, b;
-        assay_counter_get(passed, middle, &a, &b, &count);
-        if (a == worker && b == step)
-            return true;
+        assay_counter_get(steps, middle, &a, &b, &count);
         if (a < worker || (a == worker && b < step))
             low = middle + 1;
         else
             high = middle;
     }
-    return false;
+    return low;
+}
+
+/* Is (worker, step) among them? O(log n). */
+static inline bool updates_passes(const assay_counter *passed, uint32_t worker, int64_t step)
+{
+    uint64_t i = entry_not_before(passed, worker, step), count;
+    int64_t a, b;
+    if (i == assay_counter_size(passed))
+        return false;
+    assay_counter_get(passed, i, &a, &b, &count);
+    return a == worker && b == step;
 }
 
 #endif

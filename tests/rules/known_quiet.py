@@ -151,6 +151,61 @@ def layer_that_is_frozen_while_it_trains(folder):
              **TRAINED)]
 
 
+def steps_of_two(folder, steps, first_stops, second_stops, saves, second_has=True, workers=1):
+    """a.weight and b.weight, which move up to a step; saves(step, name): is its gradient saved?"""
+    made, a, b = Made(folder, collections=COLLECTIONS, workers=workers), 0.5, 0.5
+    for step in range(steps):
+        tensors = {"a.weight": numpy.full(8, a, "float32"), "b.weight": numpy.full(8, b, "float32"), "loss_output": 2 - 1e-3 * step}
+        for name in ("a", "b") if second_has else ("a",):
+            if saves(step, name):
+                tensors["gradient/%s.weight" % name] = numpy.full(8, 1e-3)
+        made.step(step, "TRAIN", step, {"worker_%d" % n: tensors for n in range(workers)})
+        a, b = a + 1e-3 * (step < first_stops), b + 1e-3 * (step < second_stops)
+    return made.end()
+
+
+@case
+def training_that_ends_halfway(folder):
+    """No weight moves from step 60 on, and no gradient is saved: nothing shows that one of them was frozen."""
+    return steps_of_two(folder, 200, 60, 60, lambda step, name: step < 60), [
+        rule("ends", "UnchangedTensor", lambda e: found(62)(e) and "frozen on purpose" not in e["message"], **TRAINED)]
+
+
+@case
+def layer_that_is_dropped_between_gradients(folder):
+    """Gradients are saved at steps 0 and 150; b.weight stops at 160, before another is due."""
+    return steps_of_two(folder, 300, 300, 160, lambda step, name: step in (0, 150)), [
+        rule("dropped", "UnchangedTensor",
+             lambda e: found(162)(e) and {f["tensor"] for f in e["findings"]} == {"b.weight"}, **TRAINED)]
+
+
+@case
+def layers_that_are_frozen_in_turn(folder):
+    """On two workers b.weight is frozen at step 20, a.weight at 30; c.weight is trained throughout."""
+    made = Made(folder, collections=COLLECTIONS, workers=2)
+    ends = {"a": 30, "b": 20, "c": 80}
+    for step in range(80):
+        tensors = {"%s.weight" % n: numpy.full(8, 0.5 + 1e-3 * min(step, end), "float32") for n, end in ends.items()}
+        tensors.update({"gradient/%s.weight" % n: numpy.full(8, 1e-3) for n, end in ends.items() if step < end})
+        made.step(step, "TRAIN", step, {"worker_0": tensors, "worker_1": tensors})
+    return made.end(), [rule("turn", "UnchangedTensor", lambda e: e["findings_total"] == 0 and e["message"].startswith(
+        '2 tensors, "b.weight" (since step 20) the first'), **TRAINED)]
+
+
+@case
+def layer_that_is_frozen_on_two_workers(folder):
+    return steps_of_two(folder, 80, 80, 30, lambda step, name: name == "a" or step < 30, workers=2), [
+        rule("ends", "UnchangedTensor", lambda e: e["findings_total"] == 0 and '"b.weight" has not changed since step 30' in e["message"],
+             **TRAINED)]
+
+
+@case
+def weight_without_a_gradient_that_stops(folder):
+    """The gradient of a.weight is saved at every tenth step, b.weight has none; it stops while a.weight goes on."""
+    return steps_of_two(folder, 100, 100, 70, lambda step, name: step % 10 == 0, second_has=False), [
+        rule("stops", "UnchangedTensor", lambda e: found(72)(e) and {f["tensor"] for f in e["findings"]} == {"b.weight"}, **TRAINED)]
+
+
 @case
 def mean_of_the_weights(folder):
     """A copy without a gradient is passed three times at every tenth step, and nothing is trained then."""
