@@ -83,7 +83,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    return first_cause_put(rule, state, NULL, "went dead", verdict, err);
+    return first_cause_put(rule, state, NULL, NULL, "went dead", verdict, err);
 }
 
 static const char *const value_units[] = {"% of the units dead", NULL};

@@ -55,7 +55,7 @@ static const assay_first_bad *first_bad(const assay_step_view *view, const assay
     return result && !(only_nan && isinf(result->of.first_bad.value)) ? &result->of.first_bad : NULL;
 }
 
-enum { BAD, UNIT, ROW_WIDTH };                    /* values of a row, which stands for a datapoint that is bad */
+enum { BAD, UNIT, INFINITE, ROW_WIDTH };          /* values of a row, which stands for a datapoint that is bad */
 enum { NAN_ONLY, INFINITE_ONLY, BOTH, INDIRECT }; /* what is counted: UNIT, and place in value_units */
 
 /* What is bad in a tensor: elements, or saved reductions. */
@@ -88,6 +88,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     (void)err;
     assay_common_state *s = state;
     bool only_nan = assay_param_bool(rule->params, "only_nan");
+    bool trains = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_GLOBAL;
+    uint32_t noted = ASSAY_ALL_WORKERS; /* the worker whose gradients were last counted */
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -103,7 +105,12 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                    first_bad(view, item, only_nan));
         if (status == ASSAY_OK && b.count > 0)
             status = assay_series_add(s->series, view->step, item->tensor, item->worker,
-                                      (double[ROW_WIDTH]){(double)b.count, unit});
+                                      (double[ROW_WIDTH]){(double)b.count, unit, (double)(b.count - b.nan)});
+        bool gradient = trains && assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_GRADIENT;
+        if (status == ASSAY_OK && gradient && item->worker != noted) {
+            status = assay_counter_add(s->counter, item->worker, view->step, 1);
+            noted = item->worker;
+        }
     }
     return status;
 }
@@ -152,24 +159,108 @@ static void find_meant(const assay_rule *rule, const assay_onsets *onsets, bool 
     }
 }
 
+/* The place of the onset of (tensor, worker), which every row has; count: none. O(log onsets). */
+static uint64_t onset_place(const assay_onsets *onsets, uint32_t tensor, uint32_t worker)
+{
+    uint64_t low = 0, high = assay_onsets_count(onsets);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        assay_onset o = assay_onsets_get(onsets, middle);
+        if (o.tensor < tensor || (o.tensor == tensor && o.worker < worker))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const uint64_t count = assay_onsets_count(onsets);
+    assay_onset found = low < count ? assay_onsets_get(onsets, low) : (assay_onset){.tensor = ASSAY_NO_TENSOR};
+    return found.tensor == tensor && found.worker == worker ? low : count;
+}
+
+/* [onsets] For gradients: up to which step the weight was good on the worker. Where that was not recorded, any weight
+ * that has a gradient there. ASSAY_NO_STEP: not known. NULL without memory; the caller frees it. */
+static int64_t *weights_good_until(const assay_rule *rule, const assay_onsets *onsets)
+{
+    const uint64_t count = assay_onsets_count(onsets);
+    const uint32_t workers = assay_trial_workers(rule->trial);
+    int64_t *own = malloc((count + 1) * sizeof *own), *any = malloc((workers + (size_t)1) * sizeof *any);
+    bool made = own && any;
+    for (uint32_t w = 0; made && w < workers; w++)
+        any[w] = ASSAY_NO_STEP;
+    for (uint64_t i = 0; made && i < count; i++) {
+        assay_onset o = assay_onsets_get(onsets, i);
+        bool gradient = assay_trial_role(rule->trial, o.tensor) == ASSAY_ROLE_GRADIENT && o.worker < workers;
+        uint32_t weight = gradient ? weight_of_gradient(rule->trial, o.tensor) : ASSAY_NO_TENSOR;
+        uint64_t place = weight == ASSAY_NO_TENSOR ? count : onset_place(onsets, weight, o.worker);
+        own[i] = place < count ? assay_onsets_get(onsets, place).last_good : ASSAY_NO_STEP;
+        if (own[i] != ASSAY_NO_STEP && own[i] > any[o.worker])
+            any[o.worker] = own[i];
+    }
+    for (uint64_t i = 0; made && i < count; i++) {
+        assay_onset o = assay_onsets_get(onsets, i);
+        if (own[i] == ASSAY_NO_STEP && o.worker < workers)
+            own[i] = any[o.worker];
+    }
+    free(any);
+    if (made)
+        return own;
+    free(own);
+    return NULL;
+}
+
 /* The (worker, step) of updates that were left out; NULL without memory. */
 static assay_counter *find_left_out(const assay_rule *rule, const assay_common_state *s, const bool *meant)
 {
     assay_counter *bad = assay_counter_new(), *left_out = NULL;
-    int status = bad ? ASSAY_OK : ASSAY_ENOMEM;
+    int64_t *good_until = weights_good_until(rule, s->onsets);
+    int status = bad && good_until ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->series); i++) {
         assay_row row = assay_series_row(s->series, i);
+        uint64_t place = onset_place(s->onsets, row.tensor, row.worker);
+        if (row.tensor >= assay_trial_tensors(rule->trial) || row.worker >= assay_trial_workers(rule->trial) ||
+            place == assay_onsets_count(s->onsets) || meant[row.tensor])
+            continue;
         bool gradient = assay_trial_role(rule->trial, row.tensor) == ASSAY_ROLE_GRADIENT;
-        if (row.tensor < assay_trial_tensors(rule->trial) && !meant[row.tensor])
-            status = assay_counter_add(bad, row.worker, row.step,
-                                       !gradient                     ? SKIPPED_HARM
-                                       : row.value[UNIT] == NAN_ONLY ? 1
-                                                                     : SKIPPED_OVERFLOW);
+        int64_t until = good_until[place];
+        bool harm = !gradient || (until != ASSAY_NO_STEP && until <= row.step);
+        bool overflow = row.value[INFINITE] > 0 && until != ASSAY_NO_STEP;
+        status = assay_counter_add(bad, row.worker, row.step, harm ? SKIPPED_HARM : overflow ? SKIPPED_OVERFLOW : 1);
     }
     if (status == ASSAY_OK)
-        left_out = skipped_updates(rule->trial, s->onsets, bad);
+        left_out = skipped_updates(s->counter, bad);
+    free(good_until);
     assay_counter_free(bad);
     return left_out;
+}
+
+/* The onsets without what belongs to updates that were left out: each tensor of a worker begins at its first other bad
+ * step. NULL without memory; the caller frees them. */
+static assay_onset *onsets_without(const assay_common_state *s, const assay_counter *left_out)
+{
+    const uint64_t count = assay_onsets_count(s->onsets);
+    assay_onset *list = malloc((count + 1) * sizeof *list);
+    for (uint64_t i = 0; list && i < count; i++) {
+        list[i] = assay_onsets_get(s->onsets, i);
+        if (list[i].first_bad != ASSAY_NO_STEP && updates_passes(left_out, list[i].worker, list[i].first_bad))
+            list[i].first_bad = ASSAY_NO_STEP;
+    }
+    for (uint64_t i = 0; list && i < assay_series_count(s->series); i++) {
+        assay_row row = assay_series_row(s->series, i);
+        uint64_t place = onset_place(s->onsets, row.tensor, row.worker);
+        assay_onset *o = place < count ? &list[place] : NULL;
+        if (!o || (o->first_bad != ASSAY_NO_STEP && o->first_bad <= row.step) ||
+            updates_passes(left_out, row.worker, row.step))
+            continue;
+        uint64_t before = entry_not_before(s->counter, row.worker, row.step);
+        uint64_t first = entry_not_before(s->counter, row.worker, INT64_MIN);
+        while (before > first && updates_passes(left_out, row.worker, skipped_step(s->counter, before - 1)))
+            before--;
+        o->first_bad = row.step;
+        o->last_good = before > first ? skipped_step(s->counter, before - 1) : ASSAY_NO_STEP;
+        o->kind = (row.value[BAD] > row.value[INFINITE] ? FIRST_CAUSE_NAN : 0u) |
+                  (row.value[INFINITE] > 0 ? FIRST_CAUSE_INF : 0u);
+        o->detail[0] = -1; /* the element is known of the very first bad step only */
+    }
+    return list;
 }
 
 static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant,
@@ -230,25 +321,9 @@ static void remark_on_left_out(const assay_counter *left_out, assay_verdict *ver
     assay_buf *json = assay_verdict_json(verdict);
     assay_put_format(json, "%s\"updates_left_out\": %" PRIu64, json->size ? ", " : "", steps);
     assay_verdict_message(verdict,
-                          "Gradients overflowed at %" PRIu64 " step%s, %" PRId64 " the first%s, and no weight took "
-                          "it over: taken as updates that loss scaling left out.",
-                          steps, assay_plural(steps), first, workers > 1 ? ", of each worker at most" : "");
-}
-
-/* Marks the tensors that cannot be a first cause: those that are meant, and those that every worker had bad first in an
- * update that was left out. Where those alone are bad, there is no first cause, and the first finding speaks. */
-static void find_blameless(const assay_onsets *onsets, const bool *meant, const assay_counter *left_out, size_t tensors,
-                           bool *blameless)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
-            assay_onset o = assay_onsets_get(onsets, i);
-            if (o.first_bad == ASSAY_NO_STEP || o.tensor >= tensors)
-                continue;
-            bool skipped = updates_passes(left_out, o.worker, o.first_bad);
-            if (skipped == (pass == 0)) /* one worker that is to blame outweighs others */
-                blameless[o.tensor] = skipped || meant[o.tensor];
-        }
+                          "Gradients overflowed at %" PRIu64 " step%s, the first of them step %" PRId64
+                          "%s, and the weights stayed finite: taken as updates that loss scaling left out.",
+                          steps, assay_plural(steps), first, workers > 1 ? " (the most of any worker)" : "");
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
@@ -256,27 +331,31 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_common_state *s = state;
     const size_t tensors = assay_trial_tensors(rule->trial);
     const bool strict = assay_param_bool(rule->params, "strict");
-    bool *meant = calloc(tensors + 1, sizeof *meant), *blameless = calloc(tensors + 1, sizeof *blameless);
+    bool *meant = calloc(tensors + 1, sizeof *meant), *none = calloc(tensors + 1, sizeof *none);
     assay_counter *left_out = NULL;
-    int status = meant && blameless ? ASSAY_OK : ASSAY_ENOMEM;
+    assay_onset *onsets = NULL;
+    int status = meant && none ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
         find_meant(rule, s->onsets, meant);
         left_out = strict ? assay_counter_new() : find_left_out(rule, s, meant);
         status = left_out ? ASSAY_OK : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK) /* `blameless` is all false yet */
-        status = add_findings(rule, s->series, strict ? blameless : meant, left_out, assay_verdict_findings(verdict));
-    if (status == ASSAY_OK) { /* what is meant is no cause, also where it is a finding */
-        find_blameless(s->onsets, meant, left_out, tensors, blameless);
-        status = first_cause_put(rule, s, blameless, NULL, verdict, err);
+    if (status == ASSAY_OK && assay_counter_size(left_out) > 0) {
+        onsets = onsets_without(s, left_out);
+        status = onsets ? ASSAY_OK : ASSAY_ENOMEM;
     }
+    if (status == ASSAY_OK)
+        status = add_findings(rule, s->series, strict ? none : meant, left_out, assay_verdict_findings(verdict));
+    if (status == ASSAY_OK) /* what is meant is no cause, also where it is a finding */
+        status = first_cause_put(rule, s, onsets, meant, NULL, verdict, err);
     if (status == ASSAY_OK && !strict) {
         remark_on_meant(rule, meant, verdict);
         remark_on_left_out(left_out, verdict);
     }
     assay_counter_free(left_out);
+    free(onsets);
     free(meant);
-    free(blameless);
+    free(none);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

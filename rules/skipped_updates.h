@@ -1,15 +1,18 @@
 /* skipped_updates.h - gradients that overflowed at steps whose update was left out, as dynamic loss scaling does.
  *
  * A loss scaler multiplies the loss as far as half precision allows. Where a gradient overflows, it leaves the update
- * out and lowers its factor. An infinite gradient that an optimizer applied would leave a weight that is not finite at
- * every later step. So the gradients of a worker that are bad at a step belong to an update that was left out when
+ * out and lowers its factor: at the first steps, until the factor fits, and seldom after that. An infinite gradient
+ * that an optimizer adds to its weight leaves it not finite at every later step. So the gradients of a worker that are
+ * bad at a step belong to an update that was left out when
  *
  *   1. nothing but gradients is bad on the worker at this step, and a gradient is infinite
- *   2. a training step behind it, before anything is bad again, has no bad tensor; or the next step is such a one too
- *   3. weights of the worker were recorded later, and were good
- *   4. no more than half of the steps are such
+ *   2. a later training step is good before anything is bad again; or the next bad entry is itself a left-out update
+ *   3. their weights were recorded later on this worker, and were good
+ *   4. it is one of an unbroken run from the worker's first step on, of at most SKIPPED_LEADING steps; or of no more
+ *      than one in SKIPPED_SHARE of its steps behind them
  *
- * What is bad on purpose (masks) does not count. */
+ * An optimizer that clips gradients by value, or takes only their signs, keeps its weights finite too. At so few steps
+ * that looks the same. What is bad on purpose (masks) does not count. */
 #ifndef ASSAY_RULES_SKIPPED_UPDATES_H
 #define ASSAY_RULES_SKIPPED_UPDATES_H
 
@@ -19,103 +22,80 @@
 
 #include "updates.h"
 
-#define SKIPPED_HARM     ((uint64_t)1 << 48) /* in a count of (worker, step): a tensor that is no gradient is bad */
-#define SKIPPED_OVERFLOW ((uint64_t)1 << 24) /* a gradient is infinite */
+#define SKIPPED_HARM     ((uint64_t)1 << 48) /* in a count of (worker, step): bad, and by point 1 or 3 no such update */
+#define SKIPPED_OVERFLOW ((uint64_t)1 << 24) /* a gradient is infinite, and its weight was good later */
 
-/* What the onsets say of one worker. */
-typedef struct skipped_worker {
-    int64_t weights_until; /* the last step at which a weight was good, before it was bad; ASSAY_NO_STEP: none */
-    uint64_t tested;       /* the largest number of steps at which a gradient was judged */
-} skipped_worker;
+enum { SKIPPED_LEADING = 24, SKIPPED_SHARE = 20 }; /* halvings that a factor needs to fit; growth is rarer than that */
 
-/* [workers] NULL without memory; the caller frees it. */
-static inline skipped_worker *skipped_workers(const assay_trial *trial, const assay_onsets *onsets)
+static inline int64_t skipped_step(const assay_counter *steps, uint64_t i)
 {
-    const uint32_t workers = assay_trial_workers(trial);
-    skipped_worker *list = calloc(workers + (size_t)1, sizeof *list);
-    for (uint32_t w = 0; list && w < workers; w++)
-        list[w].weights_until = ASSAY_NO_STEP;
-    for (uint64_t i = 0; list && i < assay_onsets_count(onsets); i++) {
-        assay_onset o = assay_onsets_get(onsets, i);
-        if (o.worker >= workers)
-            continue;
-        skipped_worker *w = &list[o.worker];
-        uint64_t tested = 0;
-        for (int m = 0; m < ASSAY_MODES; m++)
-            tested += o.tested[m];
-        assay_role role = assay_trial_role(trial, o.tensor);
-        if (role == ASSAY_ROLE_GRADIENT && tested > w->tested)
-            w->tested = tested;
-        if (role == ASSAY_ROLE_WEIGHT && o.last_good > w->weights_until)
-            w->weights_until = o.last_good;
-    }
-    return list;
+    int64_t worker, step;
+    uint64_t count;
+    assay_counter_get(steps, i, &worker, &step, &count);
+    return step;
 }
 
-/* Is there a step of training between two steps, or behind `from` where `to` is ASSAY_NO_STEP? */
-static inline bool skipped_trains_between(const assay_trial *trial, int64_t from, int64_t to)
+/* Is there an entry of the worker between two steps? */
+static inline bool skipped_any_between(const assay_counter *steps, uint32_t worker, int64_t from, int64_t to)
 {
-    for (uint64_t i = assay_trial_find_step(trial, from); i != UINT64_MAX && ++i < assay_trial_steps(trial);) {
-        const assay_step_info *info = assay_trial_step(trial, i);
-        if (to != ASSAY_NO_STEP && info->step >= to)
-            return false;
-        if (info->mode == ASSAY_MODE_TRAIN || info->mode == ASSAY_MODE_GLOBAL)
-            return true;
-    }
-    return false;
+    uint64_t begin = entry_not_before(steps, worker, from) + updates_passes(steps, worker, from);
+    return entry_not_before(steps, worker, to) > begin;
 }
 
-/* How many of the entries [from, to) of `bad`, which are one worker's, are updates that were left out. Adds them to
- * `left_out`, NULL: only counts. */
-static inline int skipped_of_worker(const assay_trial *trial, const skipped_worker *w, const assay_counter *bad,
-                                    uint64_t from, uint64_t to, assay_counter *left_out, uint64_t *found)
+/* Fills skipped[i] for entries [from, to) of `bad`, which are one worker's: is it such an update, by points 1 to 3? */
+static inline void skipped_mark(const assay_counter *judged, const assay_counter *bad, uint64_t from, uint64_t to,
+                                bool *skipped)
 {
-    int64_t worker, step, next = ASSAY_NO_STEP;
-    bool skipped = false; /* is the entry behind one? */
-    int status = ASSAY_OK;
-    *found = 0;
-    for (uint64_t i = to; status == ASSAY_OK && i > from; i--) {
+    int64_t worker, step, next = INT64_MAX;
+    for (uint64_t i = to; i > from; i--) {
         uint64_t count;
         assay_counter_get(bad, i - 1, &worker, &step, &count);
         bool overflows = count >= SKIPPED_OVERFLOW && count < SKIPPED_HARM;
-        bool went_on = step < w->weights_until && skipped_trains_between(trial, step, next);
-        skipped = overflows && (went_on || skipped);
+        bool went_on = skipped_any_between(judged, (uint32_t)worker, step, next);
+        skipped[i - 1] = overflows && (went_on || (i < to && skipped[i]));
         next = step;
-        *found += skipped;
-        if (skipped && left_out)
-            status = assay_counter_add(left_out, worker, step, 1);
     }
+}
+
+/* Adds those of entries [from, to) that are such updates by point 4, too. */
+static inline int skipped_add(const assay_counter *judged, const assay_counter *bad, uint32_t worker, uint64_t from,
+                              uint64_t to, const bool *skipped, assay_counter *left_out)
+{
+    uint64_t first = entry_not_before(judged, worker, INT64_MIN);
+    uint64_t tested = entry_not_before(judged, worker, INT64_MAX) - first, leading = 0, later = 0;
+    while (from + leading < to && leading < tested && skipped[from + leading] &&
+           skipped_step(bad, from + leading) == skipped_step(judged, first + leading))
+        leading++;
+    if (leading > SKIPPED_LEADING)
+        leading = 0;
+    for (uint64_t i = from + leading; i < to; i++)
+        later += skipped[i];
+    bool few = later <= 1 || later <= tested / SKIPPED_SHARE;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++)
+        if (skipped[i] && (few || i < from + leading))
+            status = assay_counter_add(left_out, worker, skipped_step(bad, i), 1);
     return status;
 }
 
-/* The (worker, step) of updates that were left out, of `bad`: the (worker, step) at which anything is bad that is not
- * on purpose, with SKIPPED_HARM and SKIPPED_OVERFLOW added for such tensors. NULL without memory; the caller frees it.
- */
-static inline assay_counter *skipped_updates(const assay_trial *trial, const assay_onsets *onsets,
-                                             const assay_counter *bad)
+/* The (worker, step) of updates that were left out. `judged`: the (worker, step) of training at which gradients were
+ * tested. `bad`: those at which anything is bad that is not on purpose, with SKIPPED_HARM and SKIPPED_OVERFLOW added
+ * for such tensors. NULL without memory; the caller frees it. */
+static inline assay_counter *skipped_updates(const assay_counter *judged, const assay_counter *bad)
 {
-    assay_counter *left_out = assay_counter_new();
-    skipped_worker *workers = skipped_workers(trial, onsets);
     uint64_t size = assay_counter_size(bad);
-    int status = left_out && workers ? ASSAY_OK : ASSAY_ENOMEM;
+    assay_counter *left_out = assay_counter_new();
+    bool *skipped = calloc(size + 1, sizeof *skipped);
+    int status = left_out && skipped ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t from = 0, to; status == ASSAY_OK && from < size; from = to) {
-        int64_t worker, other, step;
+        int64_t worker, step;
         uint64_t count;
         assay_counter_get(bad, from, &worker, &step, &count);
-        for (to = from + 1; to < size; to++) {
-            assay_counter_get(bad, to, &other, &step, &count);
-            if (other != worker)
-                break;
-        }
-        if (worker < 0 || worker >= assay_trial_workers(trial))
-            continue;
-        const skipped_worker *w = &workers[worker];
-        uint64_t found;
-        status = skipped_of_worker(trial, w, bad, from, to, NULL, &found);
-        if (status == ASSAY_OK && 2 * found <= w->tested)
-            status = skipped_of_worker(trial, w, bad, from, to, left_out, &found);
+        to = entry_not_before(bad, (uint32_t)worker + 1, INT64_MIN);
+        skipped_mark(judged, bad, from, to, skipped);
+        status = skipped_add(judged, bad, (uint32_t)worker, from, to, skipped, left_out);
     }
-    free(workers);
+    free(skipped);
     if (status == ASSAY_OK)
         return left_out;
     assay_counter_free(left_out);

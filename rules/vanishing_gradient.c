@@ -153,7 +153,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     assay_verdict_no_data(verdict, "all gradients that match are zero%s, or were saved without a mean.",
                           assay_param_bool(rule->params, "skip_zero") ? " at every step (skip_zero)" : "");
     if (status == ASSAY_OK)
-        status = first_cause_put(rule, state, rare, "vanished", verdict, err);
+        status = first_cause_put(rule, state, NULL, rare, "vanished", verdict, err);
     free(rare);
     return status;
 }

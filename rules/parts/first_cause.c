@@ -37,30 +37,31 @@ static bool counts(const cause *c, const assay_onset *o, const bool *leave_out)
            (o->worker < workers || o->worker == ASSAY_ALL_WORKERS) && !(leave_out && leave_out[o->tensor]);
 }
 
-/* The onsets that were bad, in order. */
-static int collect_onsets(cause *c, const assay_onsets *onsets, const bool *leave_out)
+/* The onsets, and those that were bad, in order; nothing where none was. */
+static int collect_onsets(cause *c, const assay_onsets *onsets, const assay_onset *instead, const bool *leave_out)
 {
-    uint64_t all = assay_onsets_count(onsets), bad = 0;
     uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
+    const uint64_t all = assay_onsets_count(onsets);
+    uint64_t bad = 0;
     for (uint64_t i = 0; i < all; i++) {
-        assay_onset o = assay_onsets_get(onsets, i);
+        assay_onset o = instead ? instead[i] : assay_onsets_get(onsets, i);
         bad += counts(c, &o, leave_out);
     }
-    place *list = malloc((size_t)(bad + 1) * sizeof *list);
-    c->copies = malloc((size_t)(bad + 1) * sizeof *c->copies);
-    c->onset = malloc((size_t)(bad + 1) * sizeof *c->onset);
+    if (bad == 0)
+        return ASSAY_OK;
+    c->all_count = all;
+    c->all = malloc((size_t)all * sizeof *c->all);
+    place *list = malloc((size_t)bad * sizeof *list);
+    c->onset = malloc((size_t)bad * sizeof *c->onset);
     c->first = calloc((size_t)workers + 1, sizeof *c->first);
     c->arrival = calloc((size_t)workers + 1, sizeof *c->arrival);
     c->worker_bad = calloc((size_t)workers + 1, sizeof *c->worker_bad);
     c->tensor_bad = calloc((size_t)tensors + 1, sizeof *c->tensor_bad);
-    bool ready = list && c->copies && c->onset && c->first && c->arrival && c->worker_bad && c->tensor_bad;
+    bool ready = list && c->all && c->onset && c->first && c->arrival && c->worker_bad && c->tensor_bad;
     for (uint64_t i = 0; ready && i < all; i++) {
-        assay_onset o = assay_onsets_get(onsets, i);
-        if (!counts(c, &o, leave_out))
-            continue;
-        c->copies[c->count] = o;
-        list[c->count] = (place){&c->copies[c->count], assay_trial_order(c->rule->trial, o.tensor)};
-        c->count++;
+        c->all[i] = instead ? instead[i] : assay_onsets_get(onsets, i);
+        if (counts(c, &c->all[i], leave_out))
+            list[c->count++] = (place){&c->all[i], assay_trial_order(c->rule->trial, c->all[i].tensor)};
     }
     if (ready)
         qsort(list, c->count, sizeof *list, compare_places);
@@ -102,11 +103,11 @@ static const assay_step_info *step_info(const cause *c, int64_t step)
 
 /* The last step before the first bad one at which the tensor was good, or else anything was; and whether steps that
  * nobody recorded lie between. Steps of other modes in between do not count. */
-static void find_last_good(cause *c, const assay_onsets *onsets)
+static void find_last_good(cause *c)
 {
     c->last_good = c->onset[0]->last_good;
-    for (uint64_t i = 0; c->onset[0]->last_good == ASSAY_NO_STEP && i < assay_onsets_count(onsets); i++) {
-        int64_t good = assay_onsets_get(onsets, i).last_good;
+    for (uint64_t i = 0; c->onset[0]->last_good == ASSAY_NO_STEP && i < c->all_count; i++) {
+        int64_t good = c->all[i].last_good;
         c->last_good = good < c->step && good > c->last_good ? good : c->last_good;
     }
     const assay_step_info *good = c->last_good == ASSAY_NO_STEP ? NULL : step_info(c, c->last_good);
@@ -118,21 +119,20 @@ static void find_last_good(cause *c, const assay_onsets *onsets)
         c->gap = c->step - c->last_good > 1;
 }
 
-static bool find_onset(const assay_onsets *onsets, uint32_t tensor, uint32_t worker, assay_onset *found)
+/* The onset of a tensor and worker; NULL: none. */
+static const assay_onset *find_onset(const cause *c, uint32_t tensor, uint32_t worker)
 {
-    uint64_t low = 0, high = assay_onsets_count(onsets);
+    uint64_t low = 0, high = c->all_count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        assay_onset o = assay_onsets_get(onsets, middle);
-        if (o.tensor < tensor || (o.tensor == tensor && o.worker < worker))
+        const assay_onset *o = &c->all[middle];
+        if (o->tensor < tensor || (o->tensor == tensor && o->worker < worker))
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == assay_onsets_count(onsets))
-        return false;
-    *found = assay_onsets_get(onsets, low);
-    return found->tensor == tensor && found->worker == worker;
+    const assay_onset *found = low < c->all_count ? &c->all[low] : NULL;
+    return found && found->tensor == tensor && found->worker == worker ? found : NULL;
 }
 
 /* Does a worker's result hold what only this worker did: is it computed before workers exchange gradients? */
@@ -144,16 +144,16 @@ static bool is_own_work(const cause *c, const assay_onset *o)
 }
 
 /* Did the worker save the tensor of `o` as often as the one of `o`, and was it good at the first bad step? */
-static bool was_good_elsewhere(const cause *c, const assay_onsets *onsets, const assay_onset *o, uint32_t worker)
+static bool was_good_elsewhere(const cause *c, const assay_onset *o, uint32_t worker)
 {
-    assay_onset other;
+    const assay_onset *other = find_onset(c, o->tensor, worker);
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
-    return find_onset(onsets, o->tensor, worker, &other) &&
-           (other.first_bad == ASSAY_NO_STEP || other.first_bad > c->step) && other.tested[mode] >= o->tested[mode];
+    return other && (other->first_bad == ASSAY_NO_STEP || other->first_bad > c->step) &&
+           other->tested[mode] >= o->tested[mode];
 }
 
 /* Who was first, where several are bad at the first bad step: see first_cause.h, 3. */
-static bool is_alone(const cause *c, const assay_onsets *onsets)
+static bool is_alone(const cause *c)
 {
     assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
     if (c->silent_workers > 0 && (c->gap || (role != ASSAY_ROLE_INPUT && role != ASSAY_ROLE_LABEL)))
@@ -168,7 +168,7 @@ static bool is_alone(const cause *c, const assay_onsets *onsets)
             continue;
         bool later = !is_own_work(c, o) && assay_trial_order(c->rule->trial, o->tensor) >
                                                assay_trial_order(c->rule->trial, c->onset[0]->tensor);
-        if (!later || !was_good_elsewhere(c, onsets, c->onset[0], o->worker))
+        if (!later || !was_good_elsewhere(c, c->onset[0], o->worker))
             return false;
     }
     return true;
@@ -176,13 +176,13 @@ static bool is_alone(const cause *c, const assay_onsets *onsets)
 
 /* Tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at this step.
  */
-static void count_unrecorded(cause *c, const assay_onsets *onsets)
+static void count_unrecorded(cause *c)
 {
     const assay_onset *cause_of = c->onset[0];
     uint32_t order = assay_trial_order(c->rule->trial, cause_of->tensor), nearest = 0;
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
-    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
-        assay_onset o = assay_onsets_get(onsets, i);
+    for (uint64_t i = 0; i < c->all_count; i++) {
+        assay_onset o = c->all[i];
         uint32_t at = assay_trial_order(c->rule->trial, o.tensor);
         if (o.worker != cause_of->worker || at >= order || o.tested[mode] == 0 || o.first_bad == c->step)
             continue;
@@ -217,31 +217,31 @@ const char *first_cause_phase(const cause *c)
     }
 }
 
-static void find_cause(cause *c, const assay_onsets *onsets)
+static void find_cause(cause *c)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial), of = assay_trial_run_workers(c->rule->trial);
     c->step = c->onset[0]->first_bad;
     c->info = step_info(c, c->step);
     c->pooled = c->onset[0]->worker == ASSAY_ALL_WORKERS;
     find_stages(c);
-    find_last_good(c, onsets);
+    find_last_good(c);
     c->silent_workers = of > workers ? of - workers : 0;
-    c->worker = c->pooled || !is_alone(c, onsets) ? ASSAY_ALL_WORKERS : c->onset[0]->worker;
-    count_unrecorded(c, onsets);
+    c->worker = c->pooled || !is_alone(c) ? ASSAY_ALL_WORKERS : c->onset[0]->worker;
+    count_unrecorded(c);
 }
 
-int first_cause_put(const assay_rule *rule, const assay_common_state *state, const bool *leave_out, const char *became,
-                    assay_verdict *verdict, assay_error *err)
+int first_cause_put(const assay_rule *rule, const assay_common_state *state, const assay_onset *onsets,
+                    const bool *leave_out, const char *became, assay_verdict *verdict, assay_error *err)
 {
     cause c = {.rule = rule, .became = became};
-    int status = assay_onsets_count(state->onsets) ? collect_onsets(&c, state->onsets, leave_out) : ASSAY_OK;
+    int status = collect_onsets(&c, state->onsets, onsets, leave_out);
     if (status == ASSAY_OK && c.count > 0) {
-        find_cause(&c, state->onsets);
+        find_cause(&c);
         first_cause_put_json(&c, assay_verdict_json(verdict));
         first_cause_put_text(&c, assay_verdict_text(verdict));
     }
     free(c.onset);
-    free(c.copies);
+    free(c.all);
     free(c.first);
     free(c.arrival);
     free(c.worker_bad);

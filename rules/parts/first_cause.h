@@ -22,10 +22,11 @@ enum { FIRST_CAUSE_NAN = 1, FIRST_CAUSE_INF = 2 };
 int first_cause_judge(const assay_common_state *state, const assay_step_view *view, uint32_t tensor, uint32_t worker,
                       assay_judgement judgement, const assay_first_bad *first);
 
-/* Adds "first_cause" to the verdict's JSON and lines to its text, when a tensor was bad. Tensors with leave_out[tensor]
- * do not count (NULL: all do). `became` tells what happened to a tensor: "vanished"; NULL: NaN and Inf, by the kind. 0
- * or ASSAY_ENOMEM. */
-int first_cause_put(const assay_rule *rule, const assay_common_state *state, const bool *leave_out, const char *became,
-                    assay_verdict *verdict, assay_error *err);
+/* Adds "first_cause" to the verdict's JSON and lines to its text, when a tensor was bad. `onsets` are those of the
+ * state as the rule puts them right, as many and in the same order; NULL: those of the state. Tensors with
+ * leave_out[tensor] do not count (NULL: all do). `became` tells what happened to a tensor: "vanished"; NULL: NaN and
+ * Inf, by the kind. 0 or ASSAY_ENOMEM. */
+int first_cause_put(const assay_rule *rule, const assay_common_state *state, const assay_onset *onsets,
+                    const bool *leave_out, const char *became, assay_verdict *verdict, assay_error *err);
 
 #endif

@@ -18,8 +18,9 @@ typedef struct cause {
     const assay_rule *rule;
     const char *became;        /* as of first_cause_put() */
     const assay_onset **onset; /* those that were bad, by (step, order of computation, worker) */
-    assay_onset *copies;       /* where they lie */
     uint64_t count;
+    assay_onset *all; /* the onsets of all tensors, in ascending order of (tensor, worker) */
+    uint64_t all_count;
     int64_t step;                /* of the first */
     const assay_step_info *info; /* of that step; NULL: unknown */
     bool pooled;                 /* over the workers */

@@ -65,7 +65,7 @@ def overflow_that_goes_on(folder):
     """The scale never comes down again: no update is made from step 25 on."""
     return scaled(folder, lambda step, worker: INF if step in (0, 1) or step >= 25 else None), [
         rule("goes on", "ExplodingTensor", lambda e: e["first"]["step"] == 25 and e["findings_total"] == 30 and e["updates_left_out"] == 2 and
-             "first_cause" not in e, strict=False)]
+             (e["first_cause"]["step"], e["first_cause"]["last_good_step"]) == (25, 24), strict=False)]
 
 
 @case
@@ -80,6 +80,72 @@ def left_out_before_a_fault(folder):
     return scaled(folder, lambda step, worker: INF if step in (0, 1) else NAN if step >= 30 else None,
                   lambda step: NAN if step >= 30 else 0.0), [
         rule("later", "ExplodingTensor", begins(30, "fc.weight", 2 * 2 * 10), strict=False)]
+
+
+@case
+def left_out_before_a_fault_in_the_same_gradient(folder):
+    """Steps 0 and 1 were left out; from step 30 on the gradient is NaN, and the loss only from step 50 on."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(60):
+        made.step(step, "TRAIN", step, {
+            "fc.weight": numpy.full(8, 0.5 + 1e-3 * min(step, 30), "float32"),
+            "CrossEntropyLoss_output_0": numpy.float32([NAN if step >= 50 else 2 - 0.03 * step]),
+            "gradient/fc.weight": numpy.float32([1e-2] * 7 + [INF if step < 2 else NAN if step >= 30 else 1e-2])})
+    return made.end(), [
+        rule("later", "ExplodingTensor", lambda e: begins(30, "gradient/fc.weight", 40)(e) and e["updates_left_out"] == 2 and
+             (e["first_cause"]["certain"], e["first_cause"]["last_good_step"]) == (True, 29) and "NaN" in e["first_cause"]["text"],
+             strict=False)]
+
+
+@case
+def mean_of_a_gradient_that_is_nan(folder):
+    """A reduction alone was saved. An infinite one is what an overflow makes of it."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(40):
+        made.step(step, "TRAIN", step, {
+            "%s.weight" % n: numpy.full(8, 0.5 + 1e-3 * step, "float32") for n in ("a", "b")} | {
+            "smdebug/reductions/abs_mean/gradient/a.weight": NAN if step in (9, 33) else 1e-2,
+            "smdebug/reductions/abs_mean/gradient/b.weight": INF if step == 17 else 1e-2})
+    return made.end(), [
+        rule("nan", "ExplodingTensor", lambda e: begins(9, "gradient/a.weight", 2)(e) and e["updates_left_out"] == 1, strict=False)]
+
+
+@case
+def overflow_that_is_clipped_by_value(folder):
+    """It is applied at every third step, and the weights stay finite. No loss scaling overflows that often."""
+    return scaled(folder, lambda step, worker: INF if step % 3 == 2 else None), [
+        rule("third", "ExplodingTensor", begins(2, "gradient/fc.weight", 2 * 13), strict=False)]
+
+
+@case
+def overflow_at_every_second_step(folder):
+    return scaled(folder, lambda step, worker: INF if step % 2 == 1 else None), [
+        rule("second", "ExplodingTensor", begins(1, "gradient/fc.weight", 2 * 20), strict=False)]
+
+
+@case
+def scale_that_begins_far_too_high(folder):
+    return scaled(folder, lambda step, worker: INF if step < 16 else None), [
+        rule("scaled", "ExplodingTensor", left_out(16), strict=False)]
+
+
+@case
+def overflow_through_most_of_the_training(folder):
+    """No factor needs 30 halvings."""
+    return scaled(folder, lambda step, worker: INF if step < 30 else None), [
+        rule("long", "ExplodingTensor", begins(0, "gradient/fc.weight", 2 * 30), strict=False)]
+
+
+@case
+def overflow_between_the_steps_of_another_worker(folder):
+    """Each worker saves every second multiple of ten. What one applies at step 20 it shows at step 40; an embedding is frozen."""
+    made = Made(folder, collections=COLLECTIONS, workers=2)
+    for step in range(0, 100, 10):
+        made.step(step, "TRAIN", step, {"worker_%d" % (step // 10 % 2): {
+            "embed.weight": numpy.full(8, 0.5, "float32"),
+            "a.weight": numpy.full(8, NAN if step >= 30 else 0.5 + 1e-3 * step, "float32"),
+            "gradient/a.weight": numpy.float32([1e-2] * 7 + [INF if step == 20 else NAN if step > 20 else 1e-2])}})
+    return made.end(), [rule("applied", "ExplodingTensor", begins(20, "gradient/a.weight"), strict=False)]
 
 
 @case
