@@ -42,7 +42,8 @@
     X(ASSAY_PROBLEM_AGAIN, "saved-again", false)            /* a tensor twice in a step: the last one counts */        \
     X(ASSAY_PROBLEM_UNVERIFIED, "no-checksum", false)       /* damage would not be noticed */                          \
     X(ASSAY_PROBLEM_LINK, "outside-link", false)            /* what a symbolic link leads to belongs to the trial */   \
-    X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */
+    X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */       \
+    X(ASSAY_PROBLEM_TOTAL_SIZE, "total-size", false)        /* an index gives the set another than its tensors have */
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,

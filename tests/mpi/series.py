@@ -441,12 +441,13 @@ def check_habits(test):
     for name, code, begins, there in (
             ("apart", 0, "sound: 6 files of 2 checkpoints, 32 tensors", "\nnote     best.pth.tar "), ("keys", 0, "sound: 1 file of 1 checkpoint, 6 tensors", ""),
             ("objects", 3, "damaged: 1 of 1 file of 1 checkpoint; model_1.pt: it is an object of torch.nn.modules.container.Sequential", "state_dict()"),
-            ("sizes", 3, "damaged: 1 of 4 files of 1 checkpoint; checkpoint-7: the index says that its tensors have", "not the index of these files"),
+            ("sizes", 0, "sound: 3 files of 1 checkpoint, 5 tensors, ", " bytes: total_size of the index says 246 bytes, the tensors have 242\n"),
             ("tail", 1, "suspect: 1 of 2 files of 2 checkpoints; step-2.safetensors: b.weight: all elements are zero", "written to its end?"),
-            ("sparse", 0, "sound: 1 file of 1 checkpoint, 1 tensor, ", "see 2 notes of what was not read\n\nnote     model_1.pt    1 tensor, ")):
+            ("sparse", 0, "sound: 1 file of 1 checkpoint, 1 tensor, ", "see 2 notes\n\nnote     model_1.pt    1 tensor, ")):
         for ranks in test.args.ranks:
             done = mpirun(ranks, [test.args.assay, "verify", test.work / name, "--quiet"])
             test.checks.expect(done.code == code and done.out.startswith(begins) and there in done.out, "verify %s, %d ranks: %s" % (name, ranks, done))
+    test.checks.expect(kinds(test.same(test.work / "sizes", "sizes")) == ["total-size"], "a total_size of other bytes")
 
 
 def check_options(test):

@@ -83,8 +83,9 @@ static void compare_file(const assay_shard_map *map, const char *directory, cons
     }
 }
 
-/* Do all files have as many bytes of tensors as the index says, as far as that can be told? Writers count eight
- * elements of bool as a byte, and files of torch have names that share one tensor. */
+/* Do all files have as many bytes of tensors as the index says? It is a remark only: writers add the whole storage of a
+ * tensor that is a slice of one, count several views of a storage once, and keep the number when they cast. What can
+ * tell nothing is not compared: eight elements of bool may count as a byte, and names of torch may share one tensor. */
 static void compare_size(const assay_shard_map *map, const char *directory, const assay_contents *c,
                          const uint32_t *is_in)
 {
@@ -103,9 +104,8 @@ static void compare_size(const assay_shard_map *map, const char *directory, cons
         bytes += held->length;
     }
     if (path && bytes != (uint64_t)map->total_size)
-        assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, directory, -1,
-                           "%s: the index says that its tensors have %lld bytes together, but they have %llu: it is "
-                           "not the index of these files",
+        assay_problems_add(c->problems, ASSAY_PROBLEM_TOTAL_SIZE, c->step, directory, -1,
+                           "%s: total_size of the index says %lld bytes, the tensors have %llu",
                            *directory ? directory : ".", (long long)map->total_size, (unsigned long long)bytes);
 }
 
