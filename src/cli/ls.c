@@ -189,7 +189,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status == ASSAY_OK)
         note_claims(out);
     if (status == ASSAY_OK)
-        status = assay_trial_list_others(out->files, &out->others);
+        status = assay_trial_list_others(out->files, INT64_MIN, INT64_MAX, &out->others);
     if (status == ASSAY_OK)
         status = find_members(out);
     if (status == ASSAY_OK)

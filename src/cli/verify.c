@@ -160,7 +160,15 @@ static int add_problems(tally *t, const assay_problems *problems, const assay_pr
     return status;
 }
 
-/* The line of a finding: the file that has its tensor, else the step's first; NULL without memory. */
+/* A line for what is in no file of a step; NULL without memory. */
+static file_line *add_step(tally *t, int64_t step)
+{
+    char name[32];
+    snprintf(name, sizeof name, "step %" PRId64, step);
+    return line_of(t, name, step);
+}
+
+/* The line of a finding: the file that has its tensor, else the step's own; NULL without memory. */
 static file_line *line_of_finding(tally *t, const assay_finding *f, const char *tensor)
 {
     const assay_shard *shard = &t->again.shard;
@@ -173,9 +181,7 @@ static file_line *line_of_finding(tally *t, const assay_finding *f, const char *
         if (entry && t->of[entry - shard->entries])
             return &t->line[t->of[entry - shard->entries] - 1];
     }
-    char step[32];
-    snprintf(step, sizeof step, "step %" PRId64, f->step);
-    return line_of(t, step, f->step);
+    return add_step(t, f->step);
 }
 
 static int add_rule(tally *t, const assay_rule_outcome *rule)
@@ -219,13 +225,16 @@ static int add_unread(tally *t)
     assay_buf text;
     int64_t step = -1;
     assay_buf_init(&text, 1 << 16);
-    int status = verify_put_unread(&t->again, &step, &text);
-    for (uint32_t i = 0; status == ASSAY_OK && text.data[0] && i < assay_dict_count(t->names); i++)
-        if (t->line[i].step == step) {
-            t->line[i].remarks++;
-            status = say(&t->line[i], (const char *)text.data);
-            break;
-        }
+    int status = verify_put_unread(&t->again, t->from, t->to, &step, &text);
+    if (status == ASSAY_OK && text.data[0]) {
+        file_line *line = NULL;
+        for (uint32_t i = assay_dict_count(t->names); i-- > 0;) /* the first of the step */
+            line = t->line[i].step == step ? &t->line[i] : line;
+        line = line ? line : add_step(t, step);
+        status = line ? say(line, (const char *)text.data) : ASSAY_ENOMEM;
+        if (line)
+            line->remarks++;
+    }
     assay_buf_release(&text);
     return status;
 }
@@ -286,14 +295,6 @@ static uint32_t worst_of(const tally *t)
     return ASSAY_NO_ID;
 }
 
-/* What is said of a file, without its own name in front. */
-static const char *said_of(const char *path, const file_line *line)
-{
-    const size_t length = strlen(path);
-    const char *text = line->first ? line->first : "";
-    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
-}
-
 /* The first line, names as they are. */
 static void put_verdict(const tally *t, size_t steps, assay_buf *out)
 {
@@ -320,14 +321,11 @@ static void put_verdict(const tally *t, size_t steps, assay_buf *out)
         assay_put_format(out, ", %zu tensor%s, ", tensors, assay_plural(tensors));
         assay_text_put_bytes(out, bytes);
     } else if (worst != ASSAY_NO_ID && t->line[worst].first) {
-        const char *path = assay_dict_name(t->names, worst, NULL), *said = said_of(path, &t->line[worst]);
-        assay_put_format(out, "; ");
-        assay_put_bytes(out, path, strlen(path));
-        assay_put_format(out, ": ");
-        assay_put_bytes(out, said, strlen(said));
+        const char *path = assay_dict_name(t->names, worst, NULL);
+        assay_put_format(out, "; %s: %s", path, verify_said_of(path, t->line[worst].first));
     }
     if (bad == 0 && notes > 0)
-        assay_put_format(out, "; see %zu note%s of what was not read", notes, assay_plural(notes));
+        assay_put_format(out, "; see %zu note%s", notes, assay_plural(notes));
 }
 
 /* "14 tensors, 7.93 kB: the file ends early ... (and 2 more)" */
@@ -337,8 +335,9 @@ static void put_content(const char *path, const file_line *line, assay_buf *out)
     assay_put_format(out, "%zu tensor%s, ", line->tensors, assay_plural(line->tensors));
     assay_text_put_bytes(out, line->bytes);
     if (said > 0) {
+        const char *text = verify_said_of(path, line->first ? line->first : "");
         assay_put_format(out, ": ");
-        assay_text_put_clean(out, said_of(path, line), strlen(said_of(path, line)));
+        assay_text_put_clean(out, text, strlen(text));
     }
     if (said > 1)
         assay_put_format(out, " (and %zu more)", said - 1);

@@ -40,6 +40,12 @@ void verify_put_meaning(const assay_rule_outcome *rule, const assay_finding *f, 
     assay_put_u8(out, '\0');
 }
 
+const char *verify_said_of(const char *path, const char *text)
+{
+    const size_t length = strlen(path);
+    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+}
+
 /* Is it a tensor that torch puts together in a way that is not read: sparse, quantized, of several devices? What is
  * only state is not required. */
 static bool is_unread(const assay_trial_others *others, uint32_t i)
@@ -50,17 +56,17 @@ static bool is_unread(const assay_trial_others *others, uint32_t i)
             strcmp(o->value, "torch._tensor._rebuild_from_type_v2") == 0);
 }
 
-int verify_put_unread(const assay_trial_files *trial, int64_t *step, assay_buf *out)
+int verify_put_unread(const assay_trial_files *trial, int64_t from, int64_t to, int64_t *step, assay_buf *out)
 {
     assay_trial_others others = {0};
-    const int status = assay_trial_list_others(trial, &others);
+    const int status = assay_trial_list_others(trial, from, to, &others);
     const uint32_t all = status == ASSAY_OK ? assay_dict_count(others.paths) : 0;
     uint32_t count = 0, first = 0;
     for (uint32_t i = 0; i < all; i++) {
         if (!is_unread(&others, i))
             continue;
+        *step = count == 0 || others.list[i].last_step > *step ? others.list[i].last_step : *step;
         first = count++ ? first : i;
-        *step = others.list[i].last_step;
     }
     if (count > 0)
         assay_put_format(out, "%u tensor%s of a kind that is not read, and nothing is known of %s elements: %s%s (%s)",

@@ -31,15 +31,16 @@ static int keep(void *context, const assay_other *other)
     return to->kind && to->value ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-int assay_trial_list_others(const assay_trial_files *trial, assay_trial_others *out)
+int assay_trial_list_others(const assay_trial_files *trial, int64_t from, int64_t to, assay_trial_others *out)
 {
     const assay_catalog *catalog = &trial->catalog;
     *out = (assay_trial_others){.paths = assay_dict_new()};
     int status = out->paths ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
-        const assay_format *format = assay_format_of(catalog->units[i].format);
-        if (format->others)
-            status = format->others(trial->store, catalog, &catalog->units[i], keep, out);
+        const assay_unit *unit = &catalog->units[i];
+        const assay_format *format = assay_format_of(unit->format);
+        if (format->others && unit->step >= from && unit->step < to)
+            status = format->others(trial->store, catalog, unit, keep, out);
     }
     return status;
 }

@@ -36,8 +36,9 @@ typedef struct assay_trial_others {
     assay_trial_other *list; /* by number in `paths` */
     size_t room;
 } assay_trial_others;
-/* Gathers it from every unit, whose index is read once more. 0 or ASSAY_ENOMEM. Release in any case. */
-int assay_trial_list_others(const assay_trial_files *trial, assay_trial_others *out);
+/* Gathers it from every unit of a step of [from, to), whose index is read once more. 0 or ASSAY_ENOMEM. Release in any
+ * case. */
+int assay_trial_list_others(const assay_trial_files *trial, int64_t from, int64_t to, assay_trial_others *out);
 void assay_trial_others_release(assay_trial_others *others);
 
 /* Reads records of a trial in any order; keeps a file open while records come from it. Set `trial`, zero the rest. */

@@ -260,7 +260,7 @@ static inline void read_names(const assay_trial_files *t)
     assay_trial_others others = {0};
     assay_worker_names names;
     char room[ASSAY_WORKER_ROOM];
-    must(assay_trial_list_others(t, &others) == ASSAY_OK);
+    must(assay_trial_list_others(t, INT64_MIN, INT64_MAX, &others) == ASSAY_OK);
     assay_trial_others_release(&others);
     must(assay_worker_names_init(&names, &t->catalog) == ASSAY_OK);
     for (uint32_t w = 0; w < t->catalog.expected_workers && w < 100; w++)
