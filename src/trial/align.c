@@ -361,6 +361,7 @@ void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t 
     if (catalog->topology && after < before && count > 0)
         assay_problems_add(problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, -1, "", -1,
                            "workers count their steps differently, and pieces of tensors are put together only where "
-                           "the numbers are the same: %zu could not be, and are not evaluated",
-                           count);
+                           "the numbers are the same: for this or another reason %zu tensor%s of a step %s not whole, "
+                           "and not evaluated",
+                           count, assay_plural(count), count == 1 ? "is" : "are");
 }

@@ -80,8 +80,8 @@ int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out);
 void assay_step_shifts_release(assay_step_shifts *shifts);
 
 /* Pieces are put together where the numbers of steps are the same (topology/form.h). When steps of workers that count
- * differently have become the same one since, `before` and `after` being how many there are, names that copies were not
- * formed. */
+ * differently have become the same one since, names that copies were not formed. `before`: how many steps there were,
+ * by number, mode and mode step; `after`: how many numbers there are now. */
 void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_claims *claims,
                             assay_problems *problems);
 

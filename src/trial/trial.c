@@ -66,6 +66,25 @@ static size_t count_steps(const assay_shard *shard)
     return count;
 }
 
+/* Has an earlier part of the same number the same mode and mode step? */
+static bool is_known_step(const assay_shard *shard, size_t part)
+{
+    const assay_part *own = &shard->parts[part];
+    for (size_t p = part; p > 0 && shard->parts[p - 1].step == own->step; p--)
+        if (shard->parts[p - 1].mode == own->mode && shard->parts[p - 1].mode_step == own->mode_step)
+            return true;
+    return false;
+}
+
+/* How many steps there are before they are aligned: a number with two modes or mode steps is two. */
+static size_t count_own_steps(const assay_shard *shard)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < shard->count; p++)
+        count += !is_known_step(shard, p);
+    return count;
+}
+
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err)
 {
     return assay_trial_open_laid_out(location, NULL, out, err);
@@ -94,7 +113,7 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
         status = form_tensors(&t);
     if (status == ASSAY_OK)
         status = sort_names(&t);
-    const size_t steps = count_steps(&t.shard);
+    const size_t steps = count_own_steps(&t.shard);
     if (status == ASSAY_OK)
         status = assay_shard_align(&t.shard, &t.catalog);
     if (status == ASSAY_OK)

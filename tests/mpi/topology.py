@@ -277,6 +277,17 @@ def check_numbers(test):
                        "count their steps differently" in trial["problems"][0]["text"], "numbers: %s" % (trial and trial["problems"]))
     done = run([test.args.assay, "ls", made.folder])
     test.checks.expect(done.code == 3 and "incomplete-tensor" in done.out, "numbers: %s" % done)
+    made = Made(test.work / "modes", 2)
+    for worker, steps in (("worker_0", (("TRAIN", 0), ("EVAL", 0), ("TRAIN", 1))), ("worker_1", (("TRAIN", 0), ("TRAIN", 1), ("EVAL", 0)))):
+        for step, (mode, mode_step) in enumerate(steps):
+            made.step(step, mode, mode_step, {worker: {"fc": numpy.ones((2, 3), "float32"), "loss": 0.5}})
+    made.end()
+    shutil.copy(test.work / "numbers" / "topology.json", made.folder)
+    trial = report_of(test, made.folder, code=3)
+    said = [p["text"] for p in trial["problems"]] if trial else []
+    test.checks.expect(len(said) == 3 and "count their steps differently" in said[2], "one number with two modes: %s" % said)
+    done = run([test.args.assay, "ls", made.folder])
+    test.checks.expect(done.code == 3 and said and said[-1] in " ".join(done.out.split()), "one number with two modes: %s" % done)
 
 
 def check_mesh(test):
