@@ -48,6 +48,22 @@ static void test_files(void)
     CU_ASSERT(!assay_ckpt_is_unfinished("step-3"));
 }
 
+static void test_companions(void)
+{
+    static const struct {
+        const char *name;
+        int64_t step; /* -1: it goes beside no model */
+    } cases[] = {{"optimizer_500.pt", 500}, {"scheduler_step_70.pt", 70}, {"optimizer_step-3.safetensors", 3},
+                 {"optimizer.pt", -1},      {"model_500.pt", -1},         {"rng_state_100.pth", -1},
+                 {"optimizer_500.txt", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t step = -1;
+        const bool found = assay_ckpt_goes_beside(NULL, cases[i].name, &step);
+        CU_ASSERT_EQUAL(found, cases[i].step >= 0);
+        CU_ASSERT(!found || step == cases[i].step);
+    }
+}
+
 static void test_flat_names(void)
 {
     static const char *const cases[][2] = {{"optimizer.state.fc.weight.exp_avg", "optimizer/fc.weight/exp_avg"},
@@ -116,6 +132,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"the step in a name", test_steps},
                            {"what files are", test_files},
+                           {"files beside the model", test_companions},
                            {"names that were joined", test_flat_names},
                            {"a pickle is read and not run", test_pickle},
                            {"pickles that are refused", test_refused_pickles},

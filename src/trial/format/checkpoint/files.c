@@ -219,24 +219,23 @@ static bool match_at(const step_pattern *pattern, const char *text, int64_t *ste
     return true;
 }
 
-bool assay_ckpt_goes_with(const assay_trial_options *options, const char *name, int64_t step)
+bool assay_ckpt_goes_beside(const assay_trial_options *options, const char *name, int64_t *step)
 {
     const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
     const size_t length = assay_ckpt_stem(name);
-    int64_t own = 0;
     bool fits = true;
     if (assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL || kind == ASSAY_CKPT_KINDS || kind == ASSAY_CKPT_NPY_FILE ||
         assay_ckpt_is_unfinished(name) || assay_ckpt_is_shard(name) || assay_ckpt_is_rank_file(name) ||
         strncmp(name, "rng_state", 9) == 0 || strncmp(name, "random_states", 13) == 0) /* their numbers are ranks' */
         return false;
-    if (assay_ckpt_step(options, name, &own))
-        return own == step;
+    if (assay_ckpt_step(options, name, step))
+        return true;
     size_t from = length;
     while (from > 0 && isdigit((unsigned char)name[from - 1]))
         from--;
     const char *behind = NULL;
     return !assay_trial_options_has_steps(options) && from > 0 && strchr("-_=", name[from - 1]) &&
-           read_digits(name + from, &own, &fits, &behind) && fits && own == step;
+           read_digits(name + from, step, &fits, &behind) && fits;
 }
 
 bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64_t *step)

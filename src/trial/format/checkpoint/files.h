@@ -34,8 +34,8 @@ bool assay_ckpt_is_unfinished(const char *name);
 /* The step in the name of a directory or file, by the job's patterns where `options` has some; false when there is
  * none, or none that fits 63 bits. */
 bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64_t *step);
-/* Is it what an optimizer or a scheduler saved at that step, beside the model's file: "optimizer_500.pt"? */
-bool assay_ckpt_goes_with(const assay_trial_options *options, const char *name, int64_t step);
+/* Is it what an optimizer or a scheduler saved beside the model's file, "optimizer_500.pt"? Then at that step. */
+bool assay_ckpt_goes_beside(const assay_trial_options *options, const char *name, int64_t *step);
 /* The name without its extension; its length. */
 size_t assay_ckpt_stem(const char *name);
 /* Reads the tensors of a worker at one step. `path` is the step's directory or file below the trial's root; `worker`

@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "trial/format/checkpoint/checkpoint.h"
+#include "trial/format/checkpoint/companions.h"
 #include "trial/format/checkpoint/deepspeed.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/said_step.h"
@@ -20,6 +21,7 @@ enum { UNFINISHED = 2, BARE = 3 }; /* of add_directory() */
 typedef struct entry { /* of the root */
     int64_t step;
     const char *name;
+    const assay_companions *beside; /* of all files; NULL: none */
     bool file;
     bool unfinished, bare; /* found when it was listed */
 } entry;
@@ -38,35 +40,32 @@ bool assay_checkpoint_probe(const assay_names *top)
     return false;
 }
 
+/* Has it the model, so that files of other roles go with it? */
+static bool takes_companions(const entry *e)
+{
+    return e->file && e->beside && assay_ckpt_role_of(e->name) == ASSAY_CKPT_MODEL;
+}
+
 /* Is it a file of what the optimizer or a scheduler saved with the model in the file `e`? */
 static bool goes_with(const assay_lister *l, const entry *e, const char *name)
 {
-    return e->file && assay_ckpt_role_of(e->name) == ASSAY_CKPT_MODEL &&
-           assay_ckpt_goes_with(l->catalog->options, name, e->step) && assay_store_exists(l->store, name, NULL) == 1;
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return assay_worker_compare(*(const char *const *)a, *(const char *const *)b);
+    int64_t step = 0;
+    return takes_companions(e) && assay_ckpt_goes_beside(l->catalog->options, name, &step) && step == e->step &&
+           assay_store_exists(l->store, name, NULL) == 1;
 }
 
 /* Appends the names of the files that go with a file, each behind a NUL. */
-static int put_beside(const assay_lister *l, const entry *e, assay_buf *out)
+static void put_beside(const assay_lister *l, const entry *e, assay_buf *out)
 {
-    size_t count = 0;
-    const char **beside = assay_alloc((l->top->count + 1) * sizeof *beside);
-    if (!beside)
-        return ASSAY_ENOMEM;
-    for (size_t i = 0; i < l->top->count; i++)
-        if (goes_with(l, e, l->top->name[i]))
-            beside[count++] = l->top->name[i];
-    qsort(beside, count, sizeof *beside, compare_texts);
-    for (size_t i = 0; i < count; i++) {
+    const assay_companions *all = e->beside;
+    if (!takes_companions(e))
+        return;
+    for (size_t i = assay_companions_find(all, e->step); i < all->count && all->list[i].step == e->step; i++) {
+        if (assay_store_exists(l->store, all->list[i].name, NULL) != 1)
+            continue;
         assay_put_u8(out, '\0');
-        assay_put_bytes(out, beside[i], strlen(beside[i]));
+        assay_put_bytes(out, all->list[i].name, strlen(all->list[i].name));
     }
-    free(beside);
-    return assay_buf_status(out);
 }
 
 /* The place of a unit: 8 bytes of the step, then the name; of a file the names of those that go with it behind that. */
@@ -76,8 +75,7 @@ static uint32_t add_place(assay_lister *l, const entry *e)
     assay_buf_init(&bytes, SIZE_MAX);
     assay_put_i64(&bytes, e->step);
     assay_put_bytes(&bytes, e->name, strlen(e->name));
-    if (e->file && put_beside(l, e, &bytes) != ASSAY_OK)
-        bytes.status = ASSAY_ENOMEM;
+    put_beside(l, e, &bytes);
     uint32_t place = assay_buf_status(&bytes) == ASSAY_OK ? assay_lister_place(l, bytes.data, bytes.size) : ASSAY_NO_ID;
     assay_buf_release(&bytes);
     return place;
@@ -401,12 +399,12 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
             name_unfinished(l, entries[i].step, entries[i].name, newest, "it holds no file of tensors");
 }
 
-static size_t list_entries(const assay_lister *l, entry *out)
+static size_t list_entries(const assay_lister *l, const assay_companions *beside, entry *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < l->top->count; i++) {
         const char *name = l->top->name[i];
-        entry e = {.name = name};
+        entry e = {.name = name, .beside = beside};
         if (assay_ckpt_is_unfinished(name) || assay_deepspeed_name_of(name).kind != ASSAY_DEEPSPEED_NONE ||
             !assay_ckpt_step(l->catalog->options, name, &e.step))
             continue;
@@ -422,9 +420,12 @@ int assay_checkpoint_list(assay_lister *l)
     const size_t before = l->catalog->unit_count;
     const uint64_t problems = l->catalog->problems.total;
     entry *entries = assay_alloc_zeroed(l->top->count + 1, sizeof *entries);
-    if (!entries)
+    assay_companions beside = {0};
+    if (!entries || assay_companions_list(l->catalog->options, l->top, &beside) != ASSAY_OK) {
+        free(entries);
         return assay_lister_no_memory(l);
-    const size_t count = list_entries(l, entries);
+    }
+    const size_t count = list_entries(l, &beside, entries);
     qsort(entries, count, sizeof *entries, compare_entries);
     int status = add_entries(l, entries, count);
     int64_t newest = -1;
@@ -439,6 +440,7 @@ int assay_checkpoint_list(assay_lister *l)
     if (status >= 0)
         name_all_unfinished(l, entries, count, newest);
     free(entries);
+    assay_companions_release(&beside);
     if (status < 0 || l->catalog->unit_count > before)
         return status < 0 ? status : ASSAY_OK;
     if (l->catalog->problems.total == problems)
