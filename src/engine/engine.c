@@ -133,7 +133,7 @@ static int map(run *r, assay_error *err)
     assay_progress *progress = assay_progress_new(r->comm, r->options->progress, steps, bytes);
     int status = assay_comm_agree(r->comm, progress ? ASSAY_OK : ASSAY_ENOMEM, err);
     if (status != ASSAY_OK) {
-        free(progress);
+        assay_progress_drop(progress);
         return status;
     }
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory, &r->budget);

@@ -117,6 +117,16 @@ void assay_progress_look(assay_progress *p)
     show(p, time);
 }
 
+void assay_progress_drop(assay_progress *p)
+{
+    if (!p)
+        return;
+    if (p->every > 0 && !p->rewrite)
+        assay_activity_hold(false);
+    free(p->of_rank);
+    free(p);
+}
+
 void assay_progress_end(assay_progress *p)
 {
     p->done.bytes += p->unseen;
@@ -130,8 +140,5 @@ void assay_progress_end(assay_progress *p)
         }
     }
     assay_activity_tell(NULL);
-    if (p->every > 0 && !p->rewrite)
-        assay_activity_hold(false);
-    free(p->of_rank);
-    free(p);
+    assay_progress_drop(p);
 }

@@ -15,6 +15,8 @@ void assay_progress_add(assay_progress *p, uint64_t bytes);
 void assay_progress_step(assay_progress *p);
 /* Shows or sends a line that is due, also while nothing is read. Not collective. */
 void assay_progress_look(assay_progress *p);
+/* Frees one that no rank has begun to use, such as when another rank has no memory. Not collective. NULL: nothing. */
+void assay_progress_drop(assay_progress *p);
 /* This rank is done; rank 0 goes on reporting until all are. Frees it. Collective. */
 void assay_progress_end(assay_progress *p);
 
