@@ -257,9 +257,17 @@ static void put_problems(const assay_trial_files *own, const assay_draw *draw, a
         assay_put_format(&line, "%s: %s: %s", assay_store_location(own->store), assay_problem_word(p->kind), p->text);
         assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     }
-    if (problems->losses > said)
+    if (problems->losses > 0 && said == 0) {
+        assay_put_format(out, "\n");
+        assay_buf_clear(&line);
+        assay_put_format(&line, "%s: %" PRIu64 " problem%s with loss of data, behind the %d problems that are listed",
+                         assay_store_location(own->store), problems->losses, assay_plural(problems->losses),
+                         ASSAY_PROBLEMS_KEPT);
+        assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    } else if (problems->losses > said) {
         assay_put_format(out, "and %" PRIu64 " more; --json lists up to %d\n", problems->losses - said,
                          ASSAY_PROBLEMS_KEPT);
+    }
     assay_buf_release(&line);
 }
 

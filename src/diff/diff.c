@@ -2,7 +2,6 @@
 #include "diff/diff.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/hash.h"
@@ -126,32 +125,61 @@ static const char *first_loss(const assay_diff *d)
     return of_a ? of_a : assay_problems_loss(&d->b.problems);
 }
 
+/* The text of the first loss in `of` that `other` does not have; NULL: there is none. */
+static const char *find_own_loss(const assay_problems *of, const assay_problems *other)
+{
+    for (size_t i = 0; i < of->kept; i++)
+        if (assay_problem_is_loss(of->list[i].kind) && !assay_problems_have(other, of->list[i].text))
+            return of->list[i].text;
+    return NULL;
+}
+
+/* The pairs of this rank are not those of rank 0. A loss is named only of the one that has more of them. */
+static int refuse_other(int rank, const assay_problems *mine, const assay_problems *first, assay_error *err)
+{
+    const bool more = mine->losses > first->losses;
+    const char *loss = more                           ? find_own_loss(mine, first)
+                       : mine->losses < first->losses ? find_own_loss(first, mine)
+                                                      : NULL;
+    if (loss)
+        return assay_fail(err, ASSAY_EIO, "rank 0 and rank %d do not find the same tensors; on rank %d: %s", rank,
+                          more ? rank : 0, loss);
+    return assay_fail(err, ASSAY_EIO,
+                      "rank 0 and rank %d do not find the same tensors: a trial changed while it was read, or not "
+                      "every rank sees the same files",
+                      rank);
+}
+
 /* Every rank has read both indexes by itself. A file that one of them could not read would shift its pairs against the
  * others'. */
 static int check_same(assay_comm *comm, const assay_diff *d, assay_error *err)
 {
     assay_buf room, told;
+    assay_problems own, first;
     assay_buf_init(&room, SIZE_MAX);
     assay_buf_init(&told, SIZE_MAX);
-    const uint64_t mine = hash_pairs(d, &room), losses = d->a.problems.losses + d->b.problems.losses;
+    assay_problems_init(&own);
+    assay_problems_init(&first);
+    const uint64_t mine = hash_pairs(d, &room);
     int status = assay_buf_status(&room);
     assay_buf_release(&room);
+    if (status == ASSAY_OK)
+        status = assay_problems_append(&own, &d->a.problems);
+    if (status == ASSAY_OK)
+        status = assay_problems_append(&own, &d->b.problems);
     assay_put_u64(&told, mine);
-    assay_put_u64(&told, losses);
-    assay_put_text(&told, first_loss(d));
+    assay_problems_pack(&own, &told);
     status = assay_comm_agree(comm, status == ASSAY_OK ? assay_buf_status(&told) : status, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &told);
     assay_cursor in = assay_cursor_over(told.data, told.size);
-    const uint64_t wanted = assay_get_u64(&in), others = assay_get_u64(&in);
-    size_t length = 0;
-    const char *text = assay_get_text(&in, &length);
-    const char *own = first_loss(d);
-    const bool of_own = losses > others && own;
+    const uint64_t wanted = assay_get_u64(&in);
+    if (status == ASSAY_OK)
+        status = assay_problems_unpack(&in, &first, err);
     if (status == ASSAY_OK && mine != wanted)
-        status = assay_fail(err, ASSAY_EIO, "rank 0 and rank %d do not find the same tensors; on rank %d: %.*s",
-                            assay_comm_rank(comm), of_own ? assay_comm_rank(comm) : 0,
-                            of_own ? (int)strlen(own) : (int)length, of_own ? own : text);
+        status = refuse_other(assay_comm_rank(comm), &own, &first, err);
+    assay_problems_release(&own);
+    assay_problems_release(&first);
     assay_buf_release(&told);
     return assay_comm_agree(comm, status, err);
 }
@@ -169,8 +197,12 @@ static int compare_share(assay_comm *comm, assay_diff *d, const assay_diff_optio
     assay_progress *progress = assay_progress_new(comm, o->progress, 0, total);
     int status = assay_comm_agree(comm, r && progress ? ASSAY_OK : ASSAY_ENOMEM, NULL);
     *first = *end = 0;
-    if (status == ASSAY_OK)
-        *r = (assay_diff_reading){.a = {.trial = &d->a}, .b = {.trial = &d->b}, .options = o, .progress = progress};
+    if (status != ASSAY_OK) {
+        assay_progress_drop(progress);
+        free(r);
+        return status;
+    }
+    *r = (assay_diff_reading){.a = {.trial = &d->a}, .b = {.trial = &d->b}, .options = o, .progress = progress};
     for (size_t i = 0; status == ASSAY_OK && i < d->pairs; i++) {
         const uint64_t share = (uint64_t)((double)at / (double)total * (double)ranks);
         at += weight_of(&d->pair[i]);
@@ -180,12 +212,9 @@ static int compare_share(assay_comm *comm, assay_diff *d, const assay_diff_optio
         *end = i + 1;
         status = assay_diff_compare(r, &d->pair[i]);
     }
-    if (r) {
-        assay_trial_reader_close(&r->a);
-        assay_trial_reader_close(&r->b);
-    }
-    if (progress && r)
-        assay_progress_end(progress);
+    assay_trial_reader_close(&r->a);
+    assay_trial_reader_close(&r->b);
+    assay_progress_end(progress);
     free(r);
     return status;
 }

@@ -142,6 +142,42 @@ def check_damaged(test):
                        "half an index: %s" % report)
 
 
+def check_lists(test):
+    """Losses behind more remarks than a list keeps are counted."""
+    root = test.work / "many"
+    for step in STEPS:
+        save_sharded(root / ("checkpoint-%d" % step), model(step), 3)
+    for i in range(1001):
+        (root / "checkpoint-10" / ("other-%05d-of-01001.safetensors" % i)).touch()
+    file = root / "checkpoint-20" / "model-00002-of-00003.safetensors"
+    os.truncate(file, file.stat().st_size - 4)
+    said = test.run("many remarks", 3, "compare", test.work / "sharded", root)
+    test.checks.expect("\n\n%s: 1 problem with loss of data, behind the 1000 problems that are listed\n" % root in said, "many remarks: %s" % said)
+
+
+def check_views(test):
+    """Ranks that see other files: what only one of them lacks is named, and nothing else."""
+    ranks = (0, 1)
+    for name, hurt, alone, words in (("other files", False, False, "a trial changed while it was read, or not every rank sees the same files"),
+                                     ("one loss of both", True, False, "a trial changed while it was read, or not every rank sees the same files"),
+                                     ("a loss of one", False, True, "on rank 1: step-20.safetensors")):
+        for rank in ranks:
+            root = test.work / name / str(rank)
+            for trial in "ab":
+                for step in STEPS:
+                    tensors = model(step)
+                    if rank == 1 and trial == "b" and not alone:
+                        del tensors["q.weight"]
+                    save_safetensors(root / trial / ("step-%d.safetensors" % step), tensors)
+            for trial, step, cut in (("a", 10, hurt), ("b", 20, alone and rank == 1)):
+                file = root / trial / ("step-%d.safetensors" % step)
+                os.truncate(file, file.stat().st_size - 4 if cut else file.stat().st_size)
+        script = 'cd "$0/${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" && exec "$@"'
+        done = mpirun(2, ["sh", "-c", script, test.work / name, test.args.assay, "compare", "a", "b", "--progress", "0"])
+        test.checks.expect(done.code == 4 and "do not find the same tensors" in done.err and words in done.err and
+                           (alone or "step-10" not in done.err), "%s: %s" % (name, done))
+
+
 def check_maps(test):
     """Fused and transposed matrices, as other programs save them."""
     plain, fused = test.work / "plain", test.work / "fused"
@@ -290,13 +326,26 @@ def check_verify(test):
     test.checks.expect(done.code == 2 and "absent" in done.err, "no such trial: %s" % done)
 
 
+def check_unread(test):
+    """The note on tensors of a kind that is not read stands at the newest step that has one, of the steps that are asked for."""
+    root, whole, rows = test.work / "unread", torch.ones(2), torch.eye(3).to_sparse()
+    for step, more in ((100, {"a": rows, "b": rows}), (200, {"a": rows}), (300, {})):
+        save_torch(root / ("model_%d.pt" % step), {"w": whole, **more})
+    for options, at, said in (([], 200, "2 tensors are"), (["--steps", ":200"], 100, "2 tensors are"), (["--steps", "200:300"], 200, "1 tensor is"),
+                              (["--last"], None, "")):
+        done = mpirun(1, [test.args.assay, "verify", root, "--quiet", *options])
+        notes = [line for line in done.out.split("\n") if line.startswith("note ")]
+        good = len(notes) == 1 and ("model_%d.pt " % at) in notes[0] and said in notes[0] if at else not notes
+        test.checks.expect(done.code == 0 and done.out.startswith("sound: ") and good, "unread tensors %s: %s" % (options, done))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", type=Path, required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_differences, check_damaged, check_maps, check_ranks, check_megatron, check_verify):
+        for check in (check_layouts, check_differences, check_damaged, check_lists, check_views, check_maps, check_ranks, check_megatron, check_verify, check_unread):
             check(test)
     test.checks.done()
 
