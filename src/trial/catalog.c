@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/below.h"
 #include "trial/default_collections.h"
 #include "trial/format/format.h"
 
@@ -304,16 +305,25 @@ uint32_t assay_catalog_worker(const assay_catalog *catalog, const char *name)
 /* No format has claimed what is in the root. */
 static int fail_unknown(const assay_lister *l)
 {
+    const char *location = assay_store_location(l->store);
     assay_buf what;
     assay_buf_init(&what, 4096);
-    for (unsigned i = 0; i < assay_format_count(); i++)
-        assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
-    assay_event_formats_describe(&what);
-    assay_put_u8(&what, '\0');
-    int status =
-        assay_fail(l->err, ASSAY_EFORMAT,
-                   "%s: not a trial: it has neither %s; give the directory that the training's hook wrote to",
-                   assay_store_location(l->store), assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
+    const unsigned below = assay_trials_below(l->store, l->top, &what);
+    int status;
+    if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
+        const char *slash = location[strlen(location) - 1] == '/' ? "" : "/";
+        status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s below it looks like one%s; give %s%s%s",
+                            location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
+                            (const char *)what.data);
+    } else {
+        for (unsigned i = 0; i < assay_format_count(); i++)
+            assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
+        assay_event_formats_describe(&what);
+        assay_put_u8(&what, '\0');
+        status = assay_fail(l->err, ASSAY_EFORMAT,
+                            "%s: not a trial: it has neither %s; give the directory that the training wrote to",
+                            location, assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
+    }
     assay_buf_release(&what);
     return status;
 }

@@ -137,6 +137,27 @@ static void test_no_trial(void)
     shut(&l);
 }
 
+/* People give the directory above: the message names the one to give. */
+static void test_trial_below(void)
+{
+    listed l = {0};
+    workspace_make(&l.w);
+    workspace_text(&l.w, "notes.txt", "");
+    workspace_text(&l.w, ".cache/step-1.safetensors", "");
+    workspace_text(&l.w, "version_10/checkpoints/epoch=1-step=100.ckpt", "");
+    list(&l);
+    CU_ASSERT_EQUAL(l.status, ASSAY_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "but version_10/checkpoints below it looks like one; give "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "/version_10/checkpoints"));
+    workspace_text(&l.w, "version_9/checkpoints/epoch=1-step=100.ckpt", "");
+    assay_store_close(l.store);
+    list(&l);
+    CU_ASSERT_EQUAL(l.status, ASSAY_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(l.err.text, "but version_9/checkpoints below it looks like one, and so do others; give "));
+    shut(&l);
+}
+
 static void test_empty_trial(void)
 {
     listed l = {0};
@@ -249,6 +270,7 @@ int main(void)
                            {"foreign and passing files", test_foreign},
                            {"doubles, wrong buckets, orphans", test_doubles_and_orphans},
                            {"a directory that is no trial", test_no_trial},
+                           {"a directory above trials", test_trial_below},
                            {"an empty trial", test_empty_trial},
                            {"directories and files that cannot be read", test_unreadable},
                            {"packing", test_pack},

@@ -1,0 +1,85 @@
+#include "trial/below.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <assay/timeline.h>
+
+#include "trial/format/format.h"
+
+enum { LISTED_MOST = 64, LEVELS = 4 };
+
+typedef struct level {
+    char **path; /* of the directories to look at, in natural order */
+    size_t count;
+} level;
+
+static void release(level *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->path[i]);
+    free(l->path);
+    *l = (level){0};
+}
+
+static int by_nature(const void *a, const void *b)
+{
+    return assay_natural_order(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds what lies in a directory to the next level. Which of it are directories shows when they are listed. */
+static bool add_names(level *next, const char *parent, const assay_names *names)
+{
+    char **grown = realloc(next->path, (next->count + names->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    next->path = grown;
+    for (size_t i = 0; i < names->count; i++) {
+        if (names->name[i][0] == '.')
+            continue;
+        const size_t size = strlen(parent) + strlen(names->name[i]) + 2;
+        char *path = malloc(size);
+        if (!path)
+            return false;
+        snprintf(path, size, "%s%s%s", parent, *parent ? "/" : "", names->name[i]);
+        next->path[next->count++] = path;
+    }
+    qsort(next->path, next->count, sizeof *next->path, by_nature);
+    return true;
+}
+
+static bool looks_like_a_trial(const assay_names *names)
+{
+    for (unsigned i = 0; i < assay_format_count(); i++)
+        if (assay_format_of(i)->probe(names))
+            return true;
+    return false;
+}
+
+unsigned assay_trials_below(assay_store *store, const assay_names *top, assay_buf *path)
+{
+    level now = {0}, next = {0};
+    unsigned found = 0, listed = 0;
+    bool memory = add_names(&now, "", top);
+    for (int depth = 1; depth <= LEVELS && memory && now.count > 0; depth++) {
+        for (size_t i = 0; i < now.count && listed < LISTED_MOST && memory; i++) {
+            assay_names names = {0};
+            if (assay_store_exists(store, now.path[i], NULL) == 1 || /* a file: storages know that without asking */
+                assay_store_list(store, now.path[i], &names, NULL) != ASSAY_OK)
+                continue;
+            listed++;
+            if (!looks_like_a_trial(&names))
+                memory = add_names(&next, now.path[i], &names);
+            else if (found++ == 0)
+                assay_put_bytes(path, now.path[i], strlen(now.path[i]) + 1);
+            assay_names_release(&names);
+        }
+        release(&now);
+        now = next;
+        next = (level){0};
+    }
+    release(&now);
+    release(&next);
+    return found;
+}
