@@ -2,7 +2,7 @@
  *
  * Per worker: a row, an index of axis 0, is dead when all of its elements of Adam's second moment are 0. Fires when
  * more than a share of the rows is dead; embeddings, of which rare tokens are always dead, have a share of their own.
- */
+ * skip_zero leaves out moments of which nothing tells that their training has begun. */
 #include "selection.h"
 
 #include <inttypes.h>
@@ -34,6 +34,10 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 100,
      .help = "The same percentage for those."},
+    {.name = "skip_zero",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leave out moments that are all zero: before the first update, and of what is not trained."},
     {0},
 };
 
@@ -105,6 +109,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const bool table = is_in_slot(&view->slot[EMBEDDING_SLOT], item);
         const double percent = assay_param_real(rule->params, table ? "embedding_threshold" : "threshold");
         const uint64_t dead = count_dead(rows, note, sizeof note);
+        if (dead == rows->channels && assay_param_bool(rule->params, "skip_zero"))
+            continue;
         assay_finding finding = finding_of(view, item, (double)dead, percent * (double)rows->channels / 100);
         finding.test = table ? EMBEDDING : ROWS;
         finding.note = dead > 0 ? note : NULL;

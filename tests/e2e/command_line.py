@@ -235,7 +235,7 @@ def check_operands(cli):
             cli.checks.expect(digests[0] and digests[0] == digests[1], "%s: %s" % (operands, digests))
     report = json.loads((cli.where / "operands" / "report.json").read_text())
     cli.checks.expect([t["name"] for t in report["trials"]] == ["a", "b"], "a pattern: %s" % [t["name"] for t in report["trials"]])
-    cli.expect(0, "run", DDP, "--out", "operands", out="nothing wrong in 20 rules; 7 had no data\n")
+    cli.expect(0, "run", DDP, "--out", "operands", out="nothing wrong in 20 rules; 8 had no data\n")
     cli.expect(2, "run", str(runs) + "/none*", err="none*")
     cli.expect(2, "run", runs / "none", err="none")
 
@@ -244,7 +244,7 @@ def check_empty_trials(cli):
     """An empty trial is not green, alone or among sound ones: by default where nothing at all was tested, with --fail-on anywhere."""
     empty = Made(cli.where / "nothing").end()
     for options, code in (((), 1), (("--fail-on", "error"), 1), (("--allow-no-data",), 3), (("--allow-no-data", "--fail-on", "error"), 3)):
-        cli.expect(code, "run", empty, "--out", "empty", *options, out="nothing was tested; 27 rules had no data")
+        cli.expect(code, "run", empty, "--out", "empty", *options, out="nothing was tested; 28 rules had no data")
     for options, code in (((), 3), (("--fail-on", "error"), 1), (("--allow-no-data", "--fail-on", "error"), 3)):
         done = cli.expect(code, "run", DDP, empty, "--out", "empty", *options)
         cli.checks.expect("nothing was tested in nothing" in " ".join(done.out.split()), "%s: %s" % (options, done))

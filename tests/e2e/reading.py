@@ -27,11 +27,11 @@ SILENT = ("stats",)  # all others say something on standard output
 
 # What `assay run` says first: a sentence that needs no knowledge of rules.
 FIRST = {
-    "ddp": "nothing wrong in 20 rules; 7 had no data",
-    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); 8 rules had no data",
-    "dead_relu": "act2_output_0 went dead at step 0; 3 more rules found something; 10 had no data",
-    "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0; 1 more rule found something; 19 had no data",
-    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); 4 more rules found something; 10 had no data",
+    "ddp": "nothing wrong in 20 rules; 8 had no data",
+    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); 9 rules had no data",
+    "dead_relu": "act2_output_0 went dead at step 0; 3 more rules found something; 11 had no data",
+    "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0; 1 more rule found something; 20 had no data",
+    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); 4 more rules found something; 11 had no data",
 }
 
 

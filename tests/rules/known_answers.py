@@ -396,7 +396,7 @@ def adam(steps, b1=0.9, b2=0.999, worst=False):
 @case
 def optimizer_state(folder):
     """A bit of a moment is flipped at step 1, of another optimizer's too; a second moment is below zero at step 2; AMSGrad's
-    largest one falls; a row of a parameter and half of a table never had a gradient."""
+    largest one falls; a row of a parameter, half of a table and an expert never had a gradient; the router's begin at step 1."""
     made = Made(folder)
     bound = (1 - 0.9) / math.sqrt((1 - 0.999) * (1 - 0.9 ** 2 / 0.999))
     for step in range(3):
@@ -415,7 +415,8 @@ def optimizer_state(folder):
             "optimizer/worst/exp_avg": worst[0], "optimizer/worst/exp_avg_sq": worst[1],
             "optimizer/soap/exp_avg": first, "optimizer/soap/exp_avg_sq": second, "optimizer/soap/GG": second,
             "optimizer/d/exp_avg": numpy.zeros((4, 3)), "optimizer/d/exp_avg_sq": dead,
-            "optimizer/tok.weight/exp_avg_sq": table, "optimizer/x/square_avg": damaged, "optimizer/x/step": numpy.float64(-1)})
+            "optimizer/tok.weight/exp_avg_sq": table, "optimizer/x/square_avg": damaged, "optimizer/x/step": numpy.float64(-1),
+            "optimizer/h.mlp.gate.weight/exp_avg_sq": dead * (step > 0)})
     return made.end(), [
         rule("bound", "AdamMomentBound", lambda e: [(f["step"], f["tensor"], f["test"]) for f in e["findings"]] == [
             (1, "optimizer/w/exp_avg", "bound"), (1, "optimizer/w/max_exp_avg_sq", "amsgrad")] and e["datapoints"] == 12 and
@@ -425,10 +426,13 @@ def optimizer_state(folder):
         rule("other rates", "AdamMomentBound", lambda e: (1, "optimizer/worst/exp_avg") in [
             (f["step"], f["tensor"]) for f in e["findings"]], beta2=0.95),
         rule("no bound", "AdamMomentBound", lambda e: e["status"] == "Error" and "no bound" in e["message"], beta1=0.99, beta2=0.9),
-        rule("negative", "NegativeSecondMoment", lambda e: values([(2, 1)])(e) and e["datapoints"] == 21),
+        rule("negative", "NegativeSecondMoment", lambda e: values([(2, 1)])(e) and e["datapoints"] == 24),
         rule("dead", "DeadRows", lambda e: [(f["step"], f["tensor"], f["test"], f["value"]) for f in e["findings"]] == [
-            (s, "optimizer/d/exp_avg_sq", "rows", 1) for s in range(3)] and e["datapoints"] == 15),
-        rule("half a table", "DeadRows", lambda e: [f["test"] for f in e["findings"]] == ["embedding"] * 3, threshold=25,
+            (s, "optimizer/%s/exp_avg_sq" % n, "rows", k) for s in range(3) for n, k in (
+                ("d", 1), ("h.mlp.gate.weight", 1 if s else 4))] and e["datapoints"] == 18),
+        rule("begun", "DeadRows", lambda e: [(f["step"], f["value"]) for f in e["findings"]] == [(1, 1), (2, 1)] and e["datapoints"] == 2,
+             tensor_regex="(?i)^optimizer/.*(router|(moe|mlp)\\.gate(\\.wg)?)\\.weight/exp_avg_sq$", skip_zero=True),
+        rule("half a table", "DeadRows", lambda e: [f["value"] for f in e["findings"] if f["test"] == "embedding"] == [2] * 3, threshold=25,
              embedding_threshold=40),
         rule("structure", "CheckpointStructure", lambda e: e["status"] == "NoData" and "not a series of checkpoints" in e["message"]),
     ]
@@ -437,10 +441,8 @@ def optimizer_state(folder):
 @case
 def enormous(folder):
     """Finite elements whose squares are beyond a double: infinite is only a variance that does not fit either (x)."""
-    made = Made(folder)
-    made.step(0, "TRAIN", 0, {"x": numpy.array([1e160, -1e160, 0.0]), "y": numpy.array([1e154] * 5 + [-1e154] * 4),
-                              "z": numpy.full(9, 1e200), "n": numpy.array([1e160, numpy.nan])})
-    return made.end(), [
+    return Made(folder).step(0, "TRAIN", 0, {"x": numpy.array([1e160, -1e160, 0.0]), "y": numpy.array([1e154] * 5 + [-1e154] * 4),
+                                             "z": numpy.full(9, 1e200), "n": numpy.array([1e160, numpy.nan])}).end(), [
         rule("variance", "TensorVariance", lambda e: [(f["tensor"], f["value"]) for f in e["findings"]] ==
              [("x", "inf"), ("y", 9.876543209876543e+307)] and e["datapoints"] == 4, tensor_regex=".*", max_threshold=10)]
 
