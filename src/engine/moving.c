@@ -2,16 +2,15 @@
 #include "engine/moving.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/pause.h"
 
 enum {
     MOST_ASKED = 16, /* neighbours, before a rank is content that there is no work */
     RATE_BITS = 32,
     RANK_BITS = 24,
-    PAUSE = 200 * 1000 /* nanoseconds between looks while there is nothing to do */
 };
 static const double LEAST_SECONDS = 0.002; /* of work that is worth moving */
 static const double MORE = 1.1;            /* what moves takes longer: references are read again, and results sent */
@@ -224,13 +223,6 @@ static int next_candidate(const assay_moving *m, int *next)
     return -1;
 }
 
-static void pause_a_little(const assay_moving *m)
-{
-    static const struct timespec pause = {0, PAUSE};
-    assay_progress_look(m->mapper->pool.progress);
-    nanosleep(&pause, NULL);
-}
-
 /* A rank that is done: whom it asks, and whether it waits for an answer. */
 typedef struct search {
     int next; /* of the candidates */
@@ -280,6 +272,7 @@ int assay_moving_finish(assay_moving *m, int status, assay_error *err)
     const int rank = assay_comm_rank(m->comm), size = assay_comm_size(m->comm);
     const uint64_t rate = rate_of(m);
     search s = {.next = 0};
+    assay_pause pause = {0};
     int rc = ASSAY_OK;
     for (int i = 0; i < ASSAY_MOST_GIFTS; i++) /* of one that failed before it came to them */
         while (rc == ASSAY_OK && m->gifts[i].end > 0 && !m->gifts[i].came) {
@@ -290,16 +283,19 @@ int assay_moving_finish(assay_moving *m, int status, assay_error *err)
     while (m->plan->moves && rc == ASSAY_OK) {
         uint64_t word;
         int got = assay_comm_note_take(m->comm, &word), posted = assay_comm_posted(m->comm, ASSAY_POST_MOVED);
-        if (got < 0 || posted < 0)
+        if (got < 0 || posted < 0) {
             rc = ASSAY_EMPI;
-        else if (got > 0)
+        } else if (got > 0) {
             rc = act_on(m, word, &s, &status, err);
-        else if (!s.waits && !s.gave_up && posted)
+            pause = (assay_pause){0};
+        } else if (!s.waits && !s.gave_up && posted) {
             rc = go_on(m, &s, status != ASSAY_OK, rate);
-        else if (rank == 0 && m->ended == size)
+        } else if (rank == 0 && m->ended == size) {
             rc = 1;
-        else
-            pause_a_little(m);
+        } else {
+            assay_progress_look(m->mapper->pool.progress);
+            assay_pause_take(&pause);
+        }
     }
     for (int r = 1; rank == 0 && rc == 1 && r < size; r++)
         if (say(m, r, ALL_ENDED, 0) != ASSAY_OK)

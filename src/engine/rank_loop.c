@@ -2,10 +2,10 @@
 #include "engine/rank_loop.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "engine/map/step_sharing.h"
 #include "engine/moving.h"
 #include "parallel/interrupt.h"
@@ -52,7 +52,7 @@ static int begin_sharing(const assay_rank_loop *loop, shared_steps *l, int statu
 /* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
 static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
 {
-    static const struct timespec pause = {0, 500 * 1000};
+    assay_pause pause = {0};
     int status = ASSAY_OK, sent;
     while (loop->mapper->sharing && l->next <= l->sharing.share.last && status == ASSAY_OK) {
         assay_buf lost;
@@ -63,7 +63,7 @@ static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
     loop->mapper->sharing = NULL;
     while ((sent = assay_comm_posted(loop->comm, ASSAY_POST_SHARED)) == 0) {
         assay_progress_look(loop->mapper->pool.progress);
-        nanosleep(&pause, NULL);
+        assay_pause_take(&pause);
     }
     assay_buf_release(&l->mine);
     return status != ASSAY_OK ? status : sent < 0 ? sent : ASSAY_OK;

@@ -1,19 +1,23 @@
 /* comm_mpi.c - the calls of comm.h under MPI: with the collective HDF5 writer the only file that meets <mpi.h>.
  *
  * The communicator is a duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN, so that a failing call is a status here and
- * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes. */
+ * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes.
+ *
+ * A call of MPI that waits keeps its processor busy, which another rank may need to get on. So ranks wait here
+ * (finish_request, meet) until the others have come to the same call, and only then begin what MPI would wait in. */
 #include "parallel/comm_mpi.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/pause.h"
 #include "parallel/comm_calls.h"
 
 enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 /* and the kind */ };
@@ -124,19 +128,32 @@ int assay_comm_handle(assay_comm *c, MPI_Comm *out, assay_error *err)
     return status;
 }
 
+/* Waits for a request, at most so many seconds (0: for ever). */
+static int finish_request(MPI_Request *request, double seconds)
+{
+    const double end = seconds > 0 ? MPI_Wtime() + seconds : HUGE_VAL;
+    assay_pause pause = {0};
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+        if (done)
+            return ASSAY_OK;
+        if (MPI_Wtime() >= end)
+            break;
+        assay_pause_take(&pause);
+    }
+    return ASSAY_EMPI;
+}
+
 bool assay_comm_meet(assay_comm *c, double seconds)
 {
-    static const struct timespec pause = {0, 1000000};
-    MPI_Request all = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(comm_of(c), &all) != MPI_SUCCESS)
-        return false;
-    if (!(seconds > 0))
-        return MPI_Wait(&all, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-    int here = 0;
-    for (double end = MPI_Wtime() + seconds; !here && MPI_Wtime() < end; nanosleep(&pause, NULL))
-        if (MPI_Test(&all, &here, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return false;
-    return here;
+    MPI_Request all;
+    return MPI_Ibarrier(comm_of(c), &all) == MPI_SUCCESS && finish_request(&all, seconds) == ASSAY_OK;
+}
+
+/* Waits until all ranks are here. */
+static int meet(assay_comm *c)
+{
+    return assay_comm_meet(c, 0) ? ASSAY_OK : ASSAY_EMPI;
 }
 
 void assay_comm_abort(assay_comm *c, int code)
@@ -148,7 +165,7 @@ void assay_comm_abort(assay_comm *c, int code)
 static int mpi_agree(assay_comm *c, int status, assay_error *err)
 {
     int mine = status == ASSAY_OK ? INT_MAX : c->rank, first = INT_MAX;
-    if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_of(c)) != MPI_SUCCESS)
+    if (meet(c) != ASSAY_OK || MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_of(c)) != MPI_SUCCESS)
         return assay_fail(err, ASSAY_EMPI, "MPI failed while the ranks agreed");
     if (first == INT_MAX)
         return ASSAY_OK;
@@ -188,6 +205,17 @@ static void receive_lost(assay_comm *c, int from, int tag, int size)
     free(room);
 }
 
+/* Receives bytes whose sender is at it, or posted them: then they come when it has time. */
+static int receive_bytes(assay_comm *c, int from, int tag, void *bytes, int count)
+{
+    MPI_Request request;
+    if (tag == TAG_BYTES)
+        return check(MPI_Recv(bytes, count, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE));
+    if (MPI_Irecv(bytes, count, MPI_BYTE, from, tag, comm_of(c), &request) != MPI_SUCCESS)
+        return ASSAY_EMPI;
+    return finish_request(&request, 0);
+}
+
 /* Receives `size` bytes and appends them. Without room for them they are received and lost, so that the sender goes on;
  * the buffer's status tells. */
 static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay_buf *in)
@@ -196,13 +224,13 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
     if (size <= SIZE_MAX - in->size && assay_buf_reserve(in, size) == ASSAY_OK)
         sink = in->data + in->size;
     for (uint64_t at = 0; at < size; at += PIECE) {
-        int n = (int)(size - at < PIECE ? size - at : PIECE), rc = MPI_SUCCESS;
+        int n = (int)(size - at < PIECE ? size - at : PIECE), rc = ASSAY_OK;
         if (sink)
-            rc = MPI_Recv(sink + at, n, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE);
+            rc = receive_bytes(c, from, tag, sink + at, n);
         else
             receive_lost(c, from, tag, n);
-        if (rc != MPI_SUCCESS)
-            return ASSAY_EMPI;
+        if (rc != ASSAY_OK)
+            return rc;
     }
     if (sink)
         in->size += size;
@@ -212,7 +240,9 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
 static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
 {
     uint64_t size = bytes->size;
-    if (MPI_Send(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c)) != MPI_SUCCESS)
+    MPI_Request taken; /* when the receiver is there for the rest */
+    if (MPI_Issend(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c), &taken) != MPI_SUCCESS ||
+        finish_request(&taken, 0) != ASSAY_OK)
         return ASSAY_EMPI;
     c->messages++;
     return send_pieces(c, to, bytes->data, size);
@@ -221,7 +251,9 @@ static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
 static int receive_sized(assay_comm *c, int from, int tag, assay_buf *in)
 {
     uint64_t size;
-    if (MPI_Recv(&size, 1, MPI_UINT64_T, from, tag, comm_of(c), MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    MPI_Request request;
+    if (MPI_Irecv(&size, 1, MPI_UINT64_T, from, tag, comm_of(c), &request) != MPI_SUCCESS ||
+        finish_request(&request, 0) != ASSAY_OK)
         return ASSAY_EMPI;
     return receive_pieces(c, from, tag, size, in);
 }
@@ -261,7 +293,7 @@ static int mpi_receive_post(assay_comm *c, assay_post kind, int from, assay_buf 
 static int mpi_broadcast(assay_comm *c, assay_buf *buf)
 {
     uint64_t size = buf->size;
-    if (MPI_Bcast(&size, 1, MPI_UINT64_T, 0, comm_of(c)) != MPI_SUCCESS)
+    if (meet(c) != ASSAY_OK || MPI_Bcast(&size, 1, MPI_UINT64_T, 0, comm_of(c)) != MPI_SUCCESS)
         return ASSAY_EMPI;
     int status = ASSAY_OK;
     if (c->rank > 0) {
@@ -285,7 +317,8 @@ static int mpi_broadcast(assay_comm *c, assay_buf *buf)
 static int mpi_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
     uint64_t size = mine->size;
-    if (MPI_Gather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, comm_of(c)) != MPI_SUCCESS)
+    if (meet(c) != ASSAY_OK ||
+        MPI_Gather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, comm_of(c)) != MPI_SUCCESS)
         return ASSAY_EMPI;
     if (c->rank != root)
         return mpi_agree(c, send_pieces(c, root, mine->data, size), NULL);
@@ -377,12 +410,16 @@ static int mpi_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint
 
 static int mpi_sum(assay_comm *c, uint64_t *values, int count)
 {
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, comm_of(c)));
+    int status = meet(c);
+    return status == ASSAY_OK ? check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, comm_of(c)))
+                              : status;
 }
 
 static int mpi_max(assay_comm *c, uint64_t *values, int count)
 {
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_MAX, comm_of(c)));
+    int status = meet(c);
+    return status == ASSAY_OK ? check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_MAX, comm_of(c)))
+                              : status;
 }
 
 static int mpi_pulse(assay_comm *c, uint64_t value)
@@ -392,13 +429,15 @@ static int mpi_pulse(assay_comm *c, uint64_t value)
 
 static int mpi_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
 {
-    int there = 1;
+    int there = 0;
     MPI_Status status;
-    if (!wait && MPI_Iprobe(MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &there, &status) != MPI_SUCCESS)
-        return ASSAY_EMPI;
-    if (!there)
-        return 0;
-    if (MPI_Recv(value, 1, MPI_UINT64_T, MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &status) != MPI_SUCCESS)
+    assay_pause pause = {0};
+    while (MPI_Iprobe(MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &there, &status) == MPI_SUCCESS && !there) {
+        if (!wait)
+            return 0;
+        assay_pause_take(&pause);
+    }
+    if (!there || MPI_Recv(value, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_PULSE, comm_of(c), &status) != MPI_SUCCESS)
         return ASSAY_EMPI;
     *from = status.MPI_SOURCE;
     return 1;

@@ -2,9 +2,9 @@
 #include "parallel/interrupt.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/pause.h"
 
 enum { WORD_SIGNAL = 1, WORD_ENDED = 2 }; /* to rank 0; its answers are assay_call */
 
@@ -131,26 +131,26 @@ assay_call assay_interrupt_border(assay_interrupt *stop)
 
 assay_call assay_interrupt_wait(assay_interrupt *stop, assay_progress *progress)
 {
-    static const struct timespec pause = {0, 500 * 1000};
+    assay_pause pause = {0};
     if (!stop->ended && assay_comm_rank(stop->comm) > 0)
         say(stop, 0, WORD_ENDED);
     stop->ended = true;
     assay_call call;
     while ((call = assay_interrupt_border(stop)) == ASSAY_CALL_NONE) {
         assay_progress_look(progress);
-        nanosleep(&pause, NULL);
+        assay_pause_take(&pause);
     }
     return call;
 }
 
 int assay_interrupt_close(assay_interrupt *stop)
 {
-    static const struct timespec pause = {0, 500 * 1000};
+    assay_pause pause = {0};
     uint64_t sent = assay_comm_rank(stop->comm) > 0 ? stop->sent : 0;
     int status = assay_comm_sum(stop->comm, &sent, 1);
     while (status == ASSAY_OK && stop->status == ASSAY_OK && assay_comm_rank(stop->comm) == 0 && stop->sent < sent) {
         hear_all(stop);
-        nanosleep(&pause, NULL);
+        assay_pause_take(&pause);
     }
     return status == ASSAY_OK ? stop->status : status;
 }

@@ -3,7 +3,7 @@
 such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails; and so where the ranks divide
 the tensors instead of the steps, and where steps move from a rank that is slow to others.
 
-    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, tensors, moved, stopped, faults
+    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, tensors, moved, waiting, stopped, faults
 
 ASSAY_SEED sets what is drawn.
 """
@@ -315,6 +315,15 @@ def test_moved(place):
         place.checks.expect(moved > 0 or more, "no step moved")
     saved = place.run(2, "--checkpoint", place.where / "run.ckpt", env={"ASSAY_FAULT": "slow:5@rank0"})
     place.checks.expect(saved.code == 3 and place.report()["run"]["steps_moved"] == 0, "with a checkpoint: %s" % saved)
+
+
+def test_waiting(place):
+    """Ranks that wait for one that sleeps leave their processors alone; where trials are compared, no step moves to them."""
+    run = None
+    if place.checks.expect(place.run(3, env={"ASSAY_FAULT": "slow:300@rank0"}).code == 0, "waiting: the run failed"):
+        run = place.report()["run"]
+        print("waiting: %.2f s of %.2f s by the clock" % (run["processor_seconds"], run["seconds"]), flush=True)
+    place.checks.expect(run and run["processor_seconds"] < run["seconds"] / 2, "ranks that wait keep processors busy: %s" % run)
 
 
 def test_stopped(place):
