@@ -66,6 +66,9 @@ typedef struct measure_kernels {
      * for those who need not know what is equal. */
     size_t (*within32)(const float *x, size_t n, float low, float high, float *out, uint64_t *up_to);
     size_t (*within64)(const double *x, size_t n, double low, double high, double *out, uint64_t *up_to);
+    /* Writes those that are not low <= x <= high, NaN too, to `out`, as above, where low <= high; returns how many. */
+    size_t (*outside32)(const float *x, size_t n, float low, float high, float *out);
+    size_t (*outside64)(const double *x, size_t n, double low, double high, double *out);
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);

@@ -10,8 +10,9 @@ enum {
     TIES = 4,       /* of these, places that a bracket may lose to what equals its ends */
     MOST_MISSES = 4,
     LEAST_SAMPLE = 512,
-    VECTOR = 16,  /* values that a kernel may write behind the last */
-    BLOCK = 2048, /* elements that all brackets look at while they are in the first cache */
+    VECTOR = 16,      /* values that a kernel may write behind the last */
+    BLOCK = 2048,     /* elements that all brackets look at while they are in the first cache */
+    AS_THEY_ARE = 32, /* blocks, before it is tried again whether most elements are between two brackets */
     ORDER_SORTED = ORDER_SAMPLE,
     INSERTED = 48, /* fewer than that are inserted one by one */
     RADIX = 11,
@@ -72,6 +73,7 @@ static size_t free_values(uint64_t n)
 #define INSIDE      inside32
 #define SPLIT       split32
 #define WITHIN      within32
+#define OUTSIDE     outside32
 #define NEXT        nextafterf
 #include "tensor/order.inc"
 
@@ -81,6 +83,7 @@ static size_t free_values(uint64_t n)
 #define INSIDE      inside64
 #define SPLIT       split64
 #define WITHIN      within64
+#define OUTSIDE     outside64
 #define NEXT        nextafter
 #include "tensor/order.inc"
 

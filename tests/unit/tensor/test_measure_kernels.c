@@ -199,6 +199,18 @@ static void run_within64(const measure_kernels *k, const input *in, output *out)
     memset(out->kept64 + out->counted, 0, BEHIND * sizeof(double));
 }
 
+static void run_outside32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->outside32(in->even, in->n, -0.5F, 0.25F, out->kept);
+    memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
+}
+
+static void run_outside64(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->outside64(in->even, in->n, -0.5, 0.25, out->kept64);
+    memset(out->kept64 + out->counted, 0, BEHIND * sizeof(double));
+}
+
 static void run_column_sums(const measure_kernels *k, const input *in, output *out)
 {
     k->column_sums(out->number, out->number + LONGEST, in->even, in->n);
@@ -309,7 +321,8 @@ static void test_all(void)
                    KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
                    KERNEL(two_squares32, ASSAY_FLOAT32),     KERNEL(change_float16, ASSAY_FLOAT16),
                    KERNEL(finite_float16, ASSAY_FLOAT16),    KERNEL(moved_float16, ASSAY_FLOAT16),
-                   KERNEL(squares_float16, ASSAY_FLOAT16)};
+                   KERNEL(squares_float16, ASSAY_FLOAT16),   KERNEL(outside32, ASSAY_FLOAT32),
+                   KERNEL(outside64, ASSAY_FLOAT64)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
