@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a rank keeps of large tensors, to compare later ones with, and that it measures those of some steps at once, saves reading
 and changes nothing in the report: not with windows that stay and windows that move, not with a damaged record among them, not
-at any rank count.
+at any rank count. What is kept over evaluations is not read again.
 
     kept.py --assay PROGRAM --ranks 1 2 3 ... -- GENERATE        GENERATE: bench/generate, which writes the trial
 """
@@ -96,6 +96,27 @@ def check_memory(checks, args, job, where):
         checks.expect(run["peak_memory"] <= memory, "large values and results take %d bytes" % run["peak_memory"])
 
 
+def check_evaluations(checks, args, job, where):
+    """Some rules compare all steps, others TRAIN steps alone. What either refers to is kept over evaluations."""
+    made = Made(where / "evaluations", 1, {"weights": "weight$"})
+    random = numpy.random.default_rng(7)
+    names = ("large.weight", "small.weight")
+    taken = {"TRAIN": 0, "EVAL": 0}
+    for step, mode in enumerate(["TRAIN", "EVAL", "EVAL", "TRAIN", "TRAIN", "EVAL", "TRAIN"]):
+        made.step(step, mode, taken[mode],
+                  {"worker_0": {n: random.random(size, "float32") for n, size in zip(names, (300000, 3000))}})
+        taken[mode] += 1
+    trial, read = made.end(), {}
+    for what, rules in (("alone", [("AllZero", {"tensor_regex": ".*"})]),
+                        ("compared", [("AllZero", {"tensor_regex": ".*"}), ("WeightUpdateRatio", {}),
+                                      ("WeightUpdateRatio", {"num_steps": 100}), ("UnchangedTensor", {})])):
+        job.write_text(json.dumps({"rules": [{"name": "%s_%d" % (r, i), "rule": r, "parameters": p}
+                                             for i, (r, p) in enumerate(rules)]}))
+        _, run = analyse(checks, args.assay, job, trial, where, 1, WITH, [0])
+        read[what] = run and run["bytes_read"]
+    checks.expect(read["alone"] == read["compared"], "evaluations: bytes read: %s" % read)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -116,6 +137,7 @@ def main():
                     job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in rules]}))
                     compare(checks, args, "%d elements, %s, between %s" % (elements, state, name), codes, job, trial, where)
         check_memory(checks, args, job, where)
+        check_evaluations(checks, args, job, where)
     checks.done()
 
 

@@ -92,11 +92,19 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
             continue;
         bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
                       measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
-        if (before && !g->record->step->range && has_later_step(g))
+        if (before && !g->record->step->range && has_later_step(g) && !assay_reference_passes_by(g->record, measure))
             return true;
         if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && g->list[k].reference.place.entry == g->record->entry)
             return true;
     }
+    return false;
+}
+
+bool assay_measures_is_passed_by(const assay_measures *g)
+{
+    for (uint32_t k = 0; k < g->count; k++)
+        if (assay_reference_passes_by(g->record, measure_of(g, &g->list[k])))
+            return true;
     return false;
 }
 

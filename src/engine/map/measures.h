@@ -26,5 +26,7 @@ void assay_measures_drop(const assay_measures *g);
 /* Will this rank compare a later record with this one? If it reads only a part of a step, the records of the next step
  * are on another rank, or come much later. */
 bool assay_measures_is_looked_back_at(const assay_measures *g);
+/* Does a comparison with earlier steps pass it by (assay_reference_passes_by)? */
+bool assay_measures_is_passed_by(const assay_measures *g);
 
 #endif

@@ -75,7 +75,8 @@ static int read_first(const assay_measures *measures, assay_stats_acc *stats, as
     bool apart = w->record->content_bytes > ASSAY_READER_WINDOW;
     uint8_t *cached = NULL;
     if (assay_measures_is_looked_back_at(measures))
-        cached = assay_reference_cache_begin(w->pool->reference_cache, key, w->record, &apart);
+        cached = assay_reference_cache_begin(w->pool->reference_cache, key, w->record,
+                                             assay_measures_is_passed_by(measures), &apart);
     uint8_t *place = cached && apart ? cached : assay_measures_place(measures);
     if (place)
         assay_reader_put_at(w->pool->main->reader, place);

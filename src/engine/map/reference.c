@@ -117,6 +117,13 @@ static bool has_train_steps(const assay_record_work *w)
     return assay_trial_tensor_modes(w->pool->source->source->info, w->entry->tensor) >> ASSAY_MODE_TRAIN & 1;
 }
 
+bool assay_reference_passes_by(const assay_record_work *w, const assay_measure *measure)
+{
+    const bool train = measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN ||
+                       (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->train_only);
+    return measure->kind == ASSAY_MEASURE_CHANGE && train && w->part->mode != ASSAY_MODE_TRAIN && has_train_steps(w);
+}
+
 /* A reference before `step`, further back than the entries that this rank was sent. */
 static int find_further_back(const assay_record_work *w, int64_t step, bool train, assay_reference *out,
                              assay_error *err)

@@ -14,4 +14,8 @@ typedef struct assay_reference {
 int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
                          assay_error *err);
 
+/* Is the record being measured passed by, now and by later ones, because a comparison with earlier steps takes TRAIN
+ * steps alone? */
+bool assay_reference_passes_by(const assay_record_work *w, const assay_measure *measure);
+
 #endif

@@ -13,6 +13,8 @@ typedef struct slot {
     bool taken;
     assay_reference_key key;
     assay_cached_reference newest, oldest;
+    assay_cached_reference before;  /* the newest that is not passed by, where `newest` is */
+    bool is_passed_by;              /* the newest one, or the one under way */
     const assay_entry *asked;       /* what the window went back to last */
     assay_cached_reference *recent; /* [recent_count] small contents between the oldest and the newest, in order */
     uint32_t recent_count, recent_room;
@@ -73,6 +75,7 @@ void assay_reference_cache_clear(assay_reference_cache *k)
     for (size_t i = 0; i < k->room; i++) {
         assay_heap_give_large(k->slots[i].newest.bytes, k->slots[i].newest.room);
         assay_heap_give_large(k->slots[i].oldest.bytes, k->slots[i].oldest.room);
+        assay_heap_give_large(k->slots[i].before.bytes, k->slots[i].before.room);
         for (uint32_t r = 0; r < k->slots[i].recent_count; r++)
             assay_heap_give_large(k->slots[i].recent[r].bytes, k->slots[i].recent[r].room);
         free(k->slots[i].recent);
@@ -304,6 +307,7 @@ const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *
     assay_cached_reference *found = !s                         ? NULL
                                     : s->newest.entry == entry ? &s->newest
                                     : s->oldest.entry == entry ? &s->oldest
+                                    : s->before.entry == entry ? &s->before
                                                                : find_recent(s, entry);
     if (found)
         found->used = k->now;
@@ -317,6 +321,7 @@ void assay_reference_cache_evict(assay_reference_cache *k, assay_reference_key k
         return;
     drop(k, &s->newest);
     drop(k, &s->oldest);
+    drop(k, &s->before);
     forget_recent(k, s, s->recent_count);
 }
 
@@ -352,7 +357,7 @@ static bool begin_apart(assay_reference_cache *k, const assay_record *record)
 }
 
 uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_key key, const assay_record *record,
-                                     bool *apart)
+                                     bool passed_by, bool *apart)
 {
     slot *s = slot_for(k, key);
     k->is_coming = false;
@@ -366,6 +371,12 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
         s->newest = (assay_cached_reference){0};
     }
     move_recent(k, s);
+    if (passed_by && !s->is_passed_by && s->newest.entry && s->before.used != k->now) {
+        drop(k, &s->before);
+        s->before = s->newest;
+        s->newest = (assay_cached_reference){0};
+    }
+    s->is_passed_by = passed_by;
     k->is_coming = *apart && s->newest.used == k->now && begin_apart(k, record);
     *apart = k->is_coming || s->newest.used != k->now;
     if (k->is_coming)
@@ -387,5 +398,7 @@ void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key
         k->coming = (assay_cached_reference){0};
         k->is_coming = false;
     }
+    if (!s->is_passed_by)
+        drop(k, &s->before);
     set(&s->newest, entry, record);
 }

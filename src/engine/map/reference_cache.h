@@ -1,7 +1,8 @@
 /* reference_cache.h - keeps contents of tensors that later steps are compared with, within a budget. What is kept need
  * not be read and checked again, nor its file opened. For each (tensor, worker) the cache holds the newest content, and
  * the one that comparisons within a window last referred to; of small ones also those between the two, which the window
- * will refer to as it moves on. When the budget is used up, the cache keeps what it has:
+ * will refer to as it moves on. Where a step is passed by (an evaluation, among comparisons of TRAIN steps alone and
+ * others), also the newest one before it. When the budget is used up, the cache keeps what it has:
  * tensors come in the same order at every step, so replacing one by another would lose both.
  *
  * The cache saves time and changes no result. */
@@ -53,11 +54,12 @@ uint8_t *assay_reference_cache_oldest(assay_reference_cache *kept, assay_referen
 void assay_reference_cache_filled(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                   const assay_record *record);
 
-/* A buffer for the content of the record being measured, or NULL if there is no room. *apart, in: must the buffer not
- * alias a reference that was found for this tensor? Out: whether it does not. If it may alias, the caller copies each
- * piece only after comparing it. */
+/* A buffer for the content of the record being measured, or NULL if there is no room. `passed_by`: some comparisons
+ * will never refer to it, but to the newest content that is not passed by. *apart, in: must the buffer not alias a
+ * reference that was found for this tensor? Out: whether it does not. If it may alias, the caller copies each piece
+ * only after comparing it. */
 uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_reference_key key, const assay_record *record,
-                                     bool *apart);
+                                     bool passed_by, bool *apart);
 /* The bytes are complete, and the record was sound. Without this call they are never found. */
 void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                const assay_record *record);

@@ -22,17 +22,23 @@ static assay_record record_of(uint64_t elements, const int64_t *shape, int dims)
 }
 
 /* Takes a content in as the reading of a record does; what it was filled with. NULL: there was no room. */
-static const uint8_t *put(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, uint8_t fill)
+static const uint8_t *put_one(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                              uint8_t fill, bool passed_by)
 {
     assay_record record = record_of(ELEMENTS, SHAPE, 2);
     bool apart = false;
     assay_reference_cache_next(kept);
-    uint8_t *to = assay_reference_cache_begin(kept, key, &record, &apart);
+    uint8_t *to = assay_reference_cache_begin(kept, key, &record, passed_by, &apart);
     if (!to)
         return NULL;
     memset(to, fill, BYTES);
     assay_reference_cache_end(kept, key, entry, &record);
     return to;
+}
+
+static const uint8_t *put(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, uint8_t fill)
+{
+    return put_one(kept, key, entry, fill, false);
 }
 
 static bool holds(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, uint8_t fill)
@@ -76,7 +82,7 @@ static void test_begun_and_not_ended(void)
     bool apart = false;
     put(kept, KEY, &first, 1);
     assay_reference_cache_next(kept);
-    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, false, &apart);
     CU_ASSERT_PTR_NOT_NULL_FATAL(to);
     memset(to, 2, BYTES / 2);
     assay_reference_cache_next(kept);
@@ -95,13 +101,35 @@ static void test_apart(void)
     put(kept, KEY, &first, 1);
     assay_reference_cache_next(kept);
     CU_ASSERT(holds(kept, KEY, &first, 1));
-    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, false, &apart);
     CU_ASSERT_PTR_NOT_NULL_FATAL(to);
     CU_ASSERT_TRUE(apart);
     memset(to, 2, BYTES);
     CU_ASSERT(holds(kept, KEY, &first, 1)); /* untouched */
     assay_reference_cache_end(kept, KEY, &second, &record);
     CU_ASSERT(holds(kept, KEY, &second, 2));
+    assay_reference_cache_free(kept);
+}
+
+/* Over contents that some comparisons pass by, the one before them stays: until the next one that they take. */
+static void test_passed_by(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry before = {.offset = 1}, passed[2] = {{.offset = 2}, {.offset = 3}}, next = {.offset = 4};
+    put(kept, KEY, &before, 1);
+    for (int i = 0; i < 2; i++) {
+        put_one(kept, KEY, &passed[i], (uint8_t)(2 + i), true);
+        CU_ASSERT(holds(kept, KEY, &passed[i], (uint8_t)(2 + i)));
+        CU_ASSERT(holds(kept, KEY, &before, 1));
+    }
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &passed[0]));
+    put(kept, KEY, &next, 4);
+    CU_ASSERT(holds(kept, KEY, &next, 4));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &before));
+    put_one(kept, KEY, &passed[0], 5, true);
+    assay_reference_cache_evict(kept, KEY);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &next));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &passed[0]));
     assay_reference_cache_free(kept);
 }
 
@@ -143,7 +171,7 @@ static void test_moving_window(void)
             CU_ASSERT_PTR_NULL(assay_reference_cache_oldest(kept, KEY, &entries[back], &record));
         }
         bool apart = false;
-        uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+        uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, false, &apart);
         CU_ASSERT_PTR_NOT_NULL_FATAL(to);
         memset(to, step, BYTES);
         CU_ASSERT(step == 0 || back == step - 1 || holds(kept, KEY, &entries[back], (uint8_t)back)); /* untouched */
@@ -187,6 +215,7 @@ int main(void)
     CU_TestInfo tests[] = {{"found by its entry", test_found_by_entry},
                            {"begun and not ended", test_begun_and_not_ended},
                            {"apart from what it is compared with", test_apart},
+                           {"what some comparisons pass by", test_passed_by},
                            {"what a window goes back to", test_oldest_of_a_window},
                            {"what a moving window comes to", test_moving_window},
                            {"a budget", test_budget},
