@@ -1,7 +1,11 @@
 /* measure_change.c - CHANGE: element-wise comparison with a reference.
  *
  * Sums are taken as in the statistics (stats.h): blocks of BLOCK_GROUPS groups of 8 lanes, joined in a fixed tree,
- * added in order. (a - b)^2 is the IEEE one: an infinity or NaN in either makes the sums infinite or NaN. */
+ * added in order. (a - b)^2 is the IEEE one: an infinity or NaN in either makes the sums infinite or NaN.
+ *
+ * MOVED without tolerances asks whether elements differ, and for five digits of the sums. Blocks of floats are compared
+ * in single precision for it, and once more in doubles where that does not do. Such a block begins and ends at the same
+ * elements whatever the pieces are: one that comes in several is put together first. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +14,8 @@
 
 enum {
     BLOCK_GROUPS = 512,
-    DECIDE_GROUPS = 128 /* as many are looked at before the question whether that decided it */
+    SINGLE_BLOCK = 2048, /* elements */
+    DECIDE_GROUPS = 128  /* as many are looked at before the question whether that decided it */
 };
 
 typedef struct change_state {
@@ -24,6 +29,8 @@ typedef struct change_state {
     size_t pending;
     double squares, reference_squares;
     bool decided; /* only `close` is wanted, and an element was not */
+    bool single;  /* blocks are compared in single precision */
+    size_t held;  /* elements of a block that is put together in m->borrowed: a's first, then b's */
 } change_state;
 
 /* A tolerance less the millionth that near32 wants, as a float that is no greater. */
@@ -38,12 +45,15 @@ static float near_tolerance(double tolerance)
 static int start(assay_meter *m, assay_error *err)
 {
     change_state *s = meter_state(m);
-    (void)err;
     s->limits = (change_limits){m->measure.rtol, m->measure.atol, m->measure.equal_nan ? -1 : 0};
     s->plain = s->limits.rtol >= 0 && s->limits.atol >= 0 && isfinite(s->limits.rtol) && isfinite(s->limits.atol);
     s->near_rtol = s->plain && s->limits.rtol > 0x1p-50 ? near_tolerance(s->limits.rtol) : 0;
     s->near_atol = s->plain ? near_tolerance(s->limits.atol) : 0;
-    return ASSAY_OK;
+    s->single = m->same_shape && m->measure.figures == ASSAY_CHANGE_MOVED && s->limits.rtol == 0 &&
+                s->limits.atol == 0 && m->dtype == m->reference_dtype &&
+                (m->dtype == ASSAY_FLOAT32 || m->dtype == ASSAY_BFLOAT16);
+    const size_t block = s->single ? 2 * SINGLE_BLOCK * assay_dtype_size(m->dtype) : 0;
+    return block > 0 ? meter_take(m, 0, block, block, err) : ASSAY_OK;
 }
 
 static bool is_finite(const change_lanes *lanes)
@@ -112,9 +122,9 @@ static bool ways_of(const assay_meter *m, change_ways *ways)
     if (m->dtype != m->reference_dtype)
         return false;
     if (m->dtype == ASSAY_FLOAT32)
-        *ways = (change_ways){k->finite32, k->change32, k->squares32, k->moved32};
+        *ways = (change_ways){k->finite32, k->change32, k->squares32, k->finite32};
     else if (m->dtype == ASSAY_BFLOAT16)
-        *ways = (change_ways){k->finite_bfloat16, k->change_bfloat16, k->squares_bfloat16, k->moved_bfloat16};
+        *ways = (change_ways){k->finite_bfloat16, k->change_bfloat16, k->squares_bfloat16, k->finite_bfloat16};
     else if (m->dtype == ASSAY_FLOAT16)
         *ways = (change_ways){k->finite_float16, k->change_float16, k->squares_float16, k->moved_float16};
     else
@@ -190,7 +200,7 @@ static size_t add_pending(assay_meter *m, const meter_piece *piece)
     return n;
 }
 
-static bool feed_raw(assay_meter *m, const meter_piece *whole)
+static void feed_double(assay_meter *m, const meter_piece *whole)
 {
     change_state *s = meter_state(m);
     meter_piece piece = *whole;
@@ -218,6 +228,74 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
         piece.reference += n * reference_size;
         piece.elements -= n;
     }
+}
+
+/* Are these the sums to five digits? Squares below the least float are lost, which are nothing beside larger sums. */
+static bool is_enough(const change_single *got)
+{
+    const double least = 0x1p-100;
+    return isfinite(got->squares + got->reference_squares) && (got->squares >= least || !got->differs) &&
+           (got->reference_squares >= least || !got->reference_differs);
+}
+
+/* Compares a block in single precision if that does, else in doubles. Behind it there are zeros up to a multiple of
+ * SINGLE_LANES. */
+static void compare_block(assay_meter *m, const meter_piece *block)
+{
+    change_state *s = meter_state(m);
+    single_block *compare = m->dtype == ASSAY_FLOAT32 ? m->kernels->single32 : m->kernels->single_bfloat16;
+    const size_t n = ((size_t)block->elements + SINGLE_LANES - 1) / SINGLE_LANES * SINGLE_LANES;
+    const change_single got = compare(block->bytes, block->reference, n);
+    if (!is_enough(&got)) {
+        feed_double(m, block);
+        return;
+    }
+    s->squares += got.squares;
+    s->reference_squares += got.reference_squares;
+    s->lanes.apart[0] |= got.differs;
+}
+
+/* Compares the block that was put together. */
+static void compare_held(assay_meter *m)
+{
+    change_state *s = meter_state(m);
+    const size_t size = assay_dtype_size(m->dtype), all = SINGLE_BLOCK * size, used = s->held * size;
+    uint8_t *a = m->borrowed, *b = a + all;
+    memset(a + used, 0, all - used);
+    memset(b + used, 0, all - used);
+    const meter_piece block = {a, b, s->held};
+    compare_block(m, &block);
+    s->held = 0;
+}
+
+static void feed_single(assay_meter *m, const meter_piece *whole)
+{
+    change_state *s = meter_state(m);
+    const size_t size = assay_dtype_size(m->dtype);
+    meter_piece piece = *whole;
+    while (piece.elements > 0) {
+        const size_t room = SINGLE_BLOCK - s->held, n = piece.elements < room ? (size_t)piece.elements : room;
+        if (n == SINGLE_BLOCK) {
+            const meter_piece block = {piece.bytes, piece.reference, n};
+            compare_block(m, &block);
+        } else {
+            uint8_t *a = (uint8_t *)m->borrowed + s->held * size;
+            memcpy(a, piece.bytes, n * size);
+            memcpy(a + SINGLE_BLOCK * size, piece.reference, n * size);
+            s->held += n;
+            if (s->held == SINGLE_BLOCK)
+                compare_held(m);
+        }
+        piece.bytes += n * size;
+        piece.reference += n * size;
+        piece.elements -= n;
+    }
+}
+
+static bool feed_raw(assay_meter *m, const meter_piece *piece)
+{
+    const change_state *s = meter_state(m);
+    (s->single ? feed_single : feed_double)(m, piece);
     return true;
 }
 
@@ -226,6 +304,8 @@ static void set_sums(assay_meter *m, assay_change *out)
     change_state *s = meter_state(m);
     double largest = 0;
     bool one_sided = false;
+    if (s->held > 0)
+        compare_held(m);
     if (s->pending > 0) { /* filled up with pairs of zeros, which change nothing */
         memset(s->a + s->pending, 0, (MEASURE_LANES - s->pending) * sizeof s->a[0]);
         memset(s->b + s->pending, 0, (MEASURE_LANES - s->pending) * sizeof s->b[0]);

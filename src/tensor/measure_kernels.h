@@ -11,7 +11,7 @@
 
 #include "base/simd.h"
 
-enum { MEASURE_LANES = 8 };
+enum { MEASURE_LANES = 8, SINGLE_LANES = 32 };
 
 /* A block of a comparison under way. */
 typedef struct change_lanes {
@@ -27,6 +27,14 @@ typedef struct change_sums {
     double squares[MEASURE_LANES], reference_squares[MEASURE_LANES];
 } change_sums;
 
+/* Of a block what single precision makes of it: five digits of the sums, where they are finite and no square was too
+ * small for a float. */
+typedef struct change_single {
+    double squares, reference_squares;
+    bool differs;           /* an element is not equal, or not finite */
+    bool reference_differs; /* from 0 */
+} change_single;
+
 typedef struct change_limits {
     double rtol, atol;
     int64_t nan_is_close; /* -1 or 0 */
@@ -41,6 +49,9 @@ typedef struct channel_lanes {
 typedef void change_groups(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b,
                            size_t groups);
 
+/* A multiple of SINGLE_LANES elements, up to some thousand. */
+typedef change_single single_block(const uint8_t *a, const uint8_t *b, size_t n);
+
 typedef size_t bound_groups(const uint8_t *a, const uint8_t *b, size_t n, double bar, double least);
 
 typedef struct measure_kernels {
@@ -49,7 +60,8 @@ typedef struct measure_kernels {
      * nothing that comes out is right. */
     change_groups *finite32, *finite64, *finite_bfloat16, *finite_float16;
     /* Of these the two sums, and in which lanes an element is not equal: apart counts lanes, largest stays. */
-    change_groups *moved32, *moved64, *moved_bfloat16, *moved_float16;
+    change_groups *moved64, *moved_float16;
+    single_block *single32, *single_bfloat16;
     /* The two sums alone, of any elements. */
     change_groups *squares32, *squares64, *squares_bfloat16, *squares_float16;
     /* count[i] grows by one where low <= x[i] <= high. */

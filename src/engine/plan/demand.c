@@ -27,7 +27,8 @@ void assay_demand_release(assay_demand *w)
 
 /* What a measure costs a byte of large float32 tensors beside reading and statistics, in parts of ASSAY_COST_UNIT:
  * measured (a unit is 0.05 ns an element), and only for sharing the work out. A comparison goes through a second
- * tensor, which is at hand as a rule; where only its outcome is wanted, many are decided by their first elements. */
+ * tensor, which is at hand as a rule; where only its outcome is wanted, many are decided by their first elements, and
+ * single precision does for the others. */
 static uint32_t byte_cost_of(const assay_measure *measure)
 {
     static const uint32_t costs[ASSAY_MEASURE_KINDS] = {
@@ -37,10 +38,10 @@ static uint32_t byte_cost_of(const assay_measure *measure)
         [ASSAY_MEASURE_BELOW] = 10,     [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
         [ASSAY_MEASURE_NEGATIVE] = 2,   [ASSAY_MEASURE_MOMENTS] = 8,
     };
-    if (measure->kind == ASSAY_MEASURE_CHANGE &&
-        (measure->figures == ASSAY_CHANGE_SQUARES || measure->figures == ASSAY_CHANGE_MOVED))
+    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_SQUARES)
         return 6;
-    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_CLOSE)
+    if (measure->kind == ASSAY_MEASURE_CHANGE &&
+        (measure->figures == ASSAY_CHANGE_CLOSE || measure->figures == ASSAY_CHANGE_MOVED))
         return 3;
     return costs[measure->kind];
 }
