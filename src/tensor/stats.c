@@ -90,10 +90,33 @@ static void sort_lanes(double x[STATS_LANES])
 #undef IN_ORDER
 }
 
+static double least_of(const double v[STATS_LANES])
+{
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+    return LEAST(LEAST(LEAST(v[0], v[1]), LEAST(v[2], v[3])), LEAST(LEAST(v[4], v[5]), LEAST(v[6], v[7])));
+#undef LEAST
+}
+
+static double greatest_of(const double v[STATS_LANES])
+{
+#define GREATEST(a, b) ((a) > (b) ? (a) : (b))
+    return GREATEST(GREATEST(GREATEST(v[0], v[1]), GREATEST(v[2], v[3])),
+                    GREATEST(GREATEST(v[4], v[5]), GREATEST(v[6], v[7])));
+#undef GREATEST
+}
+
+/* Are there numbers of both signs, so that the median is no farther from 0 than they are from one another? */
+static bool is_around_zero(const double x[STATS_LANES])
+{
+    return least_of(x) <= 0 && greatest_of(x) >= 0;
+}
+
 /* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
 static double shift_of(double *x, size_t n)
 {
     enum { FAR = 4 };
+    if (n == STATS_LANES && is_around_zero(x))
+        return 0;
     if (n == STATS_LANES)
         sort_lanes(x);
     else
@@ -192,15 +215,10 @@ static void count_halves(assay_stats_acc *acc, const uint8_t *bytes, size_t n)
 static void count_special(assay_stats_acc *acc, const assay_stats_lanes *lanes, const uint8_t *bytes, size_t groups)
 {
     enum { GROUPS = 128 /* as many are widened at a time: they stay in the first cache */ };
-    double all = 0, x[GROUPS * STATS_LANES];
-    bool low = false, high = false;
-    for (int j = 0; j < STATS_LANES; j++) {
-        all += lanes->v[STATS_MAGNITUDES][j];
-        low |= lanes->v[STATS_MIN][j] == -INFINITY;
-        high |= lanes->v[STATS_MAX][j] == INFINITY;
-    }
-    if (isfinite(all))
+    double x[GROUPS * STATS_LANES];
+    if (isfinite(joined_sum(lanes->v[STATS_MAGNITUDES])))
         return;
+    const bool low = least_of(lanes->v[STATS_MIN]) == -INFINITY, high = greatest_of(lanes->v[STATS_MAX]) == INFINITY;
     if (acc->dtype == ASSAY_FLOAT32) {
         count_floats(acc, bytes, groups * STATS_LANES, low, high);
         return;
@@ -328,10 +346,9 @@ static void take_block(assay_stats_acc *acc, const assay_stats_lanes *s, uint64_
     double count = (double)acc->count, n = (double)elements;
     add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
     add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
-    for (int j = 0; j < STATS_LANES; j++) {
-        acc->min = s->v[STATS_MIN][j] < acc->min ? s->v[STATS_MIN][j] : acc->min;
-        acc->max = s->v[STATS_MAX][j] > acc->max ? s->v[STATS_MAX][j] : acc->max;
-    }
+    const double least = least_of(s->v[STATS_MIN]), greatest = greatest_of(s->v[STATS_MAX]);
+    acc->min = least < acc->min ? least : acc->min;
+    acc->max = greatest > acc->max ? greatest : acc->max;
     merge_block(&acc->moments, s, count, n);
     if (!isfinite(acc->moments.deviations + acc->moments.squares.sum) && !has_special(acc)) {
         if (!acc->is_scaled)

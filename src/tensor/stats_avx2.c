@@ -277,15 +277,12 @@ typedef __m256i halves;
 
 enum { HALVES = 16 };
 
-#define halves_all(x)    _mm256_set1_epi16(x)
-#define halves_get(at)   _mm256_loadu_si256((const void *)(at))
-#define halves_min(a, b) _mm256_min_epi16(a, b)
-#define halves_max(a, b) _mm256_max_epi16(a, b)
-
-INLINE halves halves_order(halves x)
-{
-    return _mm256_xor_si256(x, _mm256_and_si256(_mm256_srai_epi16(x, 15), halves_all(INT16_MAX)));
-}
+#define halves_all(x)      _mm256_set1_epi16(x)
+#define halves_get(at)     _mm256_loadu_si256((const void *)(at))
+#define halves_min(a, b)   _mm256_min_epi16(a, b)
+#define halves_max(a, b)   _mm256_max_epi16(a, b)
+#define halves_first(a, b) _mm256_min_epu16(a, b)
+#define halves_last(a, b)  _mm256_max_epu16(a, b)
 
 INLINE halves halves_count_zeros(halves count, halves x)
 {

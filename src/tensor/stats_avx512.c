@@ -213,15 +213,12 @@ typedef __m512i halves;
 
 enum { HALVES = 32 };
 
-#define halves_all(x)    _mm512_set1_epi16(x)
-#define halves_get(at)   bytes64(at)
-#define halves_min(a, b) _mm512_min_epi16(a, b)
-#define halves_max(a, b) _mm512_max_epi16(a, b)
-
-INLINE halves halves_order(halves x)
-{
-    return _mm512_xor_si512(x, _mm512_and_si512(_mm512_srai_epi16(x, 15), halves_all(INT16_MAX)));
-}
+#define halves_all(x)      _mm512_set1_epi16(x)
+#define halves_get(at)     bytes64(at)
+#define halves_min(a, b)   _mm512_min_epi16(a, b)
+#define halves_max(a, b)   _mm512_max_epi16(a, b)
+#define halves_first(a, b) _mm512_min_epu16(a, b)
+#define halves_last(a, b)  _mm512_max_epu16(a, b)
 
 INLINE halves halves_count_zeros(halves count, halves x)
 {
