@@ -89,15 +89,36 @@ void assay_heap_want_large(void *bytes, size_t size)
 #endif
 }
 
+/* So many bytes of a block lie in large pages; its end does where it fills half of one. */
+static size_t in_large_pages(size_t size)
+{
+    return size > SIZE_MAX / 2 ? 0 : (size + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE;
+}
+
 void *assay_heap_alloc_large(size_t size)
 {
+    const size_t large = in_large_pages(size);
     void *bytes = NULL;
-    if (size < LARGE_PAGE)
+    if (large == 0)
         return assay_alloc(size);
-    if (!assay_fault_now(ASSAY_FAULT_ALLOC) && posix_memalign(&bytes, LARGE_PAGE, size) != 0)
+    if (!assay_fault_now(ASSAY_FAULT_ALLOC) && posix_memalign(&bytes, LARGE_PAGE, large > size ? large : size) != 0)
         bytes = NULL;
-    assay_heap_want_large(bytes, size / LARGE_PAGE * LARGE_PAGE);
+    assay_heap_want_large(bytes, large);
     return assay_alloc_note(bytes);
+}
+
+void *assay_heap_grow_large(void *old, size_t used, size_t size)
+{
+    if (used == 0 && in_large_pages(size) > 0) {
+        void *bytes = assay_heap_alloc_large(size);
+        if (bytes)
+            free(old);
+        return bytes;
+    }
+    uint8_t *grown = assay_realloc_array(old, size, 1); /* which copies nothing where it can move pages */
+    if (grown)
+        assay_heap_want_large(grown + used, size - used);
+    return grown;
 }
 
 void assay_heap_give_large(void *bytes, size_t size)

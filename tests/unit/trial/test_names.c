@@ -67,6 +67,85 @@ static void test_dict_sort_and_pack(void)
     assay_dict_free(d);
 }
 
+/* A name of up to 39 bytes, most of them `a` or zero: many begin alike, and many end within another. */
+static size_t make_name(uint32_t seed, char out[40])
+{
+    const size_t length = seed % 40;
+    for (size_t i = 0; i < length; i++) {
+        seed = seed * 1664525 + 1013904223;
+        out[i] = (seed >> 24) % 8 == 0 ? (char)(seed >> 16) : (seed >> 20) % 4 == 0 ? '\0' : 'a';
+    }
+    return length;
+}
+
+static int compare_names(const assay_dict *d, uint32_t a, uint32_t b)
+{
+    size_t x = 0, y = 0;
+    const char *p = assay_dict_name(d, a, &x), *q = assay_dict_name(d, b, &y);
+    const int order = memcmp(p, q, x < y ? x : y);
+    return order ? order : (x > y) - (x < y);
+}
+
+static void test_dict_sort_many(void)
+{
+    assay_dict *d = assay_dict_new();
+    char name[40];
+    for (uint32_t i = 0; i < 20000; i++)
+        assay_dict_add(d, name, make_name(i * 2654435761u, name));
+    const uint32_t count = assay_dict_count(d);
+    CU_ASSERT(count > 5000);
+    CU_ASSERT_EQUAL_FATAL(assay_dict_sort(d, NULL), 0);
+    for (uint32_t id = 0; id < count; id++) {
+        size_t length = 0;
+        const char *text = assay_dict_name(d, id, &length);
+        if (id > 0 && compare_names(d, id - 1, id) >= 0)
+            CU_FAIL_FATAL("names are out of order");
+        if (assay_dict_find(d, text, length) != id)
+            CU_FAIL_FATAL("a name is not found where it was sorted to");
+    }
+    assay_dict_free(d);
+}
+
+/* Each name is the one before it and a letter: groups of one name and all others. */
+static void test_dict_sort_nested(void)
+{
+    enum { NAMES = 3000 };
+    assay_dict *d = assay_dict_new();
+    char name[NAMES];
+    memset(name, 'a', sizeof name);
+    for (uint32_t i = 0; i < NAMES; i++)
+        assay_dict_add(d, name, NAMES - 1 - i);
+    CU_ASSERT_EQUAL_FATAL(assay_dict_sort(d, NULL), 0);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        size_t length = 0;
+        assay_dict_name(d, i, &length);
+        if (length != i)
+            CU_FAIL_FATAL("names are out of order");
+    }
+    assay_dict_free(d);
+}
+
+static void test_dict_append(void)
+{
+    assay_dict *d = assay_dict_new();
+    char name[16];
+    uint32_t again = 7;
+    CU_ASSERT(assay_dict_settle(d, &again) && again == ASSAY_NO_ID);
+    CU_ASSERT_EQUAL(assay_dict_add(d, "first", 5), 0);
+    for (uint32_t i = 1; i < 1000; i++)
+        CU_ASSERT_EQUAL_FATAL(assay_dict_append(d, name, (size_t)sprintf(name, "n%u", i)), i);
+    CU_ASSERT(assay_dict_settle(d, &again) && again == ASSAY_NO_ID);
+    for (uint32_t i = 1; i < 1000; i++)
+        CU_ASSERT_EQUAL_FATAL(assay_dict_find(d, name, (size_t)sprintf(name, "n%u", i)), i);
+    CU_ASSERT_EQUAL(assay_dict_add(d, "first", 5), 0);
+    CU_ASSERT_EQUAL(assay_dict_add(d, "n999", 4), 999);
+    CU_ASSERT_EQUAL(assay_dict_append(d, "new", 3), 1000);
+    CU_ASSERT_EQUAL(assay_dict_append(d, "first", 5), 1001);
+    CU_ASSERT_EQUAL(assay_dict_append(d, "n5", 2), 1002);
+    CU_ASSERT(assay_dict_settle(d, &again) && again == 1001);
+    assay_dict_free(d);
+}
+
 static void test_reductions(void)
 {
     static const struct {
@@ -171,6 +250,9 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"dictionary", test_dict},
                            {"dictionary, sorted and packed", test_dict_sort_and_pack},
+                           {"dictionary, many names sorted", test_dict_sort_many},
+                           {"dictionary, names within names sorted", test_dict_sort_nested},
+                           {"dictionary, names appended", test_dict_append},
                            {"saved reductions", test_reductions},
                            {"worker names", test_workers},
                            {"problems append and pack", test_problems},
