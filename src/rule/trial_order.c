@@ -24,20 +24,26 @@ static bool name_begins(const char *name, const char *head)
     return true;
 }
 
-enum { SAYS_LOSS = 1, SAYS_PARAMETER = 2 };
+enum { SAYS_LOSS = 1, SAYS_PARAMETER = 2, SAYS_INPUT = 4 };
 
-/* Which words a name has, in one walk over it: "loss"; "weight" or "bias". */
+/* Which words a name has, in one walk over it: "loss"; "weight" or "bias"; "_input_". Few letters begin one of them and
+ * have its second letter behind them. */
 static unsigned words_of(const char *name)
 {
+    static const uint8_t first[256] = {['l'] = 1, ['L'] = 1, ['w'] = 2, ['W'] = 2, ['b'] = 4, ['B'] = 4, ['_'] = 8};
+    static const uint8_t second[256] = {['o'] = 1, ['O'] = 1, ['e'] = 2, ['E'] = 2, ['i'] = 12, ['I'] = 4};
     unsigned found = 0;
-    for (; *name; name++) {
-        const int letter = *name | 0x20; /* a letter's two cases differ in that bit */
-        if (letter == 'l')
-            found |= name_begins(name, "loss") ? SAYS_LOSS : 0;
-        else if (letter == 'w')
-            found |= name_begins(name, "weight") ? SAYS_PARAMETER : 0;
-        else if (letter == 'b')
-            found |= name_begins(name, "bias") ? SAYS_PARAMETER : 0;
+    for (const uint8_t *at = (const uint8_t *)name; *at; at++) {
+        const unsigned begins = first[at[0]] & second[at[1]];
+        if (!begins)
+            continue;
+        const char *word = (const char *)at;
+        if (begins == 1)
+            found |= name_begins(word, "loss") ? SAYS_LOSS : 0;
+        else if (begins == 8)
+            found |= strncmp(word, "_input_", 7) == 0 ? SAYS_INPUT : 0;
+        else
+            found |= name_begins(word, begins == 2 ? "weight" : "bias") ? SAYS_PARAMETER : 0;
     }
     return found;
 }
@@ -87,8 +93,8 @@ static bool is_model(const assay_trial *trial, const char *name, size_t head)
 static assay_role role_by_name(const assay_trial *trial, const char *name)
 {
     size_t head = 0;
-    int input = input_number(name, &head);
     const unsigned words = words_of(name);
+    const int input = words & SAYS_INPUT ? input_number(name, &head) : -1;
     if (name_begins(name, "gradient"))
         return ASSAY_ROLE_GRADIENT;
     if (name_begins(name, "optimizer"))

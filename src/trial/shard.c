@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/format.h"
 
 /* ---- names of files ---- */
@@ -22,7 +23,7 @@ assay_files *assay_files_new(const assay_file *list, uint32_t count)
     size_t size = table;
     for (uint32_t i = 0; i < count; i++)
         size += list[i].note_size + (has_name_before(list, i) ? 0 : strlen(list[i].name) + 1);
-    assay_files *files = assay_alloc(size);
+    assay_files *files = assay_heap_alloc_large(size);
     if (!files)
         return NULL;
     uint8_t *at = (uint8_t *)files + table;
@@ -120,7 +121,8 @@ static bool grow(void **list, size_t count, size_t *room, size_t more, size_t it
         return false;
     if (wanted < *room + *room / 2)
         wanted = *room + *room / 2;
-    void *grown = assay_realloc_array(*list, wanted, item_size);
+    void *grown =
+        wanted > SIZE_MAX / item_size ? NULL : assay_heap_grow_large(*list, count * item_size, wanted * item_size);
     if (!grown)
         return false;
     *list = grown;

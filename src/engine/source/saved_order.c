@@ -47,8 +47,23 @@ static void walk_followers(const followers *f, uint32_t *stack, uint32_t *positi
     }
 }
 
+/* Was each tensor saved behind the one before it, as one file lists them? */
+static bool is_one_list(const uint32_t *predecessor, uint32_t tensors)
+{
+    for (uint32_t t = 0; t < tensors; t++)
+        if (predecessor[t] != (t == 0 ? SAVED_FIRST : t))
+            return false;
+    return true;
+}
+
 uint32_t *saved_order_positions(const uint32_t *predecessor, uint32_t tensors)
 {
+    if (is_one_list(predecessor, tensors)) {
+        uint32_t *same = assay_alloc(tensors * sizeof *same);
+        for (uint32_t t = 0; same && t < tensors; t++)
+            same[t] = t;
+        return same;
+    }
     followers f = {.head = assay_alloc_zeroed((size_t)tensors + 1, sizeof *f.head),
                    .next = assay_alloc_zeroed(tensors, sizeof *f.next)};
     uint32_t *stack = assay_alloc(((size_t)tensors + 1) * sizeof *stack);

@@ -9,7 +9,7 @@
 #include "base/heap.h"
 #include "trial/format/checkpoint/boxes.h"
 
-enum { FIRST_TENSORS = 256 };
+enum { FIRST_TENSORS = 256, NOTE = 28 /* bytes of most notes: of a matrix in a range of its file */ };
 
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems)
@@ -34,19 +34,134 @@ void assay_contents_release(assay_contents *c)
     *c = (assay_contents){0};
 }
 
+static int reserve_notes(assay_contents *c, size_t room)
+{
+    uint8_t *grown = assay_heap_grow_large(c->notes.data, c->notes.size, room);
+    if (!grown)
+        return c->status = ASSAY_ENOMEM;
+    c->notes.data = grown;
+    c->notes.room = room;
+    return ASSAY_OK;
+}
+
 int assay_contents_reserve(assay_contents *c, size_t more)
 {
     if (more <= c->room - c->count)
         return ASSAY_OK;
     const size_t least = c->count + more, room = 2 * c->room > least ? 2 * c->room : least;
-    assay_ckpt_tensor *grown = assay_realloc_array(c->tensor, room, sizeof *grown);
+    assay_ckpt_tensor *grown = room > SIZE_MAX / sizeof *grown
+                                   ? NULL
+                                   : assay_heap_grow_large(c->tensor, c->count * sizeof *grown, room * sizeof *grown);
     if (!grown)
         return c->status = ASSAY_ENOMEM;
-    assay_heap_want_large(grown + c->count, (room - c->count) * sizeof *grown);
     c->tensor = grown;
     c->room = room;
-    return ASSAY_OK;
+    return room * NOTE < c->notes.room ? ASSAY_OK : reserve_notes(c, room * NOTE + 1);
 }
+
+/* ---- notes ---- */
+
+static void put_numbers(assay_buf *out, const int64_t *number, int count)
+{
+    for (int i = 0; i < count; i++)
+        assay_put_i64(out, number[i]);
+}
+
+static void get_numbers(assay_cursor *in, int64_t *number, int count)
+{
+    for (int i = 0; i < count; i++)
+        number[i] = assay_get_i64(in);
+}
+
+static bool in_pieces(const assay_ckpt_place *place)
+{
+    return place->form == ASSAY_CKPT_PIECES || place->form == ASSAY_CKPT_RUNS;
+}
+
+static int piece_dims(const assay_ckpt_place *place)
+{
+    return place->form == ASSAY_CKPT_RUNS ? 1 : place->dims;
+}
+
+enum { NOTE_FORM, NOTE_FLAGS, NOTE_DTYPE, NOTE_DIMS, NOTE_HEAD }; /* bytes that a note begins with */
+
+static uint8_t *set_u64(uint8_t *at, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+    return at + 8;
+}
+
+/* What every note begins with goes there at once: most have nothing else. */
+static void put_note(assay_buf *out, const assay_ckpt_place *place, uint64_t length, const assay_ckpt_piece *pieces)
+{
+    uint8_t head[NOTE_HEAD + 8 + 8 * ASSAY_MAX_DIMS], *at = head + NOTE_HEAD;
+    head[NOTE_FORM] = (uint8_t)place->form;
+    head[NOTE_FLAGS] = (uint8_t)place->flags;
+    head[NOTE_DTYPE] = (uint8_t)place->dtype;
+    head[NOTE_DIMS] = (uint8_t)place->dims;
+    at = set_u64(at, length);
+    for (int i = 0; i < place->dims; i++)
+        at = set_u64(at, (uint64_t)place->shape[i]);
+    assay_put_bytes(out, head, (size_t)(at - head));
+    if (place->flags & ASSAY_CKPT_CHECKED)
+        assay_put_u32(out, place->crc);
+    if (place->flags & ASSAY_CKPT_DEFLATED)
+        assay_put_u64(out, place->inflated);
+    if (place->form == ASSAY_CKPT_STRIDED) {
+        assay_put_u64(out, place->first);
+        put_numbers(out, place->stride, place->dims);
+    }
+    if (in_pieces(place)) {
+        assay_put_u32(out, place->pieces);
+        for (uint32_t i = 0; i < place->pieces; i++) {
+            assay_put_u32(out, pieces[i].file);
+            assay_put_u64(out, pieces[i].offset);
+            put_numbers(out, pieces[i].first, piece_dims(place));
+            put_numbers(out, pieces[i].size, piece_dims(place));
+        }
+    }
+}
+
+bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place)
+{
+    place->form = (assay_ckpt_form)assay_get_u8(in);
+    place->flags = assay_get_u8(in);
+    place->dtype = assay_get_u8(in);
+    place->dims = assay_get_u8(in);
+    place->length = assay_get_u64(in);
+    place->pieces = 0;
+    if (place->dims > ASSAY_MAX_DIMS || !assay_dtype_known(place->dtype) || place->form > ASSAY_CKPT_RUNS)
+        return false;
+    get_numbers(in, place->shape, place->dims);
+    if (place->flags & ASSAY_CKPT_CHECKED)
+        place->crc = assay_get_u32(in);
+    if (place->flags & ASSAY_CKPT_DEFLATED)
+        place->inflated = assay_get_u64(in);
+    if (place->form == ASSAY_CKPT_STRIDED) {
+        place->first = assay_get_u64(in);
+        get_numbers(in, place->stride, place->dims);
+    }
+    if (in_pieces(place))
+        place->pieces = assay_get_u32(in);
+    return !in->failed;
+}
+
+bool assay_ckpt_note_is_plain(const uint8_t *note)
+{
+    return note[NOTE_FORM] == ASSAY_CKPT_RANGE && !(note[NOTE_FLAGS] & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED));
+}
+
+bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece)
+{
+    piece->file = assay_get_u32(in);
+    piece->offset = assay_get_u64(in);
+    get_numbers(in, piece->first, piece_dims(place));
+    get_numbers(in, piece->size, piece_dims(place));
+    return !in->failed;
+}
+
+/* ---- tensors ---- */
 
 /* The tensor of that name, added with nothing but its name when it is new; NULL without memory. Places and names have
  * the same numbers until names.c gives new ones. */
@@ -92,9 +207,7 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
             return;
     }
     const size_t note = c->notes.size;
-    assay_ckpt_place whole = *place;
-    whole.length = length;
-    assay_ckpt_note_put(&c->notes, &whole, pieces);
+    put_note(&c->notes, place, length, pieces);
     *added = (assay_ckpt_tensor){.name = added->name,
                                  .file = file,
                                  .offset = offset,
@@ -155,96 +268,6 @@ void assay_contents_add_number(assay_contents *c, assay_ckpt_number number)
         c->number_room = room;
     }
     c->number[c->numbers++] = number;
-}
-
-/* ---- notes ---- */
-
-static void put_numbers(assay_buf *out, const int64_t *number, int count)
-{
-    for (int i = 0; i < count; i++)
-        assay_put_i64(out, number[i]);
-}
-
-static void get_numbers(assay_cursor *in, int64_t *number, int count)
-{
-    for (int i = 0; i < count; i++)
-        number[i] = assay_get_i64(in);
-}
-
-static bool in_pieces(const assay_ckpt_place *place)
-{
-    return place->form == ASSAY_CKPT_PIECES || place->form == ASSAY_CKPT_RUNS;
-}
-
-static int piece_dims(const assay_ckpt_place *place)
-{
-    return place->form == ASSAY_CKPT_RUNS ? 1 : place->dims;
-}
-
-enum { NOTE_FORM, NOTE_FLAGS, NOTE_DTYPE, NOTE_DIMS, NOTE_HEAD }; /* bytes that a note begins with */
-
-void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
-{
-    const uint8_t head[NOTE_HEAD] = {
-        [NOTE_FORM] = (uint8_t)place->form, (uint8_t)place->flags, (uint8_t)place->dtype, (uint8_t)place->dims};
-    assay_put_bytes(out, head, sizeof head);
-    assay_put_u64(out, place->length);
-    put_numbers(out, place->shape, place->dims);
-    if (place->flags & ASSAY_CKPT_CHECKED)
-        assay_put_u32(out, place->crc);
-    if (place->flags & ASSAY_CKPT_DEFLATED)
-        assay_put_u64(out, place->inflated);
-    if (place->form == ASSAY_CKPT_STRIDED) {
-        assay_put_u64(out, place->first);
-        put_numbers(out, place->stride, place->dims);
-    }
-    if (in_pieces(place)) {
-        assay_put_u32(out, place->pieces);
-        for (uint32_t i = 0; i < place->pieces; i++) {
-            assay_put_u32(out, pieces[i].file);
-            assay_put_u64(out, pieces[i].offset);
-            put_numbers(out, pieces[i].first, piece_dims(place));
-            put_numbers(out, pieces[i].size, piece_dims(place));
-        }
-    }
-}
-
-bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place)
-{
-    place->form = (assay_ckpt_form)assay_get_u8(in);
-    place->flags = assay_get_u8(in);
-    place->dtype = assay_get_u8(in);
-    place->dims = assay_get_u8(in);
-    place->length = assay_get_u64(in);
-    place->pieces = 0;
-    if (place->dims > ASSAY_MAX_DIMS || !assay_dtype_known(place->dtype) || place->form > ASSAY_CKPT_RUNS)
-        return false;
-    get_numbers(in, place->shape, place->dims);
-    if (place->flags & ASSAY_CKPT_CHECKED)
-        place->crc = assay_get_u32(in);
-    if (place->flags & ASSAY_CKPT_DEFLATED)
-        place->inflated = assay_get_u64(in);
-    if (place->form == ASSAY_CKPT_STRIDED) {
-        place->first = assay_get_u64(in);
-        get_numbers(in, place->stride, place->dims);
-    }
-    if (in_pieces(place))
-        place->pieces = assay_get_u32(in);
-    return !in->failed;
-}
-
-bool assay_ckpt_note_is_plain(const uint8_t *note)
-{
-    return note[NOTE_FORM] == ASSAY_CKPT_RANGE && !(note[NOTE_FLAGS] & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED));
-}
-
-bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece)
-{
-    piece->file = assay_get_u32(in);
-    piece->offset = assay_get_u64(in);
-    get_numbers(in, piece->first, piece_dims(place));
-    get_numbers(in, piece->size, piece_dims(place));
-    return !in->failed;
 }
 
 /* ---- files ---- */

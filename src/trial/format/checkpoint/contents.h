@@ -124,7 +124,7 @@ typedef struct assay_contents {
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems);
 void assay_contents_release(assay_contents *c);
-/* Makes room for so many tensors more. 0 or ASSAY_ENOMEM. */
+/* Makes room for so many tensors more, and for their notes. 0 or ASSAY_ENOMEM. */
 int assay_contents_reserve(assay_contents *c, size_t more);
 /* Takes over the names of a file whose tensors are about to be added or promised, all of them in the order of their
  * numbers: they need not be looked up once more. False: there are names already, and these stay the caller's. */
@@ -136,10 +136,10 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
                         const assay_ckpt_piece *pieces);
 /* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
-/* Is there a tensor of that name that can be read? */
 /* Releases the problems of a reading that is done again later, and named then. What could not be read is noted in the
  * store, for the next time it may be read. */
 void assay_ckpt_unheard(assay_store *store, assay_problems *problems);
+/* Is there a tensor of that name that can be read? */
 bool assay_contents_holds(const assay_contents *c, const char *name, size_t name_length);
 /* Adds another name of a tensor, unless that is there. */
 void assay_contents_alias(assay_contents *c, const char *name, size_t name_length, const char *first,
@@ -157,8 +157,7 @@ static inline bool assay_ckpt_is_packed(int dtype)
     return assay_dtype_bits(dtype) < 8 * assay_dtype_size(dtype);
 }
 
-/* A note as bytes, and back. False when it is none. */
-void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces);
+/* What a note says. False when it is none. */
 bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place);
 /* Is the tensor in a range of a file that has its elements as they are, byte by byte? */
 bool assay_ckpt_note_is_plain(const uint8_t *note);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/checkpoint/checkpoint.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/names.h"
@@ -81,9 +82,9 @@ static int add_rows(const assay_contents *c, assay_part *part, assay_dict *tenso
 static assay_files *list_files(const assay_contents *c)
 {
     const uint32_t paths = assay_dict_count(c->files), count = paths + (uint32_t)c->count;
-    assay_file *list = assay_alloc_zeroed(count, sizeof *list);
+    assay_file *list = assay_heap_alloc_large(count * sizeof *list);
     for (uint32_t i = 0; list && i < paths; i++)
-        list[i].name = assay_dict_name(c->files, i, NULL);
+        list[i] = (assay_file){.name = assay_dict_name(c->files, i, NULL)};
     for (size_t i = 0; list && i < c->count; i++) {
         const assay_ckpt_tensor *t = &c->tensor[i];
         list[paths + i] =

@@ -46,14 +46,14 @@ static void take_names(assay_contents *c, bool complete, assay_dict *names)
 static const char *const ADDED[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 enum { ADDED_COUNT = sizeof ADDED / sizeof *ADDED };
 
-/* May a name have such a component? */
+/* May a name have such a component? Few have the "_mod" that is in all of them. */
 static bool is_wrapped(const assay_contents *c)
 {
-    const char *text = assay_dict_text(c->names);
-    bool found = false;
-    for (size_t i = 0; i < ADDED_COUNT && !found; i++)
-        found = memmem(text, assay_dict_bytes(c->names), ADDED[i], strlen(ADDED[i])) != NULL;
-    return found;
+    const char *text = assay_dict_text(c->names), *found = memmem(text, assay_dict_bytes(c->names), "_mod", 4);
+    bool is = false;
+    for (size_t i = 0; found && i < ADDED_COUNT && !is; i++)
+        is = memmem(text, assay_dict_bytes(c->names), ADDED[i], strlen(ADDED[i])) != NULL;
+    return is;
 }
 
 /* Appends a name without the components that wrappers add. */

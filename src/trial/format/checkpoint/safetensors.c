@@ -91,7 +91,7 @@ static bool add_dim(header *h, int64_t dim)
 static bool take_shape(header *h, assay_safetensors_tensor *t)
 {
     const char *from = h->json.at;
-    t->first_dim = h->out->dims;
+    t->first_dim = (uint32_t)h->out->dims; /* a header has fewer bytes than 2^32 */
     t->dims = 0;
     if (!assay_pull_open(&h->json, '[', ']'))
         return h->json.fault == NULL;
@@ -247,10 +247,12 @@ static bool take_metadata(header *h)
 
 static bool grow(assay_safetensors *s, size_t room)
 {
-    assay_safetensors_tensor *grown = assay_realloc_array(s->tensor, room, sizeof *grown);
+    assay_safetensors_tensor *grown =
+        room > SIZE_MAX / sizeof *grown
+            ? NULL
+            : assay_heap_grow_large(s->tensor, s->room * sizeof *grown, room * sizeof *grown);
     if (!grown)
         return false;
-    assay_heap_want_large(grown, room * sizeof *grown);
     s->tensor = grown;
     s->room = room;
     return true;
@@ -269,13 +271,11 @@ static bool take_entry(header *h)
         h->has_metadata = true;
         return take_metadata(h);
     }
-    const uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, name, length);
-    if (id < before)
-        return assay_pull_fault(&h->json, from, "a name stands twice");
+    const uint32_t id = assay_dict_append(s->names, name, length);
     h->json.no_memory = id == ASSAY_NO_ID || (id >= s->room && !grow(s, s->room ? 2 * s->room : 256));
     if (h->json.no_memory)
         return false;
-    s->tensor[id] = (assay_safetensors_tensor){0};
+    s->tensor[id] = (assay_safetensors_tensor){.at = (uint32_t)(from - h->json.from)};
     return take_tensor(h, from, &s->tensor[id]);
 }
 
@@ -340,6 +340,19 @@ static bool is_utf8(const char *text, size_t size)
     return true;
 }
 
+/* A name that stands twice is wrong before anything that follows it. */
+static void find_twice(header *h)
+{
+    uint32_t again = ASSAY_NO_ID;
+    if (h->json.no_memory)
+        return;
+    h->json.no_memory = !assay_dict_settle(h->out->names, &again);
+    if (again == ASSAY_NO_ID)
+        return;
+    h->json.fault = "a name stands twice";
+    h->json.fault_at = h->json.from + h->out->tensor[again].at;
+}
+
 /* The object, and nothing behind it but white space. */
 static void take_header(header *h, const char *text, size_t size)
 {
@@ -356,6 +369,7 @@ static void take_header(header *h, const char *text, size_t size)
             ;
     if (!h->json.fault && !h->json.no_memory && !assay_pull_end(&h->json))
         assay_pull_fault(&h->json, h->json.at, "something stands behind the last }");
+    find_twice(h);
 }
 
 enum { ENTRY = 96 /* bytes of a tensor in a header, more or less */ };

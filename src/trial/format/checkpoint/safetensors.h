@@ -18,7 +18,8 @@ typedef struct assay_safetensors_tensor {
     int dtype;     /* assay_dtype; -1: one that is not read */
     char said[16]; /* the dtype as the file says it, cut to fit */
     uint32_t dims;
-    size_t first_dim; /* into `dim` */
+    uint32_t first_dim; /* into `dim` */
+    uint32_t at;        /* where its entry begins in the header */
 } assay_safetensors_tensor;
 
 typedef struct assay_safetensors {

@@ -125,6 +125,7 @@ static void promise(const assay_ckpt_file *f, const char *name, size_t length, b
 static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, uint64_t data, const int64_t *first)
 {
     const uint64_t have = f->size - data;
+    assay_ckpt_place place = {.form = ASSAY_CKPT_RANGE};
     uint32_t cut = 0;
     for (uint32_t i = 0; i < assay_dict_count(s->names); i++) {
         const assay_safetensors_tensor *t = &s->tensor[i];
@@ -141,10 +142,11 @@ static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, ui
             promise(f, name, length, first != NULL);
             continue;
         }
-        assay_ckpt_place place = {.form = ASSAY_CKPT_RANGE, .dtype = t->dtype, .dims = (int)t->dims};
+        place.dtype = t->dtype;
+        place.dims = (int)t->dims;
         place.flags = assay_ckpt_is_packed(t->dtype) ? ASSAY_CKPT_PACKED : 0;
-        if (t->dims > 0)
-            memcpy(place.shape, s->dim + t->first_dim, t->dims * sizeof *place.shape);
+        for (uint32_t d = 0; d < t->dims; d++)
+            place.shape[d] = s->dim[t->first_dim + d];
         if (first)
             add_piece(f, name, length, &place, first + (size_t)i * ASSAY_MAX_DIMS, data + t->begin, t->end - t->begin);
         else
