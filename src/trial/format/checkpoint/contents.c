@@ -189,13 +189,14 @@ bool assay_contents_take_names(assay_contents *c, assay_dict *names)
     return true;
 }
 
-void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
-                        uint64_t offset, uint64_t length, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
+uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
+                            uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
+                            const assay_ckpt_piece *pieces)
 {
     bool known = false;
     assay_ckpt_tensor *added = find_tensor(c, name, name_length, &known);
     if (!added)
-        return;
+        return ASSAY_NO_ID;
     if (known && added->state == ASSAY_CKPT_HELD) {
         const char *path = assay_dict_name(c->files, file, NULL);
         const bool again = added->file == file; /* of a dictionary the later one counts, as where it is loaded */
@@ -204,7 +205,7 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
                            assay_dict_name(c->files, added->file, NULL),
                            again ? "the later one counts" : "this one is left out");
         if (!again)
-            return;
+            return added->name;
     }
     const size_t note = c->notes.size;
     put_note(&c->notes, place, length, pieces);
@@ -217,6 +218,7 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
                                  .role = (uint8_t)role,
                                  .in_order = c->in_order};
     c->status = assay_buf_status(&c->notes);
+    return added->name;
 }
 
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length)

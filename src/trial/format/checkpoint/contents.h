@@ -46,13 +46,13 @@ typedef struct assay_ckpt_place {
     unsigned flags;
     int dtype; /* assay_dtype; of NPY what its header says counts */
     int dims;
-    int64_t shape[ASSAY_MAX_DIMS];
-    int64_t stride[ASSAY_MAX_DIMS]; /* STRIDED: in elements */
-    uint64_t first;                 /* STRIDED: the first element, counted in the range */
-    uint64_t length;                /* bytes of the range in the file */
+    uint64_t first;  /* STRIDED: the first element, counted in the range */
+    uint64_t length; /* bytes of the range in the file */
     uint32_t crc;
-    uint64_t inflated; /* DEFLATED: bytes */
-    uint32_t pieces;   /* PIECES, RUNS */
+    uint32_t pieces;                /* PIECES, RUNS */
+    uint64_t inflated;              /* DEFLATED: bytes */
+    int64_t shape[ASSAY_MAX_DIMS];  /* of `dims` dimensions, as are strides: what is behind them has no meaning */
+    int64_t stride[ASSAY_MAX_DIMS]; /* STRIDED: in elements */
 } assay_ckpt_place;
 
 /* How the range of a tensor is compressed. */
@@ -130,10 +130,10 @@ int assay_contents_reserve(assay_contents *c, size_t more);
  * numbers: they need not be looked up once more. False: there are names already, and these stay the caller's. */
 bool assay_contents_take_names(assay_contents *c, assay_dict *names);
 /* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
- * names the second. */
-void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
-                        uint64_t offset, uint64_t length, const assay_ckpt_place *place,
-                        const assay_ckpt_piece *pieces);
+ * names the second. Returns the number of the name, ASSAY_NO_ID without memory. */
+uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
+                            uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
+                            const assay_ckpt_piece *pieces);
 /* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
 /* Releases the problems of a reading that is done again later, and named then. What could not be read is noted in the

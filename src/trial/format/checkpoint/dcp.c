@@ -258,9 +258,9 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
     d->open.base = offset;
     d->open.size = size;
     assay_ckpt_place place;
-    uint64_t at = 0, bytes = 0;
+    assay_torch_range range = {0};
     assay_error what = {{0}};
-    int status = assay_torch_single(&d->open, &place, &at, &bytes, &what);
+    int status = assay_torch_single(&d->open, &place, &range, &what);
     if (status == ASSAY_OK &&
         (place.dims != k->dims || memcmp(place.shape, k->size, (size_t)k->dims * sizeof *k->size) != 0))
         status = assay_fail(&what, ASSAY_EFORMAT, "the tensor there has another shape than .metadata says");
@@ -270,7 +270,9 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
                            what.text);
         return ASSAY_EFORMAT;
     }
-    return status == ASSAY_OK ? assay_boxes_add(d->boxes, tensor, &place, k->first, d->open.number, at, bytes) : status;
+    return status == ASSAY_OK
+               ? assay_boxes_add(d->boxes, tensor, &place, k->first, d->open.number, range.offset, range.length)
+               : status;
 }
 
 /* ---- tensors ---- */

@@ -104,12 +104,9 @@ static int add_flat(saved *s, assay_torch *t, assay_zero *z, uint32_t group, con
                     uint32_t node)
 {
     assay_ckpt_place place = {.dims = 0};
-    uint64_t offset = 0, size = 0;
+    assay_torch_range range = {0};
     assay_error what = {{0}};
-    assay_buf same;
-    assay_buf_init(&same, SIZE_MAX);
-    const int found = assay_torch_tensor(t, node, &place, &offset, &size, &same, &what);
-    assay_buf_release(&same);
+    const int found = assay_torch_tensor(t, node, &place, &range, &what);
     if (found == ASSAY_EFORMAT) {
         assay_ckpt_problem(t->file, ASSAY_PROBLEM_RECORD, -1, "%.*s of group %u: %s", (int)length, key, group,
                            what.text);
@@ -117,10 +114,10 @@ static int add_flat(saved *s, assay_torch *t, assay_zero *z, uint32_t group, con
     }
     if (found == 1 && z == s->frozen)
         flatten(&place);
-    return found == 1 && place.dims <= 1
-               ? assay_zero_add_flat(z, s->rank, group, key, length, &place, t->file->number, offset, size)
-           : found == ASSAY_ENOMEM ? found
-                                   : ASSAY_OK;
+    return found == 1 && place.dims <= 1 ? assay_zero_add_flat(z, s->rank, group, key, length, &place, t->file->number,
+                                                               range.offset, range.length)
+           : found == ASSAY_ENOMEM       ? found
+                                         : ASSAY_OK;
 }
 
 /* What is frozen: each parameter by itself, whole, or a piece of it in each file. */

@@ -20,17 +20,14 @@ static int take_universal(assay_torch *t, void *context)
     const assay_pickle *p = &t->pickle;
     const uint32_t below = assay_walk_is_dict(p, p->root) ? assay_pickle_get(p, p->root, "param") : p->root;
     assay_ckpt_place place;
-    uint64_t offset = 0, size = 0;
+    assay_torch_range range;
     assay_error what = {{0}};
-    assay_buf same;
-    assay_buf_init(&same, SIZE_MAX);
-    const int found = assay_torch_tensor(t, below, &place, &offset, &size, &same, &what);
-    assay_buf_release(&same);
+    const int found = assay_torch_tensor(t, below, &place, &range, &what);
     if (found == ASSAY_EFORMAT)
         assay_ckpt_problem(t->file, ASSAY_PROBLEM_RECORD, -1, "%s", what.text);
     if (found == 1)
-        assay_contents_add(t->file->to, ASSAY_CKPT_OPTIMIZER, n->name, n->length, t->file->number, offset, size, &place,
-                           NULL);
+        assay_contents_add(t->file->to, ASSAY_CKPT_OPTIMIZER, n->name, n->length, t->file->number, range.offset,
+                           range.length, &place, NULL);
     return found == ASSAY_ENOMEM ? found : t->file->to->status;
 }
 

@@ -130,6 +130,12 @@ static bool put_integer(assay_pickle_machine *m, unsigned width, bool is_signed)
     return assay_pickle_push_new(m, (assay_pickle_node){.kind = ASSAY_PICKLE_INT, .integer = integer});
 }
 
+static bool put_small(assay_pickle_machine *m)
+{
+    const uint8_t *byte = take(m, 1);
+    return byte && assay_pickle_push_small(m, *byte);
+}
+
 /* An integer of any length in two's complement. */
 static bool put_long(assay_pickle_machine *m)
 {
@@ -336,7 +342,7 @@ static bool run_opcode(assay_pickle_machine *m, uint8_t code)
     case BININT:
         return put_integer(m, 4, true);
     case BININT1:
-        return put_integer(m, 1, false);
+        return put_small(m);
     case BININT2:
         return put_integer(m, 2, false);
     case LONG1:
@@ -435,11 +441,12 @@ int assay_pickle_read(const void *bytes, size_t size, assay_pickle *out, assay_e
     if (!m)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory for a pickle of %zu bytes", size);
     m->out.bytes = bytes;
+    m->out.size = size;
     m->size = size;
     m->err = err;
     if (size > RECORD_MOST)
         assay_pickle_refuse(m, "a pickle of more than 1 GiB");
-    else
+    else if (assay_pickle_reserve(m))
         run(m);
     const int status = m->status;
     if (status == ASSAY_OK)

@@ -53,6 +53,7 @@ typedef struct assay_pickle_item {
 
 typedef struct assay_pickle {
     const uint8_t *bytes; /* of the record; the caller's, and needed as long as the nodes */
+    size_t size;
     assay_pickle_node *node;
     size_t nodes, node_room;
     assay_pickle_item *item;

@@ -30,13 +30,27 @@ static bool grow(assay_pickle_machine *m, void **array, size_t count, size_t *ro
 {
     if (count < *room)
         return true;
-    size_t more = *room ? 2 * *room : 256;
-    void *grown = assay_realloc_array(*array, more, element);
+    size_t more = *room >= 128 ? 2 * *room : 256;
+    void *grown = assay_heap_grow_large(*array, count * element, more * element);
     if (!grown)
         return assay_pickle_no_memory(m);
-    assay_heap_want_large((uint8_t *)grown + count * element, (more - count) * element);
     *array = grown;
     *room = more;
+    return true;
+}
+
+/* As many nodes and items as pickles of their size have, more or less. The memory is not touched before it is used. */
+bool assay_pickle_reserve(assay_pickle_machine *m)
+{
+    enum { OF_NODE = 8, OF_ITEM = 10, MOST = 2 << 20 };
+    const size_t nodes = m->size / OF_NODE < MOST ? m->size / OF_NODE : MOST,
+                 items = m->size / OF_ITEM < MOST ? m->size / OF_ITEM : MOST;
+    m->out.node = assay_heap_grow_large(NULL, 0, nodes * sizeof *m->out.node);
+    m->out.item = assay_heap_grow_large(NULL, 0, items * sizeof *m->out.item);
+    if (!m->out.node || !m->out.item)
+        return assay_pickle_no_memory(m);
+    m->out.node_room = nodes;
+    m->out.item_room = items;
     return true;
 }
 
@@ -60,6 +74,14 @@ bool assay_pickle_push_new(assay_pickle_machine *m, assay_pickle_node node)
         return false;
     m->out.node[m->out.nodes] = node;
     return assay_pickle_push(m, (uint32_t)m->out.nodes++);
+}
+
+bool assay_pickle_push_small(assay_pickle_machine *m, uint8_t integer)
+{
+    if (m->small[integer])
+        return assay_pickle_push(m, m->small[integer] - 1);
+    m->small[integer] = (uint32_t)m->out.nodes + 1;
+    return assay_pickle_push_new(m, (assay_pickle_node){.kind = ASSAY_PICKLE_INT, .integer = integer});
 }
 
 bool assay_pickle_push_container(assay_pickle_machine *m, assay_pickle_kind kind)

@@ -15,6 +15,7 @@ typedef struct assay_pickle_machine {
     size_t height, stack_room, marks, mark_room;
     uint32_t *memo[ASSAY_PICKLE_PAGE]; /* pages of slots: a node's number + 1; NULL: none is filled */
     uint32_t memoized;                 /* slots that are filled */
+    uint32_t small[256];               /* by a small integer: its node's number + 1; 0: it has none yet */
     assay_error *err;
     int status;
 } assay_pickle_machine;
@@ -22,6 +23,9 @@ typedef struct assay_pickle_machine {
 /* Ends the reading: what is wrong, at the opcode under way. The first call counts. Returns false. */
 bool assay_pickle_refuse(assay_pickle_machine *m, const char *what);
 bool assay_pickle_no_memory(assay_pickle_machine *m); /* likewise */
+
+/* Makes room for the nodes of a pickle of this size; both arrays grow beyond that as they can. */
+bool assay_pickle_reserve(assay_pickle_machine *m);
 
 static inline assay_pickle_node *assay_pickle_node_of(assay_pickle_machine *m, uint32_t number)
 {
@@ -31,6 +35,8 @@ static inline assay_pickle_node *assay_pickle_node_of(assay_pickle_machine *m, u
 /* Puts a node on the stack: one that is there, a new one, a new container without items. */
 bool assay_pickle_push(assay_pickle_machine *m, uint32_t number);
 bool assay_pickle_push_new(assay_pickle_machine *m, assay_pickle_node node);
+/* Puts an integer of 0 to 255 there; all that are equal are one node. */
+bool assay_pickle_push_small(assay_pickle_machine *m, uint8_t integer);
 bool assay_pickle_push_container(assay_pickle_machine *m, assay_pickle_kind kind);
 /* The height below which nothing may be taken. */
 size_t assay_pickle_floor(const assay_pickle_machine *m);

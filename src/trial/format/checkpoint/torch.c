@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/checkpoint/inflate.h"
 #include "trial/format/checkpoint/keys.h"
 #include "trial/format/checkpoint/optimizer.h"
@@ -19,6 +20,14 @@ enum { PICKLE_MOST = 1 << 30, DESCENTS_MOST = 8 };
 
 static const char *const wrappers[] = {"state", "app", "checkpoint"};
 
+/* Most storages have one tensor: it goes into `seen` when there is another. */
+typedef struct first_use {
+    uint32_t node;   /* the first one's, + 1; 0: there is none; SEEN: it is in `seen` */
+    uint32_t tensor; /* in assay_contents */
+} first_use;
+
+enum { SEEN = UINT32_MAX };
+
 /* A file while its tensors are gathered. */
 typedef struct gathering {
     assay_torch *torch;
@@ -26,6 +35,7 @@ typedef struct gathering {
     assay_buf path, same;
     assay_dict *seen;                 /* of model tensors: what names of one tensor have in common */
     assay_dict *firsts;               /* by number in `seen`: the first name */
+    struct first_use *use;            /* by entry: the first model tensor that lies in it */
     const assay_torch_choice *choice; /* NULL: everything */
     int status;
 } gathering;
@@ -47,15 +57,61 @@ static bool has_no_elements(const assay_ckpt_place *place)
     return false;
 }
 
+/* The number of the tensor among those that differ; `known` such are there before. */
+static uint32_t see(gathering *g, const assay_torch_range *range, const assay_ckpt_place *place)
+{
+    assay_buf_clear(&g->same);
+    assay_put_u64(&g->same, range->first_byte);
+    assay_put_i64(&g->same, range->first);
+    for (int i = 0; i < place->dims; i++) {
+        assay_put_i64(&g->same, place->shape[i]);
+        assay_put_i64(&g->same, place->stride[i]);
+    }
+    return assay_buf_status(&g->same) == ASSAY_OK ? assay_dict_add(g->seen, (const char *)g->same.data, g->same.size)
+                                                  : ASSAY_NO_ID;
+}
+
+/* Puts the first tensor of a storage into `seen`. */
+static void see_first(gathering *g, first_use *use)
+{
+    assay_ckpt_place place;
+    assay_torch_range range;
+    size_t length = 0;
+    const char *name = assay_dict_name(g->torch->file->to->names, use->tensor, &length);
+    if (assay_torch_tensor(g->torch, use->node - 1, &place, &range, NULL) != 1)
+        return;
+    if (see(g, &range, &place) == ASSAY_NO_ID || assay_dict_add(g->firsts, name, length) == ASSAY_NO_ID)
+        g->status = ASSAY_ENOMEM;
+    use->node = SEEN;
+}
+
+/* A second name of the same elements is no second tensor: true, and it is an alias now. */
+static bool is_alias(gathering *g, const assay_torch_range *range, const assay_ckpt_place *place, const char *path,
+                     size_t length)
+{
+    first_use *use = &g->use[range->entry];
+    if (use->node == 0)
+        return false;
+    if (use->node != SEEN)
+        see_first(g, use);
+    const uint32_t known = assay_dict_count(g->seen), id = see(g, range, place);
+    if (id == ASSAY_NO_ID || (id == known && assay_dict_add(g->firsts, path, length) == ASSAY_NO_ID))
+        g->status = ASSAY_ENOMEM;
+    else if (id < known)
+        add_alias(g, id, path, length);
+    return id < known || g->status != ASSAY_OK;
+}
+
 /* Adds the tensor that the node makes, under the path. */
 static bool add_tensor(void *context, uint32_t node, const char *path, size_t length)
 {
     gathering *g = context;
     assay_ckpt_file *f = g->torch->file;
     assay_ckpt_place place;
-    uint64_t offset = 0, size = 0;
-    assay_error what = {{0}};
-    const int found = assay_torch_tensor(g->torch, node, &place, &offset, &size, &g->same, &what);
+    assay_torch_range range;
+    assay_error what;
+    what.text[0] = '\0';
+    const int found = assay_torch_tensor(g->torch, node, &place, &range, &what);
     if (found == ASSAY_EFORMAT)
         assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, -1, "%.*s: %s", (int)length, path, what.text);
     if (found == ASSAY_EFORMAT)
@@ -66,18 +122,13 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
         return found != 0;
     if (g->choice && has_no_elements(&place))
         return true;
-    const bool twice = assay_contents_holds(f->to, path, length);
-    if (g->role == ASSAY_CKPT_MODEL && !twice) { /* a second name of the same elements is no second tensor */
-        const uint32_t known = assay_dict_count(g->seen);
-        const uint32_t id = assay_dict_add(g->seen, (const char *)g->same.data, g->same.size);
-        if (id == ASSAY_NO_ID || (id == known && assay_dict_add(g->firsts, path, length) == ASSAY_NO_ID))
-            g->status = ASSAY_ENOMEM;
-        else if (id < known)
-            add_alias(g, id, path, length);
-        if (id < known || g->status != ASSAY_OK)
-            return true;
-    }
-    assay_contents_add(f->to, g->role, path, length, f->number, offset, size, &place, NULL);
+    const bool first = g->role == ASSAY_CKPT_MODEL && !assay_contents_holds(f->to, path, length);
+    if (first && is_alias(g, &range, &place, path, length))
+        return true;
+    const uint32_t added =
+        assay_contents_add(f->to, g->role, path, length, f->number, range.offset, range.length, &place, NULL);
+    if (first && added != ASSAY_NO_ID && g->use[range.entry].node == 0)
+        g->use[range.entry] = (first_use){node + 1, added};
     return true;
 }
 
@@ -108,8 +159,8 @@ static bool note_tensor(void *context, uint32_t node, const char *path, size_t l
     (void)length;
     gathering *g = context;
     assay_ckpt_place place;
-    uint64_t offset = 0, size = 0;
-    if (assay_torch_tensor(g->torch, node, &place, &offset, &size, &g->same, NULL) == 0)
+    assay_torch_range range;
+    if (g->role != ASSAY_CKPT_ROLES && assay_torch_tensor(g->torch, node, &place, &range, NULL) == 0)
         return false;
     g->role = ASSAY_CKPT_ROLES; /* found one */
     return true;
@@ -344,13 +395,54 @@ static int read_pickle(assay_torch *t, uint32_t number)
     return status;
 }
 
+/* Notes which entries are storages with a number for a key, ROOT/data/17. 0 or ASSAY_ENOMEM. */
+static int number_storages(assay_torch *t)
+{
+    static const char DATA[] = "/data/";
+    const assay_dict *names = t->file->zip.names;
+    const size_t skip = t->root_length ? 0 : 1, before = t->root_length + sizeof DATA - 1 - skip;
+    t->storages = assay_dict_count(names);
+    t->storage = assay_heap_alloc_large(t->storages * sizeof *t->storage);
+    if (!t->storage)
+        return ASSAY_ENOMEM;
+    memset(t->storage, 0xff, t->storages * sizeof *t->storage); /* ASSAY_NO_ID */
+    for (uint32_t i = 0; i < t->storages; i++) {
+        size_t length = 0;
+        uint32_t number = 0;
+        const char *name = assay_dict_name(names, i, &length);
+        if (length > before && memcmp(name, t->root, t->root_length) == 0 &&
+            memcmp(name + t->root_length, DATA + skip, sizeof DATA - 1 - skip) == 0 &&
+            assay_torch_key_number(name + before, length - before, &number) && number < t->storages)
+            t->storage[number] = i;
+    }
+    return ASSAY_OK;
+}
+
 static int open_pickle(assay_torch *t)
 {
     uint32_t number = 0;
     int status = find_root(t, &number);
     if (status == ASSAY_OK)
         status = read_byte_order(t);
-    return status == ASSAY_OK ? read_pickle(t, number) : status;
+    if (status == ASSAY_OK)
+        status = read_pickle(t, number);
+    return status == ASSAY_OK ? number_storages(t) : status;
+}
+
+static void release_pickle(assay_torch *t)
+{
+    assay_pickle_release(&t->pickle);
+    free(t->pickled);
+    free(t->storage);
+}
+
+/* Most files have a tensor an entry, whose name is a part of the pickle. */
+static int make_room(const assay_torch *t, size_t tensors)
+{
+    enum { OF_NAME = 3 };
+    assay_contents *c = t->file->to;
+    int status = assay_contents_reserve(c, tensors);
+    return status == ASSAY_OK ? assay_dict_reserve(c->names, tensors, t->pickle.size / OF_NAME) : status;
 }
 
 static int gather(assay_torch *t, const assay_torch_choice *choice)
@@ -358,7 +450,11 @@ static int gather(assay_torch *t, const assay_torch_choice *choice)
     gathering g = {.torch = t, .seen = assay_dict_new(), .firsts = assay_dict_new(), .choice = choice};
     assay_buf_init(&g.path, SIZE_MAX);
     assay_buf_init(&g.same, SIZE_MAX);
-    g.status = g.seen && g.firsts ? ASSAY_OK : ASSAY_ENOMEM;
+    const size_t entries = assay_dict_count(t->file->zip.names);
+    g.use = assay_heap_alloc_large(entries * sizeof *g.use);
+    g.status = g.seen && g.firsts && g.use ? make_room(t, entries) : ASSAY_ENOMEM;
+    if (g.use)
+        memset(g.use, 0, entries * sizeof *g.use);
     if (g.status == ASSAY_OK && choice)
         add_choice(&g);
     else if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_STATE)
@@ -369,6 +465,7 @@ static int gather(assay_torch *t, const assay_torch_choice *choice)
         add_root(&g);
     assay_dict_free(g.seen);
     assay_dict_free(g.firsts);
+    free(g.use);
     assay_buf_release(&g.path);
     assay_buf_release(&g.same);
     return g.status == ASSAY_OK ? t->file->to->status : g.status;
@@ -387,27 +484,21 @@ int assay_ckpt_add_torch(assay_ckpt_file *f)
     if (status == ASSAY_OK)
         status = f->take ? f->take(&t, f->context) : gather(&t, NULL);
     f->to->in_order = false;
-    assay_pickle_release(&t.pickle);
-    free(t.pickled);
+    release_pickle(&t);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
-int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
-                       assay_error *err)
+int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, assay_torch_range *range, assay_error *err)
 {
     assay_torch t = {.file = f};
-    assay_buf same;
-    assay_buf_init(&same, SIZE_MAX);
     int status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, err);
     if (status == ASSAY_OK)
         status = open_pickle(&t);
     if (status == ASSAY_OK) {
-        const int found = assay_torch_tensor(&t, t.pickle.root, place, offset, length, &same, err);
+        const int found = assay_torch_tensor(&t, t.pickle.root, place, range, err);
         status = found < 0 ? found : found == 1 ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "there is no tensor");
     }
-    assay_buf_release(&same);
-    assay_pickle_release(&t.pickle);
-    free(t.pickled);
+    release_pickle(&t);
     assay_zip_release(&f->zip);
     return status;
 }

@@ -12,19 +12,30 @@ typedef struct assay_torch {
     size_t root_length;
     bool swapped; /* elements have the most significant byte first */
     assay_pickle pickle;
-    uint8_t *pickled; /* its bytes */
+    uint8_t *pickled;  /* its bytes */
+    uint32_t *storage; /* by the number that most storages have for a key: their entry */
+    uint32_t storages; /* numbers below this one are there; one without an entry has ASSAY_NO_ID */
 } assay_torch;
 
+/* The range of a file where a tensor's elements lie. */
+typedef struct assay_torch_range {
+    uint64_t offset, length;
+    uint32_t entry;      /* of the zip: the tensor's storage, */
+    uint64_t first_byte; /* where that begins, */
+    int64_t first;       /* and the tensor's first element in it */
+} assay_torch_range;
+
 /* Where the elements of the tensor that a node makes lie. 1; 0: it makes no tensor; ASSAY_EFORMAT: one that cannot be
- * read, `what` says why. *offset and *length are the range of the file, and `same` gets what two names of one tensor
- * have in common. */
-int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
-                       assay_buf *same, assay_error *what);
+ * read, `what` says why. */
+int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
+                       assay_error *what);
+
+/* Is a storage's key a number in the fewest digits, at most nine? */
+bool assay_torch_key_number(const char *key, uint64_t size, uint32_t *number);
 
 /* The one tensor of a torch file, as assay_torch_tensor(). What is wrong with the file as such becomes a problem, too.
  * ASSAY_EFORMAT, ASSAY_EUNSUPPORTED, ASSAY_EIO, ASSAY_ENOMEM. */
-int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
-                       assay_error *err);
+int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, assay_torch_range *range, assay_error *err);
 
 /* What of a file is added, and how. */
 typedef struct assay_torch_choice {

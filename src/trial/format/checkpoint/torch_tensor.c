@@ -3,6 +3,7 @@
  *   _rebuild_tensor_v2(storage, offset, size, stride, ...), which others wrap. A storage is an entry of the zip, told
  * by
  *   ("storage", class, key, location, elements); offset, size and stride count elements. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,9 +140,23 @@ static int named_dtype(const assay_torch *t, uint32_t node)
     return NONE;
 }
 
+bool assay_torch_key_number(const char *key, uint64_t size, uint32_t *number)
+{
+    *number = 0;
+    for (uint64_t i = 0; i < size && size < 10; i++) {
+        if (key[i] < '0' || key[i] > '9')
+            return false;
+        *number = 10 * *number + (uint32_t)(key[i] - '0');
+    }
+    return size > 0 && size < 10 && (key[0] != '0' || size == 1);
+}
+
 /* The zip entry of a storage: ROOT/data/KEY. */
 static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
 {
+    uint32_t number = 0;
+    if (assay_torch_key_number(key, size, &number) && number < t->storages)
+        return t->storage[number];
     static const char DATA[] = "/data/";
     const size_t between = sizeof DATA - 1, length = t->root_length + between;
     char name[ENTRY_NAME];
@@ -155,8 +170,8 @@ static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
 }
 
 /* A storage: its entry, and how many elements of the tensor's dtype it has. */
-static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtype, const assay_zip_entry **entry,
-                        uint64_t *elements, assay_error *what)
+static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtype, uint32_t *entry, uint64_t *elements,
+                        assay_error *what)
 {
     const assay_pickle *p = &t->pickle;
     const uint32_t id = is_kind(t, node, ASSAY_PICKLE_PERSISTENT) ? p->node[node].a : ASSAY_PICKLE_NOTHING;
@@ -170,14 +185,14 @@ static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtyp
     *dtype = said != NONE ? said : own;
     if (*dtype == NONE || (own == NONE && !untyped))
         return damaged(what, "its storage or dtype is of a kind that nobody knows");
-    const uint32_t number = find_entry(t, (const char *)p->bytes + key->a, key->size);
-    if (number == ASSAY_NO_ID)
+    *entry = find_entry(t, (const char *)p->bytes + key->a, key->size);
+    if (*entry == ASSAY_NO_ID)
         return damaged(what, "the file has no entry for its storage");
-    *entry = &t->file->zip.entry[number];
+    const uint64_t bytes = t->file->zip.entry[*entry].size;
     const uint64_t element = assay_dtype_size(untyped ? ASSAY_UINT8 : own);
-    if ((*entry)->size / element < (uint64_t)count)
+    if (bytes / element < (uint64_t)count)
         return assay_fail(what, ASSAY_EFORMAT, "its storage should have %lld elements, but its entry has %llu bytes",
-                          (long long)count, (unsigned long long)(*entry)->size);
+                          (long long)count, (unsigned long long)bytes);
     *elements = (uint64_t)count * element / assay_dtype_size(*dtype);
     return ASSAY_OK;
 }
@@ -226,8 +241,8 @@ static unsigned lazy_flags(const assay_torch *t, uint32_t metadata)
     return flags;
 }
 
-int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
-                       assay_buf *same, assay_error *what)
+int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
+                       assay_error *what)
 {
     const assay_pickle *p = &t->pickle;
     call c = {0};
@@ -236,16 +251,17 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     const int version = version_of(t, c.function);
     if (version == 0)
         return 0;
-    *place = (assay_ckpt_place){.form = ASSAY_CKPT_RANGE};
+    memset(place, 0, offsetof(assay_ckpt_place, shape));
+    place->form = ASSAY_CKPT_RANGE;
     const int said = version == 3 ? named_dtype(t, assay_pickle_at(p, c.arguments, 6)) : NONE;
     if (version == 3 && said == NONE)
         return damaged(what, "its dtype is one that is not read");
-    const assay_zip_entry *entry = NULL;
     uint64_t stored = 0, elements = 0, span = 0;
     int64_t first = 0;
-    int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &entry, &stored, what);
+    int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &range->entry, &stored, what);
     if (status != ASSAY_OK)
         return status;
+    const assay_zip_entry *entry = &t->file->zip.entry[range->entry];
     place->dims = assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 2), place->shape);
     if (place->dims < 0 || assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
         !get_number(t, assay_pickle_at(p, c.arguments, 1), &first))
@@ -267,15 +283,16 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
         place->flags |= ASSAY_CKPT_CHECKED;
         place->crc = entry->crc;
     }
-    *offset = t->file->base + entry->data;
-    *length = entry->compressed;
+    range->first_byte = range->offset = t->file->base + entry->data;
+    range->first = first;
+    range->length = entry->compressed;
     if (deflated) {
         place->flags |= assay_ckpt_flags_of(entry->method);
         place->inflated = entry->size;
         place->first = (uint64_t)first;
     } else {
-        *offset += (uint64_t)first * element;
-        *length = span * element;
+        range->offset += (uint64_t)first * element;
+        range->length = span * element;
     }
     if (!is_contiguous(place) || (deflated && !whole))
         place->form = ASSAY_CKPT_STRIDED;
@@ -286,13 +303,6 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
             place->form = ASSAY_CKPT_STRIDED;
         place->shape[place->dims - 1] *= 2;
         place->flags |= ASSAY_CKPT_PACKED;
-    }
-    assay_buf_clear(same);
-    assay_put_u64(same, t->file->base + entry->data);
-    assay_put_u64(same, (uint64_t)first);
-    for (int i = 0; i < place->dims; i++) {
-        assay_put_i64(same, place->shape[i]);
-        assay_put_i64(same, place->stride[i]);
     }
     return 1;
 }

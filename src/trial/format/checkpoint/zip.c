@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/unzstd.h"
 
 enum {
@@ -22,7 +23,9 @@ enum {
     LOCAL = 30,
     ENTRIES_MOST = 1 << 24,
     DIRECTORY_MOST = 1 << 30,
-    ENCRYPTED = 1 /* a flag */
+    NEAR = 4096,        /* entries no further apart are read together, */
+    WINDOW = 128 << 10, /* so many bytes at once: more than a local header can have */
+    ENCRYPTED = 1       /* a flag */
 };
 
 /* A zip file while its directory is read. */
@@ -189,35 +192,56 @@ static int take_entry(const source *s, const uint8_t *b, uint64_t at, assay_zip_
     return ASSAY_OK;
 }
 
-static int take_entries(const source *s, const directory *d, const uint8_t *bytes, assay_zip *out)
+static uint64_t entry_size(const uint8_t *b)
+{
+    return CENTRAL + (uint64_t)u16(b + 28) + u16(b + 30) + u16(b + 32);
+}
+
+/* Takes the entries up to the first that is wrong. */
+static int take_each(const source *s, const directory *d, const uint8_t *bytes, assay_zip *out)
 {
     uint64_t at = 0;
     for (uint64_t i = 0; i < d->entries; i++) {
         const uint8_t *b = bytes + at;
         if (d->size - at < CENTRAL || !is_mark(b, 1, 2))
             return wrong(s, d->at + at, "the directory ends before its last entry");
-        const uint64_t size = CENTRAL + (uint64_t)u16(b + 28) + u16(b + 30) + u16(b + 32);
-        if (d->size - at < size)
+        if (d->size - at < entry_size(b))
             return wrong(s, d->at + at, "an entry goes beyond the directory");
         int status = take_entry(s, b, d->at + at, &out->entry[i]);
         if (status != ASSAY_OK)
             return status;
-        const uint32_t id = assay_dict_add(out->names, (const char *)b + CENTRAL, u16(b + 28));
-        if (id == ASSAY_NO_ID)
+        if (assay_dict_append(out->names, (const char *)b + CENTRAL, u16(b + 28)) == ASSAY_NO_ID)
             return no_memory(s);
-        if (id != i)
-            return wrong(s, d->at + at, "two entries have one name");
-        at += size;
+        at += entry_size(b);
     }
     return at == d->size ? ASSAY_OK : wrong(s, d->at + at, "the directory has more than its entries");
 }
 
+/* A name that stands twice is wrong before anything that follows it. */
+static int take_entries(const source *s, const directory *d, const uint8_t *bytes, assay_zip *out)
+{
+    uint64_t at = 0;
+    uint32_t again = ASSAY_NO_ID;
+    int status = take_each(s, d, bytes, out);
+    if (!assay_dict_settle(out->names, &again))
+        return no_memory(s);
+    if (again == ASSAY_NO_ID)
+        return status;
+    for (uint32_t i = 0; i < again; i++)
+        at += entry_size(bytes + at);
+    return wrong(s, d->at + at, "two entries have one name");
+}
+
 static int read_directory(const source *s, const directory *d, assay_zip *out)
 {
-    uint8_t *bytes = assay_alloc((size_t)d->size);
+    const uint64_t most = d->size / CENTRAL < d->entries ? d->size / CENTRAL : d->entries;
+    uint8_t *bytes = assay_heap_alloc_large((size_t)d->size);
     out->names = assay_dict_new();
-    out->entry = assay_alloc_zeroed((size_t)d->entries, sizeof *out->entry);
+    out->entry = assay_heap_alloc_large((size_t)d->entries * sizeof *out->entry);
     int status = bytes && out->names && out->entry ? ASSAY_OK : no_memory(s);
+    if (status == ASSAY_OK &&
+        assay_dict_reserve(out->names, (size_t)most, (size_t)(d->size - most * CENTRAL)) != ASSAY_OK)
+        status = no_memory(s);
     if (status == ASSAY_OK && d->size > 0)
         status = s->read(s->context, d->at, bytes, (size_t)d->size, s->err);
     if (status == ASSAY_OK)
@@ -234,20 +258,43 @@ static int compare_places(const void *a, const void *b)
     return (x->header > y->header) - (x->header < y->header);
 }
 
-/* Holds an entry against its local header, which must not begin before `free_from` and whose data must end before the
- * directory; tells where they end. */
-static int check_local(const source *s, const directory *d, const assay_zip *zip, assay_zip_entry *e,
-                       uint64_t *free_from)
+/* Bytes of the file that were read ahead: where entries are small, many local headers lie in them. */
+typedef struct window {
+    uint8_t *bytes; /* WINDOW of them */
+    uint64_t at;
+    size_t size;
+} window;
+
+/* `size` bytes of a local header, valid until the next call. NULL and *status when they cannot be read. */
+static const uint8_t *read_local(const source *s, const directory *d, window *w, uint64_t at, size_t size,
+                                 uint64_t next, int *status)
 {
-    uint8_t b[LOCAL + UINT16_MAX];
+    if (at >= w->at && at - w->at <= w->size && size <= w->size - (at - w->at))
+        return w->bytes + (at - w->at);
+    const uint64_t left = d->at - at;
+    size_t all = next - at > NEAR ? size : left < WINDOW ? (size_t)left : WINDOW;
+    *status = s->read(s->context, at, w->bytes, all, s->err);
+    if (*status != ASSAY_OK && *status != ASSAY_ENOMEM && all > size) /* what is wrong may lie behind the header */
+        *status = s->read(s->context, at, w->bytes, all = size, s->err);
+    w->at = at;
+    w->size = *status == ASSAY_OK ? all : 0;
+    return *status == ASSAY_OK ? w->bytes : NULL;
+}
+
+/* Holds an entry against its local header, which must not begin before `free_from` and whose data must end before the
+ * directory; tells where they end. The next entry is at `next`. */
+static int check_local(const source *s, const directory *d, const assay_zip *zip, assay_zip_entry *e, uint64_t next,
+                       window *w, uint64_t *free_from)
+{
     size_t length = 0;
+    int status = ASSAY_OK;
     const char *name = assay_dict_name(zip->names, (uint32_t)(e - zip->entry), &length);
     if (e->header < *free_from)
         return wrong(s, e->header, "two entries lie over one another");
     if (e->header > d->at || d->at - e->header < LOCAL + length)
         return wrong(s, e->header, "an entry lies behind the directory");
-    int status = s->read(s->context, e->header, b, LOCAL + length, s->err);
-    if (status != ASSAY_OK)
+    const uint8_t *b = read_local(s, d, w, e->header, LOCAL + length, next, &status);
+    if (!b)
         return status;
     if (!is_mark(b, 3, 4))
         return wrong(s, e->header, "there is no entry where the directory says one");
@@ -260,19 +307,37 @@ static int check_local(const source *s, const directory *d, const assay_zip *zip
     return ASSAY_OK;
 }
 
+/* The entries in the order of the file; NULL and ASSAY_OK where the directory has them so. */
+static assay_zip_entry **order_by_place(const source *s, const assay_zip *zip, size_t count, int *status)
+{
+    size_t in_order = 1;
+    while (in_order < count && zip->entry[in_order - 1].header <= zip->entry[in_order].header)
+        in_order++;
+    if (in_order >= count)
+        return NULL;
+    assay_zip_entry **order = assay_alloc(count * sizeof *order);
+    if (!order)
+        *status = no_memory(s);
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = &zip->entry[i];
+    if (order)
+        qsort(order, count, sizeof *order, compare_places);
+    return order;
+}
+
 static int check_locals(const source *s, const directory *d, assay_zip *zip)
 {
     const size_t count = (size_t)d->entries;
     uint64_t free_from = 0;
-    assay_zip_entry **order = assay_alloc(count * sizeof *order);
-    int status = order ? ASSAY_OK : no_memory(s);
-    for (size_t i = 0; order && i < count; i++)
-        order[i] = &zip->entry[i];
-    if (order && count > 0)
-        qsort(order, count, sizeof *order, compare_places);
-    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        status = check_local(s, d, zip, order[i], &free_from);
+    window w = {.bytes = assay_alloc(WINDOW)};
+    int status = w.bytes ? ASSAY_OK : no_memory(s);
+    assay_zip_entry **order = status == ASSAY_OK ? order_by_place(s, zip, count, &status) : NULL;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
+        const uint64_t next = i + 1 == count ? d->at : order ? order[i + 1]->header : zip->entry[i + 1].header;
+        status = check_local(s, d, zip, order ? order[i] : &zip->entry[i], next, &w, &free_from);
+    }
     free(order);
+    free(w.bytes);
     return status;
 }
 
