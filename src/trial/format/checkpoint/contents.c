@@ -9,7 +9,7 @@
 #include "base/heap.h"
 #include "trial/format/checkpoint/boxes.h"
 
-enum { FIRST_TENSORS = 256, NOTE = 28 /* bytes of most notes: of a matrix in a range of its file */ };
+enum { FIRST_TENSORS = 256, NOTE = 32 /* bytes of most notes: of a matrix in a range of its file */ };
 
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems)

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/unzstd.h"
 
 enum { INPUT = 32 << 10 };
@@ -162,7 +163,7 @@ int assay_inflate_whole(assay_view_read *read, void *context, const char *path, 
                         assay_zip_method method, uint64_t size, uint8_t **out, assay_error *err)
 {
     const bool deflated = method != ASSAY_ZIP_STORED;
-    uint8_t *bytes = assay_alloc((size_t)size);
+    uint8_t *bytes = assay_heap_alloc_large((size_t)size);
     assay_inflater *i = deflated ? assay_inflater_new(method, at, at + compressed) : NULL;
     int status = bytes && (i || !deflated) ? ASSAY_OK
                                            : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for %llu bytes", path,

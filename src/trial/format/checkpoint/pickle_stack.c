@@ -42,7 +42,7 @@ static bool grow(assay_pickle_machine *m, void **array, size_t count, size_t *ro
 /* As many nodes and items as pickles of their size have, more or less. The memory is not touched before it is used. */
 bool assay_pickle_reserve(assay_pickle_machine *m)
 {
-    enum { OF_NODE = 8, OF_ITEM = 10, MOST = 2 << 20 };
+    enum { OF_NODE = 8, OF_ITEM = 6, MOST = 4 << 20 };
     const size_t nodes = m->size / OF_NODE < MOST ? m->size / OF_NODE : MOST,
                  items = m->size / OF_ITEM < MOST ? m->size / OF_ITEM : MOST;
     m->out.node = assay_heap_grow_large(NULL, 0, nodes * sizeof *m->out.node);
