@@ -395,29 +395,6 @@ static int read_pickle(assay_torch *t, uint32_t number)
     return status;
 }
 
-/* Notes which entries are storages with a number for a key, ROOT/data/17. 0 or ASSAY_ENOMEM. */
-static int number_storages(assay_torch *t)
-{
-    static const char DATA[] = "/data/";
-    const assay_dict *names = t->file->zip.names;
-    const size_t skip = t->root_length ? 0 : 1, before = t->root_length + sizeof DATA - 1 - skip;
-    t->storages = assay_dict_count(names);
-    t->storage = assay_heap_alloc_large(t->storages * sizeof *t->storage);
-    if (!t->storage)
-        return ASSAY_ENOMEM;
-    memset(t->storage, 0xff, t->storages * sizeof *t->storage); /* ASSAY_NO_ID */
-    for (uint32_t i = 0; i < t->storages; i++) {
-        size_t length = 0;
-        uint32_t number = 0;
-        const char *name = assay_dict_name(names, i, &length);
-        if (length > before && memcmp(name, t->root, t->root_length) == 0 &&
-            memcmp(name + t->root_length, DATA + skip, sizeof DATA - 1 - skip) == 0 &&
-            assay_torch_key_number(name + before, length - before, &number) && number < t->storages)
-            t->storage[number] = i;
-    }
-    return ASSAY_OK;
-}
-
 static int open_pickle(assay_torch *t)
 {
     uint32_t number = 0;
@@ -426,7 +403,7 @@ static int open_pickle(assay_torch *t)
         status = read_byte_order(t);
     if (status == ASSAY_OK)
         status = read_pickle(t, number);
-    return status == ASSAY_OK ? number_storages(t) : status;
+    return status == ASSAY_OK ? assay_torch_number_storages(t) : status;
 }
 
 static void release_pickle(assay_torch *t)

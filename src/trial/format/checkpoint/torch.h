@@ -30,8 +30,8 @@ typedef struct assay_torch_range {
 int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
                        assay_error *what);
 
-/* Is a storage's key a number in the fewest digits, at most nine? */
-bool assay_torch_key_number(const char *key, uint64_t size, uint32_t *number);
+/* Notes which entries of the zip are storages with a number for a key, ROOT/data/17. 0 or ASSAY_ENOMEM. */
+int assay_torch_number_storages(assay_torch *t);
 
 /* The one tensor of a torch file, as assay_torch_tensor(). What is wrong with the file as such becomes a problem, too.
  * ASSAY_EFORMAT, ASSAY_EUNSUPPORTED, ASSAY_EIO, ASSAY_ENOMEM. */

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "trial/format/checkpoint/torch.h"
 #include "trial/format/checkpoint/walk.h"
+
+static const char DATA[] = "/data/"; /* between the root and a storage's key */
 
 enum { WRAPS_MOST = 16, ENTRY_NAME = 512, REPEATS_MOST = 1 << 24, NONE = -1 };
 
@@ -140,7 +143,8 @@ static int named_dtype(const assay_torch *t, uint32_t node)
     return NONE;
 }
 
-bool assay_torch_key_number(const char *key, uint64_t size, uint32_t *number)
+/* Is a storage's key a number in the fewest digits, at most nine? */
+static bool is_number(const char *key, uint64_t size, uint32_t *number)
 {
     *number = 0;
     for (uint64_t i = 0; i < size && size < 10; i++) {
@@ -151,13 +155,33 @@ bool assay_torch_key_number(const char *key, uint64_t size, uint32_t *number)
     return size > 0 && size < 10 && (key[0] != '0' || size == 1);
 }
 
+int assay_torch_number_storages(assay_torch *t)
+{
+    const assay_dict *names = t->file->zip.names;
+    const size_t skip = t->root_length ? 0 : 1, before = t->root_length + sizeof DATA - 1 - skip;
+    t->storages = assay_dict_count(names);
+    t->storage = assay_heap_alloc_large(t->storages * sizeof *t->storage);
+    if (!t->storage)
+        return ASSAY_ENOMEM;
+    memset(t->storage, 0xff, t->storages * sizeof *t->storage); /* ASSAY_NO_ID */
+    for (uint32_t i = 0; i < t->storages; i++) {
+        size_t length = 0;
+        uint32_t number = 0;
+        const char *name = assay_dict_name(names, i, &length);
+        if (length > before && memcmp(name, t->root, t->root_length) == 0 &&
+            memcmp(name + t->root_length, DATA + skip, sizeof DATA - 1 - skip) == 0 &&
+            is_number(name + before, length - before, &number) && number < t->storages)
+            t->storage[number] = i;
+    }
+    return ASSAY_OK;
+}
+
 /* The zip entry of a storage: ROOT/data/KEY. */
 static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
 {
     uint32_t number = 0;
-    if (assay_torch_key_number(key, size, &number) && number < t->storages)
+    if (is_number(key, size, &number) && number < t->storages)
         return t->storage[number];
-    static const char DATA[] = "/data/";
     const size_t between = sizeof DATA - 1, length = t->root_length + between;
     char name[ENTRY_NAME];
     if (size >= ENTRY_NAME || length >= ENTRY_NAME || size + length >= ENTRY_NAME || memchr(key, '\0', (size_t)size))
