@@ -43,8 +43,9 @@ struct assay_http_pool {
     CURLM *multi;
     call_list waiting, running, resting;
     unsigned most, under_way;
-    bool stop;
-    CURL **idle; /* [most] handles that are free */
+    double slept;    /* seconds */
+    bool stop, news; /* a call was over since `ended` was told */
+    CURL **idle;     /* [most] handles that are free */
     unsigned idle_count;
     assay_buf *spare; /* [most] memory of large bodies that nobody needs any more */
     unsigned spare_count;
@@ -123,7 +124,7 @@ static void conclude(assay_http_call *call)
     if (call->dropped)
         free_call(call);
     else
-        pthread_cond_broadcast(&call->pool->ended);
+        call->pool->news = true;
 }
 
 /* A handle goes back, or away: one whose transfer did not come to its end may have a buffer still, whose size libcurl
@@ -219,7 +220,11 @@ static void *serve(void *context)
     pthread_mutex_lock(&pool->lock);
     while (!pool->stop) {
         int running = 0, left = 0, sleep = turn(pool);
+        const bool news = pool->news;
+        pool->news = false;
         pthread_mutex_unlock(&pool->lock);
+        if (news) /* without the lock, or who waits would wake up only to wait for that */
+            pthread_cond_broadcast(&pool->ended);
         curl_multi_perform(pool->multi, &running);
         pthread_mutex_lock(&pool->lock);
         bool any = false;
@@ -234,8 +239,11 @@ static void *serve(void *context)
         if (any || pool->stop)
             continue;
         pthread_mutex_unlock(&pool->lock);
+        const double from = assay_clock_seconds();
         curl_multi_poll(pool->multi, NULL, 0, sleep, NULL);
+        const double slept = assay_clock_seconds() - from;
         pthread_mutex_lock(&pool->lock);
+        pool->slept += slept;
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -305,6 +313,14 @@ int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
 bool assay_http_pool_serves(const assay_http_pool *pool)
 {
     return pool->owner == getpid();
+}
+
+double assay_http_pool_slept(assay_http_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    const double slept = pool->slept;
+    pthread_mutex_unlock(&pool->lock);
+    return slept;
 }
 
 void assay_http_pool_free(assay_http_pool *pool)

@@ -90,6 +90,9 @@ void assay_http_pool_free(assay_http_pool *pool);
  * waiting for another one fails, and ending them frees nothing. */
 bool assay_http_pool_serves(const assay_http_pool *pool);
 
+/* Seconds that its thread has slept since it was made: nothing came, and nothing was due. */
+double assay_http_pool_slept(assay_http_pool *pool);
+
 /* Starts a call, before those that wait when it is `urgent`. Takes the context in any case. NULL without memory. */
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent);
 /* Has it come to an end? */

@@ -39,6 +39,12 @@ bool assay_http_pool_serves(const assay_http_pool *pool)
     return false;
 }
 
+double assay_http_pool_slept(assay_http_pool *pool)
+{
+    (void)pool;
+    return 0;
+}
+
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
 {
     (void)pool;

@@ -335,6 +335,11 @@ assay_http_pool *s3_session_pool(void)
     return now.pool;
 }
 
+double assay_s3_slept(void)
+{
+    return now.pool && assay_http_pool_serves(now.pool) ? assay_http_pool_slept(now.pool) : 0;
+}
+
 unsigned s3_session_attempts(void)
 {
     return now.attempts;

@@ -212,7 +212,7 @@ static int changed(const s3_file *f, assay_error *err)
 static void take_pace(void)
 {
     const size_t requests = assay_s3_requests(), room = assay_s3_memory() / ASSAY_S3_PIECE;
-    s3_pace_take(&pace, assay_clock_seconds(), requests < room ? requests : room);
+    s3_pace_take(&pace, assay_clock_seconds(), assay_s3_slept(), requests < room ? requests : room);
 }
 
 /* Waits for a piece. It has to be of the object that the listing told, and of the one that the first piece was of. */

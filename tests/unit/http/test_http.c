@@ -254,6 +254,7 @@ static void test_pool(void)
     assay_http_call *busy = begin(pool, "/again", &context);
     CU_ASSERT(assay_http_wait(busy, &a, &said) == ASSAY_OK && context->attempts == 3);
     assay_http_end(busy);
+    CU_ASSERT(assay_http_pool_slept(pool) >= 0.01); /* between those attempts */
     assay_http_call *unprepared = begin(pool, NULL, NULL);
     CU_ASSERT(assay_http_wait(unprepared, &a, &said) == ASSAY_EUSAGE);
     CU_ASSERT_STRING_EQUAL(said.text, "no place");
