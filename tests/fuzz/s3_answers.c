@@ -373,6 +373,12 @@ bool assay_http_pool_serves(const assay_http_pool *pool)
     return pool != NULL;
 }
 
+double assay_http_pool_slept(assay_http_pool *pool)
+{
+    (void)pool;
+    return 0;
+}
+
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
 {
     assay_http_call *call = calloc(1, sizeof *call);
