@@ -1,16 +1,19 @@
 /* history.c - assay history: which rule has findings since when, over the reports of many nights. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "report/history/history.h"
 #include "report/report.h"
+#include "trial/storage/storage.h"
 
-enum { MOST_REPORTS = 10000, MOST_BYTES = 1 << 28 /* of a report */ };
+enum { MOST_REPORTS = 10000, MOST_BYTES = 1 << 28 /* of a report */, TOGETHER = 32 /* that are asked for at once */ };
 
 typedef struct history_options {
     bool all, json;
@@ -46,17 +49,131 @@ static int add_report(assay_history *history, const char *operand, assay_error *
     return status;
 }
 
+/* Where the reports of one place in S3 go. */
+typedef struct remote {
+    assay_history *history;
+    assay_store *store;
+    size_t *left_out;
+} remote;
+
+/* A report that could not be read is named, and the rest goes on. */
+static int leave_out(int status, size_t *left_out, const assay_error *err)
+{
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return status;
+    assay_log_warn("%s", err->text);
+    ++*left_out;
+    return ASSAY_OK;
+}
+
+static int read_remote(const remote *r, const char *path, assay_error *err)
+{
+    assay_error why = {""};
+    assay_store_stamp stamp = {.time = 0};
+    assay_buf text;
+    const char *place = assay_store_location(r->store);
+    char *shown = assay_path_join(place, path);
+    if (!shown)
+        return ASSAY_ENOMEM;
+    (void)assay_store_stamp_of(r->store, path, &stamp, &why);
+    assay_buf_init(&text, MOST_BYTES);
+    int status = assay_store_read(r->store, path, MOST_BYTES, &text, &why);
+    if (status == ASSAY_OK)
+        status = assay_history_add(r->history, shown, text.data, text.size, stamp.time / 1000000000, err);
+    else if (status == ASSAY_ENOTFOUND)
+        assay_fail(err, status, "%s: there is no such report", shown);
+    else
+        assay_fail(err, status, "%s: %s", place, why.text);
+    assay_buf_release(&text);
+    free(shown);
+    return status;
+}
+
+/* Reads some reports, by the names of their files or of the directories that they lie in. */
+static int read_together(const remote *r, char *const *name, size_t count, assay_error *err)
+{
+    char *path[TOGETHER] = {NULL};
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(name[i]);
+        const bool is_file = length > 5 && strcmp(name[i] + length - 5, ".json") == 0;
+        path[i] = is_file || length == 0 ? assay_copy_text(is_file ? name[i] : "report.json")
+                                         : assay_path_join(name[i], "report.json");
+        status = path[i] ? status : ASSAY_ENOMEM;
+        assay_store_list_ahead(r->store, is_file ? "" : name[i]);
+    }
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
+        uint64_t size;
+        if (assay_store_size_of(r->store, path[i], &size, NULL) == 1)
+            assay_store_ahead(r->store, path[i], 0, 0);
+    }
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        status = leave_out(read_remote(r, path[i], err), r->left_out, err);
+    for (size_t i = 0; i < count; i++)
+        free(path[i]);
+    return status;
+}
+
+/* Keeps the names that match. */
+static void keep_matching(assay_names *names, const char *pattern)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (fnmatch(pattern, names->name[i], FNM_PERIOD) == 0)
+            names->name[kept++] = names->name[i];
+    names->count = kept;
+}
+
+/* Reads the reports that `last` stands for, a name or a pattern. */
+static int read_matching(const remote *r, char *last, assay_error *err)
+{
+    assay_names names = {NULL, 0};
+    const bool pattern = strpbrk(last, "*?[") != NULL;
+    int status = pattern ? assay_store_list(r->store, "", &names, err) : ASSAY_OK;
+    if (!pattern || status != ASSAY_OK)
+        return status == ASSAY_OK ? read_together(r, &last, 1, err) : status;
+    keep_matching(&names, last);
+    if (names.count == 0)
+        status = assay_fail(err, ASSAY_ENOTFOUND, "%s/%s: nothing matches", assay_store_location(r->store), last);
+    for (size_t i = 0; status == ASSAY_OK && i < names.count; i += TOGETHER)
+        status = read_together(r, names.name + i, names.count - i < TOGETHER ? names.count - i : TOGETHER, err);
+    assay_names_release(&names);
+    return status;
+}
+
+/* A report.json in S3, the prefix of a report, or a pattern for the last part of one. */
+static int add_remote(assay_history *history, const char *operand, size_t *left_out, assay_error *err)
+{
+    char *place = assay_copy_text(operand), *last = NULL;
+    if (!place)
+        return ASSAY_ENOMEM;
+    for (size_t size = strlen(place); size > 5 && place[size - 1] == '/'; size--)
+        place[size - 1] = '\0';
+    if ((last = strrchr(place + 5, '/')))
+        *last++ = '\0';
+    remote r = {.history = history, .left_out = left_out};
+    char whole[] = "";
+    int status =
+        strpbrk(place + 5, "*?[")
+            ? assay_fail(err, ASSAY_EUSAGE, "%s: only the last part of a place in S3 may be a pattern", operand)
+            : assay_store_open(place, &r.store, err);
+    if (status == ASSAY_OK)
+        status = read_matching(&r, last ? last : whole, err);
+    assay_store_close(r.store);
+    free(place);
+    return leave_out(status, left_out, err);
+}
+
 /* Reads what can be read. *left_out: how many could not. */
 static int read_reports(assay_history *history, const char *const *operand, size_t operands, size_t *left_out,
                         assay_error *err)
 {
     for (size_t i = 0; i < operands; i++) {
-        int status = add_report(history, operand[i], err);
-        if (status == ASSAY_ENOMEM)
-            return status;
+        int status = strncmp(operand[i], "s3://", 5) == 0
+                         ? add_remote(history, operand[i], left_out, err)
+                         : leave_out(add_report(history, operand[i], err), left_out, err);
         if (status != ASSAY_OK)
-            assay_log_warn("%s", err->text);
-        *left_out += status != ASSAY_OK;
+            return status;
     }
     assay_history_sort(history);
     if (history->reports == 0)
@@ -100,4 +217,4 @@ const cli_command cli_history = {"history",
                                  MOST_REPORTS,
                                  false,
                                  history,
-                                 false};
+                                 true};

@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "recording/recording.h"
 #include "report/report.h"
+#include "trial/storage/storage.h"
 
 #define MOST_REPORT ((size_t)1 << 30) /* bytes */
 
@@ -306,6 +307,27 @@ static int show_tensors(const show_options *options, const char *trial, const ch
     return damaged ? CLI_LOSSES : CLI_DONE;
 }
 
+/* Of a place in S3. */
+static int read_remote_report(const char *path, assay_buf *text, assay_error *err)
+{
+    assay_store *store = NULL;
+    assay_error why = {""};
+    char *place = assay_copy_text(path), *slash = place ? strrchr(place + 5, '/') : NULL;
+    if (!place)
+        return assay_fail(err, ASSAY_ENOMEM, "show: out of memory");
+    if (slash)
+        *slash = '\0';
+    const size_t length = slash ? strlen(slash + 1) : 0;
+    int status = assay_store_open(place, &store, err);
+    if (status == ASSAY_OK && (length <= 5 || strcmp(slash + 1 + length - 5, ".json") != 0))
+        status = ASSAY_EIO;
+    else if (status == ASSAY_OK && (status = assay_store_read(store, slash + 1, MOST_REPORT, text, &why)) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOTFOUND, "%s: %s", place, why.text);
+    assay_store_close(store);
+    free(place);
+    return status;
+}
+
 static int show_report(const show_options *options, const char *path)
 {
     assay_draw draw;
@@ -313,7 +335,8 @@ static int show_report(const show_options *options, const char *path)
     assay_error err = {""};
     assay_buf_init(&text, MOST_REPORT);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    int status = assay_file_read(path, MOST_REPORT, &text, &err);
+    int status = strncmp(path, "s3://", 5) == 0 ? read_remote_report(path, &text, &err)
+                                                : assay_file_read(path, MOST_REPORT, &text, &err);
     if (status == ASSAY_EIO) /* a directory, as a rule */
         status = assay_fail(&err, ASSAY_ENOTFOUND,
                             "%s: not a report; show takes a TRIAL and a TENSOR, or a report.json", path);

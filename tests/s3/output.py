@@ -104,6 +104,40 @@ class Suite(s3_suite.Suite):
             self.checks.expect(done.code == 4 and "s3://out/%d/%s" % (number, name) in done.err and wanted - {"results.h5"} <= files <= wanted,
                                "%s refused: %s %s" % (name, sorted(files), done))
 
+    def check_history(self):
+        """Of reports in S3, history says what it says of the same in a directory; what cannot be read is named, and the rest counts."""
+        here = self.room / "nights"
+        for night, status in enumerate(("NoIssuesFound", "IssuesFound", "IssuesFound")):
+            report = {"schema": "assay-report/1", "trials": [{"name": "a", "rules": [{"name": "spike", "rule": "spike", "status": status,
+                                                                                      "severity": "error"}]}]}
+            (here / ("n %d" % night)).mkdir(parents=True)
+            (here / ("n %d" % night) / "report.json").write_text(json.dumps({**report, "run": {"date": "2026-11-%dT02:10:00Z" % (16 + night)}}))
+        undated = here / "n 0" / "report.json"
+        with Server() as server:
+            server.put_tree("out", "nights/", here)
+            wanted = self.run(server, "history", *sorted(here.iterdir()))
+            self.checks.expect(wanted.code == 0 and wanted.out.startswith("spike since 2026-11-17"), "in a directory: %s" % wanted)
+            for places in (["s3://out/nights/*"], ["s3://out/nights/n 2/", "s3://out/nights/n 1", "s3://out/nights/n 0/report.json"]):
+                done = self.run(server, "history", *places)
+                self.checks.expect(done.code == 0 and done.out.replace("s3://out/nights", str(here)) == wanted.out, "%s: %s" % (places, done))
+            undated.write_text(undated.read_text().replace("date", "none"))
+            server.put("out", "top/n.json", undated.read_bytes())  # its time is that of the listing
+            done = self.run(server, "history", "s3://out/top/n*.json", "--json")
+            self.checks.expect(done.code == 0 and "2026-11-20T10:00:00" in done.out, "a report without a date: %s" % done)
+            server.put("out", "nights/other/report.txt", b"no report")
+            done = self.run(server, "history", "s3://out/nights/*")
+            self.checks.expect(done.code == 3 and "s3://out/nights/other/report.json: there is no such report" in done.err, "no report.json: %s" % done)
+            for place, words in (("s3://out/x*", "nothing matches"), ("s3://out/*/n 1", "only the last part"), ("s3://none/r", "no such report"),
+                                 ("s3://", "not the name of a bucket")):
+                done = self.run(server, "history", place)
+                self.checks.expect(done.code == 2 and words in done.err, "%s: %s" % (place, done))
+            for place, words in (("s3://out/nights/n 1", "not a report"), ("s3://out", "not a report"), ("s3://out/nights/none.json", "s3://out/nights: "),
+                                 ("s3://a-key:a-secret/x@out/report.json", "s3://***@out: a place in S3 is")):
+                self.refused(place, server, [words], "show", place, code=2)
+            self.run(server, "run", TRIALS / "linreg_nan", "--out", "s3://out/shown")
+            done = self.run(server, "show", "s3://out/shown/report.json")
+            self.checks.expect(done.code == 0 and "ExplodingTensor" in done.out, "show a report: %s" % done)
+
     def check_actions(self):
         """The log lies beside the report: what was done once is not done again, and a log that cannot be kept stops actions."""
         sent = self.room / "sent"
@@ -131,6 +165,7 @@ class Suite(s3_suite.Suite):
         self.check_forms()
         self.check_commands()
         self.check_failures()
+        self.check_history()
         self.check_actions()
 
 
