@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "job/job_internal.h"
+#include "s3/s3.h"
 #include "trial/storage/storage.h"
 
 /* Where two spellings of a location are certainly the same: "./runs//a/" and "file://runs/a" are "runs/a". The caller
@@ -90,6 +91,9 @@ static size_t find_location(const assay_job *job, const char *plain)
 static int add_trial(const job_reader *r, const char *place, int status, assay_job *job, const char *path,
                      const char *name, assay_trial_options *options)
 {
+    const int keys = job_is_in_s3(path) ? assay_s3_place_refuse_keys(path, r->err) : ASSAY_OK;
+    if (keys != ASSAY_OK)
+        return keys;
     char *plain = plain_path(path);
     if (!plain)
         return job_no_memory(r);

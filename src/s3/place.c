@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/redact.h"
 #include "s3/s3.h"
 
 /* Names of buckets are what DNS takes, and for servers of one's own '_' and capitals too. */
@@ -13,11 +14,41 @@ static bool is_bucket(const char *name, size_t length)
     return length >= 1 && length <= 255 && strspn(name, known) >= length && name[0] != '.' && name[0] != '-';
 }
 
+static const char *bucket_of(const char *location)
+{
+    return strncmp(location, "s3://", 5) == 0 ? location + 5 : location;
+}
+
+int assay_s3_place_refuse_keys(const char *location, assay_error *err)
+{
+    const char *bucket = bucket_of(location);
+    const size_t user = strcspn(bucket, ":@/");
+    if (bucket[user] != ':' && bucket[user] != '@')
+        return ASSAY_OK;
+    const char *at = strrchr(bucket, '@'); /* a secret may have '/' and '@' in it */
+    const size_t size = at ? (size_t)(at - bucket) : strlen(bucket);
+    const size_t from = bucket[user] == ':' && user < size ? user + 1 : 0;
+    char *whole = assay_copy_bytes_as_text(bucket, size),
+         *secret = assay_copy_bytes_as_text(bucket + from, size - from);
+    int status = whole && secret ? assay_redact_add(whole) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = assay_redact_add(secret);
+    free(whole);
+    free(secret);
+    return assay_fail(err, status == ASSAY_OK ? ASSAY_EUSAGE : status,
+                      "s3://%s%.80s: a place in S3 is s3://BUCKET/PREFIX, without key and secret; those are set by "
+                      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                      ASSAY_REDACTED, at ? at : "");
+}
+
 int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error *err)
 {
-    const char *bucket = strncmp(location, "s3://", 5) == 0 ? location + 5 : location;
+    const char *bucket = bucket_of(location);
     size_t length = strcspn(bucket, "/");
     const char *prefix = bucket + length + (bucket[length] == '/');
+    int status = assay_s3_place_refuse_keys(location, err);
+    if (status != ASSAY_OK)
+        return status;
     if (!is_bucket(bucket, length))
         return assay_fail(err, ASSAY_EUSAGE,
                           "%.200s: \"%.*s\" is not the name of a bucket; a place in S3 is s3://BUCKET/PREFIX", location,

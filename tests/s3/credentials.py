@@ -245,6 +245,20 @@ class Suite(s3_suite.Suite):
 
     # ---- what is secret ----
 
+    def check_places(self):
+        """A secret that somebody writes into a place is refused at once, whatever else the command has, and nothing repeats it."""
+        job, out = self.room / "job.json", self.room / "not-made"
+        healthy = TRIALS / "healthy"
+        for place, shown in (("s3://%s:%s@runs/t" % (KEY[2:], SECRET), "s3://***@runs/t: "), ("s3://%s@runs/t" % TOKEN, "s3://***@runs/t: "),
+                             ("s3://key:%s/t" % SECRET, "s3://***: ")):
+            job.write_text(json.dumps({"trials": [str(healthy), place], "rules": [{"rule": "ExplodingTensor"}]}))
+            for argv in (["ls", place], ["show", place, "loss"], ["compare", healthy, place, "--out", out], ["run", job, "--out", out],
+                         ["run", healthy, "--out", place], ["pack", place, "-o", self.room / "t.h5"]):
+                done = launch(self.ranks[-1] if argv[0] == "run" else 1, [self.assay, *argv], self.env())
+                self.said += done.out + done.err
+                self.checks.expect(done.code in (2, 4) and shown in done.err and "without key and secret" in done.err and not out.exists(),
+                                   "%s: %s" % (argv, done))
+
     def make_rule(self):
         """A rule in a shared object, whose process is alive while the trial is read: it notes what its environment is."""
         source = self.room / "looker.c"
@@ -307,6 +321,7 @@ class Suite(s3_suite.Suite):
         self.check_container()
         self.check_instance()
         self.check_expiry()
+        self.check_places()
         self.check_secrets()
 
 

@@ -366,7 +366,7 @@ static void test_places(void)
                                           {"s3://b/a//c", "b", "a//c/"},
                                           {"s3://b/a//", "b", "a///"},
                                           {"s3://my.b-1/%41 +", "my.b-1", "%41 +/"}};
-    static const char *const bad[] = {"s3://", "s3:///p", "s3://a b/p", "s3://.b/p", "s3://b@c/p"};
+    static const char *const bad[] = {"s3://", "s3:///p", "s3://a b/p", "s3://.b/p"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assay_s3_place place;
         CU_ASSERT_FATAL(assay_s3_place_parse(good[i][0], &place, &said) == ASSAY_OK);
@@ -378,6 +378,14 @@ static void test_places(void)
         assay_s3_place place;
         CU_ASSERT(assay_s3_place_parse(bad[i], &place, &said) == ASSAY_EUSAGE && strstr(said.text, bad[i]));
     }
+    static const char *const keys[] = {"s3://A:hush/ed@b/p", "s3://A:hush/ed/p", "s3://hushed@b/p", "s3://A:@b/p",
+                                       "s3://:"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        assay_s3_place place;
+        CU_ASSERT(assay_s3_place_parse(keys[i], &place, &said) == ASSAY_EUSAGE && strstr(said.text, "s3://***") &&
+                  !strstr(said.text, "hush"));
+    }
+    CU_ASSERT(assay_s3_place_refuse_keys("s3://b/a:b@c", &said) == ASSAY_OK);
 }
 
 int main(void)
