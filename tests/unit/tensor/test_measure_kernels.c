@@ -333,8 +333,42 @@ static void test_all(void)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
 }
 
+/* What near32 takes as close is: about both tolerances, and wherever the first element is that is not. */
+static void test_near(void)
+{
+    enum { N = 700, ROUNDS = 400 };
+    static const float ATOLS[] = {1e-3F, 1e-8F, 0, 0x1p-110F}, RTOLS[] = {0, 1e-2F};
+    static const float ODD[] = {NAN, INFINITY, 1e30F, 2e-3F, 0};
+    static float a[N], b[N];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const float atol = ATOLS[round % 4], rtol = RTOLS[round / 4 % 2];
+        const size_t odd = round * 7919 % (2 * N);
+        for (size_t i = 0; i < N; i++) {
+            const float share = (float)((i * 104729 + round) % 997) / 997, sign = i % 2 ? 1.0F : -1.0F;
+            b[i] = sign * share;
+            a[i] = b[i] + sign * 0.999F * (atol + (i % 64 == 63 ? rtol * share : 0));
+        }
+        if (odd < N)
+            a[odd] = ODD[round / 8 % 5];
+        for (int level = ASSAY_SIMD_SCALAR; level < ASSAY_SIMD_LEVELS; level++) {
+            if (!assay_simd_has((assay_simd)level))
+                continue;
+            const size_t near = assay_measure_kernels_of((assay_simd)level)
+                                    ->near32((const uint8_t *)a, (const uint8_t *)b, N, rtol, atol, false);
+            size_t close = 0;
+            while (close < near &&
+                   (a[close] == b[close] || fabs((double)a[close] - (double)b[close]) <=
+                                                1.000001 * ((double)atol + (double)rtol * fabs((double)b[close]))))
+                close++;
+            CU_ASSERT_EQUAL(close, near);
+            CU_ASSERT_TRUE(near >= N / 16 * 16 || odd < N || atol < 1e-3F);
+        }
+    }
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"every kernel, length and alignment", test_all}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"every kernel, length and alignment", test_all}, {"what is near is close", test_near}, CU_TEST_INFO_NULL};
     return unit_main("kernels of measures", tests);
 }
