@@ -248,21 +248,40 @@ static int end_reference(const assay_measures *g, assay_open_file *file, assay_e
     return status;
 }
 
-/* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
- * everyone's of them. */
+/* Feeds a piece to the comparisons that list[leader] leads: where there are several, block by block, so that all but
+ * the first find the reference in a cache. */
+static int feed_led(const assay_measures *g, uint32_t leader, const uint8_t *piece, const uint8_t *pulled,
+                    uint64_t elements, size_t element, assay_error *err)
+{
+    enum { BLOCK = 8192 }; /* elements; a multiple of what sums are taken of */
+    const active_measure *list = g->list;
+    const size_t other = assay_dtype_size(list[leader].reference.file->record.dtype);
+    uint32_t led = 0;
+    int status = ASSAY_OK;
+    for (uint32_t k = leader; k < g->count; k++)
+        led += list[k].meter && list[k].pulls && list[k].leader == leader;
+    for (uint64_t at = 0, some; status == ASSAY_OK && at < elements; at += some) {
+        some = led > 1 && elements - at > BLOCK ? BLOCK : elements - at;
+        for (uint32_t k = leader; status == ASSAY_OK && k < g->count; k++)
+            if (list[k].meter && list[k].pulls && list[k].leader == leader)
+                status = assay_meter_feed(list[k].meter, piece + at * element, pulled + at * other, some, err);
+    }
+    return status;
+}
+
+/* Feeds a piece to those comparisons, pulling the same elements of their reference. A failure is everyone's of them. */
 static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint8_t *piece, uint64_t elements,
                             size_t element, assay_error *err)
 {
-    const active_measure *list = g->list;
-    size_t other = assay_dtype_size(list[leader].reference.file->record.dtype);
+    assay_open_file *file = g->list[leader].reference.file;
+    size_t other = assay_dtype_size(file->record.dtype);
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = pull_reference(list[leader].reference.file, piece, (size_t)elements * other, &pulled, &size, err);
+        int status = pull_reference(file, piece, (size_t)elements * other, &pulled, &size, err);
         uint64_t got = size / other;
-        for (uint32_t k = leader; status == ASSAY_OK && k < g->count; k++)
-            if (list[k].meter && list[k].pulls && list[k].leader == leader)
-                status = assay_meter_feed(list[k].meter, piece, pulled, got, err);
+        if (status == ASSAY_OK)
+            status = feed_led(g, leader, piece, pulled, got, element, err);
         if (status != ASSAY_OK)
             return status;
         piece += got * element;
