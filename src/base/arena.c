@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 
 enum {
     ALIGNMENT = 16,
@@ -102,6 +103,7 @@ static arena_block *new_block(assay_arena *arena, size_t size)
             arena->kept = NULL;
         }
         block = assay_alloc(size + HEAD);
+        assay_heap_want_large(block, size + HEAD);
     }
     if (!block)
         return NULL;
