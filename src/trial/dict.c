@@ -219,6 +219,11 @@ uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length)
     return d->slots[find_slot(d, name, length, assay_hash_bytes(name, length))] - 1; /* free: 0 - 1 is ASSAY_NO_ID */
 }
 
+void assay_dict_expect(const assay_dict *d, const char *name, size_t length)
+{
+    __builtin_prefetch(&d->slots[(uint32_t)assay_hash_bytes(name, length) & d->mask]);
+}
+
 uint32_t assay_dict_count(const assay_dict *d)
 {
     return d->count;

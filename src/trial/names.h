@@ -30,6 +30,9 @@ uint32_t assay_dict_append(assay_dict *d, const char *name, size_t length);
 bool assay_dict_settle(assay_dict *d, uint32_t *again);
 /* The id, or ASSAY_NO_ID. */
 uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length);
+/* Has the memory fetched that a name will soon be looked for in: in a large dictionary that takes longer than the look.
+ */
+void assay_dict_expect(const assay_dict *d, const char *name, size_t length);
 uint32_t assay_dict_count(const assay_dict *d);
 size_t assay_dict_bytes(const assay_dict *d); /* of all names, terminators included */
 /* All names in some order, each with its terminator: assay_dict_bytes() bytes, valid until the next add. */

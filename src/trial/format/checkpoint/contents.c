@@ -31,6 +31,7 @@ void assay_contents_release(assay_contents *c)
     free(c->number);
     assay_boxes_free(c->boxes);
     assay_buf_release(&c->notes);
+    free(c->scratch);
     *c = (assay_contents){0};
 }
 
@@ -182,7 +183,7 @@ static assay_ckpt_tensor *find_tensor(assay_contents *c, const char *name, size_
 
 bool assay_contents_take_names(assay_contents *c, assay_dict *names)
 {
-    if (assay_dict_count(c->names) > 0)
+    if (assay_dict_count(c->names) > 0 || assay_dict_count(c->mapped) > 1)
         return false;
     assay_dict_free(c->names);
     c->names = names;

@@ -112,6 +112,7 @@ typedef struct assay_contents {
     size_t numbers, number_room;
     bool in_order; /* of the file under way */
     assay_buf notes;
+    void *scratch;      /* room for the headers of one file after the other; NULL: none yet */
     assay_dict *mapped; /* paths of files whose tensors an index names */
     bool has_betas;
     double betas[2];                  /* that Adam was saved with */
@@ -127,7 +128,8 @@ void assay_contents_release(assay_contents *c);
 /* Makes room for so many tensors more, and for their notes. 0 or ASSAY_ENOMEM. */
 int assay_contents_reserve(assay_contents *c, size_t more);
 /* Takes over the names of a file whose tensors are about to be added or promised, all of them in the order of their
- * numbers: they need not be looked up once more. False: there are names already, and these stay the caller's. */
+ * numbers: they need not be looked up once more. False: there are names already, or an index says that more files have
+ * some, and these stay the caller's. */
 bool assay_contents_take_names(assay_contents *c, assay_dict *names);
 /* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
  * names the second. Returns the number of the name, ASSAY_NO_ID without memory. */

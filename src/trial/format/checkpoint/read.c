@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/checkpoint/boxes.h"
 #include "trial/format/checkpoint/checkpoint.h"
 #include "trial/format/checkpoint/dcp.h"
@@ -114,10 +115,14 @@ static int read_map(reading *r, const char *name)
     char path[ASSAY_PATH_ROOM];
     assay_buf text;
     assay_error err = {{0}};
-    uint64_t at = 0;
+    uint64_t at = 0, length = 0;
     if (path_of(r, name, path) != ASSAY_OK)
         return ASSAY_OK;
     assay_buf_init(&text, INDEX_MOST);
+    if (assay_store_size_of(r->c->store, path, &length, NULL) == 1 && length < INDEX_MOST) {
+        text.data = assay_heap_alloc_large((size_t)length + 1);
+        text.room = text.data ? (size_t)length + 1 : 0;
+    }
     int status = assay_store_read(r->c->store, path, INDEX_MOST, &text, &err);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM)
         assay_problems_add(r->c->problems, ASSAY_PROBLEM_READ, r->c->step, path, -1, "%s", err.text);
@@ -276,17 +281,7 @@ static int read_dcp(reading *r)
     return status;
 }
 
-/* What the index of a set names belongs to it, be it there or not. */
-static void promise_mapped(const reading *r)
-{
-    for (uint32_t t = 0; r->has_map && t < assay_dict_count(r->map.tensors); t++) {
-        size_t length = 0;
-        const char *name = assay_dict_name(r->map.tensors, t, &length);
-        assay_contents_promise(r->c, ASSAY_CKPT_MODEL, name, length);
-    }
-}
-
-/* Notes the files whose tensors the index names. 0 or ASSAY_ENOMEM. */
+/* Notes the files whose tensors the index names, and makes room for these. 0 or ASSAY_ENOMEM. */
 static int note_mapped(const reading *r)
 {
     char path[ASSAY_PATH_ROOM];
@@ -294,7 +289,11 @@ static int note_mapped(const reading *r)
         if (path_of(r, assay_dict_name(r->map.files, i, NULL), path) == ASSAY_OK &&
             assay_dict_add(r->c->mapped, path, strlen(path)) == ASSAY_NO_ID)
             return ASSAY_ENOMEM;
-    return ASSAY_OK;
+    const uint32_t tensors = r->has_map ? assay_dict_count(r->map.tensors) : 0;
+    int status = assay_contents_reserve(r->c, tensors);
+    return status == ASSAY_OK && tensors > 0
+               ? assay_dict_reserve(r->c->names, tensors, assay_dict_bytes(r->map.tensors))
+               : status;
 }
 
 /* Files of the directory itself. */
@@ -320,7 +319,6 @@ static int read_members(reading *r)
     if (status == ASSAY_OK && r->has_map) {
         name_missing(r);
         status = assay_shard_map_compare(&r->map, r->sound, r->directory, r->c);
-        promise_mapped(r);
     }
     return status;
 }

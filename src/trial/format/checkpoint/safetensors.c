@@ -372,7 +372,7 @@ static void take_header(header *h, const char *text, size_t size)
     find_twice(h);
 }
 
-enum { ENTRY = 96 /* bytes of a tensor in a header, more or less */ };
+enum { ENTRY = 80 /* bytes of a tensor in a header, more or less */ };
 
 int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out, uint64_t *at, assay_error *err)
 {

@@ -9,6 +9,8 @@
 #include "trial/format/checkpoint/contents.h"
 #include "trial/format/checkpoint/safetensors.h"
 
+enum { SCRATCH = 2 << 20 };
+
 /* Where the data begin; 0 when the file is damaged, which a problem says. */
 static uint64_t read_length(const assay_ckpt_file *f)
 {
@@ -124,12 +126,17 @@ static void promise(const assay_ckpt_file *f, const char *name, size_t length, b
 /* `first` has the offsets of pieces, or is NULL where tensors are whole. */
 static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, uint64_t data, const int64_t *first)
 {
+    enum { AHEAD = 4 };
     const uint64_t have = f->size - data;
     assay_ckpt_place place = {.form = ASSAY_CKPT_RANGE};
     uint32_t cut = 0;
     for (uint32_t i = 0; i < assay_dict_count(s->names); i++) {
         const assay_safetensors_tensor *t = &s->tensor[i];
         size_t length = 0;
+        if (i + AHEAD < assay_dict_count(s->names) && f->to->names != s->names) {
+            const char *later = assay_dict_name(s->names, i + AHEAD, &length);
+            assay_dict_expect(f->to->names, later, length);
+        }
         const char *name = assay_dict_name(s->names, i, &length);
         if (t->dtype < 0) {
             assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, (int64_t)(data + t->begin),
@@ -179,6 +186,16 @@ static void add_sharded(const assay_ckpt_file *f, assay_safetensors *s, uint64_t
     free(first);
 }
 
+/* Room for a header: short ones follow each other in the same. */
+static char *take_text(assay_contents *c, size_t size)
+{
+    if (size > SCRATCH)
+        return assay_heap_take_large(size);
+    if (!c->scratch)
+        c->scratch = assay_heap_alloc_large(SCRATCH);
+    return c->scratch;
+}
+
 int assay_ckpt_add_safetensors(assay_ckpt_file *f)
 {
     const uint64_t data = read_length(f);
@@ -188,7 +205,7 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f)
     if (data == 0)
         return ASSAY_OK;
     const size_t size = (size_t)data - ASSAY_SAFETENSORS_PREFIX;
-    char *text = assay_heap_take_large(size);
+    char *text = take_text(f->to, size);
     int status = text ? assay_ckpt_read(f, ASSAY_SAFETENSORS_PREFIX, text, size, &err) : ASSAY_ENOMEM;
     if (status == ASSAY_EIO)
         assay_problems_add(f->to->problems, ASSAY_PROBLEM_READ, f->to->step, f->path, -1, "%s", err.text);
@@ -204,6 +221,7 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f)
         add_sharded(f, &s, data);
     }
     assay_safetensors_release(&s);
-    assay_heap_give_large(text, size);
+    if (text != f->to->scratch)
+        assay_heap_give_large(text, size);
     return status == ASSAY_ENOMEM ? status : f->to->status;
 }

@@ -21,13 +21,16 @@ static bool is_plain_name(const char *name, size_t length)
            !same(name, length, ".");
 }
 
-static bool take_pair(assay_pull *json, assay_shard_map *map)
+/* `at_once`: names are looked for among the others later, all together. */
+static bool take_pair(assay_pull *json, assay_shard_map *map, bool at_once)
 {
     const char *from = json->at, *name = NULL, *file = NULL;
     size_t length = 0, size = 0;
     if (!assay_pull_key(json, &name, &length))
         return false;
-    const uint32_t before = assay_dict_count(map->tensors), id = assay_dict_add(map->tensors, name, length);
+    const uint32_t before = assay_dict_count(map->tensors);
+    const uint32_t id =
+        at_once ? assay_dict_append(map->tensors, name, length) : assay_dict_add(map->tensors, name, length);
     if (id < before)
         return assay_pull_fault(json, from, "a name stands twice");
     if (!assay_pull_string(json, &file, &size))
@@ -48,12 +51,12 @@ static bool take_pair(assay_pull *json, assay_shard_map *map)
     return true;
 }
 
-static bool take_map(assay_pull *json, assay_shard_map *map)
+static bool take_map(assay_pull *json, assay_shard_map *map, bool at_once)
 {
     if (assay_dict_count(map->tensors) > 0)
         return assay_pull_fault(json, json->at, "weight_map stands twice");
     if (assay_pull_open(json, '{', '}'))
-        while (take_pair(json, map) && assay_pull_more(json, '}'))
+        while (take_pair(json, map, at_once) && assay_pull_more(json, '}'))
             ;
     return json->fault == NULL;
 }
@@ -80,15 +83,19 @@ static bool take_metadata(assay_pull *json, assay_shard_map *map)
     return json->fault == NULL;
 }
 
-int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, uint64_t *at, assay_error *err)
+enum { PAIR = 64 /* bytes of a tensor in an index, more or less */ };
+
+static int read_map(const char *text, size_t size, bool at_once, assay_shard_map *out, uint64_t *at, assay_error *err)
 {
     assay_pull json = {0};
     assay_shard_map map = {.tensors = assay_dict_new(), .files = assay_dict_new(), .total_size = -1};
+    uint32_t again = ASSAY_NO_ID;
     bool mapped = false;
     int status = ASSAY_OK;
     assay_pull_start(&json, text, size);
     bool more = map.tensors && map.files && assay_pull_open(&json, '{', '}');
-    json.no_memory = !map.tensors || !map.files;
+    json.no_memory = !map.tensors || !map.files || assay_dict_reserve(map.tensors, size / PAIR, size / 2) != ASSAY_OK;
+    more = more && !json.no_memory;
     while (more) {
         const char *key = NULL;
         size_t length = 0;
@@ -96,7 +103,7 @@ int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, ui
             break;
         const bool is_map = same(key, length, "weight_map");
         mapped = mapped || is_map;
-        if (!(is_map                          ? take_map(&json, &map)
+        if (!(is_map                          ? take_map(&json, &map, at_once)
               : same(key, length, "metadata") ? take_metadata(&json, &map)
                                               : assay_pull_skip(&json)))
             break;
@@ -104,6 +111,10 @@ int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, ui
     }
     if (!json.fault && !json.no_memory && (!assay_pull_end(&json) || !mapped))
         assay_pull_fault(&json, json.at, mapped ? "something stands behind the last }" : "there is no weight_map");
+    if (!json.no_memory && !assay_dict_settle(map.tensors, &again))
+        json.no_memory = true;
+    if (again != ASSAY_NO_ID)
+        assay_pull_fault(&json, json.at, "a name stands twice");
     *at = json.fault ? (uint64_t)(json.fault_at - json.from) : 0;
     if (json.no_memory)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
@@ -114,6 +125,14 @@ int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, ui
         assay_shard_map_release(&map);
     *out = map;
     return status;
+}
+
+/* What is wrong is found once more with names that are looked for one by one: a name that stands twice may be what is
+ * wrong first. */
+int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, uint64_t *at, assay_error *err)
+{
+    int status = read_map(text, size, true, out, at, err);
+    return status == ASSAY_EFORMAT ? read_map(text, size, false, out, at, err) : status;
 }
 
 void assay_shard_map_release(assay_shard_map *map)

@@ -22,8 +22,8 @@ void assay_shard_map_release(assay_shard_map *map);
  * missing, a problem says so. 0 or ASSAY_ENOMEM. */
 int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assay_names *names, assay_ckpt_kind kind);
 /* Names the tensors that a file lacks and the map gives to it, and those that it has and the map gives to another, of
- * the files that are `sound`, by their number in the map. The files have been read. 0 or ASSAY_ENOMEM. */
-int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory,
-                            const assay_contents *c);
+ * the files that are `sound`, by their number in the map. What is in the map belongs to the contents from now on, be it
+ * there or not. The files have been read. 0 or ASSAY_ENOMEM. */
+int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory, assay_contents *c);
 
 #endif

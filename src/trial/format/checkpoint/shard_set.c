@@ -64,19 +64,25 @@ static uint32_t *number_files(const assay_shard_map *map, const char *directory,
     return number;
 }
 
+/* The file that has each tensor of the map. */
+static uint32_t file_of(const assay_contents *c, uint32_t tensor)
+{
+    return tensor == ASSAY_NO_ID ? ASSAY_NO_ID : c->tensor[tensor].file;
+}
+
 /* Names the tensors that a file of the map lacks, and those that it has and the map gives to another. */
 static void compare_file(const assay_shard_map *map, const char *directory, const assay_contents *c, uint32_t file,
-                         uint32_t number, const uint32_t *is_in)
+                         uint32_t number, const uint32_t *held)
 {
     char path[ASSAY_PATH_ROOM];
     if (!path_of(directory, assay_dict_name(map->files, file, NULL), path))
         return;
     for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
         const char *tensor = assay_dict_name(map->tensors, t, NULL);
-        if (map->file[t] == file && is_in[t] != number)
+        if (map->file[t] == file && file_of(c, held[t]) != number)
             assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
                                "%s: the index says that it has %s, which it has not", path, tensor);
-        else if (map->file[t] != file && is_in[t] == number)
+        else if (map->file[t] != file && file_of(c, held[t]) == number)
             assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
                                "%s has %s, which the index says is in %s", path, tensor,
                                assay_dict_name(map->files, map->file[t], NULL));
@@ -87,21 +93,22 @@ static void compare_file(const assay_shard_map *map, const char *directory, cons
  * tensor that is a slice of one, count several views of a storage once, and keep the number when they cast. What can
  * tell nothing is not compared: eight elements of bool may count as a byte, and names of torch may share one tensor. */
 static void compare_size(const assay_shard_map *map, const char *directory, const assay_contents *c,
-                         const uint32_t *is_in)
+                         const uint32_t *held)
 {
     uint64_t bytes = 0;
+    uint32_t file = ASSAY_NO_ID;
     const char *path = NULL;
     for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
-        size_t length = 0;
-        const char *tensor = assay_dict_name(map->tensors, t, &length);
-        const assay_ckpt_tensor *held = &c->tensor[assay_dict_find(c->names, tensor, length)];
-        path = assay_dict_name(c->files, is_in[t], NULL);
-        assay_ckpt_place place = {0};
-        assay_cursor note = assay_cursor_over(c->notes.data + held->note, held->note_size);
-        if (held->state != ASSAY_CKPT_HELD || assay_ckpt_kind_of(path) != ASSAY_CKPT_SAFETENSORS ||
+        const assay_ckpt_tensor *tensor = &c->tensor[held[t]];
+        const bool same_file = path && tensor->file == file;
+        file = tensor->file;
+        path = assay_dict_name(c->files, file, NULL);
+        assay_ckpt_place place;
+        assay_cursor note = assay_cursor_over(c->notes.data + tensor->note, tensor->note_size);
+        if (tensor->state != ASSAY_CKPT_HELD || (!same_file && assay_ckpt_kind_of(path) != ASSAY_CKPT_SAFETENSORS) ||
             !assay_ckpt_note_get(&note, &place) || place.dtype == ASSAY_BOOL)
             return;
-        bytes += held->length;
+        bytes += tensor->length;
     }
     if (path && bytes != (uint64_t)map->total_size)
         assay_problems_add(c->problems, ASSAY_PROBLEM_TOTAL_SIZE, c->step, directory, -1,
@@ -109,27 +116,55 @@ static void compare_size(const assay_shard_map *map, const char *directory, cons
                            *directory ? directory : ".", (long long)map->total_size, (unsigned long long)bytes);
 }
 
+/* Looks all tensors of the map up: held[] gets their numbers in the contents, ASSAY_NO_ID where there is none. Most
+ * are in the order of the files. */
+static void find_held(const assay_shard_map *map, const assay_contents *c, uint32_t *held)
+{
+    enum { AHEAD = 4 };
+    const uint32_t tensors = assay_dict_count(map->tensors);
+    for (uint32_t t = 0, next = 0; t < tensors; t++) {
+        size_t length = 0, other = 0;
+        if (t + AHEAD < tensors) {
+            const char *later = assay_dict_name(map->tensors, t + AHEAD, &length);
+            assay_dict_expect(c->names, later, length);
+        }
+        const char *name = assay_dict_name(map->tensors, t, &length);
+        const char *guess = next < assay_dict_count(c->names) ? assay_dict_name(c->names, next, &other) : NULL;
+        held[t] = guess && other == length && memcmp(guess, name, length) == 0
+                      ? next
+                      : assay_dict_find(c->names, name, length);
+        next = held[t] == ASSAY_NO_ID ? next : held[t] + 1;
+    }
+}
+
+static void promise_all(const assay_shard_map *map, assay_contents *c)
+{
+    for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(map->tensors, t, &length);
+        assay_contents_promise(c, ASSAY_CKPT_MODEL, name, length);
+    }
+}
+
 /* All tensors are looked up once, and gone through again only where a file has others. */
-int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory,
-                            const assay_contents *c)
+int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory, assay_contents *c)
 {
     const uint32_t tensors = assay_dict_count(map->tensors), files = assay_dict_count(map->files);
-    uint32_t *number = number_files(map, directory, c), *is_in = assay_alloc(((size_t)tensors + 1) * sizeof *is_in);
-    bool same = true;
-    for (uint32_t t = 0; number && is_in && t < tensors; t++) {
-        size_t length = 0;
-        const char *tensor = assay_dict_name(map->tensors, t, &length);
-        const uint32_t id = assay_dict_find(c->names, tensor, length);
-        is_in[t] = id == ASSAY_NO_ID ? ASSAY_NO_ID : c->tensor[id].file;
-        same = same && is_in[t] != ASSAY_NO_ID && is_in[t] == number[map->file[t]];
-    }
-    for (uint32_t i = 0; number && is_in && !same && i < files; i++)
+    uint32_t *number = number_files(map, directory, c), *held = assay_alloc(((size_t)tensors + 1) * sizeof *held);
+    const int status = number && held ? ASSAY_OK : ASSAY_ENOMEM;
+    bool same = status == ASSAY_OK;
+    if (same)
+        find_held(map, c, held);
+    for (uint32_t t = 0; same && t < tensors; t++)
+        same = held[t] != ASSAY_NO_ID && c->tensor[held[t]].file == number[map->file[t]];
+    for (uint32_t i = 0; status == ASSAY_OK && !same && i < files; i++)
         if (sound[i])
-            compare_file(map, directory, c, i, number[i], is_in);
-    if (number && is_in && same && map->total_size >= 0 && c->problems->losses == 0)
-        compare_size(map, directory, c, is_in);
-    const int status = number && is_in ? ASSAY_OK : ASSAY_ENOMEM;
+            compare_file(map, directory, c, i, number[i], held);
+    if (same && map->total_size >= 0 && c->problems->losses == 0)
+        compare_size(map, directory, c, held);
+    if (status == ASSAY_OK && !same)
+        promise_all(map, c);
     free(number);
-    free(is_in);
+    free(held);
     return status;
 }

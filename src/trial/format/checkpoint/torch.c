@@ -111,6 +111,7 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
     assay_torch_range range;
     assay_error what;
     what.text[0] = '\0';
+    assay_dict_expect(f->to->names, path, length);
     const int found = assay_torch_tensor(g->torch, node, &place, &range, &what);
     if (found == ASSAY_EFORMAT)
         assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, -1, "%.*s: %s", (int)length, path, what.text);
