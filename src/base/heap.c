@@ -51,6 +51,19 @@ static size_t in_whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
+/* So many bytes of a block lie in large pages. Its end does where it fills a quarter of one: to take that in small ones
+ * would cost more. */
+static size_t in_large_pages(size_t size)
+{
+    return size > SIZE_MAX / 2 ? 0 : (size + LARGE_PAGE / 4 * 3) / LARGE_PAGE * LARGE_PAGE;
+}
+
+static size_t mapped_size(size_t size)
+{
+    const size_t large = in_large_pages(size), small = in_whole_pages(size);
+    return large > small ? large : small;
+}
+
 /* A block of malloc would begin anywhere, or leave what its alignment costs behind it. */
 static void *map_aligned(size_t size)
 {
@@ -73,7 +86,7 @@ void *assay_heap_take_large(size_t size)
     if (size < LARGE_PAGE)
         return assay_alloc(size);
     bool no = assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2;
-    return assay_alloc_note(no ? NULL : map_aligned(in_whole_pages(size)));
+    return assay_alloc_note(no ? NULL : map_aligned(mapped_size(size)));
 }
 
 void assay_heap_want_large(void *bytes, size_t size)
@@ -87,12 +100,6 @@ void assay_heap_want_large(void *bytes, size_t size)
     (void)bytes;
     (void)size;
 #endif
-}
-
-/* So many bytes of a block lie in large pages; its end does where it fills half of one. */
-static size_t in_large_pages(size_t size)
-{
-    return size > SIZE_MAX / 2 ? 0 : (size + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE;
 }
 
 void *assay_heap_alloc_large(size_t size)
@@ -126,7 +133,7 @@ void assay_heap_give_large(void *bytes, size_t size)
     if (size < LARGE_PAGE)
         free(bytes);
     else if (bytes)
-        munmap(bytes, in_whole_pages(size));
+        munmap(bytes, mapped_size(size));
 }
 
 static bool is_mapped(size_t size)

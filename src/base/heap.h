@@ -21,8 +21,8 @@ void assay_heap_give_large(void *bytes, size_t size);
 /* Asks for large pages under a block that is about to be written: taking small ones for it costs as much as writing
  * does. */
 void assay_heap_want_large(void *bytes, size_t size);
-/* `size` bytes for free(), which begin at a large page and lie in large ones where the system has them; less than half
- * of one lies in small ones. NULL without memory. */
+/* `size` bytes for free(), which begin at a large page and lie in large ones where the system has them; less than a
+ * quarter of one lies in small ones. NULL without memory. */
 void *assay_heap_alloc_large(size_t size);
 /* A block for free(), or NULL, made `size` bytes long as realloc() does it; its first `used` bytes are kept. It lies as
  * assay_heap_alloc_large() has it. NULL without memory, and then the block is as it was. */

@@ -367,7 +367,7 @@ int assay_dict_sort(assay_dict *d, uint32_t *new_id)
     if (items) {
         read_keys(d, items, d->count, 0);
         sort_items(d, items, items + d->count, d->count, 0);
-        names = assay_alloc(d->count * sizeof *names);
+        names = assay_heap_alloc_large(d->count * sizeof *names);
     }
     uint32_t *moved = new_id || !names ? new_id : assay_alloc(d->count * sizeof *moved);
     for (uint32_t id = 0; names && moved && id < d->count; id++) {

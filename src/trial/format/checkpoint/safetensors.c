@@ -71,18 +71,24 @@ static bool take_whole(assay_pull *json, int64_t *value)
                 : assay_pull_fault(json, from, "expected a whole number of 0 to 2^63-1, without point or exponent");
 }
 
+static bool grow_dims(assay_safetensors *s, size_t room)
+{
+    int64_t *grown = room > SIZE_MAX / sizeof *grown
+                         ? NULL
+                         : assay_heap_grow_large(s->dim, s->dims * sizeof *grown, room * sizeof *grown);
+    if (!grown)
+        return false;
+    s->dim = grown;
+    s->dim_room = room;
+    return true;
+}
+
 static bool add_dim(header *h, int64_t dim)
 {
     assay_safetensors *s = h->out;
-    if (s->dims == s->dim_room) {
-        size_t room = s->dim_room ? 2 * s->dim_room : 1024;
-        int64_t *grown = assay_realloc_array(s->dim, room, sizeof *grown);
-        if (!grown) {
-            h->json.no_memory = true;
-            return false;
-        }
-        s->dim = grown;
-        s->dim_room = room;
+    if (s->dims == s->dim_room && !grow_dims(s, s->dim_room ? 2 * s->dim_room : 1024)) {
+        h->json.no_memory = true;
+        return false;
     }
     s->dim[s->dims++] = dim;
     return true;
@@ -382,7 +388,7 @@ int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out
     *at = 0;
     assay_pull_start(&h.json, text, size);
     h.json.no_memory = out->names == NULL || assay_dict_reserve(out->names, size / ENTRY, size / 2) != ASSAY_OK ||
-                       !grow(out, size / ENTRY + 1);
+                       !grow(out, size / ENTRY + 1) || !grow_dims(out, 2 * (size / ENTRY + 1));
     if (!h.json.no_memory)
         take_header(&h, text, size);
     if (h.json.no_memory) {

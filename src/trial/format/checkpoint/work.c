@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/format/checkpoint/contents.h"
 #include "trial/work.h"
 
@@ -126,7 +127,7 @@ static void leave_out(assay_contents *c, const uint64_t *work, uint64_t granted)
 int assay_contents_limit_work(assay_contents *c)
 {
     ranges r = {0};
-    uint64_t *work = assay_alloc_zeroed(c->count, sizeof *work);
+    uint64_t *work = assay_heap_alloc_large(c->count * sizeof *work);
     int status = work ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < c->count; i++)
         if (c->tensor[i].state == ASSAY_CKPT_HELD)
