@@ -1,11 +1,18 @@
 """What bench/run times of checkpoints: reading them, opening them, comparing two of them."""
 import array
+import io
 import json
+import pickle
 import random
 import shutil
 import struct
+import sys
+import types
+import zipfile
+from collections import OrderedDict
 from pathlib import Path
 from statistics import median
+from unittest import mock
 
 BUILT_IN = Path(__file__).resolve().parents[1] / "jobs" / "built-in.json"
 BLOCK = 1 << 20  # elements of a tensor
@@ -49,15 +56,74 @@ def moments(blocks):
     return [("optimizer/layers.%d.weight/%s" % (i, key), "F32", [1024, 1024], data) for i in range(blocks) for key, data in kinds]
 
 
+class Storage:
+    def __init__(self, key, elements):
+        self.key, self.elements = str(key), elements
+
+
+class Tensor:
+    """What torch.save() writes of a tensor in bfloat16 that has a storage of its own."""
+
+    def __init__(self, key, rows, columns):
+        self.storage, self.shape = Storage(key, rows * columns), (rows, columns)
+
+    def __reduce__(self):
+        return sys.modules["torch._utils"]._rebuild_tensor_v2, (self.storage, 0, self.shape, (self.shape[1], 1), False, OrderedDict())
+
+
+class Pickler(pickle.Pickler):
+    def persistent_id(self, thing):
+        if isinstance(thing, Storage):
+            return "storage", sys.modules["torch"].BFloat16Storage, thing.key, "cpu", thing.elements
+
+
+def write_torch(path, names):
+    """A torch file of tensors of 4 x 8, written without torch: modules of these names are enough for the pickle."""
+    torch, utils, pickled = types.ModuleType("torch"), types.ModuleType("torch._utils"), io.BytesIO()
+    torch.BFloat16Storage = type("BFloat16Storage", (), {"__module__": "torch"})
+    utils._rebuild_tensor_v2 = lambda: None
+    utils._rebuild_tensor_v2.__module__, utils._rebuild_tensor_v2.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+    with mock.patch.dict(sys.modules, {"torch": torch, "torch._utils": utils}):
+        Pickler(pickled, 2).dump({name: Tensor(i, 4, 8) for i, name in enumerate(names)})
+    path.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("archive/data.pkl", pickled.getvalue())
+        for key in sorted(map(str, range(len(names)))):
+            out.writestr("archive/data/" + key, bytes(64))
+        out.writestr("archive/version", "3\n")
+
+
+def write_shards(folder, tensors, files):
+    """The tensors in so many files, with their index."""
+    each, where = len(tensors) // files, {}
+    for i in range(files):
+        name = "model-%05d-of-%05d.safetensors" % (i + 1, files)
+        write(folder / name, tensors[i * each:(i + 1) * each])
+        where.update((t[0], name) for t in tensors[i * each:(i + 1) * each])
+    index = {"metadata": {"total_size": sum(len(t[3]) for t in tensors)}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
 def opening(bench):
-    """A header of 100 000 tensors, beside a bare loop over its text."""
-    trial = bench.folder / "many"
-    write(trial / "step-1.safetensors", [("layers.%d.experts.%d.down_proj.weight" % (i // 100, i % 100), "BF16", [4, 8], bytes(64))
-                                         for i in range(100000)])
-    bound = lambda: bench.measured([bench.args.build / "bench" / "headers", trial / "step-1.safetensors"])[:2]
-    bench.pairs("opening a checkpoint of 100 000 tensors, over `headers`", "1.5 or less", bound,
-                lambda: bench.measured([bench.args.build / "src" / "assay", "run", bench.one, "--trial", trial, "--dry-run"])[:2])
-    shutil.rmtree(trial)
+    """Headers of 100 000 tensors, beside a bare loop over them, and beside a loop over the tree that a checking parser makes of them."""
+    tensors = [("layers.%d.experts.%d.down_proj.weight" % (i // 100, i % 100), "BF16", [4, 8], bytes(64)) for i in range(100000)]
+    layouts = (("in one file", lambda trial: write(trial / "step-1.safetensors", tensors)),
+               ("in 20 files with an index", lambda trial: write_shards(trial / "checkpoint-1", tensors, 20)),
+               ("in a torch file", lambda trial: write_torch(trial / "step_1.pt", [t[0] for t in tensors])))
+    for what, make in layouts:
+        trial = bench.folder / "many"
+        trial.mkdir()
+        make(trial)
+        files = sorted(f for f in trial.rglob("*") if f.is_file())
+        plan = lambda: bench.measured([bench.args.build / "src" / "assay", "run", bench.one, "--trial", trial, "--dry-run"])[:2]
+        for mode in ([], ["parse"]):
+            if mode and "torch" in what:
+                continue
+            bench.pairs("opening a checkpoint of 100 000 tensors %s, over `%s`" % (what, " ".join(["headers"] + mode)), "1.5 or less",
+                        lambda: bench.measured([bench.args.build / "bench" / "headers", *mode, *files])[:2], plan)
+        shutil.rmtree(trial)
+    start = [bench.measured([bench.args.build / "src" / "assay", "--version"])[1] for _ in range(bench.args.pairs)]
+    bench.say("the start of the program, which is in all of these", None, median(start), None, None, "")
 
 
 def reading(bench):
