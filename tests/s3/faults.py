@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
 import s3_suite  # noqa: E402
-from launch import TRIALS  # noqa: E402
+from launch import ROOT, TRIALS  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from s3_proxy import SLOW_DOWN, Proxy  # noqa: E402
 from s3_server import Hole, Server  # noqa: E402
@@ -153,6 +153,36 @@ class Suite(s3_suite.Suite):
             with Proxy(self.server.port, lambda n, m, p: action) as proxy:
                 done, _ = self.run(proxy, command="ls")
                 self.expect_refusal(what, done, words, code)
+
+    def check_unlisted(self):
+        """Each listing of a trial is refused once, the others are not: then nobody knows what the trial has, and it is not evaluated without it.
+        A directory that is looked into for one step's index is that step's loss."""
+        denied = ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+        for name, tree in (("healthy", TRIALS / "healthy"), *((n, ROOT / "tests" / "data" / "formats" / n) for n in ("npy", "checkpoint"))):
+            with Server() as server:
+                server.put_tree("runs", "t/", tree)
+                lists = []
+
+                def refuse_one(unused, method, path):
+                    lists.append(path)
+                    return denied if is_list(path) and sum(is_list(p) for p in lists) == number else None
+
+                server.decide, number, codes = refuse_one, 0, []
+                for number in range(100):  # 0: none
+                    lists.clear()
+                    done = launch(1, [self.assay, "run", "s3://runs/t", "--out", self.room / "report"],
+                                  s3.environment(server.port, server.key, server.secret))
+                    if number > sum(map(is_list, lists)):
+                        break
+                    codes.append(done.code)
+                    refused = [path for path in lists if is_list(path)][number - 1] if number else ""
+                    if number == 0 or "topology.json%2F" in refused:  # which is no directory
+                        self.checks.expect(done.code < 2, "%s: %s: %s" % (name, refused, done))
+                    elif done.code == 2:
+                        self.expect_refusal("%s: %s" % (name, refused), done, ["s3://runs/t", "cannot list", "access denied"])
+                    else:
+                        self.checks.expect(done.code == 3 and "access denied" in done.out.replace("\n    ", " "), "%s: %s: %s" % (name, refused, done))
+                self.checks.expect(2 in codes and codes[0] < 2, "%s: %s" % (name, codes))
 
     def check_changed(self):
         """An index file that becomes another one between listing and reading, at any number of ranks."""
@@ -329,6 +359,7 @@ class Suite(s3_suite.Suite):
         self.check_passing()
         self.check_lasting()
         self.check_refused()
+        self.check_unlisted()
         self.check_changed()
         self.end_mixed(*mixed)
         watched.join()

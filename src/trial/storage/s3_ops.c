@@ -112,6 +112,7 @@ static bool always(const assay_store *store)
 
 const assay_store_ops assay_store_s3 = {
     .scheme = "s3://",
+    .listed_whole = true,
     .open = open_in_turn,
     .close = close_in_turn,
     .list = list_in_turn,

@@ -68,6 +68,7 @@ void assay_store_close(assay_store *store)
         return;
     store->ops->close(store);
     free(store->noted);
+    free(store->unlisted);
     free(store->location);
     free(store);
 }
@@ -109,11 +110,33 @@ bool assay_store_take_note(assay_store *store, assay_error *out)
     return true;
 }
 
+bool assay_store_unlisted(const assay_store *store, assay_error *out)
+{
+    if (store->unlisted)
+        assay_fail(out, ASSAY_EIO, "%s", store->unlisted);
+    return store->unlisted != NULL;
+}
+
+/* Not to be taken for "there is no such thing". */
+static bool is_failure(const assay_store *store, int status)
+{
+    return status == ASSAY_EIO || (store->ops->listed_whole && (status == ASSAY_EUSAGE || status == ASSAY_EBUDGET));
+}
+
+static void keep_unlisted(assay_store *store, const assay_error *why)
+{
+    if (store->ops->listed_whole && !store->unlisted)
+        store->unlisted = assay_copy_text(why->text); /* without memory there is no report either */
+}
+
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     assay_error why = {{0}};
     int status = store->ops->list(store, directory, out, err ? err : &why);
-    if (status == ASSAY_EIO && !err && assay_store_exists(store, directory, &why) != 1) /* a file has no names in it */
+    if (!is_failure(store, status))
+        return status;
+    keep_unlisted(store, err ? err : &why);
+    if (!err && assay_store_exists(store, directory, &why) != 1) /* a file has no names in it */
         assay_store_note(store, why.text);
     return status;
 }
@@ -134,7 +157,10 @@ int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, as
 {
     assay_error why = {{0}};
     int status = store->ops->size_of(store, path, size, err ? err : &why);
-    if (status == ASSAY_EIO && !err)
+    if (!is_failure(store, status))
+        return status;
+    keep_unlisted(store, err ? err : &why);
+    if (!err)
         assay_store_note(store, why.text);
     return status;
 }

@@ -51,6 +51,10 @@ void assay_store_note(assay_store *store, const char *text);
 /* Takes the note away, into *out. False: there is none. */
 bool assay_store_take_note(assay_store *store, assay_error *out);
 
+/* Was a listing refused, or did one break off, in a storage where then nobody knows what the trial has? The first
+ * failure's text goes into *out. */
+bool assay_store_unlisted(const assay_store *store, assay_error *out);
+
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
  * a link leads back from below is empty there: its files have shorter names already. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
