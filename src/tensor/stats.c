@@ -99,16 +99,16 @@ static double least_of(const double v[STATS_LANES])
 
 static double greatest_of(const double v[STATS_LANES])
 {
-#define GREATEST(a, b) ((a) > (b) ? (a) : (b))
-    return GREATEST(GREATEST(GREATEST(v[0], v[1]), GREATEST(v[2], v[3])),
-                    GREATEST(GREATEST(v[4], v[5]), GREATEST(v[6], v[7])));
-#undef GREATEST
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+    return MOST(MOST(MOST(v[0], v[1]), MOST(v[2], v[3])), MOST(MOST(v[4], v[5]), MOST(v[6], v[7])));
+#undef MOST
 }
 
-/* Are there numbers of both signs, so that the median is no farther from 0 than they are from one another? */
+/* Are there numbers of both signs, so that the median is no farther from 0 than they are from one another? Where there
+ * is a NaN, nobody asks for deviations, and the answer is free. */
 static bool is_around_zero(const double x[STATS_LANES])
 {
-    return least_of(x) <= 0 && greatest_of(x) >= 0;
+    return !(least_of(x) > 0 || greatest_of(x) < 0);
 }
 
 /* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
@@ -161,8 +161,7 @@ static double total_value(const assay_stats_total *total)
     return isfinite(total->sum) ? total->sum + total->lost : total->sum;
 }
 
-/* Counts what is not finite among n doubles; the extremes of the block, which may have more elements, say what to look
- * for. */
+/* Counts what is not finite among n doubles; `low` and `high`: there may be infinities of that sign. */
 static void count_doubles(assay_stats_acc *acc, const uint8_t *bytes, size_t n, bool low, bool high)
 {
     const double greatest = 0x1.fffffffffffffp+1023;
@@ -187,28 +186,31 @@ static void count_floats(assay_stats_acc *acc, const uint8_t *bytes, size_t n, b
     acc->nan += n - finite - negative - positive;
 }
 
-/* Of 16-bit floats: beyond the sign, an infinity is all ones in the exponent, and NaN are greater. */
-static void count_halves(assay_stats_acc *acc, const uint8_t *bytes, size_t n)
+/* How many of n 16-bit numbers, without the bits outside `mask`, are `least` to `least + beyond`. */
+static uint64_t count_bits(const uint8_t *bytes, size_t n, uint16_t mask, uint16_t least, uint16_t beyond)
 {
-    const int16_t infinity = acc->dtype == ASSAY_FLOAT16 ? 0x7c00 : 0x7f80;
     enum { BLOCK = 4096 }; /* as many are counted in 16 bits */
-    while (n > 0) {
-        uint16_t nan = 0, infinite = 0, negative = 0;
-        size_t take = n < BLOCK ? n : BLOCK;
-        for (size_t i = 0; i < take; i++) {
-            int16_t bits;
+    uint64_t all = 0;
+    for (size_t from = 0; from < n; from += BLOCK) {
+        const size_t end = from + BLOCK < n ? from + BLOCK : n;
+        uint16_t count = 0;
+        for (size_t i = from; i < end; i++) {
+            uint16_t bits;
             memcpy(&bits, bytes + 2 * i, sizeof bits);
-            int16_t size = bits & 0x7fff;
-            nan = (uint16_t)(nan + (size > infinity));
-            infinite = (uint16_t)(infinite + (size == infinity));
-            negative = (uint16_t)(negative + ((size == infinity) & (bits < 0)));
+            count = (uint16_t)(count + ((uint16_t)((bits & mask) - least) <= beyond));
         }
-        acc->nan += nan;
-        acc->neg_inf += negative;
-        acc->pos_inf += (uint64_t)infinite - negative;
-        bytes += 2 * take;
-        n -= take;
+        all += count;
     }
+    return all;
+}
+
+/* Of 16-bit floats: beyond the sign, an infinity is all ones in the exponent, and NaN are greater. */
+static void count_halves(assay_stats_acc *acc, const uint8_t *bytes, size_t n, bool low, bool high)
+{
+    const uint16_t infinity = acc->dtype == ASSAY_FLOAT16 ? 0x7c00 : 0x7f80;
+    acc->nan += count_bits(bytes, n, INT16_MAX, infinity + 1, INT16_MAX - (infinity + 1));
+    acc->neg_inf += low ? count_bits(bytes, n, UINT16_MAX, 0x8000 | infinity, 0) : 0;
+    acc->pos_inf += high ? count_bits(bytes, n, UINT16_MAX, infinity, 0) : 0;
 }
 
 /* Counts what is not finite, in a second look that only blocks with such elements (or sums beyond doubles) get. */
@@ -228,7 +230,7 @@ static void count_special(assay_stats_acc *acc, const assay_stats_lanes *lanes, 
         return;
     }
     if (acc->dtype == ASSAY_FLOAT16 || acc->dtype == ASSAY_BFLOAT16) {
-        count_halves(acc, bytes, groups * STATS_LANES);
+        count_halves(acc, bytes, groups * STATS_LANES, low, high);
         return;
     }
     while (groups > 0) {

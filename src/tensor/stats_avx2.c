@@ -284,6 +284,13 @@ enum { HALVES = 16 };
 #define halves_first(a, b) _mm256_min_epu16(a, b)
 #define halves_last(a, b)  _mm256_max_epu16(a, b)
 
+/* x, and `other` where x without its sign is above `most`. */
+INLINE halves halves_but_beyond(halves x, int16_t most, int16_t other)
+{
+    const halves size = _mm256_and_si256(x, halves_all(INT16_MAX));
+    return _mm256_blendv_epi8(x, halves_all(other), _mm256_cmpgt_epi16(size, halves_all(most)));
+}
+
 INLINE halves halves_count_zeros(halves count, halves x)
 {
     const halves size = _mm256_and_si256(x, halves_all(INT16_MAX));

@@ -220,6 +220,13 @@ enum { HALVES = 32 };
 #define halves_first(a, b) _mm512_min_epu16(a, b)
 #define halves_last(a, b)  _mm512_max_epu16(a, b)
 
+/* x, and `other` where x without its sign is above `most`. */
+INLINE halves halves_but_beyond(halves x, int16_t most, int16_t other)
+{
+    const halves size = _mm512_and_si512(x, halves_all(INT16_MAX));
+    return _mm512_mask_mov_epi16(x, _mm512_cmpgt_epi16_mask(size, halves_all(most)), halves_all(other));
+}
+
 INLINE halves halves_count_zeros(halves count, halves x)
 {
     return _mm512_mask_add_epi16(count, _mm512_testn_epi16_mask(x, halves_all(INT16_MAX)), count, halves_all(1));
