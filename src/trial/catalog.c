@@ -421,8 +421,8 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
     assay_error noted;
-    if (status == ASSAY_OK && assay_store_unlisted(store, &noted))
-        status = assay_fail(err, ASSAY_EIO, "%s: cannot list all of it: %s", assay_store_location(store), noted.text);
+    if (status == ASSAY_OK)
+        status = assay_store_listed_whole(store, err);
     if (assay_store_take_note(store, &noted))
         assay_problems_add(&catalog.problems, ASSAY_PROBLEM_READ, -1, "", -1,
                            "%s; what lies there may be missing from this analysis", noted.text);

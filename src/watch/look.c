@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "trial/places.h"
 
 /* A file's time may be as coarse as the storage's clock: what changed so recently is taken to change still. */
@@ -251,6 +252,7 @@ static int change_catalog(watched_source *source, assay_catalog *fresh, double n
     }
     source->catalog = *fresh;
     source->listed = true;
+    source->unlisted = false;
     source->part = part;
     source->late = late;
     return ASSAY_OK;
@@ -276,7 +278,10 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     assay_catalog_release(&fresh);
     if (status == ASSAY_EJOB) /* its topology is wrong: without it the answers would be, too */
         return status;
-    if (status != ASSAY_ENOMEM)
+    if (status == ASSAY_EIO && !source->unlisted)
+        assay_log_warn("%s; it is tried again", err->text);
+    source->unlisted = status == ASSAY_EIO; /* what is known stays */
+    if (status != ASSAY_ENOMEM && status != ASSAY_EIO)
         release_catalog(source);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK; /* no trial yet */
 }
@@ -454,7 +459,7 @@ static int look_at_places(watched_source *source, bool always, double now, bool 
     assay_store_stamp stamp;
     source->constant = assay_store_stamp_of(source->store, ".", &stamp, NULL) == ASSAY_EUNSUPPORTED;
     bool again = places_changed(source, now, changed);
-    return again || always || !source->listed ? list_again(source, now, changed, err) : ASSAY_OK;
+    return again || always || !source->listed || source->unlisted ? list_again(source, now, changed, err) : ASSAY_OK;
 }
 
 /* Opens and lists the trial; once more and as a whole when the first listing tells that this is needed. */

@@ -41,6 +41,7 @@ typedef struct watched_source {
     assay_store *store;
     assay_catalog catalog; /* the whole of it */
     bool listed;
+    bool unlisted; /* the last listing was refused or broke off */
     bool constant; /* a storage whose contents never change */
     uint64_t looks;
     bool grown;          /* a worker came since the trial was listed as a whole */

@@ -155,9 +155,14 @@ class Suite(s3_suite.Suite):
                 self.expect_refusal(what, done, words, code)
 
     def check_unlisted(self):
-        """Each listing of a trial is refused once, the others are not: then nobody knows what the trial has, and it is not evaluated without it.
-        A directory that is looked into for one step's index is that step's loss."""
-        denied = ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+        """Each listing of a trial is refused or cut off once, the others are not: then nobody knows what the trial has, and it is not
+        evaluated without it. A directory that is looked into for one step's index is that step's loss."""
+        denied = ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"), "access denied"
+        cut = ("status", 200, {}, b"<ListBucketResult><Contents><Key>t/x"), "listing"
+        for action, word in (denied, cut):
+            self.check_unlisted_by(action, word)
+
+    def check_unlisted_by(self, action, word):
         for name, tree in (("healthy", TRIALS / "healthy"), *((n, ROOT / "tests" / "data" / "formats" / n) for n in ("npy", "checkpoint"))):
             with Server() as server:
                 server.put_tree("runs", "t/", tree)
@@ -165,7 +170,7 @@ class Suite(s3_suite.Suite):
 
                 def refuse_one(unused, method, path):
                     lists.append(path)
-                    return denied if is_list(path) and sum(is_list(p) for p in lists) == number else None
+                    return action if is_list(path) and sum(is_list(p) for p in lists) == number else None
 
                 server.decide, number, codes = refuse_one, 0, []
                 for number in range(100):  # 0: none
@@ -179,9 +184,9 @@ class Suite(s3_suite.Suite):
                     if number == 0 or "topology.json%2F" in refused:  # which is no directory
                         self.checks.expect(done.code < 2, "%s: %s: %s" % (name, refused, done))
                     elif done.code == 2:
-                        self.expect_refusal("%s: %s" % (name, refused), done, ["s3://runs/t", "cannot list", "access denied"])
+                        self.expect_refusal("%s: %s" % (name, refused), done, ["s3://runs/t", "cannot list", word])
                     else:
-                        self.checks.expect(done.code == 3 and "access denied" in done.out.replace("\n    ", " "), "%s: %s: %s" % (name, refused, done))
+                        self.checks.expect(done.code == 3 and word in done.out.replace("\n    ", " "), "%s: %s: %s" % (name, refused, done))
                 self.checks.expect(2 in codes and codes[0] < 2, "%s: %s" % (name, codes))
 
     def check_changed(self):

@@ -14,7 +14,7 @@ struct assay_store {
     char *location; /* as it was given; owned */
     void *root;     /* the backend's */
     char *noted;    /* assay_store_note(); owned */
-    char *unlisted; /* assay_store_unlisted(); owned */
+    char *unlisted; /* assay_store_listed_whole(); owned */
 };
 
 struct assay_store_file {
@@ -51,9 +51,8 @@ struct assay_store_ops {
     int (*unpack)(assay_store *store, assay_cursor *in);
     bool (*leads_out)(assay_store *store, const char *path);         /* NULL: never */
     const char *(*outside)(const assay_store *store, bool *several); /* NULL: there are no links */
-    bool
-        listed_whole; /* a directory whose listing fails is not passed over: who asked may no more, or nobody answers */
-    bool summed;      /* read_at() compares checksums */
+    bool listed_whole; /* a directory that cannot be listed fails the trial: see assay_store_listed_whole() */
+    bool summed;       /* read_at() compares checksums */
     bool (*is_unsummed)(const assay_store *store); /* NULL: false */
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };

@@ -110,23 +110,29 @@ bool assay_store_take_note(assay_store *store, assay_error *out)
     return true;
 }
 
-bool assay_store_unlisted(const assay_store *store, assay_error *out)
+int assay_store_listed_whole(const assay_store *store, assay_error *err)
 {
-    if (store->unlisted)
-        assay_fail(out, ASSAY_EIO, "%s", store->unlisted);
-    return store->unlisted != NULL;
+    if (!store->unlisted)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EIO, "%s: cannot list all of it: %s", store->location, store->unlisted);
 }
 
 /* Not to be taken for "there is no such thing". */
 static bool is_failure(const assay_store *store, int status)
 {
-    return status == ASSAY_EIO || (store->ops->listed_whole && (status == ASSAY_EUSAGE || status == ASSAY_EBUDGET));
+    if (store->ops->listed_whole)
+        return status < 0 && status != ASSAY_ENOTFOUND && status != ASSAY_ENOMEM;
+    return status == ASSAY_EIO;
 }
 
-static void keep_unlisted(assay_store *store, const assay_error *why)
+/* Without memory for the text there is no report either. */
+static void keep_unlisted(assay_store *store, const char *directory, const assay_error *why)
 {
-    if (store->ops->listed_whole && !store->unlisted)
-        store->unlisted = assay_copy_text(why->text); /* without memory there is no report either */
+    assay_error text;
+    if (!store->ops->listed_whole || store->unlisted)
+        return;
+    assay_fail(&text, ASSAY_EIO, "%s%s%s", directory, *directory ? "/: " : "", why->text);
+    store->unlisted = assay_copy_text(text.text);
 }
 
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
@@ -135,7 +141,7 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
     int status = store->ops->list(store, directory, out, err ? err : &why);
     if (!is_failure(store, status))
         return status;
-    keep_unlisted(store, err ? err : &why);
+    keep_unlisted(store, directory, err ? err : &why);
     if (!err && assay_store_exists(store, directory, &why) != 1) /* a file has no names in it */
         assay_store_note(store, why.text);
     return status;
@@ -159,7 +165,7 @@ int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, as
     int status = store->ops->size_of(store, path, size, err ? err : &why);
     if (!is_failure(store, status))
         return status;
-    keep_unlisted(store, err ? err : &why);
+    keep_unlisted(store, "", err ? err : &why);
     if (!err)
         assay_store_note(store, why.text);
     return status;

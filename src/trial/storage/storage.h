@@ -51,9 +51,9 @@ void assay_store_note(assay_store *store, const char *text);
 /* Takes the note away, into *out. False: there is none. */
 bool assay_store_take_note(assay_store *store, assay_error *out);
 
-/* Was a listing refused, or did one break off, in a storage where then nobody knows what the trial has? The first
- * failure's text goes into *out. */
-bool assay_store_unlisted(const assay_store *store, assay_error *out);
+/* ASSAY_EIO where a listing so far was refused or broke off, in a storage of which nobody knows then what the trial
+ * has: the message has the directory and the reason. */
+int assay_store_listed_whole(const assay_store *store, assay_error *err);
 
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
  * a link leads back from below is empty there: its files have shorter names already. */

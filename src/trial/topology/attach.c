@@ -127,7 +127,7 @@ int assay_topology_attach(assay_store *store, const char *given, assay_catalog *
     if (assay_store_take_note(store, &noted))
         assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, "", -1,
                            "%s; which worker has which piece may be unknown without it", noted.text);
-    return status;
+    return status == ASSAY_OK ? assay_store_listed_whole(store, err) : status;
 }
 
 void assay_topology_pack(const assay_topology *t, assay_buf *out)
