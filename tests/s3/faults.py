@@ -189,6 +189,24 @@ class Suite(s3_suite.Suite):
                         self.checks.expect(done.code == 3 and word in done.out.replace("\n    ", " "), "%s: %s: %s" % (name, refused, done))
                 self.checks.expect(2 in codes and codes[0] < 2, "%s: %s" % (name, codes))
 
+    def check_watched(self):
+        """A look whose listing is refused counts as no look, and is said once."""
+        with Server() as server:
+            server.put_tree("runs", "t/", TRIALS / "healthy")
+            refused = []
+
+            def refuse_twice(unused, method, path):
+                if not is_list(path) or "t%2Frun%2F" not in path or len(refused) == 2:
+                    return None
+                refused.append(path)
+                return "status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"
+
+            server.decide = refuse_twice
+            done = launch(1, [self.assay, "watch", "s3://runs/t", "--out", self.room / "watched"],
+                          s3.environment(server.port, server.key, server.secret))
+            self.checks.expect(done.code == 0 and len(refused) == 2 and done.err.count("it is tried again") == 1 and "run/" in done.err,
+                               "watch, refused %d times: %s" % (len(refused), done))
+
     def check_changed(self):
         """An index file that becomes another one between listing and reading, at any number of ranks."""
         client, tree = self.server.client, TRIALS / "healthy"
@@ -365,6 +383,7 @@ class Suite(s3_suite.Suite):
         self.check_lasting()
         self.check_refused()
         self.check_unlisted()
+        self.check_watched()
         self.check_changed()
         self.end_mixed(*mixed)
         watched.join()
