@@ -91,7 +91,8 @@ static size_t find_location(const assay_job *job, const char *plain)
 static int add_trial(const job_reader *r, const char *place, int status, assay_job *job, const char *path,
                      const char *name, assay_trial_options *options)
 {
-    const int keys = job_is_in_s3(path) ? assay_s3_place_refuse_keys(path, r->err) : ASSAY_OK;
+    const bool remote = job_is_in_s3(path) || assay_s3_place_is_foreign(path);
+    const int keys = remote ? assay_s3_place_refuse_keys(path, r->err) : ASSAY_OK;
     if (keys != ASSAY_OK)
         return keys;
     char *plain = plain_path(path);

@@ -30,8 +30,24 @@ bool assay_output_is_remote(const char *place)
     return strncmp(place, "s3://", 5) == 0;
 }
 
+/* A place of another kind would become a directory of that name. */
+static int refuse_foreign(const char *place, assay_error *err)
+{
+    if (!assay_s3_place_is_foreign(place))
+        return ASSAY_OK;
+    const int status = assay_s3_place_refuse_keys(place, err);
+    return status != ASSAY_OK
+               ? status
+               : assay_fail(err, ASSAY_EUSAGE,
+                            "%.200s: reports go to no place of this kind; give a directory, or s3://BUCKET/PREFIX",
+                            place);
+}
+
 int assay_output_open(const char *place, assay_output **out, assay_error *err)
 {
+    int status = refuse_foreign(place, err);
+    if (status != ASSAY_OK)
+        return status;
     assay_output *output = assay_alloc_zeroed(1, sizeof *output);
     if (output)
         output->place = assay_copy_text(place);
@@ -41,7 +57,7 @@ int assay_output_open(const char *place, assay_output **out, assay_error *err)
     }
     output->remote = assay_output_is_remote(place);
     assay_buf_init(&output->last, SIZE_MAX / 4);
-    int status = output->remote ? assay_s3_place_parse(place, &output->root, err) : ASSAY_OK;
+    status = output->remote ? assay_s3_place_parse(place, &output->root, err) : ASSAY_OK;
     if (status == ASSAY_OK)
         *out = output;
     else

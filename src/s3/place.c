@@ -19,15 +19,35 @@ static const char *bucket_of(const char *location)
     return strncmp(location, "s3://", 5) == 0 ? location + 5 : location;
 }
 
+/* Bytes of the scheme of a location, its "://" included; 0: it has none. */
+static size_t scheme_of(const char *location)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+    const size_t length = strspn(location, known);
+    return length > 0 && strncmp(location + length, "://", 3) == 0 ? length + 3 : 0;
+}
+
+bool assay_s3_place_is_foreign(const char *location)
+{
+    return scheme_of(location) > 0 && strncmp(location, "s3://", 5) != 0;
+}
+
 int assay_s3_place_refuse_keys(const char *location, assay_error *err)
 {
-    const char *bucket = bucket_of(location);
+    const size_t scheme = scheme_of(location);
+    const char *bucket = location + scheme;
     const size_t user = strcspn(bucket, ":@/");
     if (bucket[user] != ':' && bucket[user] != '@')
         return ASSAY_OK;
     const char *at = strrchr(bucket, '@'); /* a secret may have '/' and '@' in it */
-    const size_t size = at ? (size_t)(at - bucket) : strlen(bucket);
-    const size_t from = bucket[user] == ':' && user < size ? user + 1 : 0;
+    if (!at && assay_s3_place_is_foreign(location))
+        return ASSAY_OK;
+    if (!at) /* not shown from the ':' on, as a secret may stand there whose '@' was forgotten */
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "s3://%.*s:...: a place in S3 is s3://BUCKET/PREFIX, without a port and no ARN; the address "
+                          "of a server is set by AWS_ENDPOINT_URL",
+                          user < 80 ? (int)user : 80, bucket);
+    const size_t size = (size_t)(at - bucket), from = bucket[user] == ':' ? user + 1 : 0;
     char *whole = assay_copy_bytes_as_text(bucket, size),
          *secret = assay_copy_bytes_as_text(bucket + from, size - from);
     int status = whole && secret ? assay_redact_add(whole) : ASSAY_ENOMEM;
@@ -36,9 +56,9 @@ int assay_s3_place_refuse_keys(const char *location, assay_error *err)
     free(whole);
     free(secret);
     return assay_fail(err, status == ASSAY_OK ? ASSAY_EUSAGE : status,
-                      "s3://%s%.80s: a place in S3 is s3://BUCKET/PREFIX, without key and secret; those are set by "
+                      "%.*s%s%.80s: a place in S3 is s3://BUCKET/PREFIX, without key and secret; those are set by "
                       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-                      ASSAY_REDACTED, at ? at : "");
+                      scheme > 0 ? (int)scheme : 5, scheme > 0 ? location : "s3://", ASSAY_REDACTED, at);
 }
 
 int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error *err)

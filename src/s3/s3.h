@@ -62,8 +62,10 @@ typedef struct assay_s3_place {
 } assay_s3_place;
 int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error *err);
 void assay_s3_place_release(assay_s3_place *place);
-/* ASSAY_EUSAGE where a key or a secret stands before the bucket, as in some URLs; from then on no output has them.
- * ASSAY_ENOMEM. */
+/* Does it begin with a scheme ("https://", "S3://") other than s3://? */
+bool assay_s3_place_is_foreign(const char *location);
+/* ASSAY_EUSAGE where a key or a secret stands before the bucket, as in some URLs, of whatever scheme: from then on no
+ * output has them; and where a port or an ARN stands in a place in S3. ASSAY_ENOMEM. */
 int assay_s3_place_refuse_keys(const char *location, assay_error *err);
 
 /* ---- listings ---- */

@@ -250,7 +250,7 @@ class Suite(s3_suite.Suite):
         job, out = self.room / "job.json", self.room / "not-made"
         healthy = TRIALS / "healthy"
         for place, shown in (("s3://%s:%s@runs/t" % (KEY[2:], SECRET), "s3://***@runs/t: "), ("s3://%s@runs/t" % TOKEN, "s3://***@runs/t: "),
-                             ("s3://key:%s/t" % SECRET, "s3://***: ")):
+                             ("S3://%s:%s@runs/t" % (KEY[2:], SECRET), "S3://***@runs/t: ")):
             job.write_text(json.dumps({"trials": [str(healthy), place], "rules": [{"rule": "ExplodingTensor"}]}))
             for argv in (["ls", place], ["show", place, "loss"], ["compare", healthy, place, "--out", out], ["run", job, "--out", out],
                          ["run", healthy, "--out", place], ["pack", place, "-o", self.room / "t.h5"]):

@@ -7,6 +7,7 @@
 
 #include "base/activity.h"
 #include "base/fault.h"
+#include "s3/s3.h"
 #include "trial/storage/backend.h"
 
 static const assay_store_ops *const backends[] = {&assay_store_posix, &assay_store_s3};
@@ -43,9 +44,13 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
 {
     const char *place = NULL;
     const assay_store_ops *ops = choose(location, &place);
-    if (!ops)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or s3://BUCKET/PREFIX",
-                          location);
+    if (!ops) {
+        const int status = assay_s3_place_refuse_keys(location, err);
+        return status != ASSAY_OK
+                   ? status
+                   : assay_fail(err, ASSAY_EUSAGE,
+                                "%s: unknown kind of location; give a directory, or s3://BUCKET/PREFIX", location);
+    }
     assay_store *store = assay_alloc_zeroed(1, sizeof *store);
     if (!store)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);

@@ -1,9 +1,11 @@
 /* test_s3.c - what of S3 needs no server: signatures, profiles, pages of listings, refusals, keys, places. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/redact.h"
 #include "s3/credentials.h"
 #include "s3/fault.h"
 #include "s3/ini.h"
@@ -378,14 +380,45 @@ static void test_places(void)
         assay_s3_place place;
         CU_ASSERT(assay_s3_place_parse(bad[i], &place, &said) == ASSAY_EUSAGE && strstr(said.text, bad[i]));
     }
-    static const char *const keys[] = {"s3://A:hush/ed@b/p", "s3://A:hush/ed/p", "s3://hushed@b/p", "s3://A:@b/p",
-                                       "s3://:"};
+    static const char *const keys[] = {"s3://A:hush/ed@b/p", "s3://A:hush/ed@b", "s3://hushed@b/p", "s3://A:@b/p",
+                                       "A:hushed@b/p"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         assay_s3_place place;
         CU_ASSERT(assay_s3_place_parse(keys[i], &place, &said) == ASSAY_EUSAGE && strstr(said.text, "s3://***") &&
                   !strstr(said.text, "hush"));
     }
     CU_ASSERT(assay_s3_place_refuse_keys("s3://b/a:b@c", &said) == ASSAY_OK);
+}
+
+/* Keys are refused in places of other kinds, too; a port and an ARN are named, and are no secrets. */
+static void test_foreign_places(void)
+{
+    static const char *const keys[][2] = {{"S3://A:quiet/ed@b/p", "S3://***@b/p: "},
+                                          {"s3a://A:quieted@b/p", "s3a://***@b/p: "},
+                                          {"https://A:quieted@b/p", "https://***@b/p: "}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        CU_ASSERT(assay_s3_place_is_foreign(keys[i][0]));
+        CU_ASSERT(assay_s3_place_refuse_keys(keys[i][0], &said) == ASSAY_EUSAGE);
+        CU_ASSERT(strncmp(said.text, keys[i][1], strlen(keys[i][1])) == 0 &&
+                  strstr(said.text, "without key and secret"));
+    }
+    static const char *const addresses[][2] = {{"s3://localhost:9000/b/t", "s3://localhost:..."},
+                                               {"s3://arn:aws:s3:eu-west-1:123:accesspoint/x/t", "s3://arn:..."},
+                                               {"s3://A:no/at/p", "s3://A:..."},
+                                               {"s3://:", "s3://:..."}};
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        char line[128];
+        CU_ASSERT(assay_s3_place_refuse_keys(addresses[i][0], &said) == ASSAY_EUSAGE);
+        CU_ASSERT(strncmp(said.text, addresses[i][1], strlen(addresses[i][1])) == 0 &&
+                  strstr(said.text, "AWS_ENDPOINT_URL"));
+        snprintf(line, sizeof line, "%s", addresses[i][0]);
+        assay_redact_text(line);
+        CU_ASSERT_STRING_EQUAL(line, addresses[i][0]);
+    }
+    static const char *const other[] = {"https://localhost:9000/b/t", "file:///a:b@c", "nfs://a/b"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        CU_ASSERT(assay_s3_place_is_foreign(other[i]) && assay_s3_place_refuse_keys(other[i], &said) == ASSAY_OK);
+    CU_ASSERT(!assay_s3_place_is_foreign("s3://b/p") && !assay_s3_place_is_foreign("a/b://c"));
 }
 
 int main(void)
@@ -399,6 +432,7 @@ int main(void)
                                   {"faults", test_faults},
                                   {"keys", test_keys},
                                   {"places", test_places},
+                                  {"places of other kinds", test_foreign_places},
                                   CU_TEST_INFO_NULL};
     return unit_main("s3", tests);
 }
