@@ -45,11 +45,15 @@ static int print_version(void)
     return cli_finish(&out, CLI_DONE);
 }
 
-static int fail_command(const char *name)
+static int fail_command(const char *name, int argc, char **argv)
 {
+    assay_error err = {""};
     char hint[ASSAY_NEAREST_ROOM];
     assay_nearest nearest;
     assay_log_init(!is_first(), false, false);
+    int status = cli_s3_refuse_keys(argc, argv, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
     assay_nearest_begin(&nearest, name, strlen(name));
     for (size_t i = 0; cli_command_at(i); i++)
         assay_nearest_offer(&nearest, cli_command_at(i)->name);
@@ -75,12 +79,19 @@ static bool wants_help(int argc, char **argv)
     return has_word(argc, argv, "--help") || has_word(argc, argv, "-h");
 }
 
+/* The worst status of all ranks, if there are several. Collective. */
+static int agree(const cli_context *context, int status, assay_error *err)
+{
+    return context->comm ? assay_comm_agree(context->comm, status, err) : status;
+}
+
 static int run_command(const cli_command *command, cli_context *context)
 {
     assay_error err = {""};
-    int status = assay_rule_register_builtin(&err);
-    if (context->comm != NULL)
-        status = assay_comm_agree(context->comm, status, &err);
+    int status = agree(context, cli_s3_refuse_keys(context->argc, context->argv, &err), &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    status = agree(context, assay_rule_register_builtin(&err), &err);
     if (status != ASSAY_OK) {
         cli_fail(status, &err);
         return CLI_FAILED;
@@ -168,7 +179,7 @@ static int run_program(int argc, char **argv)
         return first ? print_version() : CLI_DONE;
     if (strcmp(name, CLI_COMPLETE_WORD) == 0)
         return cli_complete(argc - 2, argv + 2);
-    return fail_command(topic);
+    return fail_command(topic, argc, argv);
 }
 
 int main(int argc, char **argv)

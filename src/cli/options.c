@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -286,7 +287,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     } else {
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name, wanted(option));
     }
-    if (is_local(option) && strncmp(value, "s3://", 5) == 0)
+    if (is_local(option) && strncasecmp(value, "s3://", 5) == 0)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: --%s %.100s: not in S3: only trials and reports lie there; give a file on this machine",
                           command->name, option->name, value);

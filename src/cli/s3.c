@@ -1,6 +1,7 @@
 /* s3.c - see s3.h. */
 #include "cli/s3.h"
 
+#include <ctype.h>
 #include <string.h>
 
 const cli_option cli_s3_options[] = {
@@ -10,6 +11,26 @@ const cli_option cli_s3_options[] = {
      "Requests to S3 that a rank has under way at a time. Default: 32.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
+
+/* The place that stands in a word, as it is or behind "--option="; NULL: none. */
+static const char *place_in(const char *word)
+{
+    const char *place = strstr(word, "://"), *end = place;
+    while (place && place > word && (isalnum((unsigned char)place[-1]) || strchr("+-.", place[-1])))
+        place--;
+    return place != end ? place : NULL;
+}
+
+int cli_s3_refuse_keys(int argc, char **argv, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (int i = 1; i < argc && status == ASSAY_OK; i++) {
+        const char *place = place_in(argv[i]);
+        if (place)
+            status = assay_s3_place_refuse_keys(place, err);
+    }
+    return status;
+}
 
 static bool lies_there(const char *location)
 {

@@ -8,6 +8,10 @@
 /* The options of every command that reads trials; their fields are of an assay_s3_options. */
 extern const cli_option cli_s3_options[];
 
+/* ASSAY_EUSAGE where a word of the command line has a place with a key and a secret in it, or with a port: no command
+ * takes one, and from then on no output has them. ASSAY_ENOMEM. Not collective. */
+int cli_s3_refuse_keys(int argc, char **argv, assay_error *err);
+
 /* What of a rank's `memory` the engine may use: where one of the job's trials lies in S3, an eighth is for what is
  * asked for ahead there. Not collective. */
 size_t cli_s3_engine_memory(const assay_job *job, size_t memory);

@@ -259,6 +259,44 @@ class Suite(s3_suite.Suite):
                 self.checks.expect(done.code in (2, 4) and shown in done.err and "without key and secret" in done.err and not out.exists(),
                                    "%s: %s" % (argv, done))
 
+    def check_words(self):
+        """The same of every word of the command line, in one line; what has a port is refused by another one that tells how to name
+        a server, and what is of an unknown kind makes no directory."""
+        healthy, room = TRIALS / "healthy", self.room / "words"
+        room.mkdir()
+        secret = "%s:%s@b/" % (KEY[2:], SECRET)
+        for argv in (["history", "s3://%s*/report.json" % secret], ["run", healthy, "--checkpoint", "s3://%sc" % secret],
+                     ["run", healthy, "--learn=s3://%sc" % secret], ["run", healthy, "--topology", "s3://%sc" % secret],
+                     ["run", healthy, "--out", "S3://%sc" % secret], ["run", healthy, "--trial", "name=s3://%sc" % secret],
+                     ["stats", healthy, "--out", "s3://%sc" % secret], ["pack", healthy, "-o", "s3://%sc" % secret],
+                     ["check", "s3://%sjob.json" % secret], ["pilot", "s3://%sstate" % secret], ["pilot", "--status", "s3://%sstate" % secret],
+                     ["notify", "--test", "s3://%sjob.json" % secret], ["ls", "s3a://%sx" % secret], ["ls", "https://%sx" % secret],
+                     ["nothing", "s3://%sx" % secret]):
+            self.refused_word(argv, ["://***@b/", "without key and secret"], room)
+        for place in ("s3://localhost:9000/b/t", "s3://arn:aws:s3:eu-west-1:123:accesspoint/x/t", "s3://key:%s/t" % SECRET):
+            for argv in (["ls", place], ["run", healthy, "--out", place], ["pack", healthy, "-o", place]):
+                self.refused_word(argv, [place[:place.index(":", 5)] + ":...: ", "AWS_ENDPOINT_URL"], room)
+        self.refused_word(["run", healthy, "--out", "S3://b/c"], ["S3://b/c: ", "s3://BUCKET/PREFIX"], room)
+        self.refused_word(["pack", healthy, "-o", "S3://b/c"], ["S3://b/c: ", "not in S3"], room)
+        job = self.file("words.json", json.dumps({"trials": ["s3a://%sx" % secret], "rules": [{"rule": "ExplodingTensor"}]}))
+        done = launch(1, [self.assay, "run", job], self.env(), cwd=room)
+        self.said += done.out + done.err
+        self.checks.expect(done.code != 0 and "s3a://***@b/x: " in done.err, "a place of another kind in a job: %s" % done)
+        job = self.file("words.json", json.dumps({"trials": [str(healthy)], "rules": [{"rule": "ExplodingTensor"}],
+                                                  "output": {"directory": "S3://%sx" % secret}}))
+        done = launch(self.ranks[-1], [self.assay, "run", job], self.env(), cwd=room)
+        self.said += done.out + done.err
+        self.checks.expect(done.code == 2 and "S3://***@b/x: " in done.err and not any("3:" in p.name for p in room.iterdir()),
+                           "a directory of another kind in a job: %s %s" % (sorted(room.iterdir()), done))
+
+    def refused_word(self, argv, words, room):
+        ranks = self.ranks[-1] if argv[0] == "run" else 1
+        done = launch(ranks, [self.assay, *argv], self.env(), cwd=room)
+        self.said += done.out + done.err
+        lines = [line for line in done.err.splitlines() if line.startswith("assay:")]  # a launcher may add its own
+        self.checks.expect(done.code == 2 and len(lines) == 1 and not done.out and all(word in lines[0] for word in words)
+                           and not any(room.iterdir()), "%s: %s" % (argv, done))
+
     def make_rule(self):
         """A rule in a shared object, whose process is alive while the trial is read: it notes what its environment is."""
         source = self.room / "looker.c"
@@ -322,6 +360,7 @@ class Suite(s3_suite.Suite):
         self.check_instance()
         self.check_expiry()
         self.check_places()
+        self.check_words()
         self.check_secrets()
 
 

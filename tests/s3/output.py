@@ -132,7 +132,7 @@ class Suite(s3_suite.Suite):
                 done = self.run(server, "history", place)
                 self.checks.expect(done.code == 2 and words in done.err, "%s: %s" % (place, done))
             for place, words in (("s3://out/nights/n 1", "not a report"), ("s3://out", "not a report"), ("s3://out/nights/none.json", "s3://out/nights: "),
-                                 ("s3://a-key:a-secret/x@out/report.json", "s3://***@out: a place in S3 is")):
+                                 ("s3://a-key:a-secret/x@out/report.json", "s3://***@out/report.json: a place in S3 is")):
                 self.refused(place, server, [words], "show", place, code=2)
             self.run(server, "run", TRIALS / "linreg_nan", "--out", "s3://out/shown")
             done = self.run(server, "show", "s3://out/shown/report.json")
