@@ -51,17 +51,27 @@ static size_t in_whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-/* So many bytes of a block lie in large pages. Its end does where it fills a quarter of one: to take that in small ones
- * would cost more. */
+/* So many bytes of a block lie in large pages. Its end does where the rest of that page is at most an eighth of the
+ * block: to take the end in small ones would cost more time, and more of the rest too much memory. */
 static size_t in_large_pages(size_t size)
 {
-    return size > SIZE_MAX / 2 ? 0 : (size + LARGE_PAGE / 4 * 3) / LARGE_PAGE * LARGE_PAGE;
+    if (size > SIZE_MAX / 2)
+        return 0;
+    const size_t over = size % LARGE_PAGE, rest = over > 0 ? LARGE_PAGE - over : 0;
+    return rest <= size / 8 ? size + rest : size - over;
 }
 
 static size_t mapped_size(size_t size)
 {
     const size_t large = in_large_pages(size), small = in_whole_pages(size);
     return large > small ? large : small;
+}
+
+size_t assay_heap_cost_of_large(size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return SIZE_MAX;
+    return size < LARGE_PAGE ? size + 2 * sizeof(size_t) : mapped_size(size);
 }
 
 /* A block of malloc would begin anywhere, or leave what its alignment costs behind it. */

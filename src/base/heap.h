@@ -17,12 +17,15 @@ void assay_heap_trim(void);
  * them. NULL without memory. Give them back with assay_heap_give_large() and the same size; NULL is ignored. */
 void *assay_heap_take_large(size_t size);
 void assay_heap_give_large(void *bytes, size_t size);
+/* The bytes that such a block takes: at most an eighth more than `size`, and a page or what the allocator adds.
+ * SIZE_MAX: there is no block of that size. */
+size_t assay_heap_cost_of_large(size_t size);
 
 /* Asks for large pages under a block that is about to be written: taking small ones for it costs as much as writing
  * does. */
 void assay_heap_want_large(void *bytes, size_t size);
-/* `size` bytes for free(), which begin at a large page and lie in large ones where the system has them; less than a
- * quarter of one lies in small ones. NULL without memory. */
+/* `size` bytes for free(), which begin at a large page and lie in large ones where the system has them; the end lies in
+ * small ones where a large one would take more than an eighth of the block besides. NULL without memory. */
 void *assay_heap_alloc_large(size_t size);
 /* A block for free(), or NULL, made `size` bytes long as realloc() does it; its first `used` bytes are kept. It lies as
  * assay_heap_alloc_large() has it. NULL without memory, and then the block is as it was. */

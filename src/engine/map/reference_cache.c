@@ -154,16 +154,10 @@ static slot *slot_for(assay_reference_cache *k, assay_reference_key key)
 
 /* ---- memory for contents ---- */
 
-/* Bytes that are held for so much room, with what the allocator adds. */
-static size_t cost_of(size_t room)
-{
-    return room + 2 * sizeof(size_t);
-}
-
 static void free_spare(assay_reference_cache *k, spare *s)
 {
     if (s->bytes)
-        k->held -= cost_of(s->room);
+        k->held -= assay_heap_cost_of_large(s->room);
     assay_heap_give_large(s->bytes, s->room);
     *s = (spare){0};
 }
@@ -189,11 +183,11 @@ static spare take_room(assay_reference_cache *k, size_t size)
         *fits = (spare){0};
         return taken;
     }
-    for (int i = 0; i < SPARES && !has_left(k, cost_of(size)); i++)
+    for (int i = 0; i < SPARES && !has_left(k, assay_heap_cost_of_large(size)); i++)
         free_spare(k, &k->spares[i]);
-    if (has_left(k, cost_of(size)))
+    if (has_left(k, assay_heap_cost_of_large(size)))
         taken.bytes = assay_heap_take_large(size);
-    k->held += taken.bytes ? cost_of(size) : 0;
+    k->held += taken.bytes ? assay_heap_cost_of_large(size) : 0;
     return taken;
 }
 
@@ -351,7 +345,7 @@ void assay_reference_cache_filled(assay_reference_cache *k, assay_reference_key 
 static bool begin_apart(assay_reference_cache *k, const assay_record *record)
 {
     size_t size = whole_size(content_size(record), record->dims);
-    if (!fits(&k->coming, record) && !find_spare(k, size) && !has_left(k, cost_of(size)))
+    if (!fits(&k->coming, record) && !find_spare(k, size) && !has_left(k, assay_heap_cost_of_large(size)))
         return false;
     return make_room(k, &k->coming, record);
 }

@@ -30,6 +30,18 @@ static void test_sizes(void)
     assay_heap_give_large(NULL, LARGE_PAGE);
 }
 
+/* What a block takes is at most an eighth and a page more than was asked for, and never less. */
+static void test_cost(void)
+{
+    for (size_t size = LARGE_PAGE; size < 20 * (size_t)LARGE_PAGE; size += 65537) {
+        const size_t cost = assay_heap_cost_of_large(size);
+        CU_ASSERT_TRUE(cost >= size && cost <= size + size / 8 + 65536);
+    }
+    CU_ASSERT_EQUAL(assay_heap_cost_of_large(8 * LARGE_PAGE - 1), 8 * LARGE_PAGE);
+    CU_ASSERT_TRUE(assay_heap_cost_of_large(LARGE_PAGE / 4 * 5) < 2 * LARGE_PAGE);
+    CU_ASSERT_EQUAL(assay_heap_cost_of_large(SIZE_MAX), SIZE_MAX);
+}
+
 /* Nothing of what went back stays resident. */
 static void test_goes_back(void)
 {
@@ -95,7 +107,12 @@ static void test_forget(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"sizes", test_sizes}, {"what goes back", test_goes_back}, {"too large", test_too_large},
-                           {"lists", test_lists}, {"what is forgotten", test_forget}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"sizes", test_sizes},
+                           {"what a block takes", test_cost},
+                           {"what goes back", test_goes_back},
+                           {"too large", test_too_large},
+                           {"lists", test_lists},
+                           {"what is forgotten", test_forget},
+                           CU_TEST_INFO_NULL};
     return unit_main("heap", tests);
 }
