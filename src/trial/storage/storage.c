@@ -158,6 +158,11 @@ void assay_store_list_ahead(assay_store *store, const char *directory)
         store->ops->list_ahead(store, directory);
 }
 
+bool assay_store_listing_waits(const assay_store *store)
+{
+    return store->ops->list_ahead != NULL;
+}
+
 int assay_store_exists(assay_store *store, const char *path, assay_error *err)
 {
     uint64_t size = 0;

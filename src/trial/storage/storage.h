@@ -60,6 +60,8 @@ int assay_store_listed_whole(const assay_store *store, assay_error *err);
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
 /* Says that a directory will be listed soon; a storage that waits for a server asks for it meanwhile. */
 void assay_store_list_ahead(assay_store *store, const char *directory);
+/* True where a listing waits for a server. */
+bool assay_store_listing_waits(const assay_store *store);
 /* 1 when a file of that name exists, 0 when not, negative on error. */
 int assay_store_exists(assay_store *store, const char *path, assay_error *err);
 
