@@ -64,7 +64,7 @@ static uint32_t *number_files(const assay_shard_map *map, const char *directory,
     return number;
 }
 
-/* The file that has each tensor of the map. */
+/* The file that has a tensor, given by its number in the contents; ASSAY_NO_ID: none has it. */
 static uint32_t file_of(const assay_contents *c, uint32_t tensor)
 {
     return tensor == ASSAY_NO_ID ? ASSAY_NO_ID : c->tensor[tensor].file;
@@ -100,13 +100,15 @@ static void compare_size(const assay_shard_map *map, const char *directory, cons
     const char *path = NULL;
     for (uint32_t t = 0; t < assay_dict_count(map->tensors); t++) {
         const assay_ckpt_tensor *tensor = &c->tensor[held[t]];
+        if (tensor->state != ASSAY_CKPT_HELD)
+            return;
         const bool same_file = path && tensor->file == file;
         file = tensor->file;
         path = assay_dict_name(c->files, file, NULL);
         assay_ckpt_place place;
         assay_cursor note = assay_cursor_over(c->notes.data + tensor->note, tensor->note_size);
-        if (tensor->state != ASSAY_CKPT_HELD || (!same_file && assay_ckpt_kind_of(path) != ASSAY_CKPT_SAFETENSORS) ||
-            !assay_ckpt_note_get(&note, &place) || place.dtype == ASSAY_BOOL)
+        if ((!same_file && assay_ckpt_kind_of(path) != ASSAY_CKPT_SAFETENSORS) || !assay_ckpt_note_get(&note, &place) ||
+            place.dtype == ASSAY_BOOL)
             return;
         bytes += tensor->length;
     }
@@ -156,7 +158,7 @@ int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const
     if (same)
         find_held(map, c, held);
     for (uint32_t t = 0; same && t < tensors; t++)
-        same = held[t] != ASSAY_NO_ID && c->tensor[held[t]].file == number[map->file[t]];
+        same = file_of(c, held[t]) != ASSAY_NO_ID && file_of(c, held[t]) == number[map->file[t]];
     for (uint32_t i = 0; status == ASSAY_OK && !same && i < files; i++)
         if (sound[i])
             compare_file(map, directory, c, i, number[i], held);
