@@ -256,7 +256,7 @@ typedef struct sort_item {
 
 enum { KEY_BYTES = 8, FEW = 24 };
 
-/* Reads the keys at `depth`, where all names are alike so far and none has ended. */
+/* Reads the keys at `depth`, up to which all names are alike; none is shorter. */
 static void read_keys(const assay_dict *d, sort_item *items, size_t count, size_t depth)
 {
     for (size_t i = 0; i < count; i++) {

@@ -24,8 +24,8 @@ bool assay_dict_take(assay_dict *d, assay_dict *from);
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
 /* Puts a name behind the others without a look whether it is there: its id, or ASSAY_NO_ID without memory. Nothing may
  * be added or looked for until assay_dict_settle(), which is quicker for many names than to add each. *again gets the
- * first that is the name of an id before it, and then the dictionary is good for nothing but its names; ASSAY_NO_ID:
- * all differ. False without memory. */
+ * first that is the name of an id before it, then only the names may still be read; ASSAY_NO_ID: all differ. False
+ * without memory. */
 uint32_t assay_dict_append(assay_dict *d, const char *name, size_t length);
 bool assay_dict_settle(assay_dict *d, uint32_t *again);
 /* The id, or ASSAY_NO_ID. */

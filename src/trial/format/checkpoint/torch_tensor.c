@@ -1,8 +1,9 @@
 /* torch_tensor.c - the calls by which torch makes a tensor when a pickle is loaded; here they say where it lies.
  *
- *   _rebuild_tensor_v2(storage, offset, size, stride, ...), which others wrap. A storage is an entry of the zip, told
- * by
- *   ("storage", class, key, location, elements); offset, size and stride count elements. */
+ *   _rebuild_tensor_v2(storage, offset, size, stride, ...), which others wrap
+ *   ("storage", class, key, location, elements), which names a storage: an entry of the zip
+ *
+ * offset, size and stride count elements. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
