@@ -102,9 +102,11 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
 
 bool assay_measures_is_passed_by(const assay_measures *g)
 {
-    for (uint32_t k = 0; k < g->count; k++)
-        if (assay_reference_passes_by(g->record, measure_of(g, &g->list[k])))
+    for (uint32_t k = 0; k < g->count; k++) {
+        const assay_measure *measure = measure_of(g, &g->list[k]);
+        if (measure->steps == 1 && assay_reference_passes_by(g->record, measure))
             return true;
+    }
     return false;
 }
 

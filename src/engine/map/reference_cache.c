@@ -350,6 +350,17 @@ static bool begin_apart(assay_reference_cache *k, const assay_record *record)
     return make_room(k, &k->coming, record);
 }
 
+/* There is room for one content only, and `before` has it: the record under way takes it over. */
+static uint8_t *begin_over_before(assay_reference_cache *k, slot *s, const assay_record *record, bool *apart)
+{
+    if (s->before.used == k->now && !fits(&s->before, record))
+        return NULL;
+    s->newest = s->before;
+    s->before = (assay_cached_reference){0};
+    *apart = s->newest.used != k->now;
+    return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
+}
+
 uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_key key, const assay_record *record,
                                      bool passed_by, bool *apart)
 {
@@ -365,8 +376,9 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
         s->newest = (assay_cached_reference){0};
     }
     move_recent(k, s);
-    if (passed_by && !s->is_passed_by && s->newest.entry && s->before.used != k->now) {
+    if (s->before.used != k->now && (!passed_by || !s->is_passed_by))
         drop(k, &s->before);
+    if (passed_by && !s->is_passed_by && s->newest.entry && !s->before.bytes) {
         s->before = s->newest;
         s->newest = (assay_cached_reference){0};
     }
@@ -377,7 +389,7 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
         return k->coming.bytes;
     if (s->newest.used == k->now && !fits(&s->newest, record))
         return NULL;
-    return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
+    return make_room(k, &s->newest, record) ? s->newest.bytes : begin_over_before(k, s, record, apart);
 }
 
 void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,

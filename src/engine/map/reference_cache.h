@@ -2,7 +2,7 @@
  * not be read and checked again, nor its file opened. For each (tensor, worker) the cache holds the newest content, and
  * the one that comparisons within a window last referred to; of small ones also those between the two, which the window
  * will refer to as it moves on. Where a step is passed by (an evaluation, among comparisons of TRAIN steps alone and
- * others), also the newest one before it. When the budget is used up, the cache keeps what it has:
+ * others), also the newest one before it, if both fit. When the budget is used up, the cache keeps what it has:
  * tensors come in the same order at every step, so replacing one by another would lose both.
  *
  * The cache saves time and changes no result. */

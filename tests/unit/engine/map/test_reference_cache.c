@@ -133,6 +133,53 @@ static void test_passed_by(void)
     assay_reference_cache_free(kept);
 }
 
+/* Compares each step with the one before and, a TRAIN step, with the last of those, as long as there is room for so
+ * many bytes; `modes` has T for a TRAIN step and E for an evaluation. Writes to `again` at which steps something was
+ * missing: once for each content. */
+static void walk_modes(const char *modes, size_t budget, char *again)
+{
+    enum { MANY = 100000 };
+    static const int64_t shape[] = {MANY};
+    assay_reference_cache *kept = assay_reference_cache_new(budget);
+    assay_record record = record_of(MANY, shape, 1);
+    assay_entry entries[16];
+    int train = -1;
+    for (int step = 0; modes[step]; step++) {
+        const bool passed_by = modes[step] == 'E';
+        const int before[2] = {step - 1, passed_by || train == step - 1 ? -1 : train};
+        bool apart = true;
+        assay_reference_cache_next(kept);
+        for (int i = 0; i < 2; i++) {
+            if (before[i] < 0)
+                continue;
+            const assay_cached_reference *found = assay_reference_cache_find(kept, KEY, &entries[before[i]]);
+            CU_ASSERT(!found || (found->bytes[0] == before[i] && found->bytes[found->size - 1] == before[i]));
+            if (!found)
+                *again++ = (char)('0' + step);
+        }
+        uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, passed_by, &apart);
+        if (to) {
+            memset(to, step, 4 * MANY);
+            assay_reference_cache_end(kept, KEY, &entries[step], &record);
+        }
+        train = passed_by ? train : step;
+    }
+    *again = 0;
+    assay_reference_cache_free(kept);
+}
+
+/* Where two contents do not fit, the newest one is kept, whatever its step. */
+static void test_passed_by_without_room(void)
+{
+    char again[32];
+    walk_modes("TEETTTTET", 500000, again);
+    CU_ASSERT_STRING_EQUAL(again, "38");
+    walk_modes("TEETTTTET", 900000, again);
+    CU_ASSERT_STRING_EQUAL(again, "");
+    walk_modes("TEETTTTET", 300000, again);
+    CU_ASSERT_STRING_EQUAL(again, "1233456788");
+}
+
 /* What a window goes back to again and again is worth keeping from the second time on. */
 static void test_oldest_of_a_window(void)
 {
@@ -216,6 +263,7 @@ int main(void)
                            {"begun and not ended", test_begun_and_not_ended},
                            {"apart from what it is compared with", test_apart},
                            {"what some comparisons pass by", test_passed_by},
+                           {"the same without room for two", test_passed_by_without_room},
                            {"what a window goes back to", test_oldest_of_a_window},
                            {"what a moving window comes to", test_moving_window},
                            {"a budget", test_budget},
