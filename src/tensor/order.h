@@ -5,10 +5,10 @@
  * 1. A sample of one element from each of ORDER_SAMPLE equal stretches, at a pseudo-random place in each, is sorted. A
  * fixed stride would see a few columns of a matrix only.
  * 2. Each wanted rank gets a bracket from the sample, five standard deviations wide on each side.
- * 3. One pass a share counts what lies below and on the bracket's ends and collects what lies inside, at most an eighth
- * of the elements, among which the value is searched in the same way. Two brackets are walked through at once: what is
- * not between them is put together, and only that is looked at for each, block by block, unless it is most of a block.
- * That takes half as long for quantiles at both ends.
+ * 3. One pass for all shares counts, for each, what lies below and on its bracket's ends and collects what lies inside,
+ * at most an eighth of the elements, among which the value is searched in the same way. Two brackets are walked through
+ * at once: what is not between them is put together, and only that is looked at for each, block by block, unless it is
+ * most of a block. That takes half as long for quantiles at both ends.
  * 4. Where the values mislead the sample, that pass has told between which values the rank lies. Another sample is
  * taken of those, at places that depend on the counts in every block of the pass. One more pass follows, so that the
  * worst case costs less than twice a pass a share: values that mislead the second sample too would have to
