@@ -4,7 +4,9 @@
  * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes.
  *
  * A call of MPI that waits keeps its processor busy, which another rank may need to get on. So ranks wait here
- * (finish_request, meet) until the others have come to the same call, and only then begin what MPI would wait in. */
+ * (finish_request, meet) until the others have come to the same call, and only then begin what MPI would wait in. While
+ * the bytes of large messages are transferred they still keep their processors busy: in a gather until the root takes
+ * theirs, in an exchange until all have come and gone. */
 #include "parallel/comm_mpi.h"
 
 #include <dlfcn.h>
