@@ -43,10 +43,11 @@ int assay_s3_place_refuse_keys(const char *location, assay_error *err)
     if (!at && assay_s3_place_is_foreign(location))
         return ASSAY_OK;
     if (!at) /* not shown from the ':' on, as a secret may stand there whose '@' was forgotten */
-        return assay_fail(err, ASSAY_EUSAGE,
-                          "s3://%.*s:...: a place in S3 is s3://BUCKET/PREFIX, without a port and no ARN; the address "
-                          "of a server is set by AWS_ENDPOINT_URL",
-                          user < 80 ? (int)user : 80, bucket);
+        return assay_fail(
+            err, ASSAY_EUSAGE,
+            "s3://%.*s:...: a place in S3 is s3://BUCKET/PREFIX, with no port and no ARN; AWS_ENDPOINT_URL "
+            "sets the server's address",
+            user < 80 ? (int)user : 80, bucket);
     const size_t size = (size_t)(at - bucket), from = bucket[user] == ':' ? user + 1 : 0;
     char *whole = assay_copy_bytes_as_text(bucket, size),
          *secret = assay_copy_bytes_as_text(bucket + from, size - from);
