@@ -166,7 +166,7 @@ static bool keep_mode(int fd, const char *path)
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
 {
     if (assay_alloc_refused())
-        return assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was made", path);
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
     char *temporary = NULL;
     int fd = open_temporary(path, &temporary);
     if (fd < 0) {
@@ -189,6 +189,25 @@ int assay_file_write(const char *path, const void *bytes, size_t size, assay_err
         unlink(temporary);
     free(temporary);
     return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(cause));
+}
+
+int assay_file_open_append(const char *path, assay_error *err)
+{
+    /* Without O_NONBLOCK, opening a pipe would wait for its reader. */
+    const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct stat st;
+    if (fd < 0)
+        return errno == ELOOP ? assay_fail(err, ASSAY_EIO, "%s: a symbolic link, which is not written through", path)
+                              : assay_fail(err, ASSAY_EIO, "%s: cannot open it: %s", path, strerror(errno));
+    const bool known = fstat(fd, &st) == 0;
+    if (known && S_ISREG(st.st_mode) && st.st_nlink == 1)
+        return fd;
+    const int reason = errno;
+    close(fd);
+    return !known ? assay_fail(err, ASSAY_EIO, "%s: cannot open it: %s", path, strerror(reason))
+                  : assay_fail(err, ASSAY_EIO, "%s: %s", path,
+                               S_ISREG(st.st_mode) ? "has another name elsewhere, and is not written to"
+                                                   : "not a regular file");
 }
 
 static bool is_directory(const char *path)
@@ -227,20 +246,4 @@ int assay_dir_make(const char *path, assay_error *err)
     int cause = errno;
     free(copy);
     return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot make the directory: %s", path, strerror(cause));
-}
-
-char *assay_path_join(const char *directory, const char *name)
-{
-    size_t head = strlen(directory), tail = strlen(name), room;
-    bool slash = head > 0 && directory[head - 1] != '/';
-    if (__builtin_add_overflow(head + slash, tail + 1, &room))
-        return NULL;
-    char *joined = assay_alloc(room);
-    if (!joined)
-        return NULL;
-    memcpy(joined, directory, head);
-    if (slash)
-        joined[head] = '/';
-    memcpy(joined + head + slash, name, tail + 1);
-    return joined;
 }

@@ -23,10 +23,12 @@ int assay_file_read_own(const char *path, const char *magic, size_t ceiling, ass
  */
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err);
 
+/* Opens a file of one's own for appending, and reading, and makes it where there is none: the descriptor, or ASSAY_EIO. What
+ * somebody else may have put there is refused: a symbolic link, a second name of another file, a pipe. Whoever may write
+ * into an output directory must not make assay append to a file elsewhere. */
+int assay_file_open_append(const char *path, assay_error *err);
+
 /* Makes a directory and its parents; one that exists already is fine. */
 int assay_dir_make(const char *path, assay_error *err);
-
-/* "a/b" from "a" and "b"; the caller frees it; NULL without memory. */
-char *assay_path_join(const char *directory, const char *name);
 
 #endif

@@ -42,8 +42,8 @@ void assay_heap_drop_list(void *list, size_t size);
  * still the caller's. They may hold anything until they are written again. */
 void assay_heap_forget(void *bytes, size_t size);
 
-/* The most bytes that were resident at once. Not what getrusage() says, which counts in the program that forked to
- * start this one, as it was then. */
+/* The most bytes that were resident at once. Unlike getrusage(), it does not include the parent's peak before
+ * exec. */
 size_t assay_heap_most_resident(void);
 /* Bytes resident now; the most so far where the system does not tell. */
 size_t assay_heap_resident(void);

@@ -1,9 +1,6 @@
-/* json.h - the one place that meets cJSON: strict parsing with places in messages, and writing numbers that survive.
- *
- * Reading: documents of people (job files, hook configuration). The index of a trial does not come through here,
- * there are too many of them, nor do trees of its collections, which may list a million names: see
- * base/json_pull.h. Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h,
- * so that the bytes are the same everywhere. */
+/* json.h - JSON that is read whole, as a tree of cJSON: job files, configurations, reports. Only this header includes
+ * cJSON's, and none of its parsing is used: the tree is built by the pull scanner (base/json_pull.h), which also reads
+ * what would be too large for a tree, such as the index of a trial. Writing is json_writer.h's. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -16,9 +13,9 @@
 
 enum { ASSAY_JSON_DEPTH = 64 }; /* deeper nesting is refused */
 
-/* Parses exactly one JSON document of `size` bytes (UTF-8, optional byte order mark, no NUL, nothing behind it).
- * `name` is the file's name for messages, which give line and column. The caller frees *out with cJSON_Delete().
- * ASSAY_EFORMAT or ASSAY_ENOMEM. */
+/* Parses exactly one JSON document of `size` bytes (UTF-8, optional byte order mark, no NUL, nothing behind it), nested
+ * at most ASSAY_JSON_DEPTH deep, whose numbers are finite doubles. `name` is the file's name for messages, which give
+ * line and column (in characters, from 1). The caller frees *out with cJSON_Delete(). ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
 
 /* As assay_json_parse(), for files that people write: comments (// to the end of the line, and between slash-star and

@@ -195,13 +195,14 @@ bool assay_pull_end(assay_pull *s)
 
 bool assay_pull_literal(assay_pull *s, int *value)
 {
-    static const char *const words[] = {"null", "false", "true"};
+    enum { STRICT = 3 };
+    static const char *const words[] = {"null", "false", "true", "NaN", "Infinity", "-Infinity"};
     assay_pull_peek(s);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < (s->loose ? sizeof words / sizeof *words : STRICT); i++) {
         size_t length = strlen(words[i]);
         if ((size_t)(s->end - s->at) >= length && memcmp(s->at, words[i], length) == 0) {
             s->at += length;
-            *value = (int)i - 1;
+            *value = i < STRICT ? (int)i - 1 : -1;
             return true;
         }
     }
@@ -218,7 +219,8 @@ static bool skip_scalar(assay_pull *s)
     char c = assay_pull_peek(s);
     if (c == '"')
         return assay_pull_string(s, &text, &length);
-    if (c == '-' || (c >= '0' && c <= '9'))
+    const bool infinite = s->loose && c == '-' && s->end - s->at > 1 && s->at[1] == 'I';
+    if ((c == '-' && !infinite) || (c >= '0' && c <= '9'))
         return assay_pull_integer(s, &value, &fits);
     return assay_pull_literal(s, &literal);
 }

@@ -158,6 +158,10 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
         const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
         if (vector[1] < vector[0])
             break; /* \K in a look-ahead: nothing that could be replaced */
+        if (replaced && vector[1] == vector[0] && vector[0] == copied) { /* behind "(.*)" nothing is left of the text */
+            at = vector[1] + 1;
+            continue;
+        }
         assay_put_bytes(out, text + copied, vector[0] - copied);
         put_replacement(replacement, text, vector, pcre2_get_ovector_count(match), out);
         copied = vector[1];

@@ -244,7 +244,7 @@ int assay_hdf5_rename(assay_hdf5_file *f, assay_error *err)
     const bool first = assay_comm_rank(f->comm) == 0;
     int status = ASSAY_OK;
     if (assay_alloc_refused()) /* a piece may be missing, wherever that was */
-        status = assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was made", f->path);
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", f->path);
     status = assay_comm_agree(f->comm, status, err);
     if (status == ASSAY_OK && first && rename(f->temporary, f->path) != 0)
         status = assay_fail(err, ASSAY_EIO, "%s: cannot give the finished file its name: %s", f->path, strerror(errno));

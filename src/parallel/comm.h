@@ -18,6 +18,9 @@ typedef struct assay_comm assay_comm;
 int assay_comm_open_world(int *argc, char ***argv, bool force_mpi, assay_comm **out, assay_error *err);
 /* Closes it and ends MPI if it was started for it. */
 void assay_comm_close(assay_comm *comm);
+/* Likewise at the end of the program, whose exit code the ranks have agreed on: where MPI crashes while it ends, the
+ * process ends with that code all the same. Flushes the streams before. */
+void assay_comm_finish(assay_comm *comm, int code);
 
 int assay_comm_rank(const assay_comm *comm);  /* not collective */
 int assay_comm_size(const assay_comm *comm);  /* not collective */

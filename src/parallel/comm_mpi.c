@@ -87,12 +87,24 @@ static void keep_pmix(void)
         (void)dlopen(library, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* Is a message still on its way? Its size lies in the state, and nobody may have taken it: after a failure. */
+static bool has_posted(mpi_state *state)
+{
+    bool any = false;
+    for (int kind = 0; kind < ASSAY_POSTS; kind++) {
+        int done = 0;
+        any = any || MPI_Testall(2, state->posted[kind], &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS || !done;
+    }
+    return any;
+}
+
 static void end_mpi(assay_comm *c)
 {
     mpi_state *state = c->mpi;
-    bool end = state->started;
+    bool end = state->started, posted = has_posted(state);
     MPI_Comm_free(&state->comm);
-    free(state);
+    if (!posted)
+        free(state);
     if (end) {
         keep_pmix();
         MPI_Finalize();

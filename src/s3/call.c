@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
-#include "s3/fault.h"
+#include "s3/error.h"
 #include "s3/sign.h"
 
 enum { HEADERS = 10, URL_MOST = 64 << 10, NO_DATE = 24 };

@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "s3/ini.h"
 
 enum { FILE_MOST = 1 << 20 };

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/activity.h"
+#include "base/dict.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "s3/call.h"
 
 enum {
@@ -25,6 +27,7 @@ typedef struct pages {
     size_t count;
     unsigned empty;      /* pages without a key, the last ones */
     uint64_t last_token; /* its hash: a server that gives one twice would be asked for ever */
+    assay_dict *seen;    /* hashes of pages: so would one that gives a page again with another token. Owned */
 } pages;
 
 struct assay_s3_listing {
@@ -42,6 +45,7 @@ static void release_pages(void *context)
     pages *p = context;
     assay_buf_release(&p->page.token);
     assay_buf_release(&p->objects);
+    assay_dict_free(p->seen);
     free(p->bucket);
     free(p->prefix);
     free(p->after);
@@ -81,11 +85,24 @@ static void put_query(const pages *p, assay_buf *out)
     assay_put_u8(out, '\0');
 }
 
+/* Has a page with these objects, packed, come before? 1, 0 or ASSAY_ENOMEM. */
+static int is_repeated(pages *p, size_t from)
+{
+    if (from == p->objects.size)
+        return 0;
+    if (!p->seen && !(p->seen = assay_dict_new()))
+        return ASSAY_ENOMEM;
+    const uint64_t page = assay_hash_bytes(p->objects.data + from, p->objects.size - from);
+    const uint32_t known = assay_dict_count(p->seen);
+    const uint32_t id = assay_dict_add(p->seen, (const char *)&page, sizeof page);
+    return id == ASSAY_NO_ID ? ASSAY_ENOMEM : id < known;
+}
+
 static int take_page(void *context, const assay_http_answer *answer, assay_buf *query, assay_error *err)
 {
     pages *p = context;
     uint64_t before = p->page.token.size > 0 ? p->last_token : 0;
-    const size_t count = p->count;
+    const size_t count = p->count, packed = p->objects.size;
     int status = s3_listing_parse(answer->body.data, answer->body.size, keep, p, &p->page, err);
     if (status == ASSAY_EBUDGET)
         return assay_fail(err, status,
@@ -102,7 +119,10 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     p->last_token = 14695981039346656037u;
     for (size_t i = 0; i < p->page.token.size; i++)
         p->last_token = (p->last_token ^ p->page.token.data[i]) * 1099511628211u;
-    if (before == p->last_token)
+    const int repeated = is_repeated(p, packed);
+    if (repeated < 0)
+        return assay_fail(err, repeated, "out of memory while it was listed");
+    if (before == p->last_token || repeated)
         return assay_fail(err, ASSAY_EFORMAT, "the server gives the same page of the listing again and again");
     put_query(p, query);
     int made = assay_buf_status(query);

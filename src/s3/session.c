@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 #include "base/redact.h"
 
 enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30, REQUESTS_MOST = 1024 };
@@ -258,45 +259,25 @@ void assay_s3_close(void)
 
 /* ---- to other ranks ---- */
 
-static void put_optional(assay_buf *out, const char *text)
-{
-    assay_put_u8(out, text != NULL);
-    assay_put_text(out, text);
-}
-
-static bool take_optional(assay_cursor *in, char **out)
-{
-    bool there = assay_get_u8(in) == 1;
-    size_t length;
-    const char *text = assay_get_text(in, &length);
-    *out = there ? assay_copy_bytes_as_text(text, length) : NULL;
-    return !there || *out;
-}
-
-static void take_fixed(assay_cursor *in, char *out, size_t room)
-{
-    size_t length;
-    const char *text = assay_get_text(in, &length);
-    snprintf(out, room, "%.*s", (int)length, text);
-}
+static const assay_field session_fields[] = {ASSAY_FIELD(session, own_endpoint),
+                                             ASSAY_FIELD(session, path_style),
+                                             ASSAY_FIELD(session, attempts),
+                                             ASSAY_FIELD(session, patience),
+                                             ASSAY_FIELD_TEXT_IN(session, region),
+                                             ASSAY_FIELD(session, endpoint),
+                                             ASSAY_FIELD(session, ca_file),
+                                             ASSAY_FIELD(session, keys.key),
+                                             ASSAY_FIELD(session, keys.secret),
+                                             ASSAY_FIELD(session, keys.token),
+                                             ASSAY_FIELD(session, keys.expires),
+                                             ASSAY_FIELD_TEXT_IN(session, keys.source),
+                                             {0}};
 
 void assay_s3_pack(assay_buf *out)
 {
     assay_put_u8(out, now.open);
-    if (!now.open)
-        return;
-    assay_put_u8(out, now.own_endpoint);
-    assay_put_u8(out, now.path_style);
-    assay_put_u32(out, now.attempts);
-    assay_put_u32(out, now.patience);
-    assay_put_text(out, now.region);
-    put_optional(out, now.endpoint);
-    put_optional(out, now.ca_file);
-    put_optional(out, now.keys.key);
-    put_optional(out, now.keys.secret);
-    put_optional(out, now.keys.token);
-    assay_put_i64(out, now.keys.expires);
-    assay_put_text(out, now.keys.source);
+    if (now.open)
+        assay_fields_pack(session_fields, &now, out);
 }
 
 int assay_s3_unpack(assay_cursor *in, assay_error *err)
@@ -304,23 +285,13 @@ int assay_s3_unpack(assay_cursor *in, assay_error *err)
     session fresh = {.open = false};
     if (assay_get_u8(in) != 1 || now.open)
         return ASSAY_OK;
-    fresh.own_endpoint = assay_get_u8(in);
-    fresh.path_style = assay_get_u8(in);
-    fresh.attempts = assay_get_u32(in);
-    fresh.patience = assay_get_u32(in);
-    take_fixed(in, fresh.region, sizeof fresh.region);
-    bool made = take_optional(in, &fresh.endpoint);
-    made = take_optional(in, &fresh.ca_file) && made;
-    made = take_optional(in, &fresh.keys.key) && made;
-    made = take_optional(in, &fresh.keys.secret) && made;
-    made = take_optional(in, &fresh.keys.token) && made;
-    fresh.keys.expires = assay_get_i64(in);
-    take_fixed(in, fresh.keys.source, sizeof fresh.keys.source);
-    if (made && !in->failed)
+    const int status = assay_fields_unpack(session_fields, in, &fresh);
+    if (status == ASSAY_OK)
         return start(&fresh, err);
     release(&fresh);
-    return in->failed ? assay_fail(err, ASSAY_EINTERNAL, "the session of S3 was damaged on its way between ranks")
-                      : fail_memory(ASSAY_ENOMEM, err);
+    return status == ASSAY_EFORMAT
+               ? assay_fail(err, ASSAY_EINTERNAL, "the session of S3 was damaged on its way between ranks")
+               : fail_memory(status, err);
 }
 
 /* ---- for requests ---- */

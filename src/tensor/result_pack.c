@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/fields.h"
+
 enum { WORD = 8 };
 
 /* ---- packing ---- */
@@ -19,26 +21,38 @@ static void put_doubles(assay_buf *out, const double *value, uint64_t count)
         assay_put_f64(out, value[i]);
 }
 
-static void put_change(assay_buf *out, const assay_change *c)
-{
-    assay_put_u8(out, c->found);
-    assay_put_i64(out, c->step);
-    assay_put_u8(out, c->same_shape);
-    assay_put_u8(out, c->same_dtype);
-    assay_put_u8(out, c->close);
-    assay_put_u64(out, c->apart);
-    assay_put_f64(out, c->largest);
-    assay_put_f64(out, c->squares);
-    assay_put_f64(out, c->reference_squares);
-}
+/* Results without a list. */
+static const assay_field change_fields[] = {ASSAY_FIELD(assay_result, of.change.found),
+                                            ASSAY_FIELD(assay_result, of.change.step),
+                                            ASSAY_FIELD(assay_result, of.change.same_shape),
+                                            ASSAY_FIELD(assay_result, of.change.same_dtype),
+                                            ASSAY_FIELD(assay_result, of.change.close),
+                                            ASSAY_FIELD(assay_result, of.change.apart),
+                                            ASSAY_FIELD(assay_result, of.change.largest),
+                                            ASSAY_FIELD(assay_result, of.change.squares),
+                                            ASSAY_FIELD(assay_result, of.change.reference_squares),
+                                            {0}};
+static const assay_field moments_fields[] = {
+    ASSAY_FIELD(assay_result, of.moments.found), ASSAY_FIELD(assay_result, of.moments.beyond),
+    ASSAY_FIELD(assay_result, of.moments.index), ASSAY_FIELD(assay_result, of.moments.largest),
+    ASSAY_FIELD(assay_result, of.moments.limit), {0}};
+static const assay_field digest_fields[] = {ASSAY_FIELD(assay_result, of.digest), {0}};
+static const assay_field first_bad_fields[] = {
+    ASSAY_FIELD(assay_result, of.first_bad.index), ASSAY_FIELD(assay_result, of.first_bad.value), {0}};
+static const assay_field negative_fields[] = {ASSAY_FIELD(assay_result, of.negative.count),
+                                              ASSAY_FIELD(assay_result, of.negative.index),
+                                              ASSAY_FIELD(assay_result, of.negative.smallest),
+                                              {0}};
 
-static void put_moments(assay_buf *out, const assay_moments *m)
+/* The table of a kind; NULL for those with lists, which are packed by hand because they lie in the step's arena. */
+static const assay_field *fields_of(unsigned kind)
 {
-    assay_put_u8(out, m->found);
-    assay_put_u64(out, m->beyond);
-    assay_put_u64(out, m->index);
-    assay_put_f64(out, m->largest);
-    assay_put_f64(out, m->limit);
+    static const assay_field *const tables[ASSAY_MEASURE_KINDS] = {[ASSAY_MEASURE_CHANGE] = change_fields,
+                                                                   [ASSAY_MEASURE_MOMENTS] = moments_fields,
+                                                                   [ASSAY_MEASURE_DIGEST] = digest_fields,
+                                                                   [ASSAY_MEASURE_FIRST_BAD] = first_bad_fields,
+                                                                   [ASSAY_MEASURE_NEGATIVE] = negative_fields};
+    return kind < ASSAY_MEASURE_KINDS ? tables[kind] : NULL;
 }
 
 static void put_channels(assay_buf *out, const assay_channels *c)
@@ -70,6 +84,11 @@ static uint64_t counts_of(const assay_measure *measure)
 
 void assay_result_pack(const assay_measure *measure, const assay_result *result, assay_buf *out)
 {
+    const assay_field *fields = fields_of(measure->kind);
+    if (fields) {
+        assay_fields_pack(fields, result, out);
+        return;
+    }
     switch ((assay_measure_kind)measure->kind) {
     case ASSAY_MEASURE_UNITS:
         assay_put_u64(out, result->of.units.samples);
@@ -87,9 +106,6 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
         assay_put_u64(out, result->of.quantiles.used);
         put_doubles(out, result->of.quantiles.value, measure->numbers);
         break;
-    case ASSAY_MEASURE_CHANGE:
-        put_change(out, &result->of.change);
-        break;
     case ASSAY_MEASURE_CLASSES:
         assay_put_u64(out, result->of.classes.count);
         for (uint64_t i = 0; i < result->of.classes.count; i++)
@@ -102,25 +118,10 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
     case ASSAY_MEASURE_TEXTS:
         put_texts(out, &result->of.texts);
         break;
-    case ASSAY_MEASURE_DIGEST:
-        assay_put_u64(out, result->of.digest);
-        break;
-    case ASSAY_MEASURE_FIRST_BAD:
-        assay_put_u64(out, result->of.first_bad.index);
-        assay_put_f64(out, result->of.first_bad.value);
-        break;
     case ASSAY_MEASURE_IMAGES:
         put_images(out, &result->of.images);
         break;
-    case ASSAY_MEASURE_NEGATIVE:
-        assay_put_u64(out, result->of.negative.count);
-        assay_put_u64(out, result->of.negative.index);
-        assay_put_f64(out, result->of.negative.smallest);
-        break;
-    case ASSAY_MEASURE_MOMENTS:
-        put_moments(out, &result->of.moments);
-        break;
-    case ASSAY_MEASURE_KINDS:
+    default: /* no list, or no kind */
         break;
     }
 }
@@ -167,37 +168,6 @@ static const int64_t *get_classes(reader *r, uint64_t count)
     for (uint64_t i = 0; value && i < count; i++)
         value[i] = assay_get_i64(r->in);
     return value;
-}
-
-static bool get_bool(reader *r)
-{
-    uint8_t value = assay_get_u8(r->in);
-    r->in->failed |= value > 1;
-    return value == 1;
-}
-
-static assay_change get_change(reader *r)
-{
-    assay_change c = {.found = get_bool(r)};
-    c.step = assay_get_i64(r->in);
-    c.same_shape = get_bool(r);
-    c.same_dtype = get_bool(r);
-    c.close = get_bool(r);
-    c.apart = assay_get_u64(r->in);
-    c.largest = assay_get_f64(r->in);
-    c.squares = assay_get_f64(r->in);
-    c.reference_squares = assay_get_f64(r->in);
-    return c;
-}
-
-static assay_moments get_moments(reader *r)
-{
-    assay_moments m = {.found = get_bool(r)};
-    m.beyond = assay_get_u64(r->in);
-    m.index = assay_get_u64(r->in);
-    m.largest = assay_get_f64(r->in);
-    m.limit = assay_get_f64(r->in);
-    return m;
 }
 
 static assay_channels get_channels(reader *r)
@@ -252,6 +222,11 @@ static assay_images get_images(reader *r)
 
 static void get_result(reader *r, const assay_measure *measure, assay_result *result)
 {
+    const assay_field *fields = fields_of(measure->kind);
+    if (fields) {
+        (void)assay_fields_unpack(fields, r->in, result); /* the cursor says whether it went well */
+        return;
+    }
     switch ((assay_measure_kind)measure->kind) {
     case ASSAY_MEASURE_UNITS:
         result->of.units.samples = assay_get_u64(r->in);
@@ -269,9 +244,6 @@ static void get_result(reader *r, const assay_measure *measure, assay_result *re
         result->of.quantiles.used = assay_get_u64(r->in);
         result->of.quantiles.value = get_doubles(r, measure->numbers);
         break;
-    case ASSAY_MEASURE_CHANGE:
-        result->of.change = get_change(r);
-        break;
     case ASSAY_MEASURE_CLASSES:
         result->of.classes.count = assay_get_u64(r->in);
         result->of.classes.value = get_classes(r, result->of.classes.count);
@@ -283,25 +255,10 @@ static void get_result(reader *r, const assay_measure *measure, assay_result *re
     case ASSAY_MEASURE_TEXTS:
         result->of.texts = get_texts(r);
         break;
-    case ASSAY_MEASURE_DIGEST:
-        result->of.digest = assay_get_u64(r->in);
-        break;
-    case ASSAY_MEASURE_FIRST_BAD:
-        result->of.first_bad.index = assay_get_u64(r->in);
-        result->of.first_bad.value = assay_get_f64(r->in);
-        break;
     case ASSAY_MEASURE_IMAGES:
         result->of.images = get_images(r);
         break;
-    case ASSAY_MEASURE_NEGATIVE:
-        result->of.negative.count = assay_get_u64(r->in);
-        result->of.negative.index = assay_get_u64(r->in);
-        result->of.negative.smallest = assay_get_f64(r->in);
-        break;
-    case ASSAY_MEASURE_MOMENTS:
-        result->of.moments = get_moments(r);
-        break;
-    case ASSAY_MEASURE_KINDS:
+    default:
         break;
     }
 }

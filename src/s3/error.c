@@ -1,5 +1,5 @@
-/* fault.c - see fault.h. */
-#include "s3/fault.h"
+/* error.c - see error.h. */
+#include "s3/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

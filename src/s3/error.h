@@ -1,6 +1,6 @@
-/* fault.h - what a failed request means, and what to say of it. Inside s3 only. */
-#ifndef ASSAY_S3_FAULT_H
-#define ASSAY_S3_FAULT_H
+/* error.h - what a failed request means, and what to say of it. Inside s3 only. */
+#ifndef ASSAY_S3_ERROR_H
+#define ASSAY_S3_ERROR_H
 
 #include "http/http.h"
 #include "s3/listing.h"

@@ -1,0 +1,70 @@
+/* json_writer.h - writes JSON into a buffer as it goes. A stack checks that what is opened is closed, and that members
+ * of objects have keys and items of arrays have none.
+ *
+ * It builds no tree: nothing can be looked up, changed, or put into another order, and keys are not compared with those
+ * that stand there already. Numbers and texts have the same bytes on every machine (assay_json_put_text() and
+ * assay_json_put_number() in assay/pack.h). Items follow one another as ", "; after assay_jw_line() the next item, or
+ * the closing bracket, begins a line:
+ *
+ *     assay_jw w = assay_jw_over(out);
+ *     assay_jw_object(&w, NULL);             {"steps": 3, "names": ["a", "b"],
+ *     assay_jw_u64(&w, "steps", 3);            "loss": 0.5}
+ *     assay_jw_array(&w, "names");
+ *     assay_jw_text(&w, NULL, "a");
+ *     assay_jw_text(&w, NULL, "b");
+ *     assay_jw_end(&w);
+ *     assay_jw_line(&w, 2);
+ *     assay_jw_number(&w, "loss", 0.5);
+ *     assay_jw_end(&w);
+ *
+ * `key` is a member's name, escaped where it must be; NULL in an array, and for the one value outside of everything.
+ * Mistakes in nesting set the buffer's status to ASSAY_EINTERNAL; failures of the buffer stay in it as always. */
+#ifndef ASSAY_BASE_JSON_WRITER_H
+#define ASSAY_BASE_JSON_WRITER_H
+
+#include <assay/pack.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ASSAY_JW_DEPTH = 63 }; /* levels that can be open at once */
+
+typedef struct assay_jw {
+    assay_buf *out; /* borrowed */
+    unsigned depth;
+    uint64_t objects; /* bit d: level d is an object (level 0 is outside of everything) */
+    uint64_t filled;  /* bit d: level d has an item */
+    int line;         /* blanks in front of the next item on a new line; -1: it follows on this one */
+} assay_jw;
+
+/* A writer that appends one value to the buffer, whatever is in it. There is nothing to release. */
+assay_jw assay_jw_over(assay_buf *out);
+/* A writer inside of an object that is open already, by printf or by another writer, and has members or (`filled`
+ * false) none: it appends members, and is done without closing the object. For texts that are written in parts. */
+assay_jw assay_jw_members_of(assay_buf *out, bool filled);
+/* True when all that was opened is closed, and one value was written. Sets the buffer's status otherwise. */
+bool assay_jw_done(assay_jw *w);
+
+/* Opens an object or an array, and closes the innermost one. */
+void assay_jw_object(assay_jw *w, const char *key);
+void assay_jw_array(assay_jw *w, const char *key);
+void assay_jw_end(assay_jw *w);
+
+/* The next item, or the closing bracket, begins on a new line, behind so many blanks. */
+void assay_jw_line(assay_jw *w, unsigned blanks);
+
+/* One value each. A text that is NULL is null; a number that is not finite is a text ("nan", "inf", "-inf"). */
+void assay_jw_text(assay_jw *w, const char *key, const char *text);
+void assay_jw_text_n(assay_jw *w, const char *key, const char *text, size_t length);
+void assay_jw_format(assay_jw *w, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void assay_jw_i64(assay_jw *w, const char *key, int64_t value);
+void assay_jw_u64(assay_jw *w, const char *key, uint64_t value);
+void assay_jw_number(assay_jw *w, const char *key, double value);
+void assay_jw_bool(assay_jw *w, const char *key, bool value);
+void assay_jw_null(assay_jw *w, const char *key);
+
+/* Writes what stands in front of a value, and returns the buffer: the caller appends exactly one value of JSON to it.
+ */
+assay_buf *assay_jw_value(assay_jw *w, const char *key);
+
+#endif

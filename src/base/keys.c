@@ -1,0 +1,90 @@
+/* keys.c - see keys.h. */
+#include "base/keys.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+
+void assay_keys_odd(assay_keys *keys, const char *key, size_t length)
+{
+    uint32_t near = 0;
+    for (unsigned i = 0; keys->known[i]; i++) {
+        assay_nearest nearest;
+        assay_nearest_begin(&nearest, key, length);
+        assay_nearest_offer(&nearest, keys->known[i]);
+        near |= nearest.best ? 1u << i : 0;
+    }
+    if (!keys->odd || (near && !keys->near)) {
+        keys->odd = key;
+        keys->odd_length = length;
+    }
+    keys->near |= near;
+}
+
+int assay_keys_find(assay_keys *keys, const char *key, size_t length)
+{
+    for (unsigned i = 0; keys->known[i]; i++)
+        if (strlen(keys->known[i]) == length && memcmp(keys->known[i], key, length) == 0) {
+            keys->twice |= keys->seen & 1u << i;
+            keys->seen |= 1u << i;
+            return (int)i;
+        }
+    assay_keys_odd(keys, key, length);
+    return -1;
+}
+
+static bool has_one_bit(unsigned x)
+{
+    return x != 0 && (x & (x - 1)) == 0;
+}
+
+/* How many bits differ: 0, 1, or 2 for more. `length` is above 0. */
+static unsigned bits_apart(const char *key, size_t length, const char *known)
+{
+    const unsigned first = (unsigned char)(key[0] ^ known[0]);
+    unsigned apart = 0;
+    if ((first && !has_one_bit(first)) || strlen(known) != length)
+        return 2;
+    for (size_t i = 0; i < length && apart < 2; i++) {
+        const unsigned x = (unsigned char)(key[i] ^ known[i]);
+        if (x)
+            apart += has_one_bit(x) ? 1 : 2;
+    }
+    return apart < 2 ? apart : 2;
+}
+
+int assay_keys_find_flipped(assay_keys *keys, const char *key, size_t length)
+{
+    uint32_t near = 0;
+    int found = -1;
+    for (unsigned i = 0; length > 0 && keys->known[i]; i++) {
+        const unsigned apart = bits_apart(key, length, keys->known[i]);
+        near |= apart == 1 ? 1u << i : 0;
+        if (apart > 0)
+            continue;
+        found = (int)i;
+        if (!(keys->seen & 1u << i)) {
+            keys->seen |= 1u << i;
+            return found;
+        }
+        keys->twice |= 1u << i;
+    }
+    keys->near |= near;
+    return found;
+}
+
+bool assay_key_is_off(const char *key, size_t length, const char *known)
+{
+    size_t other = 0;
+    if (strlen(known) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        other += key[i] != known[i];
+    return other == 1;
+}
+
+const char *assay_keys_damaged(const assay_keys *keys)
+{
+    const uint32_t lost = keys->near & ~keys->seen;
+    return lost ? keys->known[__builtin_ctz(lost)] : NULL;
+}

@@ -1,0 +1,58 @@
+/* path.c - paths as texts. */
+#include "base/path.h"
+
+#include <string.h>
+
+#include "base/fault.h"
+
+char *assay_path_join(const char *directory, const char *name)
+{
+    size_t head = strlen(directory), tail = strlen(name), room;
+    bool slash = head > 0 && directory[head - 1] != '/';
+    if (__builtin_add_overflow(head + slash, tail + 1, &room))
+        return NULL;
+    char *joined = assay_alloc(room);
+    if (!joined)
+        return NULL;
+    memcpy(joined, directory, head);
+    if (slash)
+        joined[head] = '/';
+    memcpy(joined + head + slash, name, tail + 1);
+    return joined;
+}
+
+const char *assay_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool assay_path_ends(const char *path, const char *suffix)
+{
+    return assay_path_ends_n(path, strlen(path), suffix);
+}
+
+bool assay_path_ends_n(const char *path, size_t length, const char *suffix)
+{
+    const size_t tail = strlen(suffix);
+    return length >= tail && memcmp(path + length - tail, suffix, tail) == 0;
+}
+
+bool assay_path_is_inside(const char *path, size_t length)
+{
+    if (length == 0 || length > ASSAY_PATH_MOST || memchr(path, '\0', length))
+        return false;
+    for (size_t from = 0; from <= length;) {
+        const char *slash = from < length ? memchr(path + from, '/', length - from) : NULL;
+        const size_t part = slash ? (size_t)(slash - path) - from : length - from;
+        if (part == 0 || (part <= 2 && memcmp(path + from, "..", part) == 0))
+            return false;
+        from += part + 1;
+    }
+    return true;
+}
+
+bool assay_path_is_name(const char *name, size_t length)
+{
+    return assay_path_is_inside(name, length) && !memchr(name, '/', length);
+}

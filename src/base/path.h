@@ -1,0 +1,34 @@
+/* path.h - paths and names of files as texts; nothing here asks the file system. */
+#ifndef ASSAY_BASE_PATH_H
+#define ASSAY_BASE_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ASSAY_PATH_MOST = 4096 }; /* bytes of a path that foreign data give */
+
+/* "a/b" from "a" and "b", "b" from "" and "b"; the caller frees it; NULL without memory. */
+char *assay_path_join(const char *directory, const char *name);
+
+/* The last part of a path: what stands behind its last '/'. Points into the path. */
+const char *assay_path_name(const char *path);
+
+/* True when the text ends in the suffix: ".json", and the text may be no more than that. */
+bool assay_path_ends(const char *path, const char *suffix);
+bool assay_path_ends_n(const char *path, size_t length, const char *suffix);
+
+/* True for a relative path (`length` bytes, need not be terminated) that stays below the directory it is taken from and
+ * means the same file in a directory, in S3 and in a packed trial: parts between single slashes, none of them empty,
+ * "." or "..", no NUL, ASSAY_PATH_MOST bytes at most. Every path that foreign data give passes here before it is joined
+ * to anything. Symbolic links are the storage's matter. */
+bool assay_path_is_inside(const char *path, size_t length);
+
+/* The same for the name of a file beside: one part. */
+bool assay_path_is_name(const char *name, size_t length);
+
+static inline bool assay_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+#endif

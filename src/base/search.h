@@ -1,0 +1,84 @@
+/* search.h - orders and binary search. Everything here is inline: a comparison that the compiler sees costs no call.
+ *
+ * To find an item that is equal, or to sort, take bsearch() and qsort(); integers are sorted faster by
+ * assay_sort_integers() (assay/timeline.h). */
+#ifndef ASSAY_BASE_SEARCH_H
+#define ASSAY_BASE_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Below 0, 0 or above 0, as `a` is before, at or behind `b`. Numbers of one type; NaN is at everything. Comparators of
+ * several keys join them: `int order = ASSAY_ORDER(x->step, y->step); return order ? order : ASSAY_ORDER(...);` */
+#define ASSAY_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* The order of two texts of given lengths by their bytes; a text is behind its own beginnings. */
+static inline int assay_order_bytes(const void *a, size_t a_length, const void *b, size_t b_length)
+{
+    const size_t least = a_length < b_length ? a_length : b_length;
+    const int order = least ? memcmp(a, b, least) : 0;
+    return order ? order : ASSAY_ORDER(a_length, b_length);
+}
+
+/* How an item of a list lies to a key: below 0 (before it), 0, above 0 (behind it). */
+typedef int assay_item_order(const void *item, const void *key);
+
+/* The number of the first item of a sorted list that is not before the key; `count` when all are. `size`: bytes of an
+ * item. */
+static inline size_t assay_lower_bound(const void *list, size_t count, size_t size, const void *key,
+                                       assay_item_order *order)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (order((const char *)list + middle * size, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Moves `at`, a number below `end`, to the first number from there on for which `before`, an expression of `at`, is false;
+ * to `end` when it is true for all. It is true for some first numbers, and false for those behind them. */
+#define ASSAY_SEARCH(at, end, before)                                                                                  \
+    do {                                                                                                               \
+        uint64_t low_ = (at), high_ = (end);                                                                           \
+        while (low_ < high_) {                                                                                         \
+            (at) = low_ + (high_ - low_) / 2;                                                                          \
+            if (before)                                                                                                \
+                low_ = (at) + 1;                                                                                       \
+            else                                                                                                       \
+                high_ = (at);                                                                                          \
+        }                                                                                                              \
+        (at) = low_;                                                                                                   \
+    } while (0)
+
+/* The same in ascending integers: the number of the first that is `value` or more. */
+static inline size_t assay_lower_bound_i64(const int64_t *list, size_t count, int64_t value)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (list[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+static inline size_t assay_lower_bound_u64(const uint64_t *list, size_t count, uint64_t value)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (list[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* vec.c - how arrays grow. */
+#include "base/vec.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { FIRST_ROOM = 8 }; /* most lists of a run stay shorter */
+
+/* The list's pointer is copied as bytes: it may be a pointer to any type, which no single type may alias. */
+bool assay_vec_reserve(void *list, size_t *room, size_t count, size_t size)
+{
+    if (count <= *room)
+        return true;
+    size_t next = *room > SIZE_MAX / 2 ? SIZE_MAX : 2 * *room;
+    if (next < FIRST_ROOM)
+        next = FIRST_ROOM;
+    if (next < count)
+        next = count;
+    void *old;
+    memcpy(&old, list, sizeof old);
+    void *grown = assay_realloc_array(old, next, size);
+    if (!grown)
+        return false;
+    memcpy(list, &grown, sizeof grown);
+    *room = next;
+    return true;
+}
+
+void *assay_vec_add(void *list, size_t *count, size_t *room, size_t size)
+{
+    if (!assay_vec_reserve(list, room, assay_vec_sum(*count, 1), size))
+        return NULL;
+    char *items;
+    memcpy(&items, list, sizeof items);
+    char *item = items + (*count)++ * size;
+    memset(item, 0, size);
+    return item;
+}
