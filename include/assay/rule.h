@@ -51,6 +51,8 @@ uint32_t assay_trial_expected_workers(const assay_trial *trial);
 /* How many workers the run had, as the hook's facts say; at least assay_trial_expected_workers(). More than those where
  * the hook recorded some of the workers by choice. */
 uint32_t assay_trial_run_workers(const assay_trial *trial);
+/* What the run says of itself under a name, as assay compare shows it ("host", "config.lr"); NULL: nothing. */
+const char *assay_trial_fact(const assay_trial *trial, const char *name);
 bool assay_trial_ended(const assay_trial *trial); /* the training said that nothing more will come */
 uint64_t assay_trial_steps(const assay_trial *trial);
 const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i); /* ascending in step */
@@ -108,6 +110,8 @@ const assay_claim *assay_trial_claim(const assay_trial *trial, uint64_t i);
 void assay_trial_betas(const assay_trial *trial, double betas[2]);
 /* How many damaged or missing parts were found at a step. Known to the finalize of built-in rules; elsewhere 0. */
 uint64_t assay_trial_losses(const assay_trial *trial, int64_t step);
+/* Of a log that prints few digits: a value stands for all numbers that are no farther from it. 0: for itself. */
+double assay_trial_resolution(const assay_trial *trial);
 /* Is one of them the record of a tensor, which the index has? Likewise. */
 bool assay_trial_is_unread(const assay_trial *trial, int64_t step, uint32_t tensor);
 
@@ -383,8 +387,16 @@ enum {
     ASSAY_RULE_AGGREGATION = 2, /* an aggregation: no findings; its result is the verdict's JSON and text */
     ASSAY_RULE_POOLS = 4,       /* findings carry worker "*" */
     ASSAY_RULE_KEEPS_STATE = 8, /* an aggregation of which the report shows what only its state has: pictures */
+    ASSAY_RULE_COUNTS = 32,     /* an aggregation that keeps nothing but the counter of the common state: what each step
+                                   counted can be shown while the job runs */
     ASSAY_RULE_TIMELINE = 16 /* looks at the trial's timeline (assay/timeline.h) and at no tensor; its parameters have
                                 scan_interval_us, worker, start_time_us and end_time_us in place of steps */
+    ,
+    ASSAY_RULE_TRACES =
+        64,                /* with ASSAY_RULE_TIMELINE: looks at the traces of ranks instead; its steps are those of the
+                               traces, its parameters those of steps */
+    ASSAY_RULE_DUMPS = 128 /* with ASSAY_RULE_TIMELINE: looks at dumps of flight recorders instead (assay/hang.h); it
+                               has no parameters but its own */
 };
 
 typedef struct assay_rule_ops assay_rule_ops;
@@ -444,8 +456,8 @@ struct assay_rule_ops {
     const char *const *value_units;
 
     /* What a finding of each test means, as a sentence without a full stop: "{worker} wrote nothing at {when}". The
-     * report puts names for {tensor} and {worker}, the finding's number for {value}, "step 12" or a time for {when}, a
-     * comma and the remark for {note} (nothing where there is none), and for {of} " of worker_2" where the trial has
+     * report puts names for {tensor} and {worker}, the finding's number for {value} and that times 100 for {percent}, "step 12" or a time for {when}, a
+     * comma and the remark for {note} (nothing where there is none), the remark alone for {said}, and for {of} " of worker_2" where the trial has
      * several workers; "step(s)" is as in value_units. In the order of `tests`; ends with NULL. NULL: the report says
      * the rule's name and the place. */
     const char *const *sentences;

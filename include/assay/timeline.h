@@ -139,7 +139,7 @@ void assay_sort_reals(double *list, size_t n);
 
 /* Where a finding of such a rule is, in place of step and tensor. Texts are copied. */
 typedef struct assay_time_place {
-    int64_t slice;
+    int64_t slice;               /* ASSAY_NO_TIME: the finding's step is one of the traces; that as well: all of them */
     const char *worker;          /* a node, a worker, or "*" */
     const char *unit;            /* a GPU, a mode, ...; "": none */
     const char *worker2, *unit2; /* NULL: none */

@@ -58,7 +58,7 @@ typedef struct assay_recording assay_recording;
 int assay_recording_open(const char *location, assay_recording **out, assay_error *err);
 /* NULL is ignored. */
 void assay_recording_close(assay_recording *r);
-/* assay's version, "0.1.0". */
+/* assay's version, "0.2.0". */
 const char *assay_recording_version(void);
 
 /* ---- the trial ---- */

@@ -10,7 +10,7 @@
 
 #include <assay/trial.h>
 
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 typedef struct recording_part recording_part; /* of which all records are kept */
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_RECORDING_PLACE_H
 #define ASSAY_RECORDING_PLACE_H
 
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 typedef struct recording_mapped { /* a file of a trial; zeroed: none */
     const uint8_t *bytes;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 /* Global steps; the mode comes from the first unit of a step that could be used. */
 static int collect_steps(assay_recording *r)
@@ -154,14 +155,8 @@ const assay_step_info *assay_recording_step(const assay_recording *r, uint64_t i
 
 size_t assay_recording_missing(const assay_recording *r, uint64_t i, const uint32_t **workers)
 {
-    size_t low = 0, high = i < r->step_count ? r->incomplete_count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->incomplete[middle].step < r->steps[i].step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, i < r->step_count ? r->incomplete_count : 0, r->incomplete[low].step < r->steps[i].step);
     if (i >= r->step_count || low == r->incomplete_count || r->incomplete[low].step != r->steps[i].step)
         return 0;
     *workers = r->incomplete[low].missing;

@@ -15,7 +15,7 @@
 
 #include "recording/kept.h"
 #include "trial/incomplete.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 #include "trial/worker_names.h"
 
 typedef struct recording_item { /* something that was saved of a tensor */

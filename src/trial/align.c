@@ -5,7 +5,8 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
-#include "trial/format/format.h"
+#include "base/search.h"
+#include "trial/trial_format.h"
 
 #define NONE UINT32_MAX
 
@@ -227,14 +228,8 @@ static bool begins_before(const assay_step_shift *s, uint32_t worker, int64_t nu
 static int64_t shift_at(const assay_step_shifts *shifts, uint32_t worker, int64_t number, int mode, counted by)
 {
     const assay_step_shift *list = shifts->list;
-    size_t low = 0, high = shifts->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (begins_before(&list[middle], worker, number, mode, by))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, shifts->count, begins_before(&list[low], worker, number, mode, by));
     for (; low > 0 && list[low - 1].worker == worker; low--) { /* at most one a mode counts for one number only */
         const assay_step_shift *s = &list[low - 1];
         if (s->mode == ASSAY_MODE_NONE ||
@@ -352,7 +347,7 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
     return status;
 }
 
-void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_claims *claims,
+void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_manifest *claims,
                             assay_problems *problems)
 {
     size_t count = 0;

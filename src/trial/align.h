@@ -82,7 +82,7 @@ void assay_step_shifts_release(assay_step_shifts *shifts);
 /* Pieces are put together where the numbers of steps are the same (topology/form.h). When steps of workers that count
  * differently have become the same one since, names that copies were not formed. `before`: how many steps there were,
  * by number, mode and mode step; `after`: how many numbers there are now. */
-void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_claims *claims,
+void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_manifest *claims,
                             assay_problems *problems);
 
 #endif

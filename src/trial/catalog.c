@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/below.h"
+#include "base/search.h"
+#include "base/vec.h"
+#include "trial/suggest_trial.h"
 #include "trial/default_collections.h"
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 
-static const assay_format *format_of(const assay_unit *unit)
+static const assay_trial_format *format_of(const assay_unit *unit)
 {
     return assay_format_of(unit->format);
 }
@@ -50,14 +52,8 @@ int assay_lister_unit(assay_lister *l, int64_t step, uint32_t worker, uint32_t p
 int assay_lister_mode_unit(assay_lister *l, int64_t step, int mode, uint32_t worker, uint32_t place)
 {
     assay_catalog *catalog = l->catalog;
-    if (catalog->unit_count == l->room) {
-        size_t room = l->room ? 2 * l->room : 256;
-        assay_unit *units = assay_realloc_array(catalog->units, room, sizeof *units);
-        if (!units)
-            return assay_lister_no_memory(l);
-        catalog->units = units;
-        l->room = room;
-    }
+    if (!assay_vec_reserve(&catalog->units, &l->room, catalog->unit_count + 1, sizeof *catalog->units))
+        return assay_lister_no_memory(l);
     catalog->units[catalog->unit_count++] = (assay_unit){
         .step = step, .worker = worker & 0xffffff, .format = l->format & 0xf, .mode = mode & 0xf, .place = place};
     return ASSAY_OK;
@@ -238,7 +234,7 @@ static int settle_units(assay_lister *l)
     int status = ASSAY_OK;
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit unit = units[i];
-        const assay_format *format = format_of(&unit);
+        const assay_trial_format *format = format_of(&unit);
         if (kept > 0 && assay_unit_compare(&units[kept - 1], &unit) == 0) {
             format->remark(catalog, &unit, &units[kept - 1]);
             continue;
@@ -256,20 +252,14 @@ static int settle_units(assay_lister *l)
 /* The position of the unit in a sorted list, or where it belongs. */
 static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *unit)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (assay_unit_compare(&list[middle], unit) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, count, assay_unit_compare(&list[low], unit) < 0);
     return low;
 }
 
 assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mode, uint32_t worker, uint32_t i)
 {
-    const assay_format *format = assay_format_of(catalog->formats[i]);
+    const assay_trial_format *format = assay_format_of(catalog->formats[i]);
     assay_unit unit = {.step = step, .worker = worker & 0xffffff, .format = catalog->formats[i] & 0xf};
     unit.mode = format->by_mode ? mode & 0xf : ASSAY_MODE_NONE;
     size_t at = find_unit(catalog->strays, catalog->stray_count, &unit);
@@ -305,7 +295,9 @@ uint32_t assay_catalog_worker(const assay_catalog *catalog, const char *name)
 /* No format has claimed what is in the root. */
 static int fail_unknown(const assay_lister *l)
 {
-    const char *location = assay_store_location(l->store);
+    const char *location = assay_store_location(l->store), *path, *text;
+    if (assay_store_take_note(l->store, &path, &text))
+        return assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
     assay_buf what;
     assay_buf_init(&what, 4096);
     const unsigned below = assay_trials_below(l->store, l->top, &what);
@@ -335,7 +327,7 @@ static int list_formats(assay_lister *l)
     bool synthesised = false;
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
-        const assay_format *format = assay_format_of(i);
+        const assay_trial_format *format = assay_format_of(i);
         if (!format->probe(l->top) && !(format->checkpoints && assay_trial_options_has_steps(catalog->options)))
             continue;
         l->format = (uint8_t)i;
@@ -352,7 +344,8 @@ static int list_formats(assay_lister *l)
         return assay_lister_no_memory(l);
     if (catalog->format_count == 0 && !catalog->events.found)
         return fail_unknown(l);
-    if (synthesised && !l->has_collections && assay_collections_add_defaults(&catalog->collections) != ASSAY_OK)
+    const bool of_log = catalog->log.kind != NULL;
+    if (synthesised && !l->has_collections && assay_collections_add_defaults(&catalog->collections, of_log) != ASSAY_OK)
         return assay_lister_no_memory(l);
     return ASSAY_OK;
 }
@@ -420,12 +413,11 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
-    assay_error noted;
     if (status == ASSAY_OK)
         status = assay_store_listed_whole(store, err);
-    if (assay_store_take_note(store, &noted))
-        assay_problems_add(&catalog.problems, ASSAY_PROBLEM_READ, -1, "", -1,
-                           "%s; what lies there may be missing from this analysis", noted.text);
+    assay_problems_take_notes(&catalog.problems, store, -1, "what lies there may be missing from this analysis");
+    if (status == ASSAY_OK && catalog.problems.status != ASSAY_OK)
+        status = assay_lister_no_memory(&l);
     assay_dict_free(l.workers);
     assay_names_release(&top);
     if (status != ASSAY_OK)

@@ -1,7 +1,7 @@
 /* catalog.h - what a trial holds: its workers, steps, end and collections. Rank 0 lists it and everyone gets it; no
  * index is read for it.
  *
- * A unit is what one worker wrote at one step. Only its format knows where it lies (trial/format/format.h); everyone
+ * A unit is what one worker wrote at one step. Only its format knows where it lies (trial/trial_format.h); everyone
  * else asks for names of files only to put them into messages.
  *
  * In some formats training and evaluation have the same number: their units have a mode. In the others a number is one
@@ -13,11 +13,12 @@
 
 #include "trial/collections.h"
 #include "trial/events.h"
+#include "trial/log_facts.h"
 #include "trial/names.h"
 #include "trial/options.h"
 #include "trial/problem.h"
 #include "trial/run_facts.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 enum {
     ASSAY_FORMATS_MOST = 8,
@@ -27,7 +28,7 @@ enum {
 typedef struct assay_unit { /* what one worker wrote at one step, in one format */
     int64_t step;
     uint32_t worker : 24; /* into assay_catalog.workers */
-    uint32_t format : 4;  /* number in trial/format/formats.def */
+    uint32_t format : 4;  /* number in format/formats.def */
     uint32_t mode : 4;    /* assay_mode of assay/rule.h; ASSAY_MODE_NONE: the number alone says which step it is */
     uint32_t place;       /* where its index lies, as the format counts */
 } assay_unit;
@@ -52,6 +53,7 @@ typedef struct assay_catalog {
     bool ended;                             /* the trial says that nothing more will come */
     assay_collections collections;
     assay_run_facts facts;
+    assay_log_facts log;
     const assay_trial_options *options; /* how the job wants the trial read; NULL: as usual; borrowed, and not packed */
     assay_event_files events;           /* what the trial recorded in time, beside its steps */
     struct assay_topology *topology; /* which worker has which piece (topology/topology.h); NULL: nobody says; owned */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/format/format.h"
-#include "trial/topology/attach.h"
+#include "trial/trial_format.h"
+#include "mesh/topology.h"
 
 enum { PACKED_UNIT = 8 + 4 + 4 };
 
@@ -22,6 +22,7 @@ void assay_catalog_release(assay_catalog *catalog)
         assay_dict_free(catalog->places[i]);
     assay_collections_release(&catalog->collections);
     assay_run_facts_release(&catalog->facts);
+    assay_log_facts_release(&catalog->log);
     assay_event_files_release(&catalog->events);
     assay_topology_free(catalog->topology);
     assay_problems_release(&catalog->problems);
@@ -57,6 +58,7 @@ void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
     assay_units_pack(catalog->units, catalog->unit_count, out);
     assay_collections_pack(&catalog->collections, out);
     assay_run_facts_pack(&catalog->facts, out);
+    assay_log_facts_pack(&catalog->log, out);
     assay_event_files_pack(&catalog->events, out);
     assay_topology_pack(catalog->topology, out);
     assay_problems_pack(&catalog->problems, out);
@@ -174,6 +176,8 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
         status = assay_collections_unpack(in, &catalog.collections, NULL);
     if (status == ASSAY_OK)
         status = assay_run_facts_unpack(in, &catalog.facts);
+    if (status == ASSAY_OK)
+        status = assay_log_facts_unpack(in, &catalog.log);
     if (status == ASSAY_OK)
         status = assay_event_files_unpack(in, &catalog.events);
     if (status == ASSAY_OK)

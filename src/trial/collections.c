@@ -5,17 +5,12 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 static size_t find_place(const assay_collections *c, const char *name)
 {
-    size_t low = 0, high = c->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(c->list[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, c->count, strcmp(c->list[low].name, name) < 0);
     return low;
 }
 

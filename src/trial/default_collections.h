@@ -4,7 +4,7 @@
 
 #include "trial/collections.h"
 
-/* Adds them to `c`. 0 or ASSAY_ENOMEM. */
-int assay_collections_add_defaults(assay_collections *c);
+/* Adds them to `c`; `of_log`: those of a log of metrics. 0 or ASSAY_ENOMEM. */
+int assay_collections_add_defaults(assay_collections *c, bool of_log);
 
 #endif

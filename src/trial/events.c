@@ -1,4 +1,4 @@
-/* events.c - the list of event files, and the way to their formats. */
+/* events.c - the list of event files. */
 #include "trial/events.h"
 
 #include <stdio.h>
@@ -6,37 +6,13 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/format/event_format.h"
-
-#define X(name) extern const assay_event_format assay_event_format_##name;
-#include "trial/format/event_formats.def"
-#undef X
-
-static const assay_event_format *const formats[] = {
-#define X(name) &assay_event_format_##name,
-#include "trial/format/event_formats.def"
-#undef X
-};
-
-const assay_event_format *assay_event_format_of(unsigned number)
-{
-    return formats[number];
-}
-
-unsigned assay_event_format_count(void)
-{
-    return sizeof formats / sizeof *formats;
-}
-
-void assay_event_formats_describe(assay_buf *out)
-{
-    for (unsigned i = 0; i < assay_event_format_count(); i++)
-        assay_put_format(out, ", nor %s", formats[i]->what);
-}
+#include "base/fields.h"
+#include "base/vec.h"
+#include "trial/event_format.h"
 
 const char *assay_event_kind_name(int kind)
 {
-    static const char *const names[] = {"system", "python", "model", "horovod", "smdataparallel"};
+    static const char *const names[] = {"system", "python", "model", "horovod", "smdataparallel", "trace", "dump"};
     return kind >= 0 && kind < ASSAY_EVENT_KINDS ? names[kind] : "";
 }
 
@@ -109,14 +85,8 @@ void assay_event_files_release(assay_event_files *files)
 int assay_event_lister_add(assay_event_lister *l, const assay_event_file *file)
 {
     assay_event_files *files = l->files;
-    if (files->count == files->room) {
-        const size_t room = files->room ? 2 * files->room : 64;
-        assay_event_file *list = assay_realloc_array(files->list, room, sizeof *list);
-        if (!list)
-            return ASSAY_ENOMEM;
-        files->list = list;
-        files->room = room;
-    }
+    if (!assay_vec_reserve(&files->list, &files->room, files->count + 1, sizeof *files->list))
+        return ASSAY_ENOMEM;
     assay_event_file *to = &files->list[files->count];
     *to = *file;
     to->format = l->format;
@@ -207,11 +177,12 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
     int status = ASSAY_OK;
     out->summed = assay_store_is_summed(store);
     for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++) {
-        if (!formats[i]->probe(top))
+        if (!assay_event_format_of(i)->probe(top))
             continue;
         l.format = (uint8_t)i;
-        out->found = true;
-        status = formats[i]->list(&l);
+        const size_t before = out->count;
+        status = assay_event_format_of(i)->list(&l);
+        out->found = out->found || !assay_event_format_of(i)->by_files || out->count > before;
     }
     if (out->count > 1)
         qsort(out->list, out->count, sizeof *out->list, compare_files);
@@ -219,11 +190,19 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
     return status;
 }
 
+unsigned assay_event_files_kinds(const assay_event_files *files)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < files->count; i++)
+        kinds |= 1u << files->list[i].kind;
+    return kinds;
+}
+
 int assay_event_places(assay_store *store, int (*visit)(void *context, const char *path), void *context)
 {
     int status = ASSAY_OK;
     for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++)
-        status = formats[i]->places(store, visit, context);
+        status = assay_event_format_of(i)->places(store, visit, context);
     return status;
 }
 
@@ -239,58 +218,35 @@ uint64_t assay_event_files_unsummed(const assay_event_files *files)
     return bytes;
 }
 
+static const assay_field file_fields[] = {ASSAY_FIELD(assay_event_file, path),
+                                          ASSAY_FIELD(assay_event_file, source),
+                                          ASSAY_FIELD(assay_event_file, time),
+                                          ASSAY_FIELD(assay_event_file, size),
+                                          ASSAY_FIELD_MOST(assay_event_file, kind, ASSAY_EVENT_KINDS - 1),
+                                          ASSAY_FIELD(assay_event_file, format),
+                                          ASSAY_FIELD(assay_event_file, unfinished),
+                                          {0}};
+static const assay_field files_fields[] = {ASSAY_FIELD(assay_event_files, found),
+                                           ASSAY_FIELD(assay_event_files, ended),
+                                           ASSAY_FIELD(assay_event_files, summed),
+                                           ASSAY_FIELD_ROWS(assay_event_files, list, count, file_fields),
+                                           {0}};
+
 void assay_event_files_pack(const assay_event_files *files, assay_buf *out)
 {
-    assay_put_u8(out, (uint8_t)(files->found | files->ended << 1 | files->summed << 2));
-    assay_put_u64(out, files->count);
-    for (size_t i = 0; i < files->count; i++) {
-        const assay_event_file *file = &files->list[i];
-        assay_put_text(out, file->path);
-        assay_put_text(out, file->source);
-        assay_put_i64(out, file->time);
-        assay_put_u64(out, file->size);
-        assay_put_u8(out, file->kind);
-        assay_put_u8(out, file->format);
-        assay_put_u8(out, file->unfinished);
-    }
-}
-
-static char *get_name(assay_cursor *in)
-{
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    return in->failed ? NULL : assay_copy_bytes_as_text(text, length);
+    assay_fields_pack(files_fields, files, out);
 }
 
 int assay_event_files_unpack(assay_cursor *in, assay_event_files *files)
 {
-    enum { PACKED_FILE = 4 + 4 + 8 + 8 + 3 };
-    const uint8_t marks = assay_get_u8(in);
-    const uint64_t count = assay_get_count(in, PACKED_FILE);
-    if (in->failed)
-        return ASSAY_EFORMAT;
-    files->found = marks & 1;
-    files->ended = marks & 2;
-    files->summed = marks & 4;
-    files->list = assay_alloc_zeroed(count, sizeof *files->list);
-    files->room = count;
-    if (!files->list)
-        return ASSAY_ENOMEM;
-    for (uint64_t i = 0; i < count; i++) {
-        assay_event_file *file = &files->list[files->count++];
-        file->path = get_name(in);
-        file->source = get_name(in);
-        file->time = assay_get_i64(in);
-        file->size = assay_get_u64(in);
-        file->kind = assay_get_u8(in);
-        file->format = assay_get_u8(in);
-        file->unfinished = assay_get_u8(in) != 0;
-        if (in->failed || file->kind >= ASSAY_EVENT_KINDS || file->format >= assay_event_format_count())
+    const int status = assay_fields_unpack(files_fields, in, files);
+    files->room = files->count;
+    for (size_t i = 0; status == ASSAY_OK && i < files->count; i++) {
+        const assay_event_file *file = &files->list[i];
+        if (!file->path || !file->source || file->format >= assay_event_format_count())
             return ASSAY_EFORMAT;
-        if (!file->path || !file->source)
-            return ASSAY_ENOMEM;
     }
-    return ASSAY_OK;
+    return status;
 }
 
 int assay_events_read(assay_store *store, const assay_event_file *file, const assay_event_sink *sink, uint64_t *bytes,
@@ -299,5 +255,5 @@ int assay_events_read(assay_store *store, const assay_event_file *file, const as
     if (file->unfinished)
         return sink->problem(sink->context, ASSAY_EVENT_UNFINISHED, 0,
                              "its writer still has it open, or did not end: it is not read");
-    return formats[file->format]->read(store, file, sink, bytes, err);
+    return assay_event_format_of(file->format)->read(store, file, sink, bytes, err);
 }

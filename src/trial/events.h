@@ -11,7 +11,7 @@
 #include <assay/timeline.h> /* assay_natural_order() */
 
 #include "trial/names.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 enum { ASSAY_EVENTS_PROBLEMS_A_FILE = 1000 /* are told in full; all are counted */ };
 
@@ -21,9 +21,11 @@ typedef enum assay_event_kind {                            /* what a file holds 
                                 ASSAY_EVENTS_MODEL,        /* of the framework, */
                                 ASSAY_EVENTS_HOROVOD,      /* of Horovod, */
                                 ASSAY_EVENTS_DATAPARALLEL, /* of smdataparallel */
+                                ASSAY_EVENTS_TRACE,        /* all that one rank did, in nanoseconds (Kineto) */
+                                ASSAY_EVENTS_DUMP,         /* a rank's latest collectives (flight recorder) */
                                 ASSAY_EVENT_KINDS
 } assay_event_kind;
-/* "system", "python", "model", "horovod", "smdataparallel"; "" for other numbers. */
+/* "system", "python", "model", "horovod", "smdataparallel", "trace", "dump"; "" for other numbers. */
 const char *assay_event_kind_name(int kind);
 
 typedef struct assay_event_file {
@@ -49,6 +51,8 @@ typedef struct assay_event_files {
 struct assay_problems;
 int assay_event_files_list(assay_store *store, const assay_names *top, assay_event_files *out,
                            struct assay_problems *problems);
+/* Bit 1 << kind for each kind (assay_event_kind) that a file is of. */
+unsigned assay_event_files_kinds(const assay_event_files *files);
 void assay_event_files_release(assay_event_files *files);
 /* Bytes of those files that no checksum covers; gzip brings one along. */
 uint64_t assay_event_files_unsummed(const assay_event_files *files);
@@ -94,6 +98,28 @@ typedef struct assay_event_span {
     uint64_t line;
 } assay_event_span;
 
+/* One event of a trace. Numbers that it does not say are ASSAY_NO_TIME, names NULL. */
+typedef struct assay_trace_event {
+    int64_t begin, duration; /* ns, of the file's own base */
+    assay_text category, name;
+    uint64_t process, thread, external, correlation; /* whole numbers and texts are told apart; 0: none */
+    /* Arguments of a call of communication. */
+    bool communicates;
+    assay_text operation, dtype, group, group_description;
+    const int32_t *ranks;  /* of the group, ascending; valid during the call */
+    size_t rank_count;     /* 0: not said, or cut */
+    int64_t in, out, size; /* elements sent and received; ranks in the group */
+    int64_t sequence;
+    int32_t source, destination; /* -1: not said */
+} assay_trace_event;
+
+/* What stands beside the events of a trace: before them or behind. */
+typedef struct assay_trace_head {
+    int32_t rank;       /* -1: not said */
+    int64_t base;       /* ns since 1970 that times count from; 0: not said */
+    uint64_t too_large; /* events of more than 1 MiB, which were passed over */
+} assay_trace_head;
+
 typedef enum assay_event_problem {
     ASSAY_EVENT_TRUNCATED_LINE, /* the last line is not whole */
     ASSAY_EVENT_DAMAGED_LINE,
@@ -106,14 +132,22 @@ typedef enum assay_event_problem {
 /* "truncated_line", ...; "" for other numbers. */
 const char *assay_event_problem_word(int problem);
 
+struct assay_flight_row;
 /* Gets what a file holds. Texts are valid during the call. A negative status, ASSAY_ENOMEM, ends the reading. */
 typedef struct assay_event_sink {
     void *context;
     int (*sample)(void *context, const assay_event_sample *sample);
     int (*span)(void *context, const assay_event_span *span);
     void (*other)(void *context); /* an event that means nothing here: it is counted */
+    /* What a whole file comes to, where it has a rank: a dump (trial/flight_row.h), which the sink takes over. */
+    int (*row)(void *context, struct assay_flight_row *row);
     /* `text` says what is wrong, for people. */
     int (*problem)(void *context, assay_event_problem problem, uint64_t line, const char *text);
+    /* Of traces: an event with a beginning and a duration; the ranks of a group, ascending; what stands beside them, at
+     * the end. */
+    int (*trace_event)(void *context, const assay_trace_event *event);
+    int (*trace_group)(void *context, assay_text name, const int32_t *ranks, size_t count);
+    int (*trace_head)(void *context, const assay_trace_head *head);
 } assay_event_sink;
 
 /* Reads a file to its end. What is wrong with it is told to the sink, and the rest goes on. Adds the bytes that were

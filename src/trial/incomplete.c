@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 typedef struct roll { /* of one step */
     const assay_catalog *catalog;
@@ -31,14 +32,8 @@ static bool is_expected(const roll *r, uint32_t worker, int mode)
 
 static int mode_of(const roll *r, int64_t step)
 {
-    uint64_t low = 0, high = r->step_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (r->steps[middle].step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, r->step_count, r->steps[low].step < step);
     return low < r->step_count && r->steps[low].step == step ? r->steps[low].mode : ASSAY_MODE_NONE;
 }
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/format/format.h"
-#include "trial/index_cache.h"
+#include "trial/trial_format.h"
+#include "store/index_cache.h"
 #include "trial/shard.h"
-#include "trial/work.h"
+#include "trial/read_budget.h"
 
 /* ---- what a unit has named ---- */
 
@@ -86,7 +86,7 @@ static int number_tensor(cached *c, uint32_t number, uint32_t *tensor)
     return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
 }
 
-static bool is_wrong(const assay_cached_entry *row, const assay_format *format)
+static bool is_wrong(const assay_cached_entry *row, const assay_trial_format *format)
 {
     return row->offset > INT64_MAX || row->length < format->record_least || row->length > INT64_MAX - row->offset ||
            (format->record_most > 0 && row->length > format->record_most) || row->kind >= ASSAY_KINDS;
@@ -96,7 +96,7 @@ static bool is_wrong(const assay_cached_entry *row, const assay_format *format)
 static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *from)
 {
     assay_shard *s = c->shard;
-    const assay_format *format = assay_format_of(unit->format);
+    const assay_trial_format *format = assay_format_of(unit->format);
     assay_part part = {.step = unit->step,
                        .worker = unit->worker,
                        .format = unit->format,
@@ -174,6 +174,8 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
         shard->parts[p].own_step = shard->parts[p].step;
     if (status == ASSAY_OK)
         assay_shard_limit_work(shard, before, store, catalog, problems);
+    /* Formats name what a step lacks themselves; what one of them left is not lost. */
+    assay_problems_take_notes(problems, store, -1, "what lies there may be missing from this analysis");
     assay_index_marks_release(&c.marks);
     free(c.id);
     return status;

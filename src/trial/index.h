@@ -7,7 +7,7 @@
 #define ASSAY_TRIAL_INDEX_H
 
 #include "trial/catalog.h"
-#include "trial/claims.h"
+#include "trial/manifest.h"
 
 enum { ASSAY_FILES_MOST = 1 << 24, ASSAY_PATH_ROOM = 4096 };
 
@@ -27,8 +27,8 @@ typedef struct assay_shape_entry { /* the shape of a tensor that was not itself 
 
 /* A file of a part. A note is what the index says of one record of it beyond its place: dtype and shape, strides, how
  * it is compressed, its pieces in other files of the part, or the value itself. Only its format reads it. A record with
- * a note has a file number of its own; records of one file without notes may share a number. Numbers ascend with the
- * places of the records, file by file. */
+ * a note has a file number of its own, unless the format keeps records in notes (trial_format.h, in_notes); records of
+ * one file without notes may share a number. Numbers ascend with the places of the records, file by file. */
 typedef struct assay_file {
     const char *name;
     const uint8_t *note; /* NULL: none */
@@ -77,7 +77,7 @@ typedef struct assay_shard {
     size_t entry_count, entry_room;
     assay_shape_entry *shapes;
     size_t shape_count, shape_room;
-    assay_claims claims; /* of the index that was read; they stay with the rank that read it */
+    assay_manifest claims; /* of the index that was read; they stay with the rank that read it */
 } assay_shard;
 
 /* An empty shard, and its end: frees all parts, entries and shapes. */
@@ -88,6 +88,9 @@ void assay_shard_release(assay_shard *s);
  * to `dict` in order of occurrence. Damage becomes a problem. Returns 0 or ASSAY_ENOMEM. */
 int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                      assay_dict *dict, assay_shard *shard, assay_problems *problems);
+
+/* True for a part whose rows fit the tables of store/index_cache.h: nothing else is known of it. */
+bool assay_part_fits_cache(const assay_part *part);
 
 /* Frees the shapes: an evaluation takes them from the records. */
 void assay_shard_drop_shapes(assay_shard *s);
@@ -126,15 +129,15 @@ int assay_shard_tail(const assay_shard *s, const uint8_t *wanted, uint32_t tenso
                      assay_shard *out);
 
 /* Where the raw records of each (tensor, worker) are, in order of steps: the look-up that look-back uses. */
-typedef struct assay_history assay_history;
-int assay_history_new(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, assay_history **out);
-void assay_history_free(assay_history *h);
+typedef struct assay_record_history assay_record_history;
+int assay_record_history_new(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, assay_record_history **out);
+void assay_record_history_free(assay_record_history *h);
 typedef struct assay_place {
     const assay_part *part;
     const assay_entry *entry;
 } assay_place;
 /* The raw records of (tensor, worker) at steps < `step`, newest first: fills up to `most` places, returns how many. */
-size_t assay_history_before(const assay_history *h, uint32_t tensor, uint32_t worker, int64_t step, assay_place *places,
-                            size_t most);
+size_t assay_record_history_before(const assay_record_history *h, uint32_t tensor, uint32_t worker, int64_t step,
+                                   assay_place *places, size_t most);
 
 #endif

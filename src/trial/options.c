@@ -37,6 +37,9 @@ void assay_trial_options_release(assay_trial_options *options)
     free(options->pattern);
     free(options->step);
     free(options->topology);
+    free(options->log_kind);
+    free(options->root);
+    free(options->run);
     free(options);
 }
 
@@ -48,6 +51,48 @@ int assay_trial_options_set_topology(assay_trial_options *options, const char *t
     free(options->topology);
     options->topology = copy;
     return ASSAY_OK;
+}
+
+int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind)
+{
+    char *copy = assay_copy_text(kind);
+    if (!copy)
+        return ASSAY_ENOMEM;
+    free(options->log_kind);
+    options->log_kind = copy;
+    return ASSAY_OK;
+}
+
+int assay_trial_options_set_run(assay_trial_options *options, const char *root, const void *run, size_t size)
+{
+    char *copy = assay_copy_text(root);
+    uint8_t *bytes = size > 0 ? assay_alloc(size) : NULL;
+    if (!copy || (size > 0 && !bytes)) {
+        free(copy);
+        free(bytes);
+        return ASSAY_ENOMEM;
+    }
+    if (size > 0)
+        memcpy(bytes, run, size);
+    free(options->root);
+    free(options->run);
+    options->root = copy;
+    options->run = bytes;
+    options->run_size = size;
+    return ASSAY_OK;
+}
+
+assay_trial_options *assay_trial_options_copy(const assay_trial_options *options)
+{
+    assay_trial_options *own = NULL;
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    assay_trial_options_pack(options, &bytes);
+    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+    if (assay_buf_status(&bytes) == ASSAY_OK && assay_trial_options_unpack(&in, &own) == ASSAY_OK && !own)
+        own = assay_trial_options_new();
+    assay_buf_release(&bytes);
+    return own;
 }
 
 /* ---- steps ---- */
@@ -162,8 +207,21 @@ void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out
     for (size_t i = 0; i < options->steps; i++)
         assay_put_text(out, options->pattern[i]);
     assay_put_text(out, options->topology);
+    assay_put_text(out, options->log_kind);
+    assay_put_text(out, options->root);
+    assay_put_u64(out, options->run_size);
+    assay_put_bytes(out, options->run, options->run_size);
     for (int i = 0; i <= ASSAY_VOID_MOST; i++)
         assay_put_i64(out, options->void_dtype[i]);
+}
+
+/* A text that may be there; false without memory. */
+static bool take_text(assay_cursor *in, char **out)
+{
+    size_t length = 0;
+    const char *text = assay_get_text(in, &length);
+    *out = length > 0 ? assay_copy_bytes_as_text(text, length) : NULL;
+    return length == 0 || *out;
 }
 
 int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
@@ -181,10 +239,15 @@ int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
         status = pattern ? assay_trial_options_add_step(options, pattern, NULL) : ASSAY_ENOMEM;
         free(pattern);
     }
-    size_t length = 0;
-    const char *topology = assay_get_text(in, &length);
-    if (status == ASSAY_OK && length > 0 && !(options->topology = assay_copy_bytes_as_text(topology, length)))
+    char *root = NULL;
+    if (status == ASSAY_OK &&
+        (!take_text(in, &options->topology) || !take_text(in, &options->log_kind) || !take_text(in, &root)))
         status = ASSAY_ENOMEM;
+    const uint64_t size = status == ASSAY_OK ? assay_get_count(in, 1) : 0;
+    const uint8_t *run = assay_get_bytes(in, size);
+    if (status == ASSAY_OK && root)
+        status = assay_trial_options_set_run(options, root, run, in->failed ? 0 : size);
+    free(root);
     for (int i = 0; options && i <= ASSAY_VOID_MOST; i++)
         options->void_dtype[i] = (int)assay_get_i64(in);
     if (status == ASSAY_OK && in->failed)

@@ -4,15 +4,18 @@
 #define ASSAY_TRIAL_OPTIONS_H
 
 #include "base/regex.h"
-
-enum { ASSAY_VOID_MOST = 16 /* bytes of an element */ };
+#include "container/npy_head.h"
 
 typedef struct assay_trial_options {
     uint32_t refs;
     char **pattern; /* [steps] */
     assay_regex **step;
-    size_t steps;                        /* 0: names are read as usual */
-    char *topology;                      /* a path, or JSON (topology/attach.h); NULL: not said */
+    size_t steps;   /* 0: names are read as usual */
+    char *topology; /* a path, or JSON (topology/attach.h); NULL: not said */
+    char *log_kind; /* of several logs at a place the one to read ("tb"); NULL: the first */
+    char *root;     /* where the trial lies, if not at its path: a run within a log of several; NULL: at its path */
+    uint8_t *run;   /* which run it is, as its format packed that; NULL: the only one */
+    size_t run_size;
     int void_dtype[ASSAY_VOID_MOST + 1]; /* by bytes an element: its dtype; -1: not said */
 } assay_trial_options;
 
@@ -27,6 +30,23 @@ int assay_trial_options_add_step(assay_trial_options *options, const char *patte
 /* "V2" is "bfloat16". ASSAY_EFORMAT with a message: there is no such dtype, or it has other than 2 bytes. */
 int assay_trial_options_set_void(assay_trial_options *options, const char *descr, const char *dtype, assay_error *err);
 
+/* For assay_npy_head_read(); NULL: not said. */
+static inline const int *assay_trial_options_void_dtypes(const assay_trial_options *options)
+{
+    return options ? options->void_dtype : NULL;
+}
+
+/* Which kind of log is read, and which run of the log at `root` the trial is. 0 or ASSAY_ENOMEM. */
+int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind);
+int assay_trial_options_set_run(assay_trial_options *options, const char *root, const void *run, size_t size);
+/* A copy for a trial that is to be read otherwise than the others that share these options; of NULL it says nothing.
+ * NULL without memory. */
+assay_trial_options *assay_trial_options_copy(const assay_trial_options *options);
+/* Where the trial of that path lies. */
+static inline const char *assay_trial_root(const assay_trial_options *options, const char *path)
+{
+    return options && options->root ? options->root : path;
+}
 /* 0 or ASSAY_ENOMEM. */
 int assay_trial_options_set_topology(assay_trial_options *options, const char *topology);
 

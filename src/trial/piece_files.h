@@ -3,7 +3,7 @@
 #ifndef ASSAY_TRIAL_PIECE_FILES_H
 #define ASSAY_TRIAL_PIECE_FILES_H
 
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 enum { ASSAY_PIECE_FILES = 16 };
 

@@ -1,7 +1,7 @@
 /* places.c - see places.h. */
 #include "trial/places.h"
 
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 #include "trial/reader.h"
 
 bool assay_directory_holds_files(const char *directory)
@@ -83,7 +83,7 @@ static int have_heads(assay_store *store, const assay_catalog *catalog, const as
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part)
 {
-    if (part->count == 0)
+    if (part->count == 0 || assay_format_of(part->format)->in_notes)
         return 1;
     const assay_entry *first = shard->entries + part->first, *end = first + part->count;
     for (const assay_entry *e = first; e < end;)

@@ -9,6 +9,10 @@
 #include <assay/rule.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
+#include "base/keys.h"
+#include "base/vec.h"
+#include "store/storage.h"
 
 enum { TEXT_MOST = 1024 }; /* a sentence, names in it included */
 
@@ -49,15 +53,7 @@ void assay_problems_release(assay_problems *p)
 /* Keeps one more; takes `file` and `text`, also when it fails. */
 static int keep(assay_problems *p, int kind, int64_t step, char *file, int64_t offset, char *text, uint32_t tensor)
 {
-    if (p->kept == p->room) {
-        size_t room = p->room ? 2 * p->room : 8;
-        assay_problem *list = file && text ? assay_realloc_array(p->list, room, sizeof *list) : NULL;
-        if (list) {
-            p->list = list;
-            p->room = room;
-        }
-    }
-    if (!file || !text || p->kept == p->room) {
+    if (!file || !text || !assay_vec_reserve(&p->list, &p->room, p->kept + 1, sizeof *p->list)) {
         free(file);
         free(text);
         p->status = ASSAY_ENOMEM;
@@ -75,11 +71,30 @@ static void one_line(char *text)
             *text = '?';
 }
 
-void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
-                        ...)
+static bool is_said_once(int kind)
+{
+    return kind == ASSAY_PROBLEM_UNSEEN || kind == ASSAY_PROBLEM_KEY;
+}
+
+static bool has_text(const assay_problems *p, int kind, const char *text)
+{
+    for (size_t i = 0; i < p->kept; i++)
+        if (p->list[i].kind == kind && strcmp(p->list[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+static void count(assay_problems *p, int kind)
 {
     p->total++;
     p->losses += assay_problem_is_loss(kind);
+}
+
+void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
+                        ...)
+{
+    if (!is_said_once(kind))
+        count(p, kind);
     if (p->kept >= ASSAY_PROBLEMS_KEPT)
         return;
     char text[TEXT_MOST];
@@ -90,13 +105,18 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
     if (length < 0)
         memcpy(text, "?", 2);
     one_line(text);
+    if (is_said_once(kind)) {
+        if (has_text(p, kind, text))
+            return;
+        count(p, kind);
+    }
     keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text), ASSAY_NO_TENSOR);
 }
 
 const char *assay_problems_unread(const assay_problems *p)
 {
     for (size_t i = 0; i < p->kept; i++)
-        if (p->list[i].kind == ASSAY_PROBLEM_READ)
+        if (p->list[i].kind == ASSAY_PROBLEM_READ || p->list[i].kind == ASSAY_PROBLEM_UNSEEN)
             return p->list[i].text;
     return NULL;
 }
@@ -129,8 +149,16 @@ int assay_problems_append(assay_problems *earlier, const assay_problems *later)
     earlier->losses += later->losses;
     if (later->status != ASSAY_OK)
         earlier->status = later->status;
-    for (size_t i = 0; i < later->kept && earlier->kept < ASSAY_PROBLEMS_KEPT; i++) {
+    for (size_t i = 0; i < later->kept; i++) {
         const assay_problem *q = &later->list[i];
+        const bool full = earlier->kept >= ASSAY_PROBLEMS_KEPT;
+        if (is_said_once(q->kind) && (full || has_text(earlier, q->kind, q->text))) {
+            earlier->total--;
+            earlier->losses -= assay_problem_is_loss(q->kind);
+            continue;
+        }
+        if (full)
+            continue;
         if (keep(earlier, q->kind, q->step, assay_copy_text(q->file), q->offset, assay_copy_text(q->text), q->tensor) !=
             ASSAY_OK)
             break;
@@ -138,51 +166,67 @@ int assay_problems_append(assay_problems *earlier, const assay_problems *later)
     return earlier->status;
 }
 
-void assay_problems_pack(const assay_problems *p, assay_buf *out)
+void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int64_t step, const char *meaning)
 {
-    assay_put_u64(out, p->total);
-    assay_put_u64(out, p->losses);
-    assay_put_i64(out, p->status);
-    assay_put_u64(out, p->kept);
-    for (size_t i = 0; i < p->kept; i++) {
-        const assay_problem *q = &p->list[i];
-        assay_put_u32(out, (uint32_t)q->kind);
-        assay_put_i64(out, q->step);
-        assay_put_text(out, q->file);
-        assay_put_i64(out, q->offset);
-        assay_put_text(out, q->text);
-        assay_put_u32(out, q->tensor);
+    const char *path, *text;
+    while (assay_store_take_note(store, &path, &text))
+        assay_problems_add(p, ASSAY_PROBLEM_UNSEEN, step, path, -1, "%s; %s", text, meaning);
+    if (assay_store_lacked_memory(store))
+        p->status = ASSAY_ENOMEM;
+}
+
+void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
+                                 const char *const *known)
+{
+    for (size_t k = 0; known[k]; k++) {
+        const char *off = NULL;
+        bool there = false;
+        for (size_t i = 0; i < names->count && !there; i++) {
+            const char *name = names->name[i];
+            there = strcmp(name, known[k]) == 0;
+            off = assay_key_is_off(name, strlen(name), known[k]) ? name : off;
+        }
+        if (off && !there)
+            assay_problems_add(p, ASSAY_PROBLEM_NAME, -1, off, -1,
+                               "%s%s%s: not looked at; there is no %s, which it may be", directory,
+                               *directory ? "/" : "", off, known[k]);
     }
 }
 
-static int unpack_one(assay_cursor *in, assay_problems *p)
+static const assay_field problem_fields[] = {ASSAY_FIELD_MOST(assay_problem, kind, ASSAY_PROBLEM_KINDS - 1),
+                                             ASSAY_FIELD(assay_problem, step),
+                                             ASSAY_FIELD(assay_problem, file),
+                                             ASSAY_FIELD(assay_problem, offset),
+                                             ASSAY_FIELD(assay_problem, text),
+                                             ASSAY_FIELD(assay_problem, tensor),
+                                             {0}};
+static const assay_field fields[] = {ASSAY_FIELD(assay_problems, total),
+                                     ASSAY_FIELD(assay_problems, losses),
+                                     ASSAY_FIELD(assay_problems, status),
+                                     ASSAY_FIELD_ROWS(assay_problems, list, kept, problem_fields),
+                                     {0}};
+
+void assay_problems_pack(const assay_problems *p, assay_buf *out)
 {
-    uint32_t kind = assay_get_u32(in);
-    int64_t step = assay_get_i64(in);
-    size_t file_length = 0, text_length = 0;
-    const char *file = assay_get_text(in, &file_length);
-    int64_t offset = assay_get_i64(in);
-    const char *text = assay_get_text(in, &text_length);
-    const uint32_t tensor = assay_get_u32(in);
-    if (in->failed || kind >= ASSAY_PROBLEM_KINDS)
-        return ASSAY_EFORMAT;
-    return keep(p, (int)kind, step, assay_copy_bytes_as_text(file, file_length), offset,
-                assay_copy_bytes_as_text(text, text_length), tensor);
+    assay_fields_pack(fields, p, out);
+}
+
+static bool is_sound(const assay_problems *p)
+{
+    bool sound = p->kept <= ASSAY_PROBLEMS_KEPT && p->kept <= p->total && p->losses <= p->total &&
+                 (p->status == ASSAY_OK || p->status == ASSAY_ENOMEM);
+    for (size_t i = 0; i < p->kept; i++)
+        sound = sound && p->list[i].file && p->list[i].text;
+    return sound;
 }
 
 int assay_problems_unpack(assay_cursor *in, assay_problems *p, assay_error *err)
 {
     assay_problems read = {0};
-    read.total = assay_get_u64(in);
-    read.losses = assay_get_u64(in);
-    int64_t said = assay_get_i64(in);
-    uint64_t kept = assay_get_count(in, 4 + 8 + 4 + 8 + 4);
-    bool sound = !in->failed && kept <= ASSAY_PROBLEMS_KEPT && kept <= read.total && read.losses <= read.total &&
-                 (said == ASSAY_OK || said == ASSAY_ENOMEM);
-    int status = sound ? ASSAY_OK : ASSAY_EFORMAT;
-    read.status = (int)said;
-    for (uint64_t i = 0; i < kept && status == ASSAY_OK; i++)
-        status = unpack_one(in, &read);
+    int status = assay_fields_unpack(fields, in, &read);
+    read.room = read.kept;
+    if (status == ASSAY_OK && !is_sound(&read))
+        status = ASSAY_EFORMAT;
     if (status != ASSAY_OK) {
         assay_problems_release(&read);
         return assay_fail(err, status,

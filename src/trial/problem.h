@@ -43,7 +43,9 @@
     X(ASSAY_PROBLEM_UNVERIFIED, "no-checksum", false)       /* damage would not be noticed */                          \
     X(ASSAY_PROBLEM_LINK, "outside-link", false)            /* what a symbolic link leads to belongs to the trial */   \
     X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */       \
-    X(ASSAY_PROBLEM_TOTAL_SIZE, "total-size", false)        /* an index gives the set another than its tensors have */
+    X(ASSAY_PROBLEM_TOTAL_SIZE, "total-size", false)        /* an index gives the set another than its tensors have */ \
+    X(ASSAY_PROBLEM_UNSEEN, "unreadable", true)             /* what could not be looked at; each text once */          \
+    X(ASSAY_PROBLEM_KEY, "unknown-key", false)              /* a key that no reader knows; each text once */
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,
@@ -56,6 +58,9 @@ typedef enum assay_problem_kind {
  * numbers. */
 const char *assay_problem_word(int kind);
 bool assay_problem_is_loss(int kind);
+
+struct assay_store;
+struct assay_names;
 
 /* In place of a tensor: the problem prevents a comparison at the step, and may lie in another file. */
 #define ASSAY_OF_COMPARISON (UINT32_MAX - 1)
@@ -82,9 +87,17 @@ typedef struct assay_problems {
 /* An empty list, and its end. */
 void assay_problems_init(assay_problems *p);
 void assay_problems_release(assay_problems *p);
-/* Adds one; texts are copied. */
+/* Adds one; texts are copied. Of the kinds UNSEEN and KEY a text that is there already is not added again, nor is one
+ * counted that is not kept. */
 void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
                         ...) __attribute__((format(printf, 6, 7)));
+/* Adds what was noted in the store (assay_store_note) of the step, or of none (-1); `meaning` says what may be missing
+ * without it. Where the store lacked memory, so does the list. */
+void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int64_t step, const char *meaning);
+/* Names what stands in a directory where a known entry (a list that ends with NULL) should: no entry has its name, and
+ * one has it but for a byte. */
+void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
+                                 const char *const *known);
 /* The text of the first that says that something could not be read; NULL: there is none. */
 const char *assay_problems_unread(const assay_problems *p);
 /* The text of the first that is damage or loss; NULL: there is none. */

@@ -12,7 +12,7 @@
 
 #include "base/fault.h"
 #include "tensor/convert.h"
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 #include "trial/piece_files.h"
 
 enum {
@@ -23,7 +23,7 @@ enum {
 enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64, SOME = 32 << 10 /* whole blocks to statistics */ };
 
 struct assay_reader {
-    const assay_format *format;
+    const assay_trial_format *format;
     assay_store *store;
     assay_files *files;  /* of the part; NULL: it lists none */
     uint32_t first_file; /* of the list: where its numbers begin for this record */
@@ -76,7 +76,8 @@ static int read_piece(void *context, uint32_t file, uint64_t at, void *bytes, si
                                   err);
 }
 
-static int reopen(assay_reader *f, assay_store *store, const assay_format *format, const char *path, assay_error *err)
+static int reopen(assay_reader *f, assay_store *store, const assay_trial_format *format, const char *path,
+                  assay_error *err)
 {
     char *copy = assay_copy_text(path);
     if (!copy)
@@ -157,8 +158,8 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
         return assay_fail(err, ASSAY_EFORMAT, "the name of the file of step %lld is too long", (long long)part->step);
     /* Records with notes have a number each, and often one file. */
     const assay_reader *open = *reader;
-    const bool again = open && open->file && open->files && open->files == part->files && open->store == store &&
-                       strcmp(open->path, path) == 0;
+    const bool again = open && open->file && open->files && open->store == store &&
+                       (open->files == part->files || open->format->in_notes) && strcmp(open->path, path) == 0;
     int status = again ? ASSAY_OK : assay_reader_open_path(reader, store, part->format, path, 0, err);
     if (status == ASSAY_OK && part->files)
         take_files(*reader, part->files, 0, file);
@@ -265,7 +266,7 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
     if (r->length < f->format->record_least)
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %u", f->path,
                           (unsigned long long)r->offset, (unsigned long long)r->length, f->format->record_least);
-    if (f->format->assembled) {
+    if (f->format->assembled || (f->format->in_notes && f->decoded.row.note)) {
         f->view = (assay_view){.path = f->path, .read = read_exactly, .context = f};
         return ASSAY_OK;
     }

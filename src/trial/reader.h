@@ -8,7 +8,7 @@
 
 #include "trial/index.h"
 #include "trial/record.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 enum {
     ASSAY_READER_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */

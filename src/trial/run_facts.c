@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 
 enum { PACKED_FACT = 8 };
 
@@ -68,47 +69,37 @@ const char *assay_run_fact_of(const assay_run_facts *facts, const char *name)
 
 /* ---- between ranks ---- */
 
+#define RECORDED(m)                                                                                                    \
+    ASSAY_FIELD(assay_run_facts, recorded[m].steps), ASSAY_FIELD(assay_run_facts, recorded[m].of),                     \
+        ASSAY_FIELD(assay_run_facts, recorded[m].every)
+
+static const assay_field fact_fields[] = {ASSAY_FIELD(assay_run_fact, name), ASSAY_FIELD(assay_run_fact, value), {0}};
+static const assay_field fields[] = {ASSAY_FIELD(assay_run_facts, files),
+                                     ASSAY_FIELD(assay_run_facts, recorded_workers),
+                                     ASSAY_FIELD(assay_run_facts, run_workers),
+                                     RECORDED(0),
+                                     RECORDED(1),
+                                     RECORDED(2),
+                                     RECORDED(3),
+                                     RECORDED(4),
+                                     ASSAY_FIELD_ROWS(assay_run_facts, list, count, fact_fields),
+                                     {0}};
+_Static_assert(ASSAY_MODES == 5, "a row of fields for each mode");
+
 void assay_run_facts_pack(const assay_run_facts *facts, assay_buf *out)
 {
-    assay_put_u32(out, facts->files);
-    assay_put_u64(out, facts->recorded_workers);
-    assay_put_u64(out, facts->run_workers);
-    for (int m = 0; m < ASSAY_MODES; m++) {
-        assay_put_u64(out, facts->recorded[m].steps);
-        assay_put_u64(out, facts->recorded[m].of);
-        assay_put_u64(out, facts->recorded[m].every);
-    }
-    assay_put_u64(out, facts->count);
-    for (size_t i = 0; i < facts->count; i++) {
-        assay_put_text(out, facts->list[i].name);
-        assay_put_text(out, facts->list[i].value);
-    }
-}
-
-static char *take_text(assay_cursor *in)
-{
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    return assay_copy_bytes_as_text(text, length);
+    assay_fields_pack(fields, facts, out);
 }
 
 int assay_run_facts_unpack(assay_cursor *in, assay_run_facts *out)
 {
-    assay_run_facts facts = {
-        .files = assay_get_u32(in), .recorded_workers = assay_get_u64(in), .run_workers = assay_get_u64(in)};
-    for (int m = 0; m < ASSAY_MODES; m++) {
-        facts.recorded[m].steps = assay_get_u64(in);
-        facts.recorded[m].of = assay_get_u64(in);
-        facts.recorded[m].every = assay_get_u64(in);
-    }
-    uint64_t count = assay_get_count(in, PACKED_FACT);
-    int status = in->failed || count > ASSAY_RUN_FACTS_MOST ? ASSAY_EFORMAT : ASSAY_OK;
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        char *name = take_text(in), *value = take_text(in);
-        status = assay_run_facts_put(&facts, name, value);
-        if (in->failed && status == ASSAY_OK)
+    assay_run_facts facts = {0};
+    int status = assay_fields_unpack(fields, in, &facts);
+    if (facts.count > ASSAY_RUN_FACTS_MOST)
+        status = ASSAY_EFORMAT;
+    for (size_t i = 0; status == ASSAY_OK && i < facts.count; i++)
+        if (!facts.list[i].name || !facts.list[i].value)
             status = ASSAY_EFORMAT;
-    }
     if (status != ASSAY_OK)
         assay_run_facts_release(&facts);
     *out = facts;

@@ -1,5 +1,5 @@
 /* run_facts.h - what a run was, as its trial says: command, host, commit, versions, settings, and how much of it was
- * recorded. A trial that says nothing is none the worse. */
+ * recorded. All facts are optional. */
 #ifndef ASSAY_TRIAL_RUN_FACTS_H
 #define ASSAY_TRIAL_RUN_FACTS_H
 
@@ -27,6 +27,7 @@ typedef struct assay_run_facts {
     /* How much was recorded, as the first worker says that says it; zeros while the run goes on. */
     uint64_t recorded_workers, run_workers;
     assay_run_recorded recorded[ASSAY_MODES];
+    uint32_t closed; /* of the files, those of workers that closed; known to who reads them, and not packed */
 } assay_run_facts;
 
 /* Frees what `facts` holds. */

@@ -8,7 +8,8 @@
 
 #include "base/fault.h"
 #include "base/heap.h"
-#include "trial/format/format.h"
+#include "base/search.h"
+#include "trial/trial_format.h"
 
 /* ---- names of files ---- */
 
@@ -83,7 +84,7 @@ void assay_shard_init(assay_shard *s)
 
 void assay_shard_release(assay_shard *s)
 {
-    assay_claims_release(&s->claims);
+    assay_manifest_release(&s->claims);
     for (size_t i = 0; i < s->count; i++)
         assay_part_release(s, &s->parts[i]);
     free(s->parts);
@@ -291,14 +292,8 @@ int assay_shard_sort(assay_shard *s)
 
 size_t assay_shard_find(const assay_shard *s, int64_t step)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->parts[middle].step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, s->count, s->parts[low].step < step);
     return low;
 }
 

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/format/format.h"
-#include "trial/topology/assembled.h"
+#include "trial/trial_format.h"
 
 enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
 enum { NO_FILES, NEW_FILES, SAME_FILES };

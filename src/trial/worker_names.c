@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 int64_t assay_worker_number(const char *name)
 {
@@ -56,14 +57,8 @@ const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, 
         return names->catalog->worker[worker];
     /* taken[i] - i numbers below taken[i] are free: each taken one at or below the answer pushes it up by one. */
     uint64_t free_rank = worker - names->catalog->workers;
-    size_t low = 0, high = names->taken_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->taken[middle] - middle <= free_rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, names->taken_count, names->taken[low] - low <= free_rank);
     snprintf(room, ASSAY_WORKER_ROOM, "worker_%" PRIu64, free_rank + low);
     return room;
 }

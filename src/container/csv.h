@@ -1,0 +1,37 @@
+/* csv.h - the rows of a CSV file (RFC 4180): quotes, doubled quotes, line ends within quotes, CRLF or LF, a byte order
+ * mark in front. */
+#ifndef ASSAY_CONTAINER_CSV_H
+#define ASSAY_CONTAINER_CSV_H
+
+#include <assay/pack.h>
+
+#include "container/stream.h"
+
+enum { ASSAY_CSV_CELL_MOST = 1 << 20, ASSAY_CSV_COLUMNS_MOST = 65536 };
+
+typedef struct assay_csv_cell { /* without the blanks around it */
+    size_t at, length;          /* in assay_csv.text */
+} assay_csv_cell;
+
+typedef struct assay_csv {
+    assay_stream stream;
+    uint64_t next;
+    assay_buf text; /* of the row's cells */
+    assay_csv_cell *cells;
+    size_t count, room;
+    bool oversized; /* a cell, or the number of cells, is beyond the limit: of the row nothing can be used */
+    bool finished;  /* a line end closes the row; false: the file ends within it */
+} assay_csv;
+
+/* Opens a file in front of its first row. Errors as assay_stream_open(). */
+int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_error *err);
+/* Closes the file and frees the row. */
+void assay_csv_close(assay_csv *csv);
+/* Reads the next row: 1; 0 at the end of the file; ASSAY_EIO, ASSAY_ENOMEM. Empty lines are passed over. */
+int assay_csv_next(assay_csv *csv, assay_error *err);
+static inline const char *assay_csv_text(const assay_csv *csv, size_t column)
+{
+    return (const char *)csv->text.data + csv->cells[column].at;
+}
+
+#endif

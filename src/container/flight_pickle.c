@@ -1,0 +1,263 @@
+/* flight_pickle.c - reads the nodes of a pickled dump. */
+#include "container/flight_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static assay_flight_text text_at(const assay_pickle *p, uint32_t node)
+{
+    if (node == ASSAY_PICKLE_NOTHING || p->node[node].kind != ASSAY_PICKLE_TEXT)
+        return (assay_flight_text){0};
+    return (assay_flight_text){(const char *)p->bytes + p->node[node].a, (size_t)p->node[node].size};
+}
+
+static bool is_list(const assay_pickle *p, uint32_t node)
+{
+    return p->node[node].kind == ASSAY_PICKLE_LIST || p->node[node].kind == ASSAY_PICKLE_TUPLE;
+}
+
+static bool is_text(const assay_pickle *p, uint32_t node)
+{
+    return p->node[node].kind == ASSAY_PICKLE_TEXT;
+}
+
+/* ---- an entry ---- */
+
+static void take_names(assay_flight_found *f, const assay_pickle *p, uint32_t node)
+{
+    const uint32_t first = is_list(p, node) ? assay_pickle_at(p, node, 0) : ASSAY_PICKLE_NOTHING;
+    const uint32_t second = is_list(p, node) ? assay_pickle_at(p, node, 1) : ASSAY_PICKLE_NOTHING;
+    f->group = text_at(p, second).bytes ? text_at(p, first) : (assay_flight_text){0};
+}
+
+/* [[16, 64], [8]] */
+static bool take_sizes(assay_flight_dump *d, const assay_pickle *p, int side, uint32_t node)
+{
+    size_t tensors = 0;
+    d->found.sizes[side].count = 0;
+    if (!is_list(p, node))
+        return true;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        const uint32_t tensor = p->item[i].value;
+        int64_t size[ASSAY_FLIGHT_SIZES_MOST];
+        size_t count = 0;
+        if (++tensors > ASSAY_FLIGHT_TENSORS_MOST)
+            return assay_flight_wrong(d, "an entry has more than 4096 tensors");
+        if (!is_list(p, tensor))
+            continue;
+        for (uint32_t k = p->node[tensor].first; k != ASSAY_PICKLE_NOTHING; k = p->item[k].next) {
+            const assay_pickle_node *n = &p->node[p->item[k].value];
+            if (count == ASSAY_FLIGHT_SIZES_MOST)
+                return assay_flight_wrong(d, "a tensor has more than 64 sizes");
+            size[count++] = n->kind == ASSAY_PICKLE_INT ? n->integer : -1;
+        }
+        if (!assay_flight_add_sizes(d, side, size, count))
+            return false;
+    }
+    return true;
+}
+
+static bool take_types(assay_flight_dump *d, const assay_pickle *p, int side, uint32_t node)
+{
+    size_t types = 0;
+    d->found.types[side].count = 0;
+    if (!is_list(p, node))
+        return true;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        if (++types > ASSAY_FLIGHT_TENSORS_MOST)
+            return assay_flight_wrong(d, "an entry has more than 4096 types");
+        if (is_text(p, p->item[i].value) && !assay_flight_add_type(d, side, text_at(p, p->item[i].value)))
+            return false;
+    }
+    return true;
+}
+
+/* One frame: "function file:line". */
+static void put_frame(assay_buf *out, const assay_pickle *p, uint32_t frame)
+{
+    const assay_flight_text name = text_at(p, assay_pickle_get(p, frame, "name")),
+                            file = text_at(p, assay_pickle_get(p, frame, "filename"));
+    const uint32_t line = assay_pickle_get(p, frame, "line");
+    assay_put_bytes(out, name.bytes ? name.bytes : "", name.bytes ? name.length : 0);
+    assay_put_u8(out, ' ');
+    assay_put_bytes(out, file.bytes ? file.bytes : "", file.bytes ? file.length : 0);
+    if (line != ASSAY_PICKLE_NOTHING && p->node[line].kind == ASSAY_PICKLE_INT)
+        assay_put_format(out, ":%lld", (long long)p->node[line].integer);
+    assay_put_u8(out, '\n');
+}
+
+static bool take_frames(assay_flight_dump *d, const assay_pickle *p, uint32_t node)
+{
+    enum { TEXT_MOST = 8 << 10 };
+    assay_buf text;
+    size_t frames = 0;
+    if (!is_list(p, node) || p->node[node].first == ASSAY_PICKLE_NOTHING)
+        return true;
+    assay_buf_init(&text, TEXT_MOST);
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING && frames < ASSAY_FLIGHT_FRAMES_KEPT;
+         i = p->item[i].next, frames++)
+        if (p->node[p->item[i].value].kind == ASSAY_PICKLE_DICT)
+            put_frame(&text, p, p->item[i].value);
+    const int status = assay_buf_status(&text);
+    if (status != ASSAY_ENOMEM)
+        d->found.stack = assay_dict_add(d->stacks, (const char *)text.data, text.size);
+    assay_buf_release(&text);
+    return status == ASSAY_ENOMEM || d->found.stack == ASSAY_NO_ID ? assay_flight_no_memory(d) : true;
+}
+
+static bool take_value(assay_flight_dump *d, const assay_pickle *p, assay_flight_text key, uint32_t value)
+{
+    assay_flight_found *f = &d->found;
+    const assay_pickle_node *n = &p->node[value];
+    const assay_flight_number number = assay_flight_number_of(key);
+    if (number < ASSAY_FLIGHT_NUMBERS) {
+        f->has[number] = n->kind == ASSAY_PICKLE_INT;
+        f->number[number] = f->has[number] ? n->integer : 0;
+        f->bad[number] = !f->has[number] && n->kind != ASSAY_PICKLE_NONE;
+    } else if (assay_flight_is(key, "process_group")) {
+        take_names(f, p, value);
+    } else if (assay_flight_is(key, "profiling_name")) {
+        f->name = text_at(p, value);
+    } else if (assay_flight_is(key, "state")) {
+        f->state = text_at(p, value);
+    } else if (assay_flight_is(key, "is_p2p")) {
+        f->has_p2p = n->kind == ASSAY_PICKLE_BOOL;
+        f->is_p2p = f->has_p2p && n->integer;
+    } else if (assay_flight_is(key, "time_discovered_started_ns")) {
+        f->start_known = n->kind == ASSAY_PICKLE_INT && n->integer != 0;
+    } else if (assay_flight_is(key, "input_sizes")) {
+        return take_sizes(d, p, 0, value);
+    } else if (assay_flight_is(key, "output_sizes")) {
+        return take_sizes(d, p, 1, value);
+    } else if (assay_flight_is(key, "input_dtypes")) {
+        return take_types(d, p, 0, value);
+    } else if (assay_flight_is(key, "output_dtypes")) {
+        return take_types(d, p, 1, value);
+    } else if (assay_flight_is(key, "frames")) {
+        return take_frames(d, p, value);
+    }
+    return true;
+}
+
+static bool take_entry(assay_flight_dump *d, const assay_pickle *p, uint32_t entry)
+{
+    assay_flight_begin_entry(d);
+    d->found.unreadable = p->node[entry].kind != ASSAY_PICKLE_DICT;
+    for (uint32_t i = d->found.unreadable ? ASSAY_PICKLE_NOTHING : p->node[entry].first; i != ASSAY_PICKLE_NOTHING;
+         i = p->item[i].next)
+        if (is_text(p, p->item[i].key) && !take_value(d, p, text_at(p, p->item[i].key), p->item[i].value))
+            return false;
+    return assay_flight_end_entry(d);
+}
+
+/* ---- the rest ---- */
+
+static bool take_groups(assay_flight_dump *d, const assay_pickle *p, uint32_t groups)
+{
+    assay_flight_begin_groups(d);
+    for (uint32_t i = p->node[groups].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        const uint32_t group = p->item[i].value;
+        if (!is_text(p, p->item[i].key) || p->node[group].kind != ASSAY_PICKLE_DICT)
+            return assay_flight_wrong(d, "a group of pg_config is not a map");
+        if (!assay_flight_add_group(d, text_at(p, p->item[i].key), text_at(p, assay_pickle_get(p, group, "desc")),
+                                    text_at(p, assay_pickle_get(p, group, "ranks"))))
+            return false;
+    }
+    return true;
+}
+
+static bool whole(const assay_pickle *p, uint32_t status, const char *key, int64_t *value)
+{
+    const uint32_t node = assay_pickle_get(p, status, key);
+    if (node == ASSAY_PICKLE_NOTHING)
+        return false;
+    if (p->node[node].kind == ASSAY_PICKLE_INT)
+        *value = p->node[node].integer;
+    return p->node[node].kind == ASSAY_PICKLE_INT || assay_flight_digits(text_at(p, node), value);
+}
+
+static bool take_status(assay_flight_dump *d, const assay_pickle *p, uint32_t list)
+{
+    assay_flight_begin_status(d);
+    if (list == ASSAY_PICKLE_NOTHING || p->node[list].kind != ASSAY_PICKLE_DICT)
+        return true;
+    for (uint32_t i = p->node[list].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        assay_flight_status s = {0};
+        if (is_text(p, p->item[i].key) && assay_flight_digits(text_at(p, p->item[i].key), &s.pg_id) &&
+            whole(p, p->item[i].value, "last_enqueued_collective", &s.enqueued) &&
+            whole(p, p->item[i].value, "last_completed_collective", &s.completed) && !assay_flight_add_status(d, s))
+            return false;
+    }
+    return true;
+}
+
+static bool take_root(assay_flight_dump *d, const assay_pickle *p, bool entries_taken)
+{
+    const uint32_t version = assay_pickle_get(p, p->root, "version"),
+                   groups = assay_pickle_get(p, p->root, "pg_config"),
+                   entries = assay_pickle_get(p, p->root, "entries");
+    if (p->node[p->root].kind != ASSAY_PICKLE_DICT)
+        return true;
+    if (version != ASSAY_PICKLE_NOTHING && !assay_flight_take_version(d, text_at(p, version)))
+        return false;
+    if (groups != ASSAY_PICKLE_NOTHING && p->node[groups].kind == ASSAY_PICKLE_DICT && !take_groups(d, p, groups))
+        return false;
+    if (!take_status(d, p, assay_pickle_get(p, p->root, "pg_status")))
+        return false;
+    if (entries == ASSAY_PICKLE_NOTHING || entries_taken)
+        return true;
+    if (!is_list(p, entries))
+        return assay_flight_wrong(d, "entries is no list");
+    assay_flight_begin_entries(d);
+    for (uint32_t i = p->node[entries].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
+        if (!take_entry(d, p, p->item[i].value))
+            return false;
+    return true;
+}
+
+bool assay_flight_take_pickle(assay_flight_dump *d, const assay_pickle *p)
+{
+    return take_root(d, p, false);
+}
+
+typedef struct feeding {
+    assay_flight_file *file;
+    assay_flight_dump *d;
+} feeding;
+
+static int feed_more(void *context, size_t used, size_t least, const uint8_t **window, size_t *size, assay_error *err)
+{
+    assay_flight_file *f = ((feeding *)context)->file;
+    (void)err; /* the file has the same */
+    f->at += used;
+    if (!assay_flight_more(f, least))
+        return f->status;
+    *window = (const uint8_t *)f->window + f->at;
+    *size = f->size - f->at;
+    return ASSAY_OK;
+}
+
+static void feed_begin(void *context)
+{
+    assay_flight_begin_entries(((feeding *)context)->d);
+}
+
+static bool feed_item(void *context, const assay_pickle *p, uint32_t node)
+{
+    return take_entry(((feeding *)context)->d, p, node);
+}
+
+bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file)
+{
+    enum { MEMORY = 256 << 20 };
+    feeding context = {file, d};
+    const assay_pickle_feed feed = {&context, MEMORY, feed_more, "entries", feed_begin, feed_item};
+    assay_pickle p = {0};
+    bool handed = false;
+    int status = assay_pickle_stream(&feed, &p, &handed, file->err);
+    const bool good = status == ASSAY_OK && take_root(d, &p, handed);
+    if (status != ASSAY_OK && !d->wrong && !d->no_memory)
+        file->status = status;
+    assay_pickle_release(&p);
+    return good;
+}

@@ -1,0 +1,28 @@
+/* inflate.h - entries of zip files, stored, deflated or compressed by Zstandard, as a stream of bytes. Inside this
+ * folder only. "Deflated" stands for both ways of compression here and in what includes this. */
+#ifndef ASSAY_CONTAINER_INFLATE_H
+#define ASSAY_CONTAINER_INFLATE_H
+
+#include "container/zip.h"
+
+typedef struct assay_inflater assay_inflater;
+
+/* Begins with the bytes [at, end) of a file, compressed as `method` says. NULL without memory. */
+assay_inflater *assay_inflater_new(assay_zip_method method, uint64_t at, uint64_t end);
+void assay_inflater_free(void *inflater); /* NULL is ignored */
+/* The next `size` bytes, exactly. ASSAY_EFORMAT when there are fewer, or the stream is damaged; ASSAY_EBUDGET when
+ * unpacking it takes too much memory; ASSAY_EIO; ASSAY_ENOMEM. Messages begin with `path`. */
+int assay_inflater_next(assay_inflater *inflater, assay_view_read *read, void *context, const char *path, uint8_t *to,
+                        size_t size, assay_error *err);
+/* ASSAY_EFORMAT unless the stream ends where it is. */
+int assay_inflater_end(assay_inflater *inflater, assay_view_read *read, void *context, const char *path,
+                       assay_error *err);
+
+/* A whole entry in memory, `size` bytes in *out that the caller frees. */
+int assay_inflate_whole(assay_view_read *read, void *context, const char *path, uint64_t at, uint64_t compressed,
+                        assay_zip_method method, uint64_t size, uint8_t **out, assay_error *err);
+
+/* CRC-32 as zip files have it, over so many bytes more. */
+uint32_t assay_crc32(uint32_t sum, const void *bytes, size_t size);
+
+#endif

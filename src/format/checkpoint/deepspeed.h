@@ -1,0 +1,44 @@
+/* deepspeed.h - checkpoints of DeepSpeed: files for each tensor-parallel rank, and what ZeRO cut into partitions.
+ * Inside this folder only. */
+#ifndef ASSAY_FORMAT_CHECKPOINT_DEEPSPEED_H
+#define ASSAY_FORMAT_CHECKPOINT_DEEPSPEED_H
+
+#include "format/checkpoint/contents.h"
+
+typedef enum assay_deepspeed_kind {
+    ASSAY_DEEPSPEED_MODEL,     /* [zero_pp_rank_D_]mp_rank_MM_model_states.pt */
+    ASSAY_DEEPSPEED_LAYER,     /* layer_LL-model_MM-model_states.pt, of pipelines */
+    ASSAY_DEEPSPEED_EXPERT,    /* [layer_L_]expert_E_mp_rank_MM_model_states.pt */
+    ASSAY_DEEPSPEED_OPTIMIZER, /* [bf16_|fp16_]zero_pp_rank_D_mp_rank_MM_optim_states.pt */
+    ASSAY_DEEPSPEED_NONE
+} assay_deepspeed_kind;
+
+typedef struct assay_deepspeed_name {
+    assay_deepspeed_kind kind;
+    const char *model; /* MM, in the name */
+    size_t model_length;
+    bool partitioned; /* it has a D */
+    uint32_t rank;    /* D, of data parallelism */
+    size_t layer;     /* LAYER: length of "layer_LL" */
+} assay_deepspeed_name;
+
+/* What a file is by its name. */
+assay_deepspeed_name assay_deepspeed_name_of(const char *name);
+/* Does a directory with such a file hold a checkpoint of DeepSpeed? */
+bool assay_deepspeed_is_mark(const char *name);
+
+/* The digits of the tensor-parallel ranks that have files, each once; the caller frees them. NULL without memory. A
+ * checkpoint of several has a worker for each, "mp_rank_MM". */
+#define ASSAY_DEEPSPEED_WORKER "mp_rank_"
+assay_dict *assay_deepspeed_models(const assay_names *names);
+
+/* Adds the tensors of one tensor-parallel rank, by its digits ("" when there is only one), in a directory of which
+ * `names` are all, in natural order. `model_aside`: the model is elsewhere, and only the optimizer's tensors are added.
+ * What is wrong becomes a problem. 0 or ASSAY_ENOMEM. */
+int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const assay_names *names, const char *model,
+                             bool model_aside);
+
+/* deepspeed_universal.c: adds optimizer/NAME/KEY of the files zero/NAME/KEY.pt, where there are some. Likewise. */
+int assay_deepspeed_add_universal(assay_contents *c, const char *directory);
+
+#endif

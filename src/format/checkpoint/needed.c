@@ -1,0 +1,195 @@
+/* needed.c - files that others of a checkpoint need. */
+#include "format/checkpoint/needed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "format/checkpoint/deepspeed.h"
+#include "format/checkpoint/files.h"
+#include "format/checkpoint/said_step.h"
+
+static bool is_there(const assay_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void name_missing(assay_contents *c, const char *directory, const char *name, const char *who)
+{
+    char path[ASSAY_PATH_ROOM];
+    if (snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name) < (int)sizeof path)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_MISSING_SHARD, c->step, path, -1, "%s is missing: %s", path, who);
+}
+
+/* Hugging Face and diffusers load a set by its index alone. Sets of other names have none. */
+static void check_index(assay_contents *c, const char *directory, const assay_names *names)
+{
+    static const char *const sets[] = {"model-", "pytorch_model-", "diffusion_pytorch_model-", "adapter_model-"};
+    const char *shard = NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i], *number = assay_ckpt_shard_number(name);
+        if (assay_ckpt_is_shard_map(name))
+            return;
+        for (size_t k = 0; number && k < sizeof sets / sizeof *sets; k++)
+            if (strncmp(name, sets[k], strlen(sets[k])) == 0 && number == name + strlen(sets[k]) &&
+                strncmp(number + 9, "00001.", 6) != 0 && !shard)
+                shard = name;
+    }
+    if (!shard)
+        return;
+    char index[256], who[512];
+    const char *number = assay_ckpt_shard_number(shard);
+    snprintf(index, sizeof index, "%.*s%s.index.json", (int)(number - 1 - shard), shard, strrchr(shard, '.'));
+    snprintf(who, sizeof who, "who loads the set of %.200s asks it which file has which tensor", shard);
+    name_missing(c, directory, index, who);
+}
+
+static bool has_model(const assay_contents *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->tensor[i].role == ASSAY_CKPT_MODEL)
+            return true;
+    return false;
+}
+
+/* An optimizer's state is of no use without the parameters it is about. */
+static void check_model(assay_contents *c, const char *directory, const assay_names *names)
+{
+    const char *trained = NULL;
+    for (size_t i = 0; i < names->count && !trained; i++)
+        if (strcmp(names->name[i], "trainer_state.json") == 0 ||
+            (assay_ckpt_kind_of(names->name[i]) == ASSAY_CKPT_TORCH &&
+             assay_ckpt_role_of(names->name[i]) == ASSAY_CKPT_OPTIMIZER))
+            trained = names->name[i];
+    if (trained && !has_model(c) && c->problems->losses == 0)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_MISSING_SHARD, c->step, *directory ? directory : ".", -1,
+                           "%s: its model is missing: %s is there, and no file of weights",
+                           *directory ? directory : ".", trained);
+}
+
+/* Has a file the step in its directory's name? */
+static void check_step(assay_contents *c, const char *directory, const assay_names *names)
+{
+    char path[ASSAY_PATH_ROOM];
+    if (!*directory || strncmp(assay_path_name(directory), "checkpoint-", 11) != 0 ||
+        !is_there(names, "trainer_state.json") ||
+        snprintf(path, sizeof path, "%s/trainer_state.json", directory) >= (int)sizeof path)
+        return;
+    const int64_t said = assay_ckpt_trainer_step_in(c->store, path);
+    if (said >= 0 && said != c->step)
+        assay_problems_add(
+            c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
+            "%s: its global_step is %lld, and the checkpoint's name says %lld: files of two steps lie in it", path,
+            (long long)said, (long long)c->step);
+}
+
+/* ---- DeepSpeed ---- */
+
+/* With stage 3 each data-parallel rank saved a file of the model beside that of the optimizer. */
+static void check_partition(assay_contents *c, const char *directory, const char *optimizer, const assay_dict *all,
+                            const assay_dict *partitioned)
+{
+    const assay_deepspeed_name own = assay_deepspeed_name_of(optimizer);
+    char name[256], who[512];
+    const int length = snprintf(name, sizeof name, "zero_pp_rank_%u_mp_rank_%.*s_model_states.pt", own.rank,
+                                (int)own.model_length, own.model);
+    if (assay_dict_find(partitioned, own.model, own.model_length) == ASSAY_NO_ID || length >= (int)sizeof name ||
+        assay_dict_find(all, name, (size_t)length) != ASSAY_NO_ID)
+        return;
+    snprintf(who, sizeof who, "rank %u saved %.200s, and resumes from both", own.rank, optimizer);
+    name_missing(c, directory, name, who);
+}
+
+/* Each layer of a pipeline has a file of every tensor-parallel rank. `told` are those that are named already. */
+static bool check_layer(assay_contents *c, const char *directory, const char *layer, const assay_dict *all,
+                        const assay_dict *models, assay_dict *told)
+{
+    const assay_deepspeed_name own = assay_deepspeed_name_of(layer);
+    for (uint32_t m = 0; m < assay_dict_count(models); m++) {
+        size_t length = 0;
+        char name[256], who[512];
+        const char *model = assay_dict_name(models, m, &length);
+        const int size = snprintf(name, sizeof name, "%.*s%.*s%s", (int)(own.model - layer), layer, (int)length, model,
+                                  own.model + own.model_length);
+        if (size >= (int)sizeof name || length != own.model_length ||
+            assay_dict_find(all, name, (size_t)size) != ASSAY_NO_ID)
+            continue;
+        const uint32_t known = assay_dict_count(told), id = assay_dict_add(told, name, (size_t)size);
+        if (id == ASSAY_NO_ID)
+            return false;
+        snprintf(who, sizeof who, "rank %.*s needs it, as rank %.*s does %.200s", (int)length, model,
+                 (int)own.model_length, own.model, layer);
+        if (id == known)
+            name_missing(c, directory, name, who);
+    }
+    return true;
+}
+
+static void check_deepspeed(assay_contents *c, const char *directory, const assay_names *names)
+{
+    assay_dict *all = assay_dict_new(), *partitioned = assay_dict_new(), *told = assay_dict_new();
+    assay_dict *models = assay_deepspeed_models(names);
+    bool kept = all && partitioned && told && models;
+    for (size_t i = 0; i < names->count && kept; i++) {
+        const assay_deepspeed_name n = assay_deepspeed_name_of(names->name[i]);
+        kept = assay_dict_add(all, names->name[i], strlen(names->name[i])) != ASSAY_NO_ID;
+        if (kept && n.kind == ASSAY_DEEPSPEED_MODEL && n.partitioned)
+            kept = assay_dict_add(partitioned, n.model, n.model_length) != ASSAY_NO_ID;
+    }
+    for (size_t i = 0; i < names->count && kept; i++) {
+        const assay_deepspeed_kind kind = assay_deepspeed_name_of(names->name[i]).kind;
+        if (kind == ASSAY_DEEPSPEED_OPTIMIZER)
+            check_partition(c, directory, names->name[i], all, partitioned);
+        else if (kind == ASSAY_DEEPSPEED_LAYER)
+            kept = check_layer(c, directory, names->name[i], all, models, told);
+    }
+    if (!kept)
+        c->status = ASSAY_ENOMEM;
+    assay_dict_free(all);
+    assay_dict_free(partitioned);
+    assay_dict_free(told);
+    assay_dict_free(models);
+}
+
+void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assay_names *names)
+{
+    bool dcp = false, deepspeed = false;
+    for (size_t i = 0; i < names->count; i++) {
+        dcp = dcp || assay_ckpt_is_dcp_metadata(names->name[i]);
+        deepspeed = deepspeed || assay_deepspeed_is_mark(names->name[i]);
+    }
+    if (dcp && is_there(names, "common.pt") && !is_there(names, "metadata.json"))
+        name_missing(c, directory, "metadata.json", "Megatron-LM asks it how the checkpoint was saved");
+    if (deepspeed)
+        check_deepspeed(c, directory, names);
+    if (!dcp && !deepspeed) {
+        check_index(c, directory, names);
+        check_model(c, directory, names);
+    }
+    check_step(c, directory, names);
+}
+
+void assay_ckpt_name_latest(assay_store *store, const assay_names *top, assay_problems *problems)
+{
+    static const char *const files[] = {"latest", "latest_checkpointed_iteration.txt"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char tag[ASSAY_CKPT_TAG_ROOM], name[ASSAY_CKPT_TAG_ROOM + 16];
+        if (!is_there(top, files[i]) || !assay_ckpt_read_tag(store, files[i], tag) || !*tag ||
+            strcmp(tag, "release") == 0)
+            continue;
+        char *end = NULL;
+        const long long number = strtoll(tag, &end, 10);
+        if (i == 1 && *end == '\0')
+            snprintf(name, sizeof name, "iter_%07lld", number);
+        else
+            snprintf(name, sizeof name, "%s", tag);
+        if (!is_there(top, name) && !strchr(name, '/'))
+            assay_problems_add(problems, ASSAY_PROBLEM_MISSING_SHARD, -1, files[i], -1,
+                               "%s: it names %s, which is not there: a training that is resumed would fail", files[i],
+                               name);
+    }
+}

@@ -1,0 +1,243 @@
+/* csv.c - tables of a row a step: Lightning's and Ultralytics' CSV, and what W&B exports (several runs in one file). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "format/metrics/table.h"
+
+enum { ROWS_LOOKED_AT = 10 };
+
+static bool named(const char *name)
+{
+    return assay_path_ends(name, ".csv");
+}
+
+/* The column of steps; SIZE_MAX: there is none. */
+static size_t step_column(const metrics_table *t)
+{
+    static const char *const names[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        for (size_t i = 0; i < t->columns; i++)
+            if (strcasecmp(t->column[i], names[n]) == 0 && t->length[i] == strlen(names[n]))
+                return i;
+    return SIZE_MAX;
+}
+
+static int proven(assay_store *store, const metrics_file *file, assay_error *err)
+{
+    metrics_table t = {0};
+    double number = 0;
+    int64_t step = 0;
+    int rows = 0, found = 0, status = metrics_table_open(store, file->path, &t, err);
+    if (status != 1)
+        return status;
+    const size_t column = step_column(&t);
+    const bool fits = column != SIZE_MAX && t.columns > 1 && strcmp(t.column[0], "vpp_stage") != 0;
+    while (fits && rows < ROWS_LOOKED_AT && !found && (status = assay_csv_next(&t.csv, err)) == 1) {
+        rows++;
+        found = t.csv.count > column && !t.csv.oversized &&
+                metrics_number(assay_csv_text(&t.csv, column), t.csv.cells[column].length, &number) &&
+                metrics_step_of(number, &step);
+    }
+    metrics_table_close(&t);
+    if (status < 0)
+        return status;
+    return fits && (found || rows == 0);
+}
+
+/* Where " - " stands last in a column's name; 0: nowhere, or nothing is before or behind it. */
+static size_t find_cut(const char *name, size_t length)
+{
+    for (size_t i = length; i-- > 1;)
+        if (i + 3 < length && memcmp(name + i, " - ", 3) == 0)
+            return i;
+    return 0;
+}
+
+static bool is_extreme(const char *name, size_t length)
+{
+    return length > 5 && (memcmp(name + length - 5, "__MIN", 5) == 0 || memcmp(name + length - 5, "__MAX", 5) == 0);
+}
+
+static bool has_column(const metrics_table *t, const char *name, size_t length, const char *end)
+{
+    const size_t more = strlen(end);
+    for (size_t i = 0; i < t->columns; i++)
+        if (t->length[i] == length + more && memcmp(t->column[i], name, length) == 0 &&
+            memcmp(t->column[i] + length, end, more) == 0)
+            return true;
+    return false;
+}
+
+/* Did W&B export the table: does each column but the steps' name a run, and stand between its extremes? */
+static bool is_export(const metrics_table *t, size_t steps)
+{
+    size_t main = 0, extremes = 0;
+    for (size_t i = 0; i < t->columns; i++) {
+        if (i == steps)
+            continue;
+        if (find_cut(t->column[i], t->length[i]) == 0)
+            return false;
+        if (is_extreme(t->column[i], t->length[i]))
+            extremes++;
+        else
+            main++;
+    }
+    if (main == 0 || extremes != 2 * main)
+        return false;
+    /* Tables are wide: of a few columns each extreme is looked for, of more the count has to do. */
+    for (size_t i = 0; i < t->columns && t->columns < 4096; i++)
+        if (i != steps && !is_extreme(t->column[i], t->length[i]) &&
+            (!has_column(t, t->column[i], t->length[i], "__MIN") ||
+             !has_column(t, t->column[i], t->length[i], "__MAX")))
+            return false;
+    return true;
+}
+
+static int divide_export(metrics_place *p, const metrics_table *t, size_t steps, const metrics_file *file)
+{
+    for (size_t i = 0; i < t->columns; i++) {
+        const size_t cut = i == steps ? 0 : find_cut(t->column[i], t->length[i]);
+        char *name = cut > 0 ? assay_copy_bytes_as_text(t->column[i], cut) : NULL;
+        if (cut == 0)
+            continue;
+        metrics_run *run = name ? metrics_place_run_of(p, name, name, NULL) : NULL;
+        free(name);
+        if (!run || ((run->count == 0 || run->files[run->count - 1] != file) && metrics_run_add_file(run, file) != 0))
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* Its files of one header are parts of a directory's run; of another header they are runs of their own. */
+static int divide_table(metrics_place *p, const metrics_table *t, const metrics_file *file)
+{
+    char key[ASSAY_PATH_ROOM + 32], name[ASSAY_PATH_ROOM];
+    uint64_t header = 0;
+    const int directory = (int)metrics_directory(file->path);
+    for (size_t i = 0; i < t->columns; i++)
+        header = header * 31 + assay_hash_bytes(t->column[i], t->length[i]);
+    snprintf(name, sizeof name, "%.*s", directory, directory ? file->path : ".");
+    if (directory == 0)
+        snprintf(name, sizeof name, ".");
+    snprintf(key, sizeof key, "%.*s/", directory, file->path);
+    uint32_t first = assay_dict_find(p->run_keys, key, strlen(key));
+    if (first != ASSAY_NO_ID) { /* the directory has a run: of this header? */
+        snprintf(key, sizeof key, "%.*s/%016llx", directory, file->path, (unsigned long long)header);
+        metrics_run *own = &p->runs[first];
+        if (own->first_row != header)
+            snprintf(name, sizeof name, "%.*s", (int)(strlen(file->path) - strlen(".csv")), file->path);
+        else
+            snprintf(key, sizeof key, "%.*s/", directory, file->path);
+    }
+    metrics_run *run = metrics_place_run_of(p, key, name, NULL);
+    if (!run)
+        return ASSAY_ENOMEM;
+    run->first_row = header;
+    if (run->count == 0) {
+        free(run->base);
+        run->base = assay_copy_bytes_as_text(file->path, (size_t)directory);
+    }
+    return run->base ? metrics_run_add_file(run, file) : ASSAY_ENOMEM;
+}
+
+static int divide(metrics_place *p, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < p->count && status == ASSAY_OK; i++) {
+        metrics_table t = {0};
+        if (p->files[i].kind != METRICS_CSV)
+            continue;
+        status = metrics_table_open(p->store, p->files[i].path, &t, err);
+        if (status != 1)
+            continue;
+        const size_t steps = step_column(&t);
+        const bool exported = steps != SIZE_MAX && is_export(&t, steps);
+        status = exported ? divide_export(p, &t, steps, &p->files[i]) : divide_table(p, &t, &p->files[i]);
+        metrics_table_close(&t);
+    }
+    return status;
+}
+
+/* What a column is for a run. */
+typedef struct column {
+    const char *tag;
+    size_t length;
+    enum { VALUE, OTHER, FOREIGN } role;
+} column;
+
+static void take_columns(const metrics_table *t, const metrics_run *run, bool exported, column *columns)
+{
+    const size_t own = strlen(run->key);
+    for (size_t i = 0; i < t->columns; i++) {
+        columns[i] = (column){t->column[i], t->length[i], VALUE};
+        if (!exported)
+            continue;
+        const size_t cut = find_cut(t->column[i], t->length[i]);
+        columns[i].tag += cut + 3;
+        columns[i].length -= cut + 3;
+        if (cut != own || memcmp(t->column[i], run->key, own) != 0)
+            columns[i].role = FOREIGN;
+        else if (is_extreme(t->column[i], t->length[i]) || *columns[i].tag == '_')
+            columns[i].role = OTHER;
+    }
+}
+
+static int read_rows(metrics_log *log, metrics_table *t, size_t steps, const column *columns, assay_error *err)
+{
+    int64_t step = 0;
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && (status = metrics_table_next(t, steps, log, &step, err)) == 1) {
+        status = ASSAY_OK;
+        for (size_t i = 0; i < t->columns && status == ASSAY_OK; i++) {
+            double value = 0;
+            if (i == steps || columns[i].role == FOREIGN || t->csv.cells[i].length == 0)
+                continue;
+            if (columns[i].role == OTHER)
+                metrics_add(log, METRICS_OTHER_COLUMNS);
+            else if (metrics_table_number(t, i, log, &value))
+                status = metrics_put(log, columns[i].tag, columns[i].length, 0, step, value);
+        }
+    }
+    return status;
+}
+
+static int read_file(metrics_log *log, const metrics_run *run, const metrics_file *file, assay_error *err)
+{
+    metrics_table t = {0};
+    int status = metrics_table_open(log->store, file->path, &t, err);
+    if (status != 1)
+        return status;
+    const size_t steps = step_column(&t);
+    const bool exported = steps != SIZE_MAX && is_export(&t, steps);
+    column *columns = assay_alloc_zeroed(t.columns, sizeof *columns);
+    status = columns ? ASSAY_OK : ASSAY_ENOMEM;
+    if (!t.finished)
+        metrics_add(log, METRICS_GROWING);
+    if (status == ASSAY_OK && steps != SIZE_MAX) {
+        take_columns(&t, run, exported, columns);
+        status = read_rows(log, &t, steps, columns, err);
+    }
+    if (status == ASSAY_OK && exported)
+        status = metrics_fact(log, "name", run->key, strlen(run->key));
+    free(columns);
+    metrics_table_close(&t);
+    return status;
+}
+
+static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
+{
+    (void)place;
+    int status = metrics_settings_files(log, run->base);
+    for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
+        log->part = (uint32_t)i;
+        status = read_file(log, run, run->files[i], err);
+    }
+    return status;
+}
+
+const metrics_kind metrics_csv = {.name = "csv", .named = named, .proven = proven, .divide = divide, .read = read};

@@ -1,0 +1,666 @@
+/* metrics.c - the format's table, and what it makes of a log: units, rows, notes.
+ *
+ * The log is read once, while the trial is listed. Its values go to every rank as the catalog's only place of this
+ * format: tables of tags and workers, the units in order, and their values. The index copies the values of its units
+ * into a note, and a record is a place in that note. Tensors of event files stay where they are. */
+#include "format/metrics/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "base/redact.h"
+#include "base/search.h"
+#include "base/vec.h"
+#include "format/metrics/locate.h"
+#include "format/metrics/runs.h"
+#include "format/tfrecord/record.h"
+#include "format/tfrecord/typed.h"
+#include "trial/shard.h"
+
+enum { UNIT_BYTES = 32, ROW_BYTES = 12, VECTOR_BYTES = 20, VALUE_BYTES = 8 };
+#define VECTOR_BIT 0x80000000u
+static const char PREFIX[] = "metrics/";
+
+/* ---- listing ---- */
+
+/* A value of a log, to be sorted by units. */
+typedef struct cell {
+    int64_t step;
+    uint32_t worker, mode, tag; /* the tag with VECTOR_BIT for tensors */
+    uint64_t bits;
+} cell;
+
+static int compare_cells(const void *a, const void *b)
+{
+    const cell *x = a, *y = b;
+    int order = ASSAY_ORDER(x->step, y->step);
+    order = order ? order : ASSAY_ORDER(x->worker, y->worker);
+    order = order ? order : ASSAY_ORDER(x->mode, y->mode);
+    return order ? order : ASSAY_ORDER(x->tag, y->tag);
+}
+
+static bool same_unit(const cell *a, const cell *b)
+{
+    return a->step == b->step && a->worker == b->worker && a->mode == b->mode;
+}
+
+static cell *gather_cells(const metrics_log *log, size_t *count)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < log->count; i++)
+        all += log->series[i].count;
+    cell *cells = assay_alloc_zeroed(all, sizeof *cells);
+    *count = all;
+    for (size_t i = 0, at = 0; cells && i < log->count; i++) {
+        const metrics_series *s = &log->series[i];
+        for (size_t k = 0; k < s->count; k++)
+            cells[at++] = (cell){s->values[k].step, s->worker, s->mode, s->tag | (s->vectors ? VECTOR_BIT : 0),
+                                 s->values[k].vector};
+    }
+    if (cells && all > 0)
+        qsort(cells, all, sizeof *cells, compare_cells);
+    return cells;
+}
+
+static void put_names(const assay_dict *names, assay_buf *out)
+{
+    assay_put_u32(out, assay_dict_count(names));
+    for (uint32_t i = 0; i < assay_dict_count(names); i++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(names, i, &length);
+        assay_put_u32(out, (uint32_t)length);
+        assay_put_bytes(out, name, length);
+    }
+}
+
+/* The place: names, tensors, units, values. */
+static int put_place(const metrics_log *log, const char *path, const cell *cells, size_t count, assay_buf *out)
+{
+    put_names(log->workers, out);
+    put_names(log->tags, out);
+    assay_put_text(out, path);
+    put_names(log->files, out);
+    assay_put_u64(out, log->vector_count);
+    for (size_t i = 0; i < log->vector_count; i++) {
+        assay_put_u32(out, log->vectors[i].file);
+        assay_put_u64(out, log->vectors[i].at);
+        assay_put_u64(out, log->vectors[i].size);
+    }
+    size_t units = 0;
+    for (size_t i = 0; i < count; i++)
+        units += i == 0 || !same_unit(&cells[i - 1], &cells[i]);
+    assay_put_u64(out, units);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && same_unit(&cells[i], &cells[next]); next++)
+            ;
+        assay_put_i64(out, cells[i].step);
+        assay_put_u32(out, cells[i].worker);
+        assay_put_u32(out, cells[i].mode);
+        assay_put_u64(out, i);
+        assay_put_u64(out, next - i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        assay_put_u32(out, cells[i].tag);
+        assay_put_u64(out, cells[i].bits);
+    }
+    return assay_buf_status(out);
+}
+
+static int add_units(assay_lister *l, const metrics_log *log, const cell *cells, size_t count, uint32_t place)
+{
+    uint32_t *worker = assay_alloc_zeroed(assay_dict_count(log->workers), sizeof *worker);
+    int status = worker ? ASSAY_OK : assay_lister_no_memory(l);
+    bool *used = worker ? assay_alloc_zeroed(assay_dict_count(log->workers), sizeof *used) : NULL;
+    for (size_t i = 0; i < count && used; i++)
+        used[cells[i].worker] = true;
+    for (uint32_t i = 0; used && i < assay_dict_count(log->workers); i++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(log->workers, i, &length);
+        worker[i] = used[i] ? assay_lister_worker(l, name, length) : 0;
+        if (worker[i] == ASSAY_NO_ID)
+            status = assay_lister_no_memory(l);
+    }
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++)
+        if (i == 0 || !same_unit(&cells[i - 1], &cells[i]))
+            status = assay_lister_mode_unit(l, cells[i].step, (int)cells[i].mode, worker[cells[i].worker], place);
+    if (!used && status == ASSAY_OK)
+        status = assay_lister_no_memory(l);
+    free(used);
+    free(worker);
+    return status;
+}
+
+/* Secrets among the settings are known by their names. */
+static int put_facts(assay_lister *l, assay_run_facts *from)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < from->count && status == ASSAY_OK; i++) {
+        const char *name = from->list[i].name, *last = strrchr(name, '.');
+        char entry[600];
+        snprintf(entry, sizeof entry, "%.590s=", last ? last + 1 : name);
+        for (char *p = entry; *p; p++)
+            *p = *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+        const bool secret = assay_redact_is_variable(entry);
+        status = assay_run_facts_put(&l->catalog->facts, assay_copy_text(name),
+                                     assay_copy_text(secret ? ASSAY_REDACTED : from->list[i].value));
+    }
+    l->catalog->facts.files += from->count > 0;
+    assay_run_facts_sort(&l->catalog->facts);
+    return status == ASSAY_OK ? status : assay_lister_no_memory(l);
+}
+
+static int put_log_facts(assay_lister *l, const metrics_place *place, const metrics_run *run, const metrics_log *log)
+{
+    assay_log_facts *out = &l->catalog->log;
+    char also[128] = "";
+    const bool whole = place->run_count <= 1 && !(l->catalog->options && l->catalog->options->run);
+    for (int k = 0; k < METRICS_KINDS; k++)
+        if ((place->kinds >> k & 1) && metrics_kinds[k] != place->kind)
+            snprintf(also + strlen(also), sizeof also - strlen(also), "%s%s", *also ? "," : "", metrics_kinds[k]->name);
+    out->kind = assay_copy_text(place->kind->name);
+    out->also = assay_copy_text(also);
+    out->unknown = assay_copy_text(log->unknown);
+    out->files = log->file_count ? log->file_count : run ? run->count : 0;
+    out->resolution = place->kind->resolution;
+    out->running = log->running;
+    out->workers_known = place->kind->workers_known;
+    int status = out->kind && out->also && out->unknown ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int i = 0; i < METRICS_COUNTS && status == ASSAY_OK; i++) {
+        const uint64_t count = log->counts[i] + (whole ? place->counts[i] : 0);
+        if (count > 0)
+            status = assay_log_facts_count(out, metrics_count_word(i), count);
+    }
+    for (size_t i = 0; i < log->range_count && status == ASSAY_OK; i++)
+        status = assay_log_facts_range(out, assay_dict_name(log->workers, log->ranges[i].worker, NULL),
+                                       log->ranges[i].first, log->ranges[i].last, log->ranges[i].values);
+    return status == ASSAY_OK ? status : assay_lister_no_memory(l);
+}
+
+/* Reads a run and lists it. */
+static int list_run(assay_lister *l, const metrics_place *place, const metrics_run *run)
+{
+    metrics_log log;
+    assay_run_facts facts = {0};
+    assay_buf bytes;
+    size_t count = 0;
+    cell *cells = NULL;
+    int status = metrics_log_init(&log, l->store, &facts, &l->catalog->problems);
+    assay_buf_init(&bytes, SIZE_MAX);
+    status = status == ASSAY_OK && run ? run->kind->read(&log, place, run, l->err) : status;
+    if (status == ASSAY_OK)
+        status = metrics_log_finish(&log);
+    if (status == ASSAY_OK)
+        status = (cells = gather_cells(&log, &count)) ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = put_place(&log, run && run->count ? run->files[0]->path : "", cells, count, &bytes);
+    if (status == ASSAY_OK) {
+        const uint32_t number = assay_lister_place(l, bytes.data, bytes.size);
+        status = number == ASSAY_NO_ID ? ASSAY_ENOMEM : add_units(l, &log, cells, count, number);
+    }
+    if (status == ASSAY_OK)
+        status = put_log_facts(l, place, run, &log);
+    if (status == ASSAY_OK)
+        status = put_facts(l, &facts);
+    l->catalog->ended = l->catalog->ended || log.ended;
+    free(cells);
+    assay_buf_release(&bytes);
+    assay_run_facts_release(&facts);
+    metrics_log_release(&log);
+    return status == ASSAY_ENOMEM ? assay_lister_no_memory(l) : status;
+}
+
+/* Beside checkpoints only the trainer's own log belongs to the trial. */
+static bool has_trainer_state(const assay_lister *l)
+{
+    char path[ASSAY_PATH_ROOM];
+    for (size_t i = 0; i < l->top->count; i++) {
+        const char *name = l->top->name[i];
+        if (strcmp(name, "trainer_state.json") == 0)
+            return true;
+        snprintf(path, sizeof path, "%.4000s/trainer_state.json", name);
+        if (strncmp(name, "checkpoint-", 11) == 0 && assay_store_exists(l->store, path, NULL) == 1)
+            return true;
+    }
+    return false;
+}
+
+static int list(assay_lister *l)
+{
+    const assay_trial_options *options = l->catalog->options;
+    metrics_place place;
+    const metrics_run *run = NULL;
+    const bool beside = l->catalog->unit_count > 0;
+    int kind = beside ? METRICS_HF : options && options->log_kind ? metrics_kind_number(options->log_kind) : -1;
+    if (beside && !has_trainer_state(l))
+        return 1;
+    int status = options && options->run ? metrics_run_unpack(l->store, options->run, options->run_size, &place, l->err)
+                                         : metrics_place_read(l->store, kind, &place, l->err);
+    if (status == ASSAY_OK && !place.kind) {
+        metrics_place_release(&place);
+        return 1;
+    }
+    if (status == ASSAY_OK)
+        status = metrics_place_choose(&place, &run, l->err);
+    if (status == ASSAY_OK && assay_problems_append(&l->catalog->problems, &place.problems) != ASSAY_OK)
+        status = assay_lister_no_memory(l);
+    if (status == ASSAY_OK)
+        status = list_run(l, &place, run);
+    metrics_place_release(&place);
+    return status;
+}
+
+static bool probe(const assay_names *top)
+{
+    return !(assay_names_have(top, "collections") && assay_names_have(top, "index"));
+}
+
+bool metrics_is_log_name(const char *name)
+{
+    bool named = false;
+    for (int k = 0; k < METRICS_KINDS; k++)
+        named = named || metrics_kinds[k]->named(name);
+    return named;
+}
+
+static int conclude(assay_lister *l)
+{
+    (void)l;
+    return ASSAY_OK;
+}
+
+static void remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
+{
+    (void)used; /* every unit is listed once */
+    assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1,
+                       "step %lld of %s is listed twice", (long long)unit->step, catalog->worker[unit->worker]);
+}
+
+/* ---- the place, as it was packed ---- */
+
+typedef struct names {
+    uint32_t count;
+    const char **text;
+    uint32_t *length;
+} names;
+
+typedef struct packed {
+    names workers, tags, files;
+    const char *path;
+    size_t path_length;
+    const uint8_t *vectors, *units, *rows;
+    uint64_t vector_count, unit_count, row_count;
+} packed;
+
+static bool take_names(assay_cursor *in, names *out)
+{
+    out->count = (uint32_t)assay_get_u32(in);
+    if (in->failed || out->count > assay_cursor_left(in) / 4)
+        return false;
+    out->text = assay_alloc_zeroed(out->count, sizeof *out->text);
+    out->length = assay_alloc_zeroed(out->count, sizeof *out->length);
+    for (uint32_t i = 0; out->text && out->length && i < out->count; i++) {
+        size_t length = 0;
+        out->text[i] = assay_get_text(in, &length);
+        out->length[i] = (uint32_t)length;
+    }
+    return out->text && out->length && !in->failed;
+}
+
+static void release_packed(packed *p)
+{
+    names *const all[] = {&p->workers, &p->tags, &p->files};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->text);
+        free(all[i]->length);
+    }
+}
+
+/* Takes the place apart. False without memory, or where there is none. */
+static bool open_packed(const assay_catalog *catalog, packed *out)
+{
+    const assay_dict *places = assay_format_places(&assay_format_metrics, catalog);
+    size_t size = 0;
+    *out = (packed){0};
+    if (!places || assay_dict_count(places) == 0)
+        return false;
+    const char *bytes = assay_dict_name(places, 0, &size);
+    assay_cursor in = assay_cursor_over(bytes, size);
+    if (!take_names(&in, &out->workers) || !take_names(&in, &out->tags))
+        return false;
+    out->path = assay_get_text(&in, &out->path_length);
+    if (!take_names(&in, &out->files))
+        return false;
+    out->vector_count = assay_get_count(&in, VECTOR_BYTES);
+    out->vectors = assay_get_bytes(&in, out->vector_count * VECTOR_BYTES);
+    out->unit_count = assay_get_count(&in, UNIT_BYTES);
+    out->units = assay_get_bytes(&in, out->unit_count * UNIT_BYTES);
+    out->row_count = assay_cursor_left(&in) / ROW_BYTES;
+    out->rows = assay_get_bytes(&in, out->row_count * ROW_BYTES);
+    return !in.failed;
+}
+
+typedef struct packed_unit {
+    int64_t step;
+    uint32_t worker, mode;
+    uint64_t first, count;
+} packed_unit;
+
+static packed_unit unit_at(const packed *p, uint64_t i)
+{
+    assay_cursor in = assay_cursor_over(p->units + i * UNIT_BYTES, UNIT_BYTES);
+    packed_unit unit = {.step = assay_get_i64(&in), .worker = assay_get_u32(&in), .mode = assay_get_u32(&in)};
+    unit.first = assay_get_u64(&in);
+    unit.count = assay_get_u64(&in);
+    return unit;
+}
+
+/* The unit of a step, a worker (as the place counts them) and a mode. */
+static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t mode, packed_unit *out)
+{
+    uint64_t low = 0, high = p->unit_count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const packed_unit u = unit_at(p, middle);
+        int order = ASSAY_ORDER(u.step, step);
+        order = order ? order : ASSAY_ORDER(u.worker, worker);
+        order = order ? order : ASSAY_ORDER(u.mode, mode);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == p->unit_count)
+        return false;
+    *out = unit_at(p, low);
+    return out->step == step && out->worker == worker && out->mode == mode && out->count <= p->row_count &&
+           out->first <= p->row_count - out->count;
+}
+
+static uint32_t place_of(const assay_catalog *catalog, const assay_unit *unit)
+{
+    (void)catalog;
+    (void)unit;
+    return 0;
+}
+
+static int index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
+{
+    packed p;
+    (void)unit;
+    int length = 0;
+    if (open_packed(catalog, &p))
+        length = snprintf(out, room, "%.*s", (int)p.path_length, p.path);
+    else if (room > 0)
+        *out = '\0';
+    release_packed(&p);
+    return length;
+}
+
+static int file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room)
+{
+    (void)part; /* parts list their files */
+    (void)file;
+    return index_path(catalog, NULL, out, room);
+}
+
+/* ---- index ---- */
+
+typedef struct indexer {
+    packed place;
+    const assay_catalog *catalog;
+    assay_dict *tensors;
+    assay_shard *shard;
+    uint32_t *tensor; /* by tag: its number, ASSAY_NO_ID: not asked for so far */
+    uint32_t *worker; /* by the catalog's number: that of the place */
+    char **name;      /* of the files of a part; owned */
+    assay_buf note;   /* of the part under way */
+} indexer;
+
+static uint32_t tensor_of(indexer *x, uint32_t tag)
+{
+    char name[sizeof PREFIX + METRICS_TAG_MOST];
+    if (x->tensor[tag] != ASSAY_NO_ID)
+        return x->tensor[tag];
+    const size_t length = x->place.tags.length[tag];
+    memcpy(name, PREFIX, sizeof PREFIX - 1);
+    if (length > METRICS_TAG_MOST)
+        return ASSAY_NO_ID;
+    memcpy(name + sizeof PREFIX - 1, x->place.tags.text[tag], length);
+    return x->tensor[tag] = assay_dict_add(x->tensors, name, sizeof PREFIX - 1 + length);
+}
+
+static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
+{
+    assay_cursor in = assay_cursor_over(x->place.rows + (unit->first + row) * ROW_BYTES, ROW_BYTES);
+    const uint32_t tag = assay_get_u32(&in) & ~VECTOR_BIT;
+    in.at = 0;
+    const bool vector = (assay_get_u32(&in) & VECTOR_BIT) != 0;
+    const uint64_t bits = assay_get_u64(&in);
+    assay_entry *to = &x->shard->entries[x->shard->entry_count];
+    if (tag >= x->place.tags.count || (vector && bits >= x->place.vector_count))
+        return ASSAY_OK;
+    const uint32_t tensor = tensor_of(x, tag);
+    if (tensor == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    *to = (assay_entry){.offset = x->note.size, .length = VALUE_BYTES, .tensor = tensor, .kind = ASSAY_RAW};
+    if (vector) {
+        assay_cursor at = assay_cursor_over(x->place.vectors + bits * VECTOR_BYTES, VECTOR_BYTES);
+        to->file = (1 + assay_get_u32(&at)) & 0xffffff;
+        to->offset = assay_get_u64(&at);
+        to->length = assay_get_u64(&at);
+    } else {
+        assay_put_u64(&x->note, bits);
+    }
+    x->shard->entry_count++;
+    return assay_buf_status(&x->note);
+}
+
+/* The files of a part: the log, with the note of the part's values, then the files that tensors lie in. */
+static assay_files *files_of(const indexer *x)
+{
+    const uint32_t count = 1 + x->place.files.count;
+    assay_file *list = assay_alloc_zeroed(count, sizeof *list);
+    assay_files *files = NULL;
+    if (list && x->note.size <= UINT32_MAX) {
+        for (uint32_t i = 0; i < count; i++)
+            list[i].name = x->name[i];
+        list[0].note = x->note.data ? x->note.data : (const uint8_t *)"";
+        list[0].note_size = (uint32_t)x->note.size;
+        files = assay_files_new(list, count);
+    }
+    free(list);
+    return files;
+}
+
+/* The names of those files, terminated. */
+static bool copy_names(indexer *x)
+{
+    const uint32_t count = 1 + x->place.files.count;
+    x->name = assay_alloc_zeroed(count, sizeof *x->name);
+    bool good = x->name != NULL;
+    for (uint32_t i = 0; good && i < count; i++) {
+        x->name[i] = i == 0 ? assay_copy_bytes_as_text(x->place.path, x->place.path_length)
+                            : assay_copy_bytes_as_text(x->place.files.text[i - 1], x->place.files.length[i - 1]);
+        good = x->name[i] != NULL;
+    }
+    return good;
+}
+
+static int add_part(indexer *x, const assay_unit *unit)
+{
+    assay_shard *s = x->shard;
+    packed_unit own;
+    if (x->worker[unit->worker] == ASSAY_NO_ID ||
+        !find_unit(&x->place, unit->step, x->worker[unit->worker], unit->mode, &own))
+        return ASSAY_OK;
+    int status = assay_shard_reserve(s, 1, own.count, 0);
+    assay_part part = {.step = unit->step,
+                       .mode_step = unit->step,
+                       .worker = unit->worker,
+                       .format = unit->format,
+                       .mode = (uint8_t)unit->mode,
+                       .first = (uint32_t)s->entry_count,
+                       .first_shape = (uint32_t)s->shape_count};
+    assay_buf_clear(&x->note);
+    for (uint64_t i = 0; i < own.count && status == ASSAY_OK; i++)
+        status = add_entry(x, &own, i);
+    if (status == ASSAY_OK && !(part.files = files_of(x)))
+        status = ASSAY_ENOMEM;
+    if (status != ASSAY_OK)
+        return status;
+    part.count = (uint32_t)(s->entry_count - part.first);
+    qsort(&s->entries[part.first], part.count, sizeof *s->entries, assay_entry_compare);
+    s->parts[s->count++] = part;
+    return ASSAY_OK;
+}
+
+static bool map_workers(indexer *x)
+{
+    x->worker = assay_alloc_zeroed(x->catalog->workers, sizeof *x->worker);
+    for (uint32_t w = 0; x->worker && w < x->catalog->workers; w++) {
+        x->worker[w] = ASSAY_NO_ID;
+        for (uint32_t i = 0; i < x->place.workers.count; i++)
+            if (x->place.workers.length[i] == strlen(x->catalog->worker_key[w]) &&
+                memcmp(x->place.workers.text[i], x->catalog->worker_key[w], x->place.workers.length[i]) == 0)
+                x->worker[w] = i;
+    }
+    return x->worker != NULL;
+}
+
+static int index_units(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                       assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+{
+    indexer x = {.catalog = catalog, .tensors = tensors, .shard = shard};
+    (void)store;
+    (void)problems;
+    assay_buf_init(&x.note, SIZE_MAX);
+    int status = open_packed(catalog, &x.place) && map_workers(&x) && copy_names(&x) ? ASSAY_OK : ASSAY_ENOMEM;
+    x.tensor = assay_alloc(((size_t)x.place.tags.count + 1) * sizeof *x.tensor);
+    if (x.tensor)
+        memset(x.tensor, 0xff, ((size_t)x.place.tags.count + 1) * sizeof *x.tensor);
+    else
+        status = ASSAY_ENOMEM;
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++)
+        status = add_part(&x, &units[i]);
+    for (uint32_t i = 0; x.name && i <= x.place.files.count; i++)
+        free(x.name[i]);
+    free(x.name);
+    free(x.tensor);
+    free(x.worker);
+    assay_buf_release(&x.note);
+    release_packed(&x.place);
+    return status;
+}
+
+/* ---- records ---- */
+
+static int decode_value(assay_decoded *d, assay_record *r, assay_error *err)
+{
+    if (r->length != VALUE_BYTES || r->offset > d->row.note_size || d->row.note_size - r->offset < VALUE_BYTES)
+        return assay_fail(err, ASSAY_EFORMAT, "a value lies outside of its note");
+    if (assay_decoded_reserve(d, VALUE_BYTES) != ASSAY_OK)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a value");
+    assay_cursor in = assay_cursor_over(d->row.note + r->offset, VALUE_BYTES);
+    const double value = assay_get_f64(&in);
+    memcpy(d->bytes, &value, sizeof value);
+    d->size = VALUE_BYTES;
+    r->dtype = ASSAY_FLOAT64;
+    r->dims = 0;
+    r->elements = 1;
+    r->content_bytes = VALUE_BYTES;
+    r->form = ASSAY_CONTENT_TYPED;
+    r->checksum = ASSAY_CHECKSUM_TRUE; /* was checked where the log has one; the value is in memory since */
+    return ASSAY_OK;
+}
+
+static int decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *r, assay_error *err)
+{
+    assay_record_parts parts;
+    if (d->row.note)
+        return decode_value(d, r, err);
+    int status = assay_record_walk_tensor(view, r->offset, r->offset + r->length, &parts, err);
+    if (status == ASSAY_OK)
+        status = assay_record_describe(view, &parts, r, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (r->form == ASSAY_CONTENT_STRINGS)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a tensor of texts", view->path,
+                          (unsigned long long)r->offset);
+    if (r->form != ASSAY_CONTENT_BYTES)
+        return assay_typed_numbers(d, view, &parts, r, budget, err);
+    d->at = parts.content_at;
+    d->end = parts.content_end;
+    return ASSAY_OK;
+}
+
+static int dims(const uint8_t *note, size_t size)
+{
+    (void)size;
+    return note ? 0 : -1;
+}
+
+/* ---- watching ---- */
+
+typedef struct visitor {
+    assay_place_visit *visit;
+    void *context;
+} visitor;
+
+/* Every log, and every directory in which there may be a new one. */
+static int places(assay_store *store, assay_place_visit *visit, void *context)
+{
+    metrics_place place;
+    char before[ASSAY_PATH_ROOM] = "";
+    int status = visit(context, ".");
+    if (status != ASSAY_OK)
+        return status;
+    if (metrics_place_read(store, -1, &place, NULL) == ASSAY_OK)
+        for (size_t i = 0; i < place.count && status == ASSAY_OK; i++) {
+            char directory[ASSAY_PATH_ROOM];
+            snprintf(directory, sizeof directory, "%.*s", (int)metrics_directory(place.files[i].path),
+                     place.files[i].path);
+            if (*directory && strcmp(directory, before) != 0)
+                status = visit(context, directory);
+            memcpy(before, directory, sizeof before);
+            if (status == ASSAY_OK)
+                status = visit(context, place.files[i].path);
+        }
+    metrics_place_release(&place);
+    return status;
+}
+
+static int unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                       assay_place_visit *visit, void *context)
+{
+    char path[ASSAY_PATH_ROOM];
+    (void)store;
+    index_path(catalog, unit, path, sizeof path);
+    return visit(context, path);
+}
+
+const assay_trial_format assay_format_metrics = {
+    .name = "metrics",
+    .what = "a log of metrics (TensorBoard, W&B, MLflow, CSV, trainer_state.json, a log of Megatron-LM)",
+    .probe = probe,
+    .runs = metrics_locate,
+
+    .list = list,
+    .conclude = conclude,
+    .remark = remark,
+    .place_of = place_of,
+    .index_path = index_path,
+    .file_path = file_path,
+    .index = index_units,
+    .decode = decode,
+    .synthesised = true,
+    .by_mode = true,
+    .appended = true,
+    .deep = true,
+    .in_notes = true,
+    .places = places,
+    .unit_places = unit_places,
+    .dims = dims,
+    .record_least = 1,
+};

@@ -1,0 +1,23 @@
+/* printed.h - what logs of printed lines share. */
+#ifndef ASSAY_METRICS_PRINTED_H
+#define ASSAY_METRICS_PRINTED_H
+
+#include "container/lines.h"
+#include "format/metrics/metrics.h"
+
+/* .log, .out, .txt and .err. */
+bool metrics_is_printed_name(const char *name);
+/* Does the file have a line of which `take` makes something? 1, 0 or a status. */
+typedef bool metrics_line_test(const char *line, size_t length);
+int metrics_has_line(assay_store *store, const char *path, metrics_line_test *test, assay_error *err);
+/* All files of a kind are one run, called ".". 0 or ASSAY_ENOMEM. */
+int metrics_divide_whole(metrics_place *place, int kind);
+/* Reads the lines of a file: those that `take` returns 1 for are counted as unknown. 0 or a status. */
+typedef int metrics_line_take(void *context, const char *line, size_t length);
+int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *take, void *context, assay_error *err);
+
+/* Blanks and digits at the place; false when there is no digit. *step < 0: no step can be so large. */
+bool metrics_take_digits(const char **at, const char *end, int64_t *step);
+void metrics_trim(const char **text, size_t *length);
+
+#endif

@@ -1,0 +1,130 @@
+/* runs.c - see runs.h. */
+#include "format/metrics/runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/vec.h"
+
+enum { NAMED_MOST = 8 };
+
+int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err)
+{
+    metrics_log log;
+    assay_problems problems;
+    assay_problems_init(&problems);
+    int status = metrics_log_init(&log, place->store, NULL, &problems);
+    log.until_first = true;
+    if (status == ASSAY_OK)
+        status = run->kind->read(&log, place, run, err);
+    const bool any = log.any, damaged = problems.losses > 0;
+    metrics_log_release(&log);
+    assay_problems_release(&problems);
+    return status < 0 ? status : any || damaged; /* what is damaged is not left out without a word */
+}
+
+int metrics_place_choose(const metrics_place *place, const metrics_run **run, assay_error *err)
+{
+    size_t found = 0;
+    *run = place->run_count == 1 ? &place->runs[0] : NULL;
+    if (place->run_count <= 1)
+        return ASSAY_OK;
+    const metrics_run *with[NAMED_MOST];
+    for (size_t i = 0; i < place->run_count; i++) {
+        const int has = metrics_run_has_value(place, &place->runs[i], err);
+        if (has < 0)
+            return has;
+        if (has == 0)
+            continue;
+        if (found < NAMED_MOST)
+            with[found] = &place->runs[i];
+        found++;
+    }
+    if (found <= 1) {
+        *run = found ? with[0] : NULL;
+        return ASSAY_OK;
+    }
+    assay_buf text;
+    assay_buf_init(&text, 4096);
+    for (size_t i = 0; i < found && i < NAMED_MOST; i++)
+        assay_put_format(&text, "%s%.100s", i ? ", " : "", with[i]->name);
+    const char *location = assay_store_location(place->store);
+    const int status =
+        assay_fail(err, ASSAY_EFORMAT, "%.150s holds %zu runs: %.*s%s; give one as %.100s/NAME, or all of them",
+                   location, found, (int)(text.size < 200 ? text.size : 200), (const char *)text.data,
+                   found > NAMED_MOST || text.size > 200 ? ", ..." : "", location);
+    assay_buf_release(&text);
+    return status;
+}
+
+void metrics_run_pack(const metrics_place *place, const metrics_run *run, assay_buf *out)
+{
+    assay_put_u32(out, (uint32_t)metrics_kind_number(run->kind->name));
+    assay_put_u32(out, place->kinds);
+    assay_put_text(out, run->name);
+    assay_put_u8(out, run->id != NULL);
+    assay_put_text(out, run->id);
+    assay_put_text(out, run->key);
+    assay_put_text(out, run->base);
+    assay_put_text(out, run->experiment);
+    assay_put_text(out, run->experiment_id);
+    assay_put_u64(out, run->first_row);
+    assay_put_u64(out, run->last_row);
+    assay_problems_pack(&place->problems, out);
+    assay_put_u64(out, run->count);
+    for (size_t i = 0; i < run->count; i++) {
+        assay_put_text(out, run->files[i]->path);
+        assay_put_u64(out, run->files[i]->size);
+    }
+}
+
+static char *take_text(assay_cursor *in)
+{
+    size_t length = 0;
+    const char *text = assay_get_text(in, &length);
+    return assay_copy_bytes_as_text(text, length);
+}
+
+int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, metrics_place *out, assay_error *err)
+{
+    assay_cursor in = assay_cursor_over(bytes, size);
+    *out = (metrics_place){.store = store};
+    assay_problems_init(&out->problems);
+    const uint32_t kind = assay_get_u32(&in);
+    if (in.failed || kind >= METRICS_KINDS)
+        return assay_fail(err, ASSAY_EFORMAT, "a run of a log was damaged on its way between ranks");
+    out->kind = metrics_kinds[kind];
+    out->kinds = assay_get_u32(&in);
+    metrics_run *run = assay_vec_add(&out->runs, &out->run_count, &out->run_room, sizeof *run);
+    if (!run)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a run");
+    run->kind = out->kind;
+    run->name = take_text(&in);
+    const bool has_id = assay_get_u8(&in) != 0;
+    run->id = take_text(&in);
+    if (!has_id) {
+        free(run->id);
+        run->id = NULL;
+    }
+    run->key = take_text(&in);
+    run->base = take_text(&in);
+    run->experiment = take_text(&in);
+    run->experiment_id = take_text(&in);
+    run->first_row = assay_get_u64(&in);
+    run->last_row = assay_get_u64(&in);
+    const int status = assay_problems_unpack(&in, &out->problems, err);
+    if (status != ASSAY_OK)
+        return status;
+    const uint64_t count = assay_get_count(&in, 12);
+    out->files = assay_alloc_zeroed(count, sizeof *out->files);
+    bool good = run->name && run->key && run->base && run->experiment && run->experiment_id && out->files;
+    for (uint64_t i = 0; good && i < count; i++) {
+        metrics_file *file = &out->files[out->count++];
+        *file = (metrics_file){.path = take_text(&in), .size = assay_get_u64(&in), .kind = (int)kind};
+        good = file->path && metrics_run_add_file(run, file) == ASSAY_OK;
+    }
+    if (!good)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a run");
+    return in.failed ? assay_fail(err, ASSAY_EFORMAT, "a run of a log was damaged on its way between ranks") : ASSAY_OK;
+}

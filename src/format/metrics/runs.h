@@ -1,0 +1,18 @@
+/* runs.h - the runs of a place: which one is meant, and how a place within one is written. */
+#ifndef ASSAY_METRICS_RUNS_H
+#define ASSAY_METRICS_RUNS_H
+
+#include "format/metrics/metrics.h"
+
+/* The run of a place that a trial is: the only one, or the only one that has a value. NULL in *run: none has one.
+ * ASSAY_EFORMAT: there are several, as the message says. */
+int metrics_place_choose(const metrics_place *place, const metrics_run **run, assay_error *err);
+/* Does the run have a value? 1, 0 or a status. */
+int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err);
+/* What another rank's metrics_run_unpack() needs to read the run without a look at the others; the place's problems go
+ * along. */
+void metrics_run_pack(const metrics_place *place, const metrics_run *run, assay_buf *out);
+/* A place of that run alone. Release it in any case. ASSAY_EFORMAT or ASSAY_ENOMEM. */
+int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, metrics_place *out, assay_error *err);
+
+#endif

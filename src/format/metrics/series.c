@@ -1,0 +1,319 @@
+/* series.c - see series.h. */
+#include "format/metrics/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fault.h"
+#include "base/search.h"
+#include "base/vec.h"
+
+const char *metrics_count_word(int count)
+{
+    static const char *const words[] = {
+#define METRICS_COUNT_WORD(name, word) word,
+        METRICS_COUNT_LIST(METRICS_COUNT_WORD)
+#undef METRICS_COUNT_WORD
+    };
+    return words[count];
+}
+
+int metrics_log_init(metrics_log *log, assay_store *store, assay_run_facts *facts, assay_problems *problems)
+{
+    *log = (metrics_log){.store = store,
+                         .workers = assay_dict_new(),
+                         .tags = assay_dict_new(),
+                         .keys = assay_dict_new(),
+                         .files = assay_dict_new(),
+                         .facts = facts,
+                         .problems = problems};
+    return log->workers && log->tags && log->keys && log->files ? metrics_set_worker(log, "worker_0") : ASSAY_ENOMEM;
+}
+
+void metrics_log_forget(metrics_log *log)
+{
+    for (size_t i = 0; i < log->count; i++)
+        log->series[i].count = 0;
+    log->range_count = log->vector_count = 0;
+}
+
+void metrics_log_release(metrics_log *log)
+{
+    for (size_t i = 0; i < log->count; i++)
+        free(log->series[i].values);
+    free(log->series);
+    free(log->vectors);
+    free(log->ranges);
+    free(log->tag_mode);
+    assay_dict_free(log->workers);
+    assay_dict_free(log->tags);
+    assay_dict_free(log->keys);
+    assay_dict_free(log->files);
+    *log = (metrics_log){0};
+}
+
+int metrics_set_worker(metrics_log *log, const char *name)
+{
+    log->worker = assay_dict_add(log->workers, name, strlen(name));
+    return log->worker == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+void metrics_unknown(metrics_log *log, const char *line, size_t length)
+{
+    if (log->counts[METRICS_UNKNOWN]++ == 0 && line)
+        snprintf(log->unknown, sizeof log->unknown, "%.*s", (int)(length < 120 ? length : 120), line);
+}
+
+/* The number of a tag, whose mode is known then. */
+static uint32_t tag_of(metrics_log *log, const char *tag, size_t length)
+{
+    const uint32_t known = assay_dict_count(log->tags), id = assay_dict_add(log->tags, tag, length);
+    if (id == ASSAY_NO_ID || id < known)
+        return id;
+    size_t count = id;
+    uint8_t *mode = assay_vec_add(&log->tag_mode, &count, &log->tag_room, 1);
+    if (!mode)
+        return ASSAY_NO_ID;
+    *mode = (uint8_t)metrics_mode_of(tag, length);
+    return id;
+}
+
+/* The series; NULL without memory, or beyond the limit of series, which is counted. */
+static metrics_series *series_of(metrics_log *log, const char *tag, size_t length, int mode, bool vectors, int *status)
+{
+    const uint32_t id = tag_of(log, tag, length);
+    *status = ASSAY_ENOMEM;
+    if (id == ASSAY_NO_ID)
+        return NULL;
+    const uint32_t key[3] = {id, log->worker, (uint32_t)(mode ? mode : log->tag_mode[id]) | (vectors ? 256u : 0)};
+    if (log->count >= METRICS_SERIES_MOST && assay_dict_find(log->keys, (const char *)key, sizeof key) == ASSAY_NO_ID) {
+        metrics_add(log, METRICS_SERIES_LEFT);
+        *status = ASSAY_OK;
+        return NULL;
+    }
+    const uint32_t number = assay_dict_add(log->keys, (const char *)key, sizeof key);
+    if (number == ASSAY_NO_ID)
+        return NULL;
+    if (number == log->count) {
+        metrics_series *series = assay_vec_add(&log->series, &log->count, &log->room, sizeof *series);
+        if (!series)
+            return NULL;
+        *series = (metrics_series){.worker = log->worker,
+                                   .tag = id,
+                                   .mode = (uint8_t)(key[2] & 255),
+                                   .vectors = vectors,
+                                   .part = log->part,
+                                   .last = -1,
+                                   .highest = -1};
+    }
+    *status = ASSAY_OK;
+    return &log->series[number];
+}
+
+/* Notes that values of these steps were dropped. */
+static int note_range(metrics_log *log, int64_t first, int64_t last, uint64_t values)
+{
+    log->counts[METRICS_SUPERSEDED] += values;
+    if (log->range_count > 0) { /* the series of one restart, one after the other */
+        metrics_range *before = &log->ranges[log->range_count - 1];
+        if (before->worker == log->worker && first <= before->last && before->first <= last) {
+            before->first = first < before->first ? first : before->first;
+            before->last = last > before->last ? last : before->last;
+            before->values += values;
+            return ASSAY_OK;
+        }
+    }
+    metrics_range *range = assay_vec_add(&log->ranges, &log->range_count, &log->range_room, sizeof *range);
+    if (!range)
+        return ASSAY_ENOMEM;
+    *range = (metrics_range){first, last, log->worker, values};
+    return ASSAY_OK;
+}
+
+/* Drops the values at steps >= `step`. */
+static int supersede(metrics_log *log, metrics_series *s, int64_t step)
+{
+    int64_t first = INT64_MAX, last = -1, highest = -1;
+    size_t kept = s->count;
+    if (step > s->highest)
+        return ASSAY_OK;
+    if (!s->unsorted) {
+        while (kept > 0 && s->values[kept - 1].step >= step) {
+            first = s->values[--kept].step;
+            last = last < 0 ? first : last;
+        }
+        highest = kept > 0 ? s->values[kept - 1].step : -1;
+    } else {
+        kept = 0;
+        for (size_t i = 0; i < s->count; i++) {
+            const int64_t at = s->values[i].step;
+            if (at < step) {
+                s->values[kept++] = s->values[i];
+                highest = at > highest ? at : highest;
+                continue;
+            }
+            first = at < first ? at : first;
+            last = at > last ? at : last;
+        }
+    }
+    const uint64_t dropped = s->count - kept;
+    s->count = kept;
+    s->highest = highest;
+    s->last = kept > 0 ? s->values[kept - 1].step : -1;
+    return dropped > 0 ? note_range(log, first, last, dropped) : ASSAY_OK;
+}
+
+void metrics_restart(metrics_log *log, int64_t step)
+{
+    for (size_t i = 0; i < log->count; i++)
+        if (log->series[i].worker == log->worker)
+            supersede(log, &log->series[i], step);
+}
+
+static int put(metrics_log *log, const char *tag, size_t length, int mode, bool vectors, metrics_value value)
+{
+    int status = ASSAY_OK;
+    if (length > METRICS_TAG_MOST) {
+        metrics_add(log, METRICS_LONG_NAMES);
+        return ASSAY_OK;
+    }
+    if (value.step < 0 || value.step >= METRICS_STEP_END) {
+        metrics_add(log, METRICS_BAD_STEPS);
+        return ASSAY_OK;
+    }
+    log->any = true;
+    if (log->until_first)
+        return METRICS_ENOUGH;
+    metrics_series *s = series_of(log, tag, length, mode, vectors, &status);
+    if (!s)
+        return status;
+    if (s->part != log->part || (log->falls && value.step < s->last))
+        status = supersede(log, s, value.step);
+    s->part = log->part;
+    metrics_value *added = status == ASSAY_OK ? assay_vec_add(&s->values, &s->count, &s->room, sizeof *added) : NULL;
+    if (!added)
+        return ASSAY_ENOMEM;
+    s->unsorted = s->unsorted || value.step <= s->highest;
+    s->highest = value.step > s->highest ? value.step : s->highest;
+    s->last = value.step;
+    *added = value;
+    return ASSAY_OK;
+}
+
+int metrics_put(metrics_log *log, const char *tag, size_t length, int mode, int64_t step, double value)
+{
+    return put(log, tag, length, mode, false, (metrics_value){.step = step, .number = value});
+}
+
+int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
+                       uint64_t size)
+{
+    metrics_vector *vector = assay_vec_add(&log->vectors, &log->vector_count, &log->vector_room, sizeof *vector);
+    if (!vector)
+        return ASSAY_ENOMEM;
+    *vector = (metrics_vector){file, at, size};
+    return put(log, tag, length, 0, true, (metrics_value){.step = step, .vector = log->vector_count - 1});
+}
+
+/* ---- the end ---- */
+
+typedef struct placed {
+    metrics_value value;
+    size_t place;
+} placed;
+
+static int by_step(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    const int order = ASSAY_ORDER(x->value.step, y->value.step);
+    return order ? order : ASSAY_ORDER(x->place, y->place);
+}
+
+static int sort_series(metrics_log *log, metrics_series *s)
+{
+    placed *list = s->unsorted ? assay_alloc_zeroed(s->count, sizeof *list) : NULL;
+    if (!s->unsorted)
+        return ASSAY_OK;
+    if (!list)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < s->count; i++)
+        list[i] = (placed){s->values[i], i};
+    qsort(list, s->count, sizeof *list, by_step);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (kept > 0 && s->values[kept - 1].step == list[i].value.step) {
+            /* bits, not numbers: NaN repeats NaN */
+            log->counts[METRICS_REPEATED] += s->vectors || s->values[kept - 1].vector != list[i].value.vector;
+            kept--;
+        }
+        s->values[kept++] = list[i].value;
+    }
+    s->count = kept;
+    s->unsorted = false;
+    free(list);
+    return ASSAY_OK;
+}
+
+/* The trainer's closing summary, as loggers write it beside the other tags. */
+static bool is_closing_tag(const char *tag)
+{
+    static const char *const tags[] = {"train/train_loss", "train/train_runtime", "train/train_samples_per_second",
+                                       "train/train_steps_per_second", "train/total_flos"};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (strcmp(tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+static void move_summary(metrics_log *log)
+{
+    static const char proof[] = "train/train_runtime";
+    if (assay_dict_find(log->tags, proof, sizeof proof - 1) == ASSAY_NO_ID)
+        return;
+    for (size_t i = 0; i < log->count; i++)
+        if (log->series[i].mode == ASSAY_MODE_TRAIN &&
+            is_closing_tag(assay_dict_name(log->tags, log->series[i].tag, NULL)))
+            log->series[i].mode = ASSAY_MODE_GLOBAL;
+}
+
+int metrics_log_finish(metrics_log *log)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < log->count && status == ASSAY_OK; i++)
+        status = sort_series(log, &log->series[i]);
+    move_summary(log);
+    return status;
+}
+
+/* ---- settings ---- */
+
+int metrics_fact(metrics_log *log, const char *name, const char *value, size_t length)
+{
+    if (!log->facts)
+        return ASSAY_OK;
+    assay_run_fact *known = NULL; /* later ones replace it */
+    for (size_t i = 0; i < log->facts->count && !known; i++)
+        if (strcmp(log->facts->list[i].name, name) == 0)
+            known = &log->facts->list[i];
+    char *copy = assay_copy_bytes_as_text(value, length);
+    if (!known)
+        return assay_run_facts_put(log->facts, assay_copy_text(name), copy);
+    if (!copy)
+        return ASSAY_ENOMEM;
+    free(known->value);
+    known->value = copy;
+    return ASSAY_OK;
+}
+
+int metrics_fact_time(metrics_log *log, const char *name, int64_t seconds)
+{
+    char text[32];
+    struct tm parts;
+    const time_t time = (time_t)seconds;
+    if (seconds <= 0 || seconds > INT64_C(253402300799) || !gmtime_r(&time, &parts)) /* of four digits a year */
+        return ASSAY_OK;
+    const size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return metrics_fact(log, name, text, length);
+}

@@ -1,0 +1,150 @@
+/* series.h - what a log comes to: values by step of (worker, mode, tag), counts of what was met, settings. */
+#ifndef ASSAY_METRICS_SERIES_H
+#define ASSAY_METRICS_SERIES_H
+
+#include "trial/catalog.h"
+
+/* Not a failure: the log is read only to know whether it has a value. */
+enum { METRICS_ENOUGH = 2, METRICS_TAG_MOST = 512, METRICS_SERIES_MOST = 1000000 };
+#define METRICS_STEP_END  ((int64_t)1 << 53)
+#define METRICS_NO_NUMBER UINT32_MAX
+
+/* X(name, word in the report) */
+#define METRICS_COUNT_LIST(X)                                                                                          \
+    X(ARGUMENTS, "arguments")                                                                                          \
+    X(BAD_ROWS, "bad rows")                                                                                            \
+    X(BAD_STEPS, "bad steps")                                                                                          \
+    X(DELETED_RUNS, "deleted runs")                                                                                    \
+    X(EMPTY_FILES, "empty files")                                                                                      \
+    X(GROWING, "growing")                                                                                              \
+    X(LINES, "lines")                                                                                                  \
+    X(LONG_NAMES, "long names")                                                                                        \
+    X(LOSSES_MISSING, "losses missing")                                                                                \
+    X(LOSSES_NOT_PRINTED, "losses not printed")                                                                        \
+    X(OLDER_FILES, "older files")                                                                                      \
+    X(OTHER_AXIS, "other axis")                                                                                        \
+    X(OTHER_COLUMNS, "other columns")                                                                                  \
+    X(OTHER_FILES, "other files")                                                                                      \
+    X(OTHER_VALUES, "other values")                                                                                    \
+    X(RECORDS, "records")                                                                                              \
+    X(REPEATED, "repeated")                                                                                            \
+    X(ROWS, "rows")                                                                                                    \
+    X(RUN_TWICE, "run twice")                                                                                          \
+    X(SERIES_LEFT, "series beyond the limit")                                                                          \
+    X(STEPS_BY_ORDER, "steps by order")                                                                                \
+    X(SUMMARY, "summary")                                                                                              \
+    X(SUPERSEDED, "superseded")                                                                                        \
+    X(SYSTEM_METRICS, "system metrics")                                                                                \
+    X(TENSORS, "tensors")                                                                                              \
+    X(TEXTS, "texts")                                                                                                  \
+    X(UNKNOWN, "unknown")
+
+typedef enum metrics_count {
+#define METRICS_COUNT_ENUM(name, word) METRICS_##name,
+    METRICS_COUNT_LIST(METRICS_COUNT_ENUM)
+#undef METRICS_COUNT_ENUM
+        METRICS_COUNTS
+} metrics_count;
+/* The word of a count in the report. */
+const char *metrics_count_word(int count);
+
+/* A tensor of a TensorBoard file: its bytes stay there. */
+typedef struct metrics_vector {
+    uint32_t file; /* into metrics_log.files */
+    uint64_t at, size;
+} metrics_vector;
+
+typedef struct metrics_value {
+    int64_t step;
+    union {
+        double number;
+        uint64_t vector; /* into metrics_log.vectors */
+    };
+} metrics_value;
+
+typedef struct metrics_series {
+    uint32_t worker, tag;
+    uint8_t mode;
+    bool vectors;          /* its values are tensors */
+    uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
+    int64_t last, highest; /* steps */
+    bool unsorted;
+    metrics_value *values; /* owned */
+    size_t count, room;
+} metrics_series;
+
+typedef struct metrics_range { /* of steps that a restart dropped */
+    int64_t first, last;
+    uint32_t worker;
+    uint64_t values;
+} metrics_range;
+
+typedef struct metrics_log {
+    assay_store *store;
+    assay_dict *workers, *tags, *keys, *files; /* keys: (tag, worker, mode, vectors), numbered as the series */
+    uint8_t *tag_mode;                         /* by its number: what its name says */
+    size_t tag_room;
+    metrics_series *series;
+    size_t count, room;
+    metrics_vector *vectors;
+    size_t vector_count, vector_room;
+    metrics_range *ranges;
+    size_t range_count, range_room;
+    uint64_t counts[METRICS_COUNTS];
+    uint32_t worker;  /* of the values that come now */
+    uint32_t part;    /* counts files of the worker: values of another part supersede */
+    bool falls;       /* a fall of the step within a series begins a new part too */
+    bool until_first; /* METRICS_ENOUGH at the first value */
+    bool any;
+    uint32_t file_count;    /* files that were read, where those of the run do not say it */
+    char unknown[160];      /* the first line that was not understood */
+    assay_run_facts *facts; /* NULL: nobody asks */
+    assay_problems *problems;
+    bool running; /* the logger says that the run goes on */
+    bool ended;   /* or that it has ended */
+} metrics_log;
+
+/* Makes a log with the worker worker_0. 0 or ASSAY_ENOMEM; release in any case. */
+int metrics_log_init(metrics_log *log, assay_store *store, assay_run_facts *facts, assay_problems *problems);
+void metrics_log_release(metrics_log *log);
+/* The values that come now are of this worker. 0 or ASSAY_ENOMEM. */
+int metrics_set_worker(metrics_log *log, const char *name);
+static inline void metrics_add(metrics_log *log, metrics_count what)
+{
+    log->counts[what]++;
+}
+/* Counts a line or record that was not understood, and keeps the first. */
+void metrics_unknown(metrics_log *log, const char *line, size_t length);
+
+/* Puts a value. `mode` 0: as the tag says. 0, METRICS_ENOUGH or ASSAY_ENOMEM. */
+int metrics_put(metrics_log *log, const char *tag, size_t length, int mode, int64_t step, double value);
+/* Puts a tensor, whose bytes are [at, at + size) of a file. */
+int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
+                       uint64_t size);
+/* Drops the worker's values at steps >= `step`: the program said that it starts again there. */
+void metrics_restart(metrics_log *log, int64_t step);
+/* Sorts the series by step; of equal ones the last stays. Moves closing summaries to their mode. */
+int metrics_log_finish(metrics_log *log);
+/* Drops all series: the file they come from turned out to be damaged. */
+void metrics_log_forget(metrics_log *log);
+
+/* A setting or another fact; text of so many bytes. 0 or ASSAY_ENOMEM. */
+int metrics_fact(metrics_log *log, const char *name, const char *value, size_t length);
+/* Likewise of milliseconds since 1970: a time in UTC. What is no time is left out. */
+int metrics_fact_time(metrics_log *log, const char *name, int64_t seconds);
+
+/* ---- words.c ---- */
+
+/* The mode that a tag's words say. */
+int metrics_mode_of(const char *tag, size_t length);
+/* Is the word (of so many bytes) one for evaluation, or for prediction? */
+bool metrics_is_eval_word(const char *word, size_t length);
+bool metrics_is_predict_word(const char *word, size_t length);
+/* Does the collection `losses` have the tag? */
+bool metrics_is_loss(const char *tag, size_t length);
+/* A number as programs print it. False: it is none. */
+bool metrics_number(const char *text, size_t length, double *value);
+/* A whole number, as a step. False: it is none at all; *step < 0: it is none that a step can be. */
+bool metrics_step_of(double value, int64_t *step);
+
+#endif

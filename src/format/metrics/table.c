@@ -1,0 +1,91 @@
+/* table.c - see table.h. */
+#include "format/metrics/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+void metrics_table_close(metrics_table *t)
+{
+    for (size_t i = 0; i < t->columns && t->column; i++)
+        free(t->column[i]);
+    free(t->column);
+    free(t->length);
+    assay_csv_close(&t->csv);
+    *t = (metrics_table){0};
+}
+
+int metrics_table_open(assay_store *store, const char *path, metrics_table *out, assay_error *err)
+{
+    metrics_table t = {0};
+    int status = assay_csv_open(store, path, &t.csv, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_csv_next(&t.csv, err);
+    if (status != 1 || t.csv.oversized) {
+        metrics_table_close(&t);
+        return status < 0 ? status : 0;
+    }
+    t.finished = t.csv.finished;
+    t.column = assay_alloc_zeroed(t.csv.count, sizeof *t.column);
+    t.length = assay_alloc_zeroed(t.csv.count, sizeof *t.length);
+    t.columns = t.csv.count;
+    for (size_t i = 0; i < t.columns && t.column && t.length; i++) {
+        t.length[i] = t.csv.cells[i].length;
+        t.column[i] = assay_copy_bytes_as_text(assay_csv_text(&t.csv, i), t.length[i]);
+        if (!t.column[i])
+            status = ASSAY_ENOMEM;
+    }
+    if (status != 1 || !t.column || !t.length) {
+        metrics_table_close(&t);
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its header", path);
+    }
+    *out = t;
+    return 1;
+}
+
+size_t metrics_table_find(const metrics_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->columns; i++)
+        if (strcmp(t->column[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, int64_t *step, assay_error *err)
+{
+    for (;;) {
+        double number = 0;
+        const int status = assay_csv_next(&t->csv, err);
+        if (status != 1)
+            return status;
+        if (!t->csv.finished) { /* the last line, which is not written to its end */
+            if (log)
+                metrics_add(log, METRICS_GROWING);
+            return 0;
+        }
+        const bool whole =
+            t->csv.count == t->columns && !t->csv.oversized &&
+            metrics_number(assay_csv_text(&t->csv, step_column), t->csv.cells[step_column].length, &number) &&
+            metrics_step_of(number, step);
+        if (whole && *step >= 0) {
+            if (log)
+                metrics_add(log, METRICS_ROWS);
+            return 1;
+        }
+        if (log)
+            metrics_add(log, whole ? METRICS_BAD_STEPS : METRICS_BAD_ROWS);
+    }
+}
+
+bool metrics_table_number(const metrics_table *t, size_t column, metrics_log *log, double *value)
+{
+    const size_t length = t->csv.cells[column].length;
+    if (length == 0)
+        return false;
+    if (metrics_number(assay_csv_text(&t->csv, column), length, value))
+        return true;
+    metrics_add(log, METRICS_TEXTS);
+    return false;
+}

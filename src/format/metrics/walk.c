@@ -1,0 +1,359 @@
+/* walk.c - lists the files of a place in natural order, each once, and finds out which logs they are. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "base/search.h"
+#include "base/vec.h"
+#include "format/metrics/metrics.h"
+
+enum { DEEPEST = 16 };
+
+const metrics_kind *const metrics_kinds[METRICS_KINDS] = {
+    [METRICS_HF] = &metrics_hf,     [METRICS_WANDB] = &metrics_wandb, [METRICS_MLFLOW] = &metrics_mlflow,
+    [METRICS_TB] = &metrics_tb,     [METRICS_CSV] = &metrics_csv,     [METRICS_MONITOR] = &metrics_monitor,
+    [METRICS_DUMP] = &metrics_dump, [METRICS_DLFW] = &metrics_dlfw,   [METRICS_MEGATRON] = &metrics_megatron};
+
+int metrics_kind_number(const char *name)
+{
+    for (int k = 0; k < METRICS_KINDS; k++)
+        if (strcmp(metrics_kinds[k]->name, name) == 0)
+            return k;
+    return -1;
+}
+
+/* What a path leads to, as far as links and numbers of the file system matter. */
+typedef struct about {
+    bool file, directory, link;
+    uint64_t device, node, size;
+} about;
+
+typedef struct walker {
+    metrics_place *place;
+    assay_dict *listed;      /* directories, by (device, node) */
+    ASSAY_VEC(char *) later; /* directories behind links; owned */
+} walker;
+
+/* What cannot be looked at, such as a link that leads nowhere, is neither; the store notes why, and the note becomes a
+ * problem. ASSAY_OK or ASSAY_ENOMEM. */
+static int look_at(assay_store *store, const char *path, about *out)
+{
+    char local[ASSAY_PATH_ROOM];
+    struct stat at, to;
+    *out = (about){0};
+    const int is_file = assay_store_size_of(store, path, &out->size, NULL);
+    if (is_file < 0)
+        return is_file == ASSAY_ENOMEM ? is_file : ASSAY_OK;
+    out->file = is_file == 1;
+    if (!assay_store_local_path(store, path, local, sizeof local)) {
+        out->directory = !out->file;
+        return ASSAY_OK;
+    }
+    if (lstat(local, &at) != 0 || stat(local, &to) != 0) {
+        assay_error why;
+        assay_fail(&why, ASSAY_EIO, "%s: %s", path, strerror(errno));
+        assay_store_note(store, path, why.text);
+        *out = (about){0};
+        return ASSAY_OK;
+    }
+    out->directory = S_ISDIR(to.st_mode);
+    out->link = S_ISLNK(at.st_mode);
+    out->device = (uint64_t)to.st_dev;
+    out->node = (uint64_t)to.st_ino;
+    return ASSAY_OK;
+}
+
+/* Notes a directory that is about to be listed. 0; 1: it was listed before; ASSAY_ENOMEM. */
+static int note_directory(walker *w, const about *a)
+{
+    const uint64_t key[2] = {a->device, a->node};
+    const uint32_t known = assay_dict_count(w->listed);
+    if (a->device == 0 && a->node == 0)
+        return ASSAY_OK;
+    const uint32_t id = assay_dict_add(w->listed, (const char *)key, sizeof key);
+    return id == ASSAY_NO_ID ? ASSAY_ENOMEM : id < known;
+}
+
+static int add_file(walker *w, const char *path, const about *a)
+{
+    metrics_place *p = w->place;
+    uint32_t named = 0;
+    const char *name = metrics_base(path);
+    for (int k = 0; k < METRICS_KINDS; k++)
+        named |= (uint32_t)metrics_kinds[k]->named(name) << k;
+    if (named == 0)
+        return ASSAY_OK;
+    metrics_file *file = assay_vec_add(&p->files, &p->count, &p->room, sizeof *file);
+    char *copy = file ? assay_copy_text(path) : NULL;
+    if (!copy)
+        return ASSAY_ENOMEM;
+    *file =
+        (metrics_file){.path = copy, .device = a->device, .node = a->node, .size = a->size, .named = named, .kind = -1};
+    return ASSAY_OK;
+}
+
+static int walk(walker *w, const char *directory, int depth);
+
+static int postpone(walker *w, const char *path)
+{
+    char **added = ASSAY_VEC_ADD(&w->later);
+    if (added)
+        *added = assay_copy_text(path);
+    return added && *added ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int by_nature(const void *a, const void *b)
+{
+    return assay_worker_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* A directory that the recording library wrote is a trial of its own. */
+static bool is_recording(const assay_names *names)
+{
+    return assay_names_have(names, "collections") && assay_names_have(names, "index");
+}
+
+static int visit(walker *w, const char *path, int depth)
+{
+    about a;
+    if (look_at(w->place->store, path, &a) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    if (a.file)
+        return add_file(w, path, &a);
+    if (!a.directory || depth >= DEEPEST)
+        return ASSAY_OK;
+    if (a.link) /* what lies outside of the trial is none of its logs; the catalog names links that lead there */
+        return assay_store_leads_out(w->place->store, path) ? ASSAY_OK : postpone(w, path);
+    return walk(w, path, depth + 1);
+}
+
+static int walk(walker *w, const char *directory, int depth)
+{
+    char path[ASSAY_PATH_ROOM];
+    assay_names names = {0};
+    assay_error why = {{0}};
+    about own;
+    int status = look_at(w->place->store, *directory ? directory : ".", &own);
+    if (status == ASSAY_OK)
+        status = note_directory(w, &own);
+    if (status != ASSAY_OK)
+        return status > 0 ? ASSAY_OK : status;
+    status = assay_store_list(w->place->store, directory, &names, &why);
+    if (status == ASSAY_ENOTFOUND)
+        return ASSAY_OK;
+    if (status == ASSAY_EIO) {
+        assay_problems_add(&w->place->problems, ASSAY_PROBLEM_READ, -1, directory, -1,
+                           "%s; what lies in it is missing from this analysis", why.text);
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_OK)
+        return status;
+    const bool recording = is_recording(&names);
+    if (names.count > 1)
+        qsort(names.name, names.count, sizeof *names.name, by_nature);
+    for (size_t i = 0; i < names.count && status == ASSAY_OK && !recording; i++) {
+        const int length = snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", names.name[i]);
+        if (names.name[i][0] != '.' && length < (int)sizeof path)
+            status = visit(w, path, depth);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
+/* Directories behind links come last; those that were listed under their own names are not listed again. */
+static int walk_later(walker *w)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < w->later.count && status == ASSAY_OK; i++) {
+        about a;
+        int depth = 1;
+        status = look_at(w->place->store, w->later.list[i], &a);
+        for (const char *p = w->later.list[i]; *p; p++)
+            depth += *p == '/';
+        if (status == ASSAY_OK && a.directory && depth < DEEPEST)
+            status = walk(w, w->later.list[i], depth);
+    }
+    return status;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return assay_worker_compare(((const metrics_file *)a)->path, ((const metrics_file *)b)->path);
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const metrics_file *x = *(metrics_file *const *)a, *y = *(metrics_file *const *)b;
+    int order = ASSAY_ORDER(x->device, y->device);
+    order = order ? order : ASSAY_ORDER(x->node, y->node);
+    return order ? order : ASSAY_ORDER(x, y); /* as they were found */
+}
+
+/* Takes out files that were found before under another name. */
+static int drop_doubles(metrics_place *p)
+{
+    metrics_file **list = assay_alloc_zeroed(p->count, sizeof *list);
+    if (!list)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < p->count; i++)
+        list[i] = &p->files[i];
+    if (p->count > 0)
+        qsort(list, p->count, sizeof *list, by_node);
+    for (size_t i = 1; i < p->count; i++)
+        if (list[i]->node != 0 && list[i]->node == list[i - 1]->node && list[i]->device == list[i - 1]->device)
+            list[i]->named = 0;
+    free(list);
+    size_t kept = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->files[i].named)
+            p->files[kept++] = p->files[i];
+        else
+            free(p->files[i].path);
+    }
+    p->count = kept;
+    return ASSAY_OK;
+}
+
+/* Asks the kinds whose names fit for the content of each file. */
+static int prove(metrics_place *p, assay_error *err)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        metrics_file *file = &p->files[i];
+        for (int k = 0; k < METRICS_KINDS && file->kind < 0; k++) {
+            if (!(file->named >> k & 1))
+                continue;
+            assay_error why = {{0}};
+            const int is = metrics_kinds[k]->proven(p->store, file, &why);
+            if (is == ASSAY_ENOMEM)
+                return assay_fail(err, is, "%s: out of memory", file->path);
+            if (is == ASSAY_EFORMAT) { /* damaged, and named when it is read */
+                file->kind = k;
+            } else if (is < 0) {
+                assay_problems_add(&p->problems, ASSAY_PROBLEM_READ, -1, file->path, -1, "%s", why.text);
+                break;
+            }
+            if (is > 0)
+                file->kind = k;
+        }
+        p->kinds |= file->kind >= 0 ? 1u << file->kind : 0;
+        p->counts[METRICS_OTHER_FILES] += file->kind < 0 && strcmp(metrics_base(file->path), "meta.yaml") != 0;
+    }
+    return ASSAY_OK;
+}
+
+/* ---- runs ---- */
+
+metrics_run *metrics_place_run(metrics_place *p, const char *name, const char *id)
+{
+    metrics_run *run = assay_vec_add(&p->runs, &p->run_count, &p->run_room, sizeof *run);
+    if (!run)
+        return NULL;
+    *run = (metrics_run){.kind = p->kind, .name = assay_copy_text(name), .base = assay_copy_text("")};
+    run->id = id ? assay_copy_text(id) : NULL;
+    return run->name && run->base && (!id || run->id) ? run : NULL;
+}
+
+metrics_run *metrics_place_run_of(metrics_place *p, const char *key, const char *name, const char *id)
+{
+    const uint32_t number = assay_dict_add(p->run_keys, key, strlen(key));
+    if (number == ASSAY_NO_ID || number < p->run_count)
+        return number == ASSAY_NO_ID ? NULL : &p->runs[number];
+    metrics_run *run = metrics_place_run(p, name, id);
+    if (run)
+        run->key = assay_copy_text(key);
+    return run && run->key ? run : NULL;
+}
+
+int metrics_run_add_file(metrics_run *run, const metrics_file *file)
+{
+    const metrics_file **added = assay_vec_add(&run->files, &run->count, &run->room, sizeof *added);
+    if (added)
+        *added = file;
+    return added ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const metrics_run *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order || !x->id || !y->id ? order : strcmp(x->id, y->id);
+}
+
+/* Of names that come twice: "name (id)". */
+static int tell_apart(metrics_place *p)
+{
+    for (size_t i = 0, next; i < p->run_count; i = next) {
+        for (next = i + 1; next < p->run_count && strcmp(p->runs[i].name, p->runs[next].name) == 0; next++)
+            ;
+        for (size_t k = i; k < next && next - i > 1; k++) {
+            if (!p->runs[k].id)
+                continue;
+            const size_t room = strlen(p->runs[k].name) + strlen(p->runs[k].id) + sizeof " ()";
+            char *longer = assay_alloc(room);
+            if (!longer)
+                return ASSAY_ENOMEM;
+            snprintf(longer, room, "%s (%s)", p->runs[k].name, p->runs[k].id);
+            free(p->runs[k].name);
+            p->runs[k].name = longer;
+        }
+    }
+    return ASSAY_OK;
+}
+
+int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_error *err)
+{
+    *out = (metrics_place){.store = store};
+    assay_problems_init(&out->problems);
+    walker w = {.place = out, .listed = assay_dict_new()};
+    out->run_keys = assay_dict_new();
+    int status = w.listed && out->run_keys ? walk(&w, "", 0) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = walk_later(&w);
+    for (size_t i = 0; i < w.later.count; i++)
+        free(w.later.list[i]);
+    free(w.later.list);
+    assay_dict_free(w.listed);
+    if (status == ASSAY_OK)
+        status = drop_doubles(out);
+    if (status == ASSAY_ENOMEM)
+        return assay_fail(err, status, "%s: out of memory while listing it", assay_store_location(store));
+    if (status != ASSAY_OK)
+        return status;
+    if (out->count > 0)
+        qsort(out->files, out->count, sizeof *out->files, by_path);
+    status = prove(out, err);
+    for (int k = 0; k < METRICS_KINDS && !out->kind; k++)
+        if ((out->kinds >> k & 1) && (kind < 0 || kind == k))
+            out->kind = metrics_kinds[k];
+    if (status == ASSAY_OK && out->kind)
+        status = out->kind->divide(out, err);
+    if (status == ASSAY_OK && out->run_count > 0) {
+        qsort(out->runs, out->run_count, sizeof *out->runs, by_name);
+        status = tell_apart(out);
+        qsort(out->runs, out->run_count, sizeof *out->runs, by_name);
+    }
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", assay_store_location(store)) : status;
+}
+
+void metrics_place_release(metrics_place *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->files[i].path);
+    for (size_t i = 0; i < p->run_count; i++) {
+        free(p->runs[i].name);
+        free(p->runs[i].id);
+        free(p->runs[i].key);
+        free(p->runs[i].base);
+        free(p->runs[i].experiment);
+        free(p->runs[i].experiment_id);
+        free(p->runs[i].files);
+    }
+    assay_dict_free(p->run_keys);
+    free(p->files);
+    free(p->runs);
+    assay_problems_release(&p->problems);
+    *p = (metrics_place){0};
+}

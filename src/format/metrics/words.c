@@ -1,0 +1,172 @@
+/* words.c - what names and printed numbers mean. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+#include "base/json_pull.h"
+#include "format/metrics/series.h"
+
+static bool is_border(char c)
+{
+    return c == '/' || c == '_' || c == '.' || c == '-' || c == ' ';
+}
+
+static bool is_among(const char *const *words, size_t count, const char *word, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(words[i]) == length && strncasecmp(words[i], word, length) == 0)
+            return true;
+    return false;
+}
+
+bool metrics_is_eval_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "dev"};
+    return is_among(words, sizeof words / sizeof *words, word, length);
+}
+
+bool metrics_is_predict_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"test", "predict", "prediction"};
+    return is_among(words, sizeof words / sizeof *words, word, length);
+}
+
+/* What Ultralytics writes of its validation without saying so. */
+static bool is_validation_name(const char *tag, size_t length)
+{
+    static const char *const names[] = {"metrics/precision(B)", "metrics/recall(B)",     "metrics/mAP50(B)",
+                                        "metrics/mAP50-95(B)",  "metrics/accuracy_top1", "metrics/accuracy_top5"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *letter = strchr(names[i], '(');
+        if (strlen(names[i]) != length)
+            continue;
+        if (!letter && memcmp(names[i], tag, length) == 0)
+            return true;
+        const size_t at = letter ? (size_t)(letter - names[i]) + 1 : 0; /* B boxes, M masks, P poses */
+        if (letter && memcmp(names[i], tag, at) == 0 && tag[at] >= 'A' && tag[at] <= 'Z' && tag[at + 1] == ')')
+            return true;
+    }
+    return false;
+}
+
+int metrics_mode_of(const char *tag, size_t length)
+{
+    bool predict = false;
+    for (size_t i = 0; i < length;) {
+        size_t end = i;
+        while (end < length && !is_border(tag[end]))
+            end++;
+        if (metrics_is_eval_word(tag + i, end - i))
+            return ASSAY_MODE_EVAL;
+        predict = predict || metrics_is_predict_word(tag + i, end - i);
+        i = end + 1;
+    }
+    if (is_validation_name(tag, length))
+        return ASSAY_MODE_EVAL;
+    return predict ? ASSAY_MODE_PREDICT : ASSAY_MODE_TRAIN;
+}
+
+/* A decimal number without its sign; false when the text is none. */
+static bool decimal(const char *text, size_t length, double *value)
+{
+    uint64_t digits = 0;
+    int64_t scale = 0, exponent = 0;
+    size_t i = 0, count = 0;
+    bool point = false, exact = true;
+    for (; i < length; i++) {
+        if (text[i] == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (text[i] < '0' || text[i] > '9')
+            break;
+        count++;
+        if (digits < UINT64_C(100000000000000000)) {
+            digits = 10 * digits + (uint64_t)(text[i] - '0');
+            scale -= point;
+        } else {
+            exact = false;
+        }
+    }
+    if (count == 0)
+        return false;
+    if (i < length && (text[i] == 'e' || text[i] == 'E')) {
+        const bool negative = i + 1 < length && text[i + 1] == '-';
+        i += 1 + (i + 1 < length && (text[i + 1] == '-' || text[i + 1] == '+'));
+        if (i == length)
+            return false;
+        for (; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+            exponent = exponent < 100000 ? 10 * exponent + (text[i] - '0') : exponent;
+        scale += negative ? -exponent : exponent;
+    }
+    if (i < length)
+        return false;
+    if (exact && scale <= 0 && scale >= -ASSAY_DECIMAL_PLACES) {
+        *value = assay_decimal(digits, (unsigned)-scale);
+        return true;
+    }
+    char room[128]; /* rare: the library rounds what has more digits or an exponent */
+    char *copy = length < sizeof room ? room : assay_alloc(length + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    *value = strtod(copy, NULL);
+    if (copy != room)
+        free(copy);
+    return true;
+}
+
+bool metrics_number(const char *text, size_t length, double *value)
+{
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {{"nan", NAN}, {"inf", INFINITY}, {"infinity", INFINITY}};
+    if ((length == 4 && memcmp(text, "True", 4) == 0) || (length == 5 && memcmp(text, "False", 5) == 0)) {
+        *value = length == 4;
+        return true;
+    }
+    const bool negative = length > 0 && *text == '-';
+    const size_t sign = length > 0 && (*text == '-' || *text == '+');
+    bool is = decimal(text + sign, length - sign, value);
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is; i++)
+        if (strlen(words[i].word) == length - sign && strncasecmp(text + sign, words[i].word, length - sign) == 0) {
+            *value = words[i].value;
+            is = true;
+        }
+    if (is && negative)
+        *value = -*value;
+    return is;
+}
+
+bool metrics_step_of(double value, int64_t *step)
+{
+    if (!isfinite(value) || value != trunc(value))
+        return false;
+    *step = value < 0 || value >= (double)METRICS_STEP_END ? -1 : (int64_t)value;
+    return true;
+}
+
+/* The pattern of the collection `losses` (metrics.c), without its search. */
+bool metrics_is_loss(const char *tag, size_t length)
+{
+    static const char *const others[] = {"ppl", "perplexity"};
+    bool found = false;
+    for (size_t i = 0; i < length; i++) {
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            if (length - i >= strlen(others[k]) && strncasecmp(tag + i, others[k], strlen(others[k])) == 0)
+                return false;
+        if (length - i < 4 || (tag[i] != 'l' && tag[i] != 'L') || memcmp(tag + i + 1, "oss", 3) != 0)
+            continue;
+        size_t next = i + 4;
+        if (next < length && tag[next] >= 'a' && tag[next] <= 'z')
+            continue;
+        next += next < length && (tag[next] == ' ' || tag[next] == '_' || tag[next] == '-');
+        found = found || length - next < 5 || (tag[next] != 's' && tag[next] != 'S') ||
+                memcmp(tag + next + 1, "cale", 4) != 0;
+    }
+    return found;
+}

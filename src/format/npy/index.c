@@ -1,0 +1,280 @@
+/* index.c - the tensors of a step of a worker: the .npy files below its directory, each a tensor, in byte order of
+ * their paths. No file is opened for it. */
+#include <assay/rule.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "format/npy/npy.h"
+#include "trial/shard.h"
+
+typedef enum which { STEP, WORKER, WITHIN } which; /* a step's own directory, a worker's, or one within them */
+static const char FIRST[] = "worker_0";
+
+/* A unit while its files are found. */
+typedef struct finder {
+    assay_store *store;
+    const assay_unit *unit;
+    assay_problems *problems;
+    assay_buf paths;       /* terminated, one behind the other; then as they are found */
+    assay_buf directories; /* still to be listed: depth, terminated path */
+    uint64_t files;
+    assay_place_visit *seen; /* is told of every directory; NULL: nobody */
+    void *context;
+} finder;
+
+static void put_path(assay_buf *out, const char *directory, const char *name)
+{
+    assay_put_bytes(out, directory, strlen(directory));
+    assay_put_u8(out, '/');
+    assay_put_bytes(out, name, strlen(name) + 1);
+}
+
+static bool is_npy(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, ".npy") == 0 && name[0] != '.';
+}
+
+/* Files and directories of one directory. Of a step's own directory those of workers are passed over. */
+static int list_one(finder *f, const char *directory, unsigned depth, which what)
+{
+    assay_names names = {0};
+    assay_error why = {{0}};
+    int status = f->seen ? f->seen(f->context, directory) : ASSAY_OK;
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_store_list(f->store, directory, &names, &why);
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK && !(what == WORKER && status == ASSAY_ENOTFOUND))
+        assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, directory, -1,
+                           "%s; what lies in it is missing from this analysis", why.text);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.name[i];
+        if (name[0] == '.' || (what == STEP && assay_npy_worker_name(name)))
+            continue;
+        if (is_npy(name)) {
+            put_path(&f->paths, directory, name);
+            f->files++;
+        } else { /* a directory, or a file that is no array: see walk() */
+            assay_put_u8(&f->directories, (uint8_t)(depth + 1));
+            put_path(&f->directories, directory, name);
+        }
+    }
+    assay_names_release(&names);
+    return ASSAY_OK;
+}
+
+/* Takes the last of the directories that are still to be listed. */
+static unsigned take_directory(assay_buf *directories, char path[ASSAY_PATH_ROOM])
+{
+    size_t at = directories->size - 1;
+    while (at > 0 && directories->data[at - 1] != '\0')
+        at--;
+    snprintf(path, ASSAY_PATH_ROOM, "%s", (const char *)directories->data + at + 1);
+    unsigned depth = directories->data[at];
+    directories->size = at;
+    return depth;
+}
+
+static int walk(finder *f, const char *directory, which what)
+{
+    char path[ASSAY_PATH_ROOM];
+    int status = list_one(f, directory, 0, what);
+    while (status == ASSAY_OK && f->directories.size > 0 && assay_buf_status(&f->directories) == ASSAY_OK) {
+        unsigned depth = take_directory(&f->directories, path);
+        if (assay_store_exists(f->store, path, NULL) != 0) /* what cannot be looked at is noted */
+            continue;
+        if (depth <= ASSAY_NPY_DEEPEST)
+            status = list_one(f, path, depth, WITHIN);
+        else
+            assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, path, -1,
+                               "%s: more than %d directories deep; what lies in it is missing from this analysis", path,
+                               ASSAY_NPY_DEEPEST);
+    }
+    return status == ASSAY_OK ? assay_buf_status(&f->directories) : status;
+}
+
+/* A tensor's name: the path below the worker's directory without its ending, with points between what directories were;
+ * but a name that says of itself where it belongs keeps its slashes. Returns its length. */
+static size_t tensor_name(const char *path, char *out)
+{
+    static const char *const kept[] = {"optimizer/", "ema/", "state/", "gradient/"};
+    size_t length = strlen(path) - 4;
+    bool keep = false;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        keep = keep || strncmp(path, kept[i], strlen(kept[i])) == 0;
+    for (size_t i = 0; i < length; i++)
+        out[i] = path[i] == '/' && !keep ? '.' : path[i];
+    return length;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+typedef struct target {
+    assay_dict *tensors;
+    assay_shard *shard;
+    assay_index_marks *marks;
+} target;
+
+/* Names what is called as an array's file, and is none: a pipe, a device, a directory. */
+static void name_odd(const finder *f, const char *path)
+{
+    assay_names names = {0};
+    assay_error why;
+    const bool directory = assay_store_list(f->store, path, &names, &why) == ASSAY_OK;
+    assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, path, -1, "%s: %s", path,
+                       directory ? "a directory, where a file should be; what lies in it is missing from this analysis"
+                                 : "not a regular file, or a link that leads nowhere");
+    assay_names_release(&names);
+}
+
+/* The row of a file; false when it is left out. */
+static int add_row(const finder *f, const target *t, const char *path, size_t skip, uint32_t file, assay_part *part)
+{
+    char name[ASSAY_PATH_ROOM];
+    uint64_t size = 0;
+    assay_error why = {{0}};
+    int status = assay_store_size_of(f->store, path, &size, &why);
+    if (status < 0 && status != ASSAY_ENOMEM)
+        assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, path, -1, "%s", why.text);
+    if (status == 0)
+        name_odd(f, path);
+    if (status != 1)
+        return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    uint32_t tensor = assay_dict_add(t->tensors, name, tensor_name(path + skip, name));
+    status = tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : assay_index_marks_set(t->marks, tensor, ASSAY_RAW);
+    if (status == 1) {
+        assay_problems_add(f->problems, ASSAY_PROBLEM_INDEX, f->unit->step, path, -1,
+                           "%s: another file of this step has the same tensor, %s; this one is left out", path,
+                           assay_dict_name(t->tensors, tensor, NULL));
+        return ASSAY_OK;
+    }
+    if (status == ASSAY_OK)
+        t->shard->entries[part->first + part->count++] =
+            (assay_entry){.length = size, .tensor = tensor, .kind = ASSAY_RAW, .file = file & 0xffffff};
+    return status;
+}
+
+/* Where a tensor's name begins in a path: behind the step's directory, and the worker's if there is one. */
+static size_t name_at(const char *path)
+{
+    char component[64];
+    const char *below = strchr(path, '/') + 1, *slash = strchr(below, '/');
+    if (!slash || (size_t)(slash - below) >= sizeof component)
+        return (size_t)(below - path);
+    memcpy(component, below, (size_t)(slash - below));
+    component[slash - below] = '\0';
+    return (size_t)((assay_npy_worker_name(component) ? slash + 1 : below) - path);
+}
+
+/* Makes a part of the paths, which are sorted. */
+static int add_part(const finder *f, const target *t, const char *const *paths, uint32_t count)
+{
+    assay_shard *s = t->shard;
+    assay_part part = {.step = f->unit->step,
+                       .mode_step = f->unit->step,
+                       .worker = f->unit->worker,
+                       .format = f->unit->format,
+                       .mode = ASSAY_MODE_GLOBAL,
+                       .first = (uint32_t)s->entry_count,
+                       .first_shape = (uint32_t)s->shape_count};
+    assay_file *files = assay_alloc_zeroed(count, sizeof *files);
+    int status = files ? assay_shard_reserve(s, 1, count, 0) : ASSAY_ENOMEM;
+    assay_index_marks_next(t->marks);
+    for (uint32_t i = 0; i < count && status == ASSAY_OK; i++) {
+        files[i].name = paths[i];
+        status = add_row(f, t, paths[i], name_at(paths[i]), i, &part);
+    }
+    if (status == ASSAY_OK && !(part.files = assay_files_new(files, count)))
+        status = ASSAY_ENOMEM;
+    free(files);
+    if (status != ASSAY_OK)
+        return status;
+    s->entry_count += part.count;
+    s->parts[s->count++] = part;
+    return ASSAY_OK;
+}
+
+static int sort_paths(const finder *f, const target *t)
+{
+    uint32_t count = f->files < ASSAY_FILES_MOST ? (uint32_t)f->files : ASSAY_FILES_MOST - 1;
+    const char **paths = assay_alloc((size_t)f->files * sizeof *paths);
+    if (!paths)
+        return ASSAY_ENOMEM;
+    const char *at = (const char *)f->paths.data;
+    for (uint64_t i = 0; i < f->files; i++, at += strlen(at) + 1)
+        paths[i] = at;
+    qsort(paths, (size_t)f->files, sizeof *paths, compare_paths);
+    if (count < f->files)
+        assay_problems_add(f->problems, ASSAY_PROBLEM_INDEX, f->unit->step, "", -1,
+                           "step %lld has %llu files; those behind the first %u are left out", (long long)f->unit->step,
+                           (unsigned long long)f->files, count);
+    int status = add_part(f, t, paths, count);
+    free(paths);
+    return status;
+}
+
+/* The unit's directories: its worker's, and for the first worker the step's own. Without a target they are only
+ * visited. */
+static int read_unit(finder *f, const char *step, const char *worker, const target *t)
+{
+    char path[ASSAY_PATH_ROOM];
+    int status = ASSAY_OK;
+    assay_buf_clear(&f->paths);
+    assay_buf_clear(&f->directories);
+    f->files = 0;
+    if (strcmp(worker, FIRST) == 0)
+        status = walk(f, step, STEP);
+    if (status == ASSAY_OK && snprintf(path, sizeof path, "%s/%s", step, worker) < (int)sizeof path)
+        status = walk(f, path, WORKER);
+    if (status == ASSAY_OK)
+        status = assay_buf_status(&f->paths);
+    return status == ASSAY_OK && t && f->files > 0 ? sort_paths(f, t) : status;
+}
+
+int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                          assay_place_visit *visit, void *context)
+{
+    assay_problems unnamed;
+    finder f = {.store = store, .unit = unit, .problems = &unnamed, .seen = visit, .context = context};
+    int status = ASSAY_OK;
+    assay_problems_init(&unnamed);
+    assay_buf_init(&f.paths, SIZE_MAX);
+    assay_buf_init(&f.directories, SIZE_MAX);
+    const char *directory = assay_npy_directory(catalog, unit);
+    if (directory)
+        status = read_unit(&f, directory, catalog->worker_key[unit->worker], NULL);
+    assay_buf_release(&f.paths);
+    assay_buf_release(&f.directories);
+    assay_problems_release(&unnamed);
+    return status;
+}
+
+int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                    assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+{
+    assay_index_marks marks = {0};
+    const target t = {tensors, shard, &marks};
+    finder f = {.store = store, .problems = problems};
+    int status = ASSAY_OK;
+    assay_buf_init(&f.paths, SIZE_MAX);
+    assay_buf_init(&f.directories, SIZE_MAX);
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
+        f.unit = &units[i];
+        const char *directory = assay_npy_directory(catalog, &units[i]);
+        if (directory)
+            status = read_unit(&f, directory, catalog->worker_key[units[i].worker], &t);
+        assay_problems_take_notes(problems, store, units[i].step, "what lies there is missing from this analysis");
+    }
+    assay_buf_release(&f.paths);
+    assay_buf_release(&f.directories);
+    assay_index_marks_release(&marks);
+    return status;
+}

@@ -1,0 +1,252 @@
+/* run_json.c - see run_json.h.
+ *
+ * The files come from anywhere. Every member is optional; one of the wrong type is passed over, for the facts decide
+ * nothing: they are shown. A text that is no JSON at all is a problem. */
+#include "format/smdebug/run_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "trial/names.h"
+
+static const char *const mode_names[ASSAY_MODES] = {"", "TRAIN", "EVAL", "PREDICT", "GLOBAL"};
+
+enum {
+    PATH_ROOM = 768,
+    HOSTS_LENGTH = 400,
+    FILES_MOST = 64 /* files that are read: the first ones in natural order */
+};
+
+/* ---- one file ---- */
+
+/* "prefix.key", or "key" without a prefix. NULL without memory. */
+static char *join_name(const char *prefix, const char *key)
+{
+    char *name = NULL;
+    return assay_alloc_note(asprintf(&name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0 ? NULL : name);
+}
+
+/* A scalar as text; NULL without memory, or for what is none. */
+static char *value_text(const cJSON *item)
+{
+    assay_buf out;
+    assay_buf_init(&out, 256);
+    if (cJSON_IsString(item))
+        return assay_copy_text(item->valuestring);
+    if (cJSON_IsNumber(item))
+        assay_json_put_number(&out, item->valuedouble);
+    else
+        assay_put_format(&out, "%s", cJSON_IsTrue(item) ? "true" : cJSON_IsFalse(item) ? "false" : "null");
+    assay_put_u8(&out, '\0');
+    char *text = assay_buf_status(&out) == ASSAY_OK ? assay_copy_text((const char *)out.data) : NULL;
+    assay_buf_release(&out);
+    return text;
+}
+
+/* Arguments behind one another, as a shell's line shows them. NULL without memory. */
+static char *command_text(const cJSON *list)
+{
+    assay_buf out;
+    assay_buf_init(&out, ASSAY_RUN_JSON_MOST + 1);
+    for (const cJSON *item = list->child; item; item = item->next)
+        if (cJSON_IsString(item))
+            assay_put_format(&out, "%s%s", out.size ? " " : "", item->valuestring);
+    assay_put_u8(&out, '\0');
+    char *text = assay_buf_status(&out) == ASSAY_OK ? assay_copy_text((const char *)out.data) : NULL;
+    assay_buf_release(&out);
+    return text;
+}
+
+static bool is_scalar(const cJSON *item)
+{
+    return cJSON_IsString(item) || cJSON_IsNumber(item) || cJSON_IsBool(item) || cJSON_IsNull(item);
+}
+
+/* Whose file it is: no fact of the run. */
+static bool is_label(const char *key)
+{
+    static const char *const labels[] = {"schema", "worker", "rank", "workers"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (strcmp(key, labels[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The scalars of an object. */
+static int add_scalars(assay_run_facts *facts, const char *prefix, const cJSON *object)
+{
+    int status = ASSAY_OK;
+    for (const cJSON *item = object ? object->child : NULL; status == ASSAY_OK && item; item = item->next)
+        if (item->string && is_scalar(item) && (*prefix || !is_label(item->string)))
+            status = assay_run_facts_put(facts, join_name(prefix, item->string), value_text(item));
+    return status;
+}
+
+static uint64_t count_of(const cJSON *object, const char *key)
+{
+    int64_t value = 0;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return item && assay_json_i64(item, &value) && value > 0 ? (uint64_t)value : 0;
+}
+
+static void take_recorded(assay_run_facts *facts, const cJSON *recorded)
+{
+    const cJSON *modes = cJSON_GetObjectItemCaseSensitive(recorded, "modes");
+    if (facts->run_workers > 0)
+        return;
+    facts->recorded_workers = count_of(recorded, "workers");
+    facts->run_workers = count_of(recorded, "of");
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        const cJSON *mode = cJSON_GetObjectItemCaseSensitive(modes, mode_names[m]);
+        facts->recorded[m] =
+            (assay_run_recorded){count_of(mode, "steps"), count_of(mode, "of"), count_of(mode, "every")};
+    }
+}
+
+/* Another worker's host beside those that are known: "n1, n2". */
+static int add_host(assay_run_facts *facts, const cJSON *document)
+{
+    const cJSON *host = cJSON_GetObjectItemCaseSensitive(document, "host");
+    assay_run_fact *known = assay_run_facts_find(facts, "host");
+    if (!known || !cJSON_IsString(host) || strlen(known->value) > HOSTS_LENGTH)
+        return ASSAY_OK;
+    size_t length = strlen(host->valuestring);
+    for (const char *at = known->value; (at = strstr(at, host->valuestring)); at++)
+        if ((at == known->value || at[-1] == ' ') && (at[length] == ',' || at[length] == '\0'))
+            return ASSAY_OK;
+    char *joined = NULL;
+    if (asprintf(&joined, "%s, %s", known->value, host->valuestring) < 0)
+        return ASSAY_ENOMEM;
+    free(known->value);
+    known->value = joined;
+    return ASSAY_OK;
+}
+
+/* The facts of the first worker. */
+static int take_all(assay_run_facts *facts, const cJSON *document)
+{
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(document, "command");
+    int status = add_scalars(facts, "", document);
+    if (status == ASSAY_OK && cJSON_IsArray(command))
+        status = assay_run_facts_put(facts, assay_copy_text("command"), command_text(command));
+    if (status == ASSAY_OK)
+        status = add_scalars(facts, "versions", cJSON_GetObjectItemCaseSensitive(document, "versions"));
+    if (status == ASSAY_OK)
+        status = add_scalars(facts, "config", cJSON_GetObjectItemCaseSensitive(document, "config"));
+    assay_run_facts_sort(facts);
+    return status;
+}
+
+int assay_run_json_add(assay_run_facts *facts, const char *file, const void *text, size_t size,
+                       assay_problems *problems)
+{
+    cJSON *document = NULL;
+    assay_error why = {""};
+    int status = assay_json_parse(file, text, size, &document, &why);
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK || !cJSON_IsObject(document)) {
+        assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s; what it says about the run is not shown",
+                           status == ASSAY_OK ? "it is not a JSON object" : why.text);
+        cJSON_Delete(document);
+        return problems->status;
+    }
+    status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);
+    take_recorded(facts, cJSON_GetObjectItemCaseSensitive(document, "recorded"));
+    facts->files++;
+    facts->closed += cJSON_IsString(cJSON_GetObjectItemCaseSensitive(document, "ended"));
+    cJSON_Delete(document);
+    return status;
+}
+
+/* ---- all files ---- */
+
+static bool is_facts_name(const char *name)
+{
+    size_t length = strlen(name);
+    return name[0] != '.' && length > 5 && length < PATH_ROOM / 2 && strcmp(name + length - 5, ".json") == 0;
+}
+
+static int read_file(assay_store *store, const char *name, assay_run_facts *out, assay_problems *problems)
+{
+    char path[PATH_ROOM];
+    assay_buf text;
+    assay_error why = {""};
+    snprintf(path, sizeof path, "run/%s", name);
+    assay_buf_init(&text, ASSAY_RUN_JSON_MOST);
+    int status = assay_store_read(store, path, ASSAY_RUN_JSON_MOST, &text, &why);
+    if (status == ASSAY_OK)
+        status = assay_run_json_add(out, path, text.data, text.size, problems);
+    else if (status != ASSAY_ENOMEM) {
+        assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, path, -1, "%s; what it says about the run is not shown",
+                           why.text);
+        status = problems->status;
+    }
+    assay_buf_release(&text);
+    return status;
+}
+
+static int by_worker(const void *a, const void *b)
+{
+    return assay_worker_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds the name of a worker's file to a list. */
+static void put_worker(const char *file, assay_buf *list)
+{
+    assay_put_format(list, "%s%.*s", list->size ? ", " : "", (int)(strlen(file) - strlen(".json")), file);
+}
+
+/* Where some workers closed, those that did not were killed, or go on: the fact `unclosed` names them. */
+static int put_unclosed(assay_run_facts *facts, assay_buf *list)
+{
+    int status = ASSAY_OK;
+    if (facts->closed > 0 && list->size > 0 && assay_buf_status(list) == ASSAY_OK) {
+        status = assay_run_facts_put(facts, assay_copy_text("unclosed"),
+                                     assay_copy_bytes_as_text((const char *)list->data, list->size));
+        assay_run_facts_sort(facts);
+    }
+    assay_buf_release(list);
+    return status;
+}
+
+int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems *problems)
+{
+    assay_names names = {0};
+    assay_run_facts facts = {0};
+    assay_error why = {""};
+    int status = assay_store_list(store, "run", &names, &why);
+    *out = facts;
+    if (status == ASSAY_ENOTFOUND)
+        return ASSAY_OK;
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
+        assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, "run", -1, "%s; what it says about the run is not shown",
+                           why.text);
+        return problems->status;
+    }
+    if (names.count > 1)
+        qsort(names.name, names.count, sizeof *names.name, by_worker);
+    assay_buf unclosed;
+    assay_buf_init(&unclosed, ASSAY_RUN_JSON_MOST);
+    for (size_t i = 0, files = 0; status == ASSAY_OK && i < names.count && files < FILES_MOST; i++) {
+        const uint32_t before = facts.files, closed = facts.closed;
+        if (!is_facts_name(names.name[i]))
+            continue;
+        files++;
+        status = read_file(store, names.name[i], &facts, problems);
+        if (facts.files > before && facts.closed == closed)
+            put_worker(names.name[i], &unclosed);
+    }
+    if (status == ASSAY_OK)
+        status = put_unclosed(&facts, &unclosed);
+    else
+        assay_buf_release(&unclosed);
+    assay_names_release(&names);
+    if (status != ASSAY_OK)
+        assay_run_facts_release(&facts);
+    *out = facts;
+    return status;
+}

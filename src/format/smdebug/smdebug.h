@@ -1,0 +1,38 @@
+/* smdebug.h - what the files of this format share: trials as the recording library and the reference's hook write them
+ * (docs/format.md). Inside this folder only. */
+#ifndef ASSAY_FORMAT_SMDEBUG_SMDEBUG_H
+#define ASSAY_FORMAT_SMDEBUG_SMDEBUG_H
+
+#include "trial/trial_format.h"
+
+/* layout.c */
+bool assay_smdebug_probe(const assay_names *top);
+bool assay_smdebug_holds_files(const char *directory);
+int assay_smdebug_list(assay_lister *lister);
+int assay_smdebug_conclude(assay_lister *lister);
+void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
+uint32_t assay_smdebug_place_of(const assay_catalog *catalog, const assay_unit *unit);
+int assay_smdebug_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
+/* The event file of a step of a worker, unless its index says otherwise. */
+int assay_smdebug_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room);
+int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context);
+int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *context);
+int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                              assay_place_visit *visit, void *context);
+
+/* derive.c */
+int assay_smdebug_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out, assay_buf *why,
+                         assay_problems *problems);
+
+/* index.c */
+int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                        assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+/* Parses one index file and appends its part (parts must be added in order). Names go into `dict` in order of
+ * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part;
+ * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. Of a tensor
+ * listed twice the last entry counts, which a remark says. event_file_name may not leave the trial. Returns 0 or
+ * ASSAY_ENOMEM. */
+int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *unit, const void *text, size_t size,
+                              assay_dict *dict, assay_shard *shard, assay_problems *problems);
+
+#endif

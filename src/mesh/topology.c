@@ -1,0 +1,191 @@
+/* topology.c - releases a topology, and lays a trial's workers out on its meshes. */
+#include "mesh/topology.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/dict.h"
+
+static void free_mesh(assay_mesh *mesh)
+{
+    for (uint32_t a = 0; a < mesh->axes; a++)
+        free(mesh->axis[a].name);
+    free(mesh->name);
+}
+
+static void free_entry(assay_topology_entry *e)
+{
+    for (uint32_t n = 0; n < e->numbers; n++)
+        for (uint32_t a = 0; a < ASSAY_MESH_AXES; a++)
+            free(e->number[n].axis[a].add);
+    free(e->number);
+    assay_regex_free(e->match);
+}
+
+void assay_topology_free(assay_topology *t)
+{
+    if (!t)
+        return;
+    for (uint32_t m = 0; m < t->meshes; m++)
+        free_mesh(&t->mesh[m]);
+    for (uint32_t g = 0; g < t->givens; g++)
+        free(t->given[g].worker);
+    for (uint32_t e = 0; e < t->entries; e++)
+        free_entry(&t->entry[e]);
+    for (uint32_t r = 0; r < t->rules; r++)
+        free(t->rule[r].part);
+    free(t->mesh);
+    free(t->given);
+    free(t->entry);
+    free(t->rule);
+    free(t->place);
+    free(t->text);
+    free(t->why);
+    free(t);
+}
+
+uint32_t assay_mesh_axis(const assay_mesh *mesh, const char *name)
+{
+    uint32_t a = 0;
+    while (a < mesh->axes && strcmp(mesh->axis[a].name, name) != 0)
+        a++;
+    return a;
+}
+
+uint64_t assay_worker_rank(const char *name)
+{
+    size_t end = strlen(name);
+    while (end > 0 && !isdigit((unsigned char)name[end - 1]))
+        end--;
+    size_t from = end;
+    while (from > 0 && isdigit((unsigned char)name[from - 1]))
+        from--;
+    uint64_t rank = 0;
+    for (size_t i = from; i < end; i++)
+        rank = rank < UINT32_MAX ? rank * 10 + (uint64_t)(name[i] - '0') : rank;
+    return from < end && rank < UINT32_MAX ? rank : UINT64_MAX;
+}
+
+enum { NOT_GIVEN = UINT32_MAX };
+
+/* Takes what the file says of a worker into `at`, [meshes][ASSAY_MESH_AXES]; the rest is NOT_GIVEN. */
+static void take_given(const assay_topology *t, const char *worker, uint32_t *at)
+{
+    for (uint32_t i = 0; i < t->meshes * ASSAY_MESH_AXES; i++)
+        at[i] = NOT_GIVEN;
+    for (uint32_t g = 0; g < t->givens; g++)
+        if (strcmp(t->given[g].worker, worker) == 0)
+            at[t->given[g].mesh * ASSAY_MESH_AXES + t->given[g].axis] = t->given[g].at;
+}
+
+static int place_worker(const assay_topology *t, const char *name, const char *worker, uint32_t *at, assay_error *err)
+{
+    take_given(t, worker, at);
+    for (uint32_t m = 0; m < t->meshes; m++) {
+        const assay_mesh *mesh = &t->mesh[m];
+        uint64_t rank = assay_worker_rank(worker), rest = rank;
+        for (uint32_t a = mesh->axes; a-- > 0;) {
+            uint32_t *to = &at[m * ASSAY_MESH_AXES + a];
+            if (*to == NOT_GIVEN && rank >= t->world)
+                return assay_fail(
+                    err, ASSAY_EJOB,
+                    "%s: the worker %.120s has no place on the axis \"%s\" of the mesh \"%.80s\": %s; say where "
+                    "it is under \"workers\", or correct the sizes of the axes",
+                    name, worker, mesh->axis[a].name, mesh->name,
+                    rank == UINT64_MAX ? "its name ends in no number" : "the axes multiply to fewer workers");
+            *to = *to == NOT_GIVEN ? (uint32_t)(rest % mesh->axis[a].size) : *to;
+            rest /= mesh->axis[a].size;
+        }
+    }
+    return ASSAY_OK;
+}
+
+/* The place of a worker in a mesh, row by row. */
+static uint64_t place_number(const assay_topology *t, uint32_t worker, uint32_t m)
+{
+    uint64_t number = 0;
+    for (uint32_t a = 0; a < t->mesh[m].axes; a++)
+        number = number * t->mesh[m].axis[a].size + assay_topology_at(t, worker, m, a);
+    return number;
+}
+
+typedef struct taken {
+    uint64_t place;
+    uint32_t worker;
+} taken;
+
+static int compare_taken(const void *a, const void *b)
+{
+    const taken *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return (x->worker > y->worker) - (x->worker < y->worker);
+}
+
+static int refuse_twice(const assay_topology *t, const char *name, char *const *worker, assay_error *err)
+{
+    taken *list = assay_alloc(((size_t)t->workers + 1) * sizeof *list);
+    int status = list ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
+    for (uint32_t m = 0; m < t->meshes && status == ASSAY_OK; m++) {
+        for (uint32_t w = 0; w < t->workers; w++)
+            list[w] = (taken){place_number(t, w, m), w};
+        qsort(list, t->workers, sizeof *list, compare_taken);
+        for (uint32_t i = 1; i < t->workers && status == ASSAY_OK; i++)
+            if (list[i].place == list[i - 1].place)
+                status = assay_fail(
+                    err, ASSAY_EJOB,
+                    "%s: the workers %.120s and %.120s are at one place of the mesh \"%.80s\": say where they "
+                    "are under \"workers\"",
+                    name, worker[list[i - 1].worker], worker[list[i].worker], t->mesh[m].name);
+    }
+    free(list);
+    return status;
+}
+
+int assay_topology_place(assay_topology *t, const char *name, char *const *worker, uint32_t workers, assay_error *err)
+{
+    const size_t width = (size_t)t->meshes * ASSAY_MESH_AXES;
+    uint32_t *place = assay_alloc_zeroed(workers * width + 1, sizeof *place);
+    if (!place)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
+    free(t->place);
+    t->place = place;
+    t->workers = workers;
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; w < workers && status == ASSAY_OK; w++)
+        status = place_worker(t, name, worker[w], place + w * width, err);
+    return status == ASSAY_OK ? refuse_twice(t, name, worker, err) : status;
+}
+
+void assay_topology_pack(const assay_topology *t, assay_buf *out)
+{
+    assay_put_u8(out, t != NULL);
+    if (!t)
+        return;
+    assay_put_u8(out, t->derived);
+    assay_put_text(out, t->text);
+}
+
+int assay_topology_unpack(assay_cursor *in, char *const *worker, uint32_t workers, assay_topology **out)
+{
+    assay_topology *t = NULL;
+    size_t length = 0;
+    if (assay_get_u8(in) == 0)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    const bool derived = assay_get_u8(in) != 0;
+    const char *text = assay_get_text(in, &length);
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    int status = assay_topology_parse("topology", text, length, &t, NULL);
+    if (status == ASSAY_OK)
+        status = assay_topology_place(t, "topology", worker, workers, NULL);
+    if (status != ASSAY_OK) {
+        assay_topology_free(t);
+        return status == ASSAY_ENOMEM ? status : ASSAY_EFORMAT;
+    }
+    t->derived = derived;
+    *out = t;
+    return ASSAY_OK;
+}

@@ -1,0 +1,483 @@
+/* storage.c - chooses the backend by the location's scheme and passes calls on to it. */
+#include "store/storage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/fault.h"
+#include "s3/s3.h"
+#include "store/absence.h"
+#include "store/backend.h"
+
+static const assay_store_ops *const backends[] = {&assay_store_posix, &assay_store_s3};
+
+static const assay_store_ops *choose_local(const char *place)
+{
+    size_t length = 0;
+    return assay_is_hdf5_place(place, &length) ? &assay_store_hdf5 : &assay_store_posix;
+}
+
+static const assay_store_ops *choose_remote(const char *place)
+{
+    size_t length = 0;
+    return assay_s3_is_hdf5_place(place, &length) ? &assay_store_s3_hdf5 : &assay_store_s3;
+}
+
+/* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. */
+static const assay_store_ops *choose(const char *location, const char **place)
+{
+    *place = location;
+    if (!strstr(location, "://"))
+        return choose_local(location);
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        size_t length = strlen(backends[i]->scheme);
+        if (strncmp(location, backends[i]->scheme, length) == 0) {
+            *place = location + length;
+            return backends[i] == &assay_store_posix ? choose_local(*place) : choose_remote(*place);
+        }
+    }
+    return NULL;
+}
+
+int assay_store_open(const char *location, assay_store **out, assay_error *err)
+{
+    const char *place = NULL;
+    const assay_store_ops *ops = choose(location, &place);
+    if (!ops) {
+        const int status = assay_s3_place_refuse_keys(location, err);
+        return status != ASSAY_OK
+                   ? status
+                   : assay_fail(err, ASSAY_EUSAGE,
+                                "%s: unknown kind of location; give a directory, or s3://BUCKET/PREFIX", location);
+    }
+    assay_store *store = assay_alloc_zeroed(1, sizeof *store);
+    if (!store)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
+    store->ops = ops;
+    store->location = assay_copy_text(location);
+    int status = store->location ? ops->open(store, place, err)
+                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
+    if (status != ASSAY_OK) {
+        free(store->location);
+        free(store);
+        return status;
+    }
+    *out = store;
+    return ASSAY_OK;
+}
+
+void assay_store_close(assay_store *store)
+{
+    if (!store)
+        return;
+    store->ops->close(store);
+    assay_dict_free(store->notes);
+    assay_dict_free(store->listed);
+    free(store->unlisted);
+    assay_listings_release(&store->listings);
+    free(store->location);
+    free(store);
+}
+
+const char *assay_store_location(const assay_store *store)
+{
+    return store->location;
+}
+
+bool assay_store_local_path(const assay_store *store, const char *path, char *out, size_t room)
+{
+    const char *place = NULL;
+    if (store->ops != &assay_store_posix || !choose(store->location, &place))
+        return false;
+    /* A checkpoint in one file is a trial in the directory that it is in. */
+    const char *slash = strrchr(place, '/');
+    const size_t kept = slash ? (size_t)(slash - place) : 0;
+    const int whole = (int)strlen(place);
+    const bool is_file =
+        (assay_is_tensor_file(place) || assay_is_log_file(place)) && strcmp(slash ? slash + 1 : place, path) == 0;
+    const int length = !is_file ? snprintf(out, room, "%.*s/%s", whole, place, path)
+                       : slash  ? snprintf(out, room, "%.*s/%s", (int)kept, place, path)
+                                : snprintf(out, room, "%s", path);
+    return length > 0 && (size_t)length < room;
+}
+
+void assay_store_note(assay_store *store, const char *path, const char *text)
+{
+    assay_buf note;
+    assay_buf_init(&note, SIZE_MAX / 4);
+    assay_put_bytes(&note, path, strlen(path) + 1);
+    assay_put_bytes(&note, text, strlen(text));
+    if (!store->notes)
+        store->notes = assay_dict_new();
+    if (!store->notes || assay_buf_status(&note) != ASSAY_OK ||
+        assay_dict_add(store->notes, (const char *)note.data, note.size) == ASSAY_NO_ID)
+        store->no_memory = true;
+    assay_buf_release(&note);
+}
+
+bool assay_store_lacked_memory(assay_store *store)
+{
+    const bool lacked = store->no_memory;
+    store->no_memory = false;
+    return lacked;
+}
+
+/* What came of a call whose caller does not ask why. */
+static void note_failure(assay_store *store, int status, const char *path, const assay_error *why)
+{
+    store->no_memory = store->no_memory || status == ASSAY_ENOMEM;
+    if (status != ASSAY_ENOMEM)
+        assay_store_note(store, path, why->text);
+}
+
+bool assay_store_take_note(assay_store *store, const char **path, const char **text)
+{
+    if (store->notes && store->notes_taken < assay_dict_count(store->notes)) {
+        *path = assay_dict_name(store->notes, store->notes_taken++, NULL);
+        *text = *path + strlen(*path) + 1;
+        return true;
+    }
+    assay_dict_free(store->notes);
+    store->notes = NULL;
+    store->notes_taken = 0;
+    return false;
+}
+
+int assay_store_listed_whole(const assay_store *store, assay_error *err)
+{
+    if (!store->unlisted)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EIO, "%s: cannot list all of it: %s", store->location, store->unlisted);
+}
+
+/* Not to be taken for "there is no such thing". */
+static bool is_failure(const assay_store *store, int status)
+{
+    if (store->ops->listed_whole)
+        return status < 0 && status != ASSAY_ENOTFOUND;
+    return status == ASSAY_EIO || status == ASSAY_ENOMEM;
+}
+
+/* Without memory for the text there is no report either. */
+static void keep_unlisted(assay_store *store, int status, const char *directory, const assay_error *why)
+{
+    assay_error text;
+    if (!store->ops->listed_whole || store->unlisted || status == ASSAY_ENOMEM)
+        return;
+    assay_fail(&text, ASSAY_EIO, "%s%s%s", directory, *directory ? "/: " : "", why->text);
+    store->unlisted = assay_copy_text(text.text);
+}
+
+/* A local storage is asked all the same: it has answers for what a listing passes over, such as links. */
+static bool is_excluded(const assay_store *store, const char *path)
+{
+    return store->ops->list_ahead && assay_listings_exclude(&store->listings, path);
+}
+
+int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
+{
+    assay_error why = {{0}};
+    const assay_names *known = assay_listings_find(&store->listings, directory);
+    if (known)
+        return assay_names_copy(known, out) == ASSAY_OK
+                   ? ASSAY_OK
+                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+    if (is_excluded(store, directory))
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", directory);
+    int status = store->ops->list(store, directory, out, err ? err : &why);
+    if (status == ASSAY_ENOTFOUND) {
+        const int listed = assay_store_look_listed(store, directory, err ? err : &why);
+        status = listed == ASSAY_OK ? store->ops->list(store, directory, out, err ? err : &why) : listed;
+        if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
+            status = assay_store_fail_gone(directory, err ? err : &why);
+    }
+    if (status == ASSAY_OK && assay_listings_keep(&store->listings, directory, out) != ASSAY_OK) {
+        assay_names_release(out);
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+    }
+    if (!is_failure(store, status))
+        return status;
+    keep_unlisted(store, status, directory, err ? err : &why);
+    /* A file has no names in it. */
+    if (!err && (status == ASSAY_ENOMEM || assay_store_exists(store, directory, &why) != 1))
+        note_failure(store, status, directory, &why);
+    return status;
+}
+
+void assay_store_list_ahead(assay_store *store, const char *directory)
+{
+    if (store->ops->list_ahead && !assay_listings_find(&store->listings, directory))
+        store->ops->list_ahead(store, directory);
+}
+
+bool assay_store_listing_waits(const assay_store *store)
+{
+    return store->ops->list_ahead != NULL;
+}
+
+int assay_store_exists(assay_store *store, const char *path, assay_error *err)
+{
+    uint64_t size = 0;
+    return assay_store_size_of(store, path, &size, err);
+}
+
+int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
+{
+    assay_error why = {{0}};
+    if (is_excluded(store, path))
+        return 0;
+    int status = store->ops->size_of(store, path, size, err ? err : &why);
+    if (status == ASSAY_ENOTFOUND) {
+        const int listed = assay_store_look_listed(store, path, err ? err : &why);
+        status = listed == ASSAY_OK ? store->ops->size_of(store, path, size, err ? err : &why) : listed;
+        if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
+            status = assay_store_fail_gone(path, err ? err : &why);
+    }
+    if (status == ASSAY_ENOTFOUND)
+        return 0;
+    if (!is_failure(store, status))
+        return status;
+    keep_unlisted(store, status, "", err ? err : &why);
+    if (!err)
+        note_failure(store, status, path, &why);
+    return status;
+}
+
+bool assay_store_leads_out(assay_store *store, const char *path)
+{
+    return store->ops->leads_out && store->ops->leads_out(store, path);
+}
+
+const char *assay_store_outside(const assay_store *store, bool *several)
+{
+    *several = false;
+    return store->ops->outside ? store->ops->outside(store, several) : NULL;
+}
+
+int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
+{
+    *out = (assay_store_stamp){0};
+    if (!store->ops->stamp)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: its contents never change", store->location);
+    if (strcmp(path, ".") != 0 && is_excluded(store, path))
+        return 0;
+    assay_error why = {{0}};
+    const int status = store->ops->stamp(store, path, out, err ? err : &why);
+    if (!err && is_failure(store, status))
+        note_failure(store, status, path, &why);
+    return status;
+}
+
+int assay_store_follow(assay_store *store, assay_store *before, const char *const *from, size_t count)
+{
+    return store->ops->follow ? store->ops->follow(store, before, from, count) : ASSAY_OK;
+}
+
+int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err)
+{
+    assay_store_file *file = assay_alloc_zeroed(1, sizeof *file);
+    char *copy = file ? assay_copy_text(path) : NULL;
+    int status = copy ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
+    if (status == ASSAY_OK) {
+        file->ops = store->ops;
+        file->path = copy;
+        status = store->ops->open_file(store, path, file, err);
+    }
+    if (status == ASSAY_ENOTFOUND) {
+        const int listed = assay_store_look_listed(store, path, err);
+        status = listed == ASSAY_OK ? store->ops->open_file(store, path, file, err) : listed;
+        if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
+            status = assay_store_fail_gone(path, err);
+    }
+    if (status != ASSAY_OK) {
+        free(copy);
+        free(file);
+        return status;
+    }
+    *out = file;
+    assay_activity_add(1, 0);
+    return ASSAY_OK;
+}
+
+void assay_store_close_file(assay_store_file *file)
+{
+    if (!file)
+        return;
+    file->ops->close_file(file);
+    free(file->path);
+    free(file);
+}
+
+uint64_t assay_store_file_size(const assay_store_file *file)
+{
+    return file->size;
+}
+
+bool assay_store_file_is_summed(const assay_store_file *file)
+{
+    return file->ops->summed;
+}
+
+int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
+                        assay_error *err)
+{
+    if (assay_fault_now(ASSAY_FAULT_READ))
+        return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed (asked for by ASSAY_FAULT)", file->path,
+                          (unsigned long long)offset);
+    const int status = file->ops->read_at(file, offset, bytes, size, got, err);
+    assay_activity_add(0, status == ASSAY_OK ? *got : 0);
+    return status;
+}
+
+bool assay_store_waits(const assay_store *store)
+{
+    return store->ops->waits && store->ops->waits(store);
+}
+
+void assay_store_depth(const assay_store *store, size_t *files, uint64_t *bytes)
+{
+    *files = 0;
+    *bytes = 0;
+    if (store->ops->depth)
+        store->ops->depth(store, files, bytes);
+}
+
+void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
+{
+    if (store->ops->ahead)
+        store->ops->ahead(store, path, offset, size);
+}
+
+void assay_store_pack_listed(const assay_store *store, assay_buf *out)
+{
+    if (!store->ops->pack)
+        return;
+    assay_listings_pack(&store->listings, out);
+    store->ops->pack(store, out);
+}
+
+int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
+{
+    if (!store->ops->unpack)
+        return ASSAY_OK;
+    const int status = assay_listings_unpack(in, &store->listings);
+    return status == ASSAY_OK ? store->ops->unpack(store, in) : status;
+}
+
+bool assay_store_is_summed(const assay_store *store)
+{
+    return store->ops->summed;
+}
+
+bool assay_store_is_unsummed(const assay_store *store)
+{
+    return store->ops->is_unsummed && store->ops->is_unsummed(store);
+}
+
+const assay_index_cache *assay_store_index_cache(const assay_store *store)
+{
+    return store->ops->index_cache;
+}
+
+/* The file may grow or shrink while it is read: what counts is what the reads give. */
+static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    uint8_t piece[32768];
+    size_t got = sizeof piece;
+    if (file->size > ceiling) /* before anything is read: the file may be a hole of any size */
+        return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes that such a file may have", file->path,
+                          ceiling);
+    assay_buf_reserve(out, (size_t)file->size); /* at once: what a large text grew out of would stay behind it */
+    for (uint64_t at = 0; got == sizeof piece; at += got) {
+        int status = assay_store_read_at(file, at, piece, sizeof piece, &got, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (got > ceiling - out->size)
+            return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes that such a file may have", file->path,
+                              ceiling);
+        assay_put_bytes(out, piece, got);
+        if (assay_buf_status(out) != ASSAY_OK)
+            return assay_fail(err, assay_buf_status(out), "%s: %s while reading it", file->path,
+                              assay_status_text(assay_buf_status(out)));
+    }
+    return ASSAY_OK;
+}
+
+int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    assay_store_file *file = NULL;
+    assay_error why = {{0}};
+    int status = assay_store_open_file(store, path, &file, err ? err : &why);
+    assay_buf_clear(out);
+    if (status == ASSAY_OK)
+        status = read_all(file, ceiling, out, err ? err : &why);
+    if (status != ASSAY_OK)
+        assay_buf_clear(out);
+    if ((status == ASSAY_EIO || status == ASSAY_ENOMEM) && !err)
+        note_failure(store, status, path, &why);
+    assay_store_close_file(file);
+    return status;
+}
+
+void assay_names_release(assay_names *names)
+{
+    free(names->name); /* the texts lie in the same block */
+    *names = (assay_names){0};
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out)
+{
+    size_t table = 0, block = 0;
+    if (__builtin_mul_overflow(count, sizeof(char *), &table) || __builtin_add_overflow(table, size, &block))
+        return ASSAY_ENOMEM;
+    char **names = assay_alloc(block);
+    if (!names)
+        return ASSAY_ENOMEM;
+    char *at = (char *)(names + count);
+    if (size)
+        memcpy(at, text, size);
+    bool sorted = true;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = at;
+        sorted = sorted && (i == 0 || strcmp(names[i - 1], at) < 0);
+        at += strlen(at) + 1;
+    }
+    if (!sorted)
+        qsort(names, count, sizeof *names, compare_names);
+    *out = (assay_names){names, count};
+    return ASSAY_OK;
+}
+
+bool assay_is_log_file(const char *place)
+{
+    static const char *const ends[] = {".wandb",    ".db",      ".sqlite",    ".sqlite3", ".csv",
+                                       ".log",      ".out",     ".txt",       ".err",     "trainer_state.json",
+                                       "dump.json", ".json.gz", ".trace.json"};
+    const char *slash = strrchr(place, '/'), *name = slash ? slash + 1 : place;
+    const size_t length = strlen(name);
+    bool is = strstr(name, "tfevents") != NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !is; i++) {
+        const size_t size = strlen(ends[i]);
+        is = length >= size && strcmp(name + length - size, ends[i]) == 0;
+    }
+    return is;
+}
+
+bool assay_is_tensor_file(const char *place)
+{
+    static const char *const ends[] = {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy"};
+    const size_t length = strlen(place);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t size = strlen(ends[i]);
+        if (length > size && strcmp(place + length - size, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
