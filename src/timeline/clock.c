@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 typedef struct step_start {
     int64_t number, start;
@@ -21,14 +22,8 @@ static int compare_starts(const void *a, const void *b)
 /* The first of a worker's steps. */
 static uint64_t first_step_of(const assay_timeline *line, uint32_t worker)
 {
-    uint64_t low = 0, high = line->steps;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (line->step[middle].worker < worker)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, line->steps, line->step[low].worker < worker);
     return low;
 }
 

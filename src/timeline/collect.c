@@ -374,7 +374,8 @@ static int take_problem(void *context, assay_event_problem kind, uint64_t line, 
 int assay_collector_read(assay_collector *c, assay_store *store, const assay_event_file *file, uint32_t number,
                          assay_error *err)
 {
-    const assay_event_sink sink = {c, take_sample, take_span, take_other, take_problem};
+    const assay_event_sink sink = {
+        .context = c, .sample = take_sample, .span = take_span, .other = take_other, .problem = take_problem};
     c->file_number = number;
     c->file_kind = file->kind;
     c->file_problems = 0;

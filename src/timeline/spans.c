@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "timeline/internal.h"
 
 /* A whole span. */
@@ -138,14 +139,8 @@ static int note_cell(assay_collector *c, int64_t start)
 
 static void note_time(const assay_collector *c, worker *w, const span *s)
 {
-    size_t low = 0, high = c->want->edges;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (c->want->edge[middle] <= s->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, c->want->edges, c->want->edge[low] <= s->start);
     w->events[low]++;
     w->first = s->start < w->first ? s->start : w->first;
     w->last = s->start + s->duration > w->last ? s->start + s->duration : w->last;

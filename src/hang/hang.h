@@ -1,0 +1,23 @@
+/* hang.h - who hung: the rows of all ranks' dumps become causes (docs/flight.md).
+ *
+ *   1. Ranks, groups, and how far each member of a group is; files from before are told apart (world.c, states.c).
+ *   2. Who waits for whom: one node a rank and one an operation, so that edges grow with members and not with their
+ *      square (waits.c).
+ *   3. Components that nobody leaves are causes (components.c, causes.c); what everybody has reached and does not end is
+ *      looked at by itself (stuck.c).
+ *   4. Ranks that call different things (mismatch.c).
+ *
+ * Everything follows from the rows, in the order of ranks: how they were read does not matter. */
+#ifndef ASSAY_HANG_HANG_H
+#define ASSAY_HANG_HANG_H
+
+#include <assay/hang.h>
+
+#include "trial/flight_row.h"
+
+enum { ASSAY_HANG_AGE_MOST = 3600 }; /* seconds, where no rule says otherwise: the default of max_age_seconds */
+
+/* Finds causes in the rows, which it changes and does not keep; they outlive the result. 0 or ASSAY_ENOMEM. */
+int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay_hang **out, assay_error *err);
+
+#endif
