@@ -1,0 +1,646 @@
+/* beyond.c - looks at what no tensor covers.
+ *
+ * Rank 0 lists files and reads directories of archives and pickles, which are small. The bytes under checksums are many:
+ * each rank computes those of its share, and rank 0 names what is wrong, in the order of the list. */
+#include "verify/beyond.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dict.h"
+#include "base/fault.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "container/inflate.h"
+#include "trial/places.h"
+#include "trial/trial_format.h"
+#include "verify/archive.h"
+#include "verify/zeros.h"
+
+enum { BELOW_MOST = 4, BLOCK = 1 << 20 };
+
+/* A range of a file that is looked at as a file by itself. */
+typedef struct range {
+    uint32_t file; /* in looking.files */
+    int64_t step;  /* -1: it lies beside the checkpoints */
+    uint64_t offset, length;
+} range;
+
+/* Bytes whose checksum is computed. */
+typedef struct task {
+    uint32_t file;
+    int64_t step;
+    uint64_t offset, stored, size;
+    uint32_t crc, method;
+    char *name; /* of the entry; owned; NULL on ranks that only compute */
+} task;
+
+typedef struct looking {
+    const assay_trial_files *trial;
+    const assay_verify_options *options;
+    assay_problems *problems;
+    assay_verify_remarks *remarks;
+    assay_dict *files;   /* paths */
+    assay_dict *summed;  /* (path, offset, length) of records that a checksum covers: they have been read */
+    assay_dict *divided; /* paths of files that consist of archives */
+    ASSAY_VEC(range) ranges;
+    ASSAY_VEC(task) tasks;
+    const range *at; /* under way */
+    int64_t step;    /* whose files are listed */
+    int status;
+} looking;
+
+static bool is_asked(const looking *l, int64_t step)
+{
+    return step >= l->options->from && step < l->options->to;
+}
+
+/* ---- which files ---- */
+
+static int add_range(looking *l, const char *path, uint64_t offset, uint64_t length)
+{
+    const uint32_t known = assay_dict_count(l->files), file = assay_dict_add(l->files, path, strlen(path));
+    if (file == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (file < known && offset == 0 && length == UINT64_MAX)
+        return ASSAY_OK;
+    range *r = ASSAY_VEC_ADD(&l->ranges);
+    if (!r)
+        return ASSAY_ENOMEM;
+    *r = (range){file, l->step, offset, length};
+    return ASSAY_OK;
+}
+
+static int add_archive(void *context, const char *path, uint64_t offset, uint64_t length)
+{
+    looking *l = context;
+    if (assay_dict_add(l->divided, path, strlen(path)) == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    return add_range(l, path, offset, length);
+}
+
+static int add_file(looking *l, const char *path)
+{
+    return assay_dict_find(l->divided, path, strlen(path)) == ASSAY_NO_ID ? add_range(l, path, 0, UINT64_MAX)
+                                                                          : ASSAY_OK;
+}
+
+/* The files of a directory and of those below it. What cannot be listed is named by those who list the trial. */
+static int add_directory(looking *l, const char *directory, int depth)
+{
+    assay_names names = {0};
+    assay_store *store = l->trial->store;
+    int status = assay_store_list(store, directory, &names, NULL);
+    if (status != ASSAY_OK)
+        return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
+        char *path = assay_path_join(strcmp(directory, ".") == 0 ? "" : directory, names.name[i]);
+        if (!path)
+            status = ASSAY_ENOMEM;
+        else if (assay_store_exists(store, path, NULL) == 1)
+            status = add_file(l, path);
+        else if (depth < BELOW_MOST)
+            status = add_directory(l, path, depth + 1);
+        free(path);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
+/* A unit's directory with all below it, or its file. */
+static int add_place(void *context, const char *path)
+{
+    looking *l = context;
+    if (assay_store_exists(l->trial->store, path, NULL) == 1)
+        return add_file(l, path);
+    return strcmp(path, ".") == 0 ? ASSAY_OK : add_directory(l, path, 0);
+}
+
+static int add_units(looking *l)
+{
+    const assay_catalog *catalog = &l->trial->catalog;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+        const assay_unit *unit = &catalog->units[i];
+        const assay_trial_format *format = assay_format_of(unit->format);
+        if (!format->checkpoints || !is_asked(l, unit->step))
+            continue;
+        l->step = unit->step;
+        if (format->archives)
+            status = format->archives(l->trial->store, catalog, unit, add_archive, l);
+        if (status == ASSAY_OK)
+            status = assay_unit_places(l->trial->store, catalog, unit, add_place, l);
+    }
+    return status;
+}
+
+/* Files that tensors of the steps lie in, wherever they are. */
+static int add_parts(looking *l)
+{
+    const assay_shard *shard = &l->trial->shard;
+    for (size_t p = 0; p < shard->count; p++) {
+        const assay_part *part = &shard->parts[p];
+        if (!is_asked(l, part->step) || !assay_format_of(part->format)->checkpoints)
+            continue;
+        l->step = part->step;
+        for (uint32_t f = 0; part->files && f < part->files->count; f++)
+            if ((f == 0 || part->files->file[f].name != part->files->file[f - 1].name) &&
+                add_file(l, part->files->file[f].name) != ASSAY_OK)
+                return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* Is it the directory or file of a step that nobody asked for? */
+static int take_other(void *context, const char *path)
+{
+    return assay_dict_add(context, path, strlen(path)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+/* Files of the root that belong to no step: training_args.bin. */
+static int add_beside(looking *l)
+{
+    const assay_catalog *catalog = &l->trial->catalog;
+    assay_dict *others = assay_dict_new();
+    assay_names names = {0};
+    int status = others ? ASSAY_OK : ASSAY_ENOMEM;
+    bool whole = false; /* the root is a checkpoint itself */
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++)
+        if (!is_asked(l, catalog->units[i].step))
+            status = assay_unit_places(l->trial->store, catalog, &catalog->units[i], take_other, others);
+    if (status == ASSAY_OK && assay_store_list(l->trial->store, "", &names, NULL) != ASSAY_OK)
+        names.count = 0;
+    if (catalog->unit_count > 0) {
+        const int64_t step = catalog->units[catalog->unit_count - 1].step;
+        assay_dict *places = assay_dict_new();
+        status = places ? assay_unit_places(l->trial->store, catalog, &catalog->units[catalog->unit_count - 1],
+                                            take_other, places)
+                        : ASSAY_ENOMEM;
+        whole = status == ASSAY_OK && assay_dict_find(places, ".", 1) != ASSAY_NO_ID && is_asked(l, step);
+        assay_dict_free(places);
+        l->step = whole ? step : -1;
+    }
+    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
+        if (assay_dict_find(others, names.name[i], strlen(names.name[i])) != ASSAY_NO_ID)
+            continue;
+        if (assay_store_exists(l->trial->store, names.name[i], NULL) == 1)
+            status = add_file(l, names.name[i]);
+        else if (whole)
+            status = add_directory(l, names.name[i], 1);
+    }
+    assay_names_release(&names);
+    assay_dict_free(others);
+    return status;
+}
+
+/* ---- what was read already ---- */
+
+static int put_key(assay_buf *key, const char *path, uint64_t offset, uint64_t length)
+{
+    assay_buf_clear(key);
+    assay_put_format(key, "%s", path);
+    assay_put_u8(key, '\0');
+    assay_put_u64(key, offset);
+    assay_put_u64(key, length);
+    return assay_buf_status(key);
+}
+
+static int note_summed(looking *l)
+{
+    const assay_shard *shard = &l->trial->shard;
+    assay_buf key;
+    int status = ASSAY_OK;
+    assay_buf_init(&key, SIZE_MAX);
+    for (size_t p = 0; p < shard->count && status == ASSAY_OK; p++) {
+        const assay_part *part = &shard->parts[p];
+        const assay_trial_format *format = assay_format_of(part->format);
+        for (size_t e = part->first; e < part->first + part->count && status == ASSAY_OK; e++) {
+            const assay_entry *entry = &shard->entries[e];
+            const assay_file *file =
+                part->files && entry->file < part->files->count ? &part->files->file[entry->file] : NULL;
+            assay_note_facts facts;
+            if (!is_asked(l, part->step) || !format->note_facts || !file || !file->note ||
+                !format->note_facts(file->note, file->note_size, &facts) || !facts.summed)
+                continue;
+            status = put_key(&key, file->name, entry->offset, entry->length);
+            if (status == ASSAY_OK && assay_dict_add(l->summed, (const char *)key.data, key.size) == ASSAY_NO_ID)
+                status = ASSAY_ENOMEM;
+        }
+    }
+    assay_buf_release(&key);
+    return status;
+}
+
+static int add_sum(void *context, const assay_entry_sum *sum)
+{
+    looking *l = context;
+    assay_buf key;
+    assay_buf_init(&key, SIZE_MAX);
+    int status = put_key(&key, assay_dict_name(l->files, l->at->file, NULL), sum->offset, sum->stored);
+    const bool read = status == ASSAY_OK && assay_dict_find(l->summed, (const char *)key.data, key.size) != ASSAY_NO_ID;
+    assay_buf_release(&key);
+    if (status != ASSAY_OK || read)
+        return status;
+    task *t = ASSAY_VEC_ADD(&l->tasks);
+    if (!t)
+        return ASSAY_ENOMEM;
+    *t = (task){l->at->file, l->at->step, sum->offset, sum->stored, sum->size, sum->crc, sum->method, NULL};
+    t->name = assay_copy_text(sum->name);
+    return t->name ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* ---- pickles ---- */
+
+/* "loading this runs os.system (REDUCE at offset 40 of archive/data.pkl)" */
+static void put_loading(const char *path, const char *where, const assay_loading *found, assay_buf *out)
+{
+    const assay_loading_name *worst = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_loading_name *n = &found->list[i];
+        if (n->grade != found->grade)
+            continue;
+        more += worst != NULL;
+        worst = !worst || (n->called && !worst->called) ? n : worst;
+    }
+    const char *does = found->grade != ASSAY_LOADING_CODE ? "needs" : worst->called ? "runs" : "names";
+    assay_put_format(out, "%s: loading this %s %s (%s at offset %llu%s%s)", path, does, worst->name, worst->opcode,
+                     (unsigned long long)worst->offset, *where ? " of " : "", where);
+    if (more > 0)
+        assay_put_format(out, " and %zu more", more);
+    if (found->grade == ASSAY_LOADING_CLASSES)
+        assay_put_format(out, ", classes of its own program");
+    assay_put_u8(out, '\0');
+}
+
+static int add_loading(void *context, const char *where, const assay_loading *found)
+{
+    looking *l = context;
+    const char *path = assay_dict_name(l->files, l->at->file, NULL);
+    assay_buf text;
+    assay_buf_init(&text, 1 << 16);
+    put_loading(path, where, found, &text);
+    const bool code = found->grade == ASSAY_LOADING_CODE || l->options->strict;
+    int status = assay_buf_status(&text);
+    if (status == ASSAY_OK)
+        status = assay_verify_remark_add(l->remarks, code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_NOTE, l->at->step, path,
+                                         (const char *)text.data);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* ---- on rank 0 ---- */
+
+/* Does a JSON file not end as it begins? That is all that is asked: trainers write NaN, which no parser takes. */
+static bool is_torn_json(assay_store_file *file, const char *path)
+{
+    enum { ENDS = 4096 };
+    char head[ENDS], tail[ENDS];
+    size_t first = 0, last = 0, from = 0;
+    assay_error err = {""};
+    const uint64_t size = assay_store_file_size(file);
+    if (!assay_path_ends(path, ".json"))
+        return false;
+    if (assay_store_read_at(file, 0, head, sizeof head, &first, &err) != ASSAY_OK ||
+        assay_store_read_at(file, size > ENDS ? size - ENDS : 0, tail, sizeof tail, &last, &err) != ASSAY_OK)
+        return false; /* whoever needs it names that */
+    while (from < first && strchr(" \t\r\n", head[from]) && head[from])
+        from++;
+    while (last > 0 && strchr(" \t\r\n", tail[last - 1]) && tail[last - 1])
+        last--;
+    if (from == first || last == 0)
+        return true;
+    return head[from] == '\0' || tail[last - 1] == '\0' || (head[from] == '{' && tail[last - 1] != '}') ||
+           (head[from] == '[' && tail[last - 1] != ']');
+}
+
+/* Has whoever read the trial named what is wrong at this place of a file (UINT64_MAX: anywhere in it)? */
+static bool is_named(const looking *l, const char *path, uint64_t offset)
+{
+    for (size_t i = 0; i < l->problems->kept; i++) {
+        const assay_problem *p = &l->problems->list[i];
+        if (strcmp(p->file, path) == 0 && (offset == UINT64_MAX || (p->offset >= 0 && (uint64_t)p->offset == offset)))
+            return true;
+    }
+    return false;
+}
+
+static int walk_ranges(looking *l, assay_error *err)
+{
+    const assay_archive_visitor visitor = {
+        .context = l, .sum = add_sum, .loading = add_loading, .most = l->options->memory / 4};
+    assay_store_file *file = NULL;
+    uint32_t open = UINT32_MAX;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < l->ranges.count && status == ASSAY_OK; i++) {
+        l->at = &l->ranges.list[i];
+        const char *path = assay_dict_name(l->files, l->at->file, NULL);
+        assay_error what = {""};
+        if (l->at->file != open) {
+            assay_store_close_file(file);
+            file = NULL;
+            open = l->at->file;
+            status = assay_store_open_file(l->trial->store, path, &file, &what);
+        }
+        if (status == ASSAY_OK && file && is_torn_json(file, path))
+            assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
+                               "%s: it is empty, or does not end as JSON does: it was not written to its end", path);
+        if (status == ASSAY_OK && file)
+            status = assay_archive_walk(file, path, l->at->offset, l->at->length, &visitor, &what);
+        if (status == ASSAY_ENOTFOUND || status == ASSAY_EIO) {
+            if (!is_named(l, path, UINT64_MAX))
+                assay_problems_add(l->problems, ASSAY_PROBLEM_READ, l->at->step, path, -1, "%s", what.text);
+            status = ASSAY_OK;
+        } else if (status != ASSAY_OK) {
+            *err = what;
+        }
+    }
+    assay_store_close_file(file);
+    return status;
+}
+
+static int list(looking *l, assay_error *err)
+{
+    l->files = assay_dict_new();
+    l->summed = assay_dict_new();
+    l->divided = assay_dict_new();
+    int status = l->files && l->summed && l->divided ? note_summed(l) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = add_units(l);
+    if (status == ASSAY_OK)
+        status = add_parts(l);
+    if (status == ASSAY_OK)
+        status = add_beside(l);
+    if (status == ASSAY_OK)
+        status = walk_ranges(l, err);
+    if (status == ASSAY_OK) /* listings that failed */
+        assay_problems_take_notes(l->problems, l->trial->store, -1,
+                                  "what lies there may have been left out of what was looked at");
+    if (status == ASSAY_OK)
+        status = assay_verify_zeros(l->trial, l->options, l->remarks, err);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while files are listed") : status;
+}
+
+/* ---- sums, on all ranks ---- */
+
+static void pack(const looking *l, assay_buf *out)
+{
+    assay_put_u64(out, l->tasks.count);
+    for (size_t i = 0; i < l->tasks.count; i++) {
+        const task *t = &l->tasks.list[i];
+        size_t length = 0;
+        const char *path = assay_dict_name(l->files, t->file, &length);
+        assay_put_u64(out, length);
+        assay_put_bytes(out, path, length);
+        assay_put_u64(out, t->offset);
+        assay_put_u64(out, t->stored);
+        assay_put_u64(out, t->size);
+        assay_put_u32(out, t->crc);
+        assay_put_u32(out, t->method);
+    }
+}
+
+typedef struct range_reader {
+    assay_store_file *file;
+    const char *path;
+} range_reader;
+
+static int read_file(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
+{
+    const range_reader *r = context;
+    size_t got = 0;
+    const int status = assay_store_read_at(r->file, at, bytes, size, &got, err);
+    return status == ASSAY_OK && got != size
+               ? assay_fail(err, ASSAY_EIO, "%s: the file became shorter while it was read", r->path)
+               : status;
+}
+
+/* The checksum of a task's bytes. ASSAY_EFORMAT: they cannot be inflated. */
+static int sum_of(range_reader *r, const task *t, uint8_t *block, uint32_t *sum, assay_error *err)
+{
+    int status = ASSAY_OK;
+    assay_inflater *inflater = t->method == ASSAY_ZIP_STORED
+                                   ? NULL
+                                   : assay_inflater_new((assay_zip_method)t->method, t->offset, t->offset + t->stored);
+    if (t->method != ASSAY_ZIP_STORED && !inflater)
+        return ASSAY_ENOMEM;
+    *sum = 0;
+    for (uint64_t done = 0; done < t->size && status == ASSAY_OK;) {
+        const size_t size = t->size - done < BLOCK ? (size_t)(t->size - done) : BLOCK;
+        status = inflater ? assay_inflater_next(inflater, read_file, r, r->path, block, size, err)
+                          : read_file(r, t->offset + done, block, size, err);
+        if (status == ASSAY_OK)
+            *sum = assay_crc32(*sum, block, size);
+        done += size;
+    }
+    assay_inflater_free(inflater);
+    return status;
+}
+
+enum { GOOD, WRONG, UNREADABLE, UNSUPPORTED };
+
+/* Computes every task whose number is this rank's turn; of each that is not good: number, what, sum, text. */
+static int compute(assay_comm *comm, const char *trial, assay_cursor *in, assay_buf *out, assay_error *err)
+{
+    const uint64_t count = assay_get_u64(in);
+    const uint64_t rank = (uint64_t)assay_comm_rank(comm), ranks = (uint64_t)assay_comm_size(comm);
+    uint8_t *block = NULL;
+    assay_store *store = NULL;
+    range_reader r = {NULL, NULL};
+    char open[ASSAY_PATH_ROOM] = "";
+    int status = ASSAY_OK;
+    if (count > rank) {
+        block = assay_alloc(BLOCK);
+        status = block ? assay_store_open(trial, &store, err) : ASSAY_ENOMEM;
+    }
+    for (uint64_t i = 0; i < count && status == ASSAY_OK; i++) {
+        char path[ASSAY_PATH_ROOM];
+        task t = {0};
+        const uint64_t length = assay_get_u64(in);
+        const char *name = (const char *)assay_get_bytes(in, (size_t)length);
+        t.offset = assay_get_u64(in);
+        t.stored = assay_get_u64(in);
+        t.size = assay_get_u64(in);
+        t.crc = assay_get_u32(in);
+        t.method = assay_get_u32(in);
+        if (in->failed || length >= sizeof path) {
+            status = assay_fail(err, ASSAY_EINTERNAL, "the list of checksums is damaged");
+            break;
+        }
+        if (i % ranks != rank)
+            continue;
+        memcpy(path, name, (size_t)length);
+        path[length] = '\0';
+        assay_error what = {""};
+        uint32_t sum = 0;
+        int found = ASSAY_OK;
+        if (!r.file || strcmp(open, path) != 0) {
+            assay_store_close_file(r.file);
+            r.file = NULL;
+            memcpy(open, path, sizeof open);
+            r.path = open;
+            found = assay_store_open_file(store, path, &r.file, &what);
+        }
+        if (found == ASSAY_OK)
+            found = sum_of(&r, &t, block, &sum, &what);
+        if (found == ASSAY_ENOMEM)
+            status = assay_fail(err, found, "%s: out of memory", path);
+        if (found == ASSAY_OK && sum == t.crc)
+            continue;
+        assay_put_u64(out, i);
+        assay_put_u32(out, found == ASSAY_OK || found == ASSAY_EFORMAT ? WRONG
+                           : found == ASSAY_EUNSUPPORTED               ? UNSUPPORTED
+                                                                       : UNREADABLE);
+        assay_put_u32(out, sum);
+        assay_put_u64(out, strlen(what.text));
+        assay_put_bytes(out, what.text, strlen(what.text));
+    }
+    assay_store_close_file(r.file);
+    assay_store_close(store);
+    free(block);
+    if (status == ASSAY_OK && assay_buf_status(out) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory for checksums");
+    return status;
+}
+
+/* ---- what is wrong ---- */
+
+/* Appends the tensors that have something in the bytes of a task: "it has a.weight and 2 more". */
+static void put_tensors(const looking *l, const task *t, const char *path, assay_buf *out)
+{
+    const assay_shard *shard = &l->trial->shard;
+    size_t count = 0;
+    uint32_t first = 0;
+    for (size_t p = assay_shard_find(shard, t->step); p < shard->count && shard->parts[p].step == t->step; p++) {
+        const assay_part *part = &shard->parts[p];
+        const assay_trial_format *format = assay_format_of(part->format);
+        uint32_t own = UINT32_MAX; /* the file's number among those that pieces name */
+        for (uint32_t f = 0; part->files && f < part->files->count && !part->files->file[f].note; f++)
+            if (strcmp(part->files->file[f].name, path) == 0)
+                own = f;
+        for (size_t e = part->first; e < part->first + part->count; e++) {
+            const assay_entry *entry = &shard->entries[e];
+            const assay_file *file =
+                part->files && entry->file < part->files->count ? &part->files->file[entry->file] : NULL;
+            const bool here = file && strcmp(file->name, path) == 0 && entry->offset < t->offset + t->stored &&
+                              entry->offset + entry->length > t->offset;
+            if (!file ||
+                (!here && !(format->note_reaches && file->note &&
+                            format->note_reaches(file->note, file->note_size, own, t->offset, t->offset + t->stored))))
+                continue;
+            first = count++ ? first : entry->tensor;
+        }
+    }
+    if (count > 0)
+        assay_put_format(out, "; it has %s", assay_dict_name(l->trial->tensors, first, NULL));
+    if (count > 1)
+        assay_put_format(out, " and %zu more tensor%s", count - 1, assay_plural(count - 1));
+}
+
+typedef struct failure {
+    uint64_t number;
+    uint32_t what, sum;
+    const char *text;
+    uint64_t length;
+} failure;
+
+static int compare_failures(const void *a, const void *b)
+{
+    const failure *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void name_failure(looking *l, const failure *f)
+{
+    static const int kinds[] = {
+        [WRONG] = ASSAY_PROBLEM_RECORD, [UNREADABLE] = ASSAY_PROBLEM_READ, [UNSUPPORTED] = ASSAY_PROBLEM_UNSUPPORTED};
+    const task *t = &l->tasks.list[f->number];
+    const char *path = assay_dict_name(l->files, t->file, NULL);
+    if (is_named(l, path, t->offset))
+        return;
+    assay_buf text;
+    assay_buf_init(&text, 1 << 16);
+    if (f->length > 0)
+        assay_put_format(&text, "%.*s", (int)f->length, f->text);
+    else
+        assay_put_format(&text,
+                         "%s: offset %llu: %s is not what its CRC-32 says (%08x, not %08x): its bytes were changed "
+                         "after they were written",
+                         path, (unsigned long long)t->offset, t->name, f->sum, t->crc);
+    put_tensors(l, t, path, &text);
+    assay_put_u8(&text, '\0');
+    if (assay_buf_status(&text) == ASSAY_OK)
+        assay_problems_add(l->problems, kinds[f->what], t->step, path, (int64_t)t->offset, "%s",
+                           (const char *)text.data);
+    else
+        l->status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+}
+
+static int name_failures(looking *l, const assay_buf *all)
+{
+    ASSAY_VEC(failure) failures = {0};
+    assay_cursor in = assay_cursor_over(all->data, all->size);
+    while (in.at < in.size && !in.failed) {
+        failure *f = ASSAY_VEC_ADD(&failures);
+        if (!f) {
+            free(failures.list);
+            return ASSAY_ENOMEM;
+        }
+        f->number = assay_get_u64(&in);
+        f->what = assay_get_u32(&in);
+        f->sum = assay_get_u32(&in);
+        f->length = assay_get_u64(&in);
+        f->text = (const char *)assay_get_bytes(&in, (size_t)f->length);
+    }
+    if (failures.count > 1)
+        qsort(failures.list, failures.count, sizeof *failures.list, compare_failures);
+    for (size_t i = 0; i < failures.count; i++)
+        if (failures.list[i].number < l->tasks.count)
+            name_failure(l, &failures.list[i]);
+    free(failures.list);
+    return l->status;
+}
+
+int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_files *files,
+                        const assay_verify_options *options, assay_problems *problems, assay_verify_remarks *remarks,
+                        assay_error *err)
+{
+    looking l = {.trial = files, .options = options, .problems = problems, .remarks = remarks, .step = -1};
+    uint64_t *starts = calloc((size_t)assay_comm_size(comm) + 1, sizeof *starts);
+    assay_buf tasks, mine, all;
+    assay_buf_init(&tasks, SIZE_MAX);
+    assay_buf_init(&mine, SIZE_MAX);
+    assay_buf_init(&all, SIZE_MAX);
+    int status = starts ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && files)
+        status = list(&l, err);
+    if (status == ASSAY_OK && files) {
+        pack(&l, &tasks);
+        status = assay_buf_status(&tasks);
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &tasks);
+    if (status == ASSAY_OK) {
+        assay_cursor in = assay_cursor_over(tasks.data, tasks.size);
+        status = assay_comm_agree(comm, compute(comm, trial, &in, &mine, err), err);
+    }
+    if (status == ASSAY_OK)
+        status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, files ? name_failures(&l, &all) : ASSAY_OK, err);
+    for (size_t i = 0; i < l.tasks.count; i++)
+        free(l.tasks.list[i].name);
+    free(l.tasks.list);
+    free(l.ranges.list);
+    assay_dict_free(l.files);
+    assay_dict_free(l.summed);
+    assay_dict_free(l.divided);
+    assay_buf_release(&tasks);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
+    free(starts);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* judge.h - from what a run of the engine found to a judgement. Inside this folder only. */
+#ifndef ASSAY_VERIFY_JUDGE_H
+#define ASSAY_VERIFY_JUDGE_H
+
+#include "engine/outcome.h"
+#include "source/trial_files.h"
+#include "verify/verify.h"
+
+/* What is said of a place beside problems and findings (beyond.h). */
+typedef struct assay_verify_remark {
+    assay_verify_state state; /* SUSPECT, CODE, or NOTE */
+    int64_t step;             /* -1: none */
+    char *file, *text;        /* owned */
+} assay_verify_remark;
+
+typedef struct assay_verify_remarks {
+    assay_verify_remark *list;
+    size_t count, room;
+} assay_verify_remarks;
+
+/* Adds one; texts are copied. 0 or ASSAY_ENOMEM. */
+int assay_verify_remark_add(assay_verify_remarks *r, assay_verify_state state, int64_t step, const char *file,
+                            const char *text);
+void assay_verify_remarks_release(assay_verify_remarks *r);
+
+/* For assay_unit_places(): keeps the first place of a unit, which is its directory or file, in the char * that `context`
+ * points to; the caller frees it. */
+int assay_verify_take_place(void *context, const char *place);
+
+/* Fills an empty judgement with the steps [from, to) of the outcome's trial, of which `files` is the index. 0 or
+ * ASSAY_ENOMEM. */
+int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,
+                const assay_verify_remarks *remarks, const assay_verify_options *options, assay_verification *out);
+
+#endif

@@ -1,0 +1,360 @@
+/* verify.c - runs the rules of a verification, looks at the rest, and judges. */
+#include "verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "job/job.h"
+#include "report/report.h"
+#include "trial/places.h"
+#include "trial/trial_format.h"
+#include "verify/beyond.h"
+#include "verify/judge.h"
+#include "verify/seal.h"
+
+/* Nothing here needs a step before: what needs one has data only where there is one. */
+static const char JOB[] =
+    "{\"trials\": [], \"rules\": ["
+    "{\"rule\": \"MissingWorker\"}, {\"rule\": \"ReplicaDivergence\"},"
+    "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
+    "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false}}, {\"rule\": \"AllZero\", \"parameters\": "
+    "{\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, \"after_values\": true}},"
+    "{\"rule\": \"NegativeSecondMoment\"}, {\"rule\": \"AdamMomentBound\"}]}";
+
+int assay_verify_make_job(const char *trial, assay_job *job, assay_error *err)
+{
+    const char *const trials[1] = {trial};
+    int status = assay_job_parse("verify", JOB, sizeof JOB - 1, &assay_report_forms, job, err);
+    return status == ASSAY_OK ? assay_job_set_trials(job, trials, 1, err) : status;
+}
+
+/* Of the steps [from, to) of one run. */
+static int run_steps(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
+                     assay_error *err)
+{
+    assay_job job = {0};
+    assay_outcome outcome = {0};
+    assay_trial_files files = {0};
+    assay_verify_remarks remarks = {0};
+    const bool first = assay_comm_rank(comm) == 0;
+    const assay_engine_options engine = {
+        .memory = options->memory, .from = options->from, .to = options->to, .progress = options->progress};
+    int status = assay_comm_agree(comm, assay_verify_make_job(trial, &job, err), err);
+    if (status != ASSAY_OK)
+        goto done;
+    status = assay_engine_run(comm, &job, &engine, &outcome, err);
+    if (status != ASSAY_OK)
+        goto done;
+    if (first && outcome.trials[0].status != ASSAY_OK) {
+        *err = outcome.trials[0].error;
+        status = outcome.trials[0].status;
+    } else if (first) {
+        status = assay_trial_open(trial, &files, err);
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status != ASSAY_OK)
+        goto done;
+    status = assay_seal_check(comm, trial, first ? &files : NULL, options->from, options->to,
+                              first ? &outcome.trials[0].problems : NULL, err);
+    if (status != ASSAY_OK)
+        goto done;
+    status = assay_verify_beyond(comm, trial, first ? &files : NULL, options,
+                                 first ? &outcome.trials[0].problems : NULL, &remarks, err);
+    if (status != ASSAY_OK)
+        goto done;
+    if (first && assay_judge(&outcome.trials[0], &job, &files, &remarks, options, out) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory while the files are listed");
+    status = assay_comm_agree(comm, status, err);
+done:
+    assay_verify_remarks_release(&remarks);
+    if (first)
+        assay_trial_release(&files);
+    assay_outcome_release(&outcome);
+    assay_job_release(&job);
+    return status;
+}
+
+/* ---- beside a run ---- */
+
+/* Are the steps of the trial checkpoints, which lie where they can be opened again as they were listed? */
+static bool is_judged(const assay_trial_outcome *trial)
+{
+    return trial->status == ASSAY_OK && trial->catalog.unit_count > 0 && !trial->trial->options &&
+           assay_format_of(trial->catalog.units[0].format)->checkpoints;
+}
+
+/* On rank 0: the index once more. Where it cannot be had, *unread is 1, and a problem says what was not looked at; what
+ * is found now and was not before is a problem, too. */
+static int open_again(assay_trial_outcome *trial, const char *path, assay_trial_files *files, uint64_t *unread,
+                      assay_error *err)
+{
+    const int status = assay_trial_open(path, files, err);
+    *unread = status != ASSAY_OK;
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+        assay_problems_add(&trial->problems, ASSAY_PROBLEM_READ, -1, "", -1,
+                           "%s; checksums, pickles and seals beside tensors were not looked at", err->text);
+    for (size_t i = 0; status == ASSAY_OK && i < files->problems.kept; i++) {
+        const assay_problem *p = &files->problems.list[i];
+        if (!assay_problems_have(&trial->problems, p->text))
+            assay_problems_add(&trial->problems, p->kind, p->step, p->file, p->offset, "%s", p->text);
+    }
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *path,
+                      const assay_verify_options *options, assay_error *err)
+{
+    assay_trial_files files = {0};
+    assay_verify_remarks remarks = {0};
+    uint64_t unread = 0;
+    int status = trial ? open_again(trial, path, &files, &unread, err) : ASSAY_OK;
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_sum(comm, &unread, 1);
+    if (status != ASSAY_OK || unread > 0)
+        return status;
+    if (status == ASSAY_OK)
+        status = assay_seal_check(comm, path, trial ? &files : NULL, options->from, options->to,
+                                  trial ? &trial->problems : NULL, err);
+    if (status == ASSAY_OK)
+        status = assay_verify_beyond(comm, path, trial ? &files : NULL, options, trial ? &trial->problems : NULL,
+                                     &remarks, err);
+    if (trial && files.store)
+        assay_problems_take_notes(&trial->problems, files.store, -1,
+                                  "what lies there may be missing from this analysis");
+    for (size_t i = 0; status == ASSAY_OK && i < remarks.count; i++) {
+        if (remarks.list[i].state > ASSAY_VERIFY_NOTE)
+            assay_log_warn("%s", remarks.list[i].text);
+        if (remarks.list[i].state == ASSAY_VERIFY_CODE && !trial->unsafe)
+            status = (trial->unsafe = assay_copy_text(remarks.list[i].text)) ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    status = assay_comm_agree(comm, status, err);
+    assay_verify_remarks_release(&remarks);
+    if (trial)
+        assay_trial_release(&files);
+    return status;
+}
+
+int assay_verify_outcome(assay_comm *comm, assay_outcome *outcome, const assay_engine_options *engine, assay_error *err)
+{
+    const assay_verify_options options = {.from = engine->from, .to = engine->to, .memory = engine->memory};
+    assay_buf judged;
+    int status = ASSAY_OK;
+    assay_buf_init(&judged, SIZE_MAX);
+    if (assay_comm_rank(comm) == 0)
+        for (size_t i = 0; i < outcome->trial_count; i++)
+            if (is_judged(&outcome->trials[i])) {
+                const char *path = outcome->trials[i].trial->path;
+                assay_put_u64(&judged, i);
+                assay_put_u64(&judged, strlen(path) + 1);
+                assay_put_bytes(&judged, path, strlen(path) + 1);
+            }
+    status = assay_comm_agree(comm, assay_buf_status(&judged), err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &judged);
+    assay_cursor in = assay_cursor_over(judged.data, judged.size);
+    while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
+        const uint64_t number = assay_get_u64(&in), length = assay_get_u64(&in);
+        const char *path = (const char *)assay_get_bytes(&in, (size_t)length);
+        status = add_beyond(comm, assay_comm_rank(comm) == 0 ? &outcome->trials[number] : NULL, path, &options, err);
+    }
+    assay_buf_release(&judged);
+    return status;
+}
+
+/* ---- the newest one ---- */
+
+/* On rank 0: the steps of the trial in their order. */
+static int list_steps(const char *trial, assay_buf *out, assay_error *err)
+{
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    int status = assay_store_open(trial, &store, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_catalog_read(store, NULL, &catalog, err);
+    if (status == ASSAY_OK) {
+        for (size_t i = 0; i < catalog.unit_count; i++)
+            if (i == 0 || catalog.units[i].step != catalog.units[i - 1].step)
+                assay_put_i64(out, catalog.units[i].step);
+        assay_catalog_release(&catalog);
+    }
+    assay_store_close(store);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* The i-th number of the list. */
+static int64_t step_at(const assay_buf *steps, size_t i)
+{
+    assay_cursor in = assay_cursor_over(steps->data + 8 * i, 8);
+    return assay_get_i64(&in);
+}
+
+/* Puts what was found of earlier steps in front. */
+static int join(assay_verification *earlier, assay_verification *later)
+{
+    const size_t steps = earlier->steps + later->steps, files = earlier->files + later->files;
+    assay_verify_step *step = calloc(steps + 1, sizeof *step);
+    assay_verify_file *file = calloc(files + 1, sizeof *file);
+    if (!step || !file) {
+        free(step);
+        free(file);
+        return ASSAY_ENOMEM;
+    }
+    for (size_t i = 0; i < steps; i++)
+        step[i] = i < earlier->steps ? earlier->step[i] : later->step[i - earlier->steps];
+    for (size_t i = 0; i < files; i++)
+        file[i] = i < earlier->files ? earlier->file[i] : later->file[i - earlier->files];
+    free(earlier->step);
+    free(later->step);
+    free(earlier->file);
+    free(later->file);
+    if (!later->pick) {
+        later->pick = earlier->pick;
+        later->of = earlier->of;
+        earlier->pick = NULL;
+    }
+    later->last_sound = earlier->last_sound;
+    later->step = step;
+    later->steps = later->step_room = steps;
+    later->file = file;
+    later->files = later->file_room = files;
+    earlier->step = NULL;
+    earlier->file = NULL;
+    earlier->steps = earlier->files = 0;
+    return ASSAY_OK;
+}
+
+/* Has rank 0 found a checkpoint to resume from? */
+static int is_found(assay_comm *comm, const assay_verification *j, bool *found)
+{
+    uint64_t said = assay_comm_rank(comm) == 0 && j->last_sound >= 0;
+    const int status = assay_comm_sum(comm, &said, 1);
+    *found = said > 0;
+    return status;
+}
+
+static int run_last(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
+                    assay_error *err)
+{
+    assay_buf steps;
+    assay_verify_options one = *options;
+    bool found = false;
+    assay_buf_init(&steps, SIZE_MAX);
+    int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_steps(trial, &steps, err) : ASSAY_OK, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &steps);
+    size_t left = steps.size / 8;
+    one.from = left > 0 ? step_at(&steps, left - 1) : INT64_MIN;
+    if (status == ASSAY_OK)
+        status = run_steps(comm, trial, &one, out, err);
+    if (status == ASSAY_OK)
+        status = is_found(comm, out, &found);
+    while (status == ASSAY_OK && !found && left > 1) {
+        assay_verification earlier = {.last_sound = -1};
+        left--;
+        one.from = step_at(&steps, left - 1);
+        one.to = one.from + 1;
+        status = run_steps(comm, trial, &one, &earlier, err);
+        const int joined = status == ASSAY_OK && assay_comm_rank(comm) == 0 ? join(&earlier, out) : ASSAY_OK;
+        if (status == ASSAY_OK)
+            status = assay_comm_agree(comm, joined, err);
+        assay_verification_release(&earlier);
+        if (status == ASSAY_OK)
+            status = is_found(comm, out, &found);
+    }
+    assay_buf_release(&steps);
+    return status;
+}
+
+/* ---- several models in a directory ---- */
+
+/* On rank 0: the files of a directory that are a model each, terminated; nothing where it is one checkpoint, or a series
+ * of them. */
+static int list_models(const char *trial, assay_buf *out, assay_error *err)
+{
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    assay_names names = {0};
+    assay_error refused = {""}; /* who lists the trial after this says so */
+    int status = assay_store_open(trial, &store, &refused);
+    if (status != ASSAY_OK)
+        return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    status = assay_catalog_read(store, NULL, &catalog, &refused);
+    const assay_trial_format *format =
+        status == ASSAY_OK && catalog.unit_count == 1 ? assay_format_of(catalog.units[0].format) : NULL;
+    char *place = NULL;
+    if (format && format->models)
+        status = assay_unit_places(store, &catalog, &catalog.units[0], assay_verify_take_place, &place);
+    bool *is_model = NULL;
+    if (status == ASSAY_OK && place && strcmp(place, ".") == 0 && !assay_is_tensor_file(trial) &&
+        assay_store_list(store, "", &names, NULL) == ASSAY_OK) {
+        is_model = calloc(names.count + 1, sizeof *is_model);
+        const size_t models = is_model ? format->models(&names, is_model) : 0;
+        for (size_t i = 0; i < names.count && models > 1; i++)
+            if (is_model[i])
+                assay_put_bytes(out, names.name[i], strlen(names.name[i]) + 1);
+    }
+    free(is_model);
+    free(place);
+    assay_names_release(&names);
+    assay_catalog_release(&catalog);
+    assay_store_close(store);
+    (void)err;
+    return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
+}
+
+/* Judges each file as a trial, and puts what is found behind one another. */
+static int run_models(assay_comm *comm, const char *trial, const assay_buf *models, const assay_verify_options *options,
+                      assay_verification *out, assay_error *err)
+{
+    const bool first = assay_comm_rank(comm) == 0;
+    int status = ASSAY_OK;
+    for (size_t at = 0; at < models->size && status == ASSAY_OK;) {
+        const char *name = (const char *)models->data + at;
+        assay_verification one = {.last_sound = -1};
+        char *path = assay_path_join(trial, name);
+        at += strlen(name) + 1;
+        status = assay_comm_agree(comm, path ? ASSAY_OK : ASSAY_ENOMEM, err);
+        if (status == ASSAY_OK)
+            status = run_steps(comm, path, options, &one, err);
+        free(path);
+        if (status == ASSAY_OK) {
+            one.state = one.state > out->state ? one.state : out->state;
+            one.losses += out->losses;
+            one.findings += out->findings;
+            status = assay_comm_agree(comm, first ? join(out, &one) : ASSAY_OK, err);
+        }
+        assay_verification_release(out);
+        *out = one;
+    }
+    if (first && status == ASSAY_OK) {
+        free(out->path);
+        out->path = assay_copy_text(trial);
+        out->models = true;
+        out->last_sound = -1;
+        status = out->path ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    return assay_comm_agree(comm, status, err);
+}
+
+int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
+                     assay_error *err)
+{
+    assay_buf models;
+    *out = (assay_verification){.last_sound = -1};
+    assay_buf_init(&models, SIZE_MAX);
+    int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_models(trial, &models, err) : ASSAY_OK, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &models);
+    if (status == ASSAY_OK && models.size > 0)
+        status = run_models(comm, trial, &models, options, out, err);
+    else if (status == ASSAY_OK)
+        status = options->last ? run_last(comm, trial, options, out, err) : run_steps(comm, trial, options, out, err);
+    assay_buf_release(&models);
+    return status;
+}
