@@ -1,0 +1,71 @@
+/* causes.h - the table of causes. */
+#ifndef ASSAY_DIAGNOSIS_CAUSES_H
+#define ASSAY_DIAGNOSIS_CAUSES_H
+
+#include "diagnosis/diagnosis.h"
+
+/* Where in a step a cause lies: those further up come first. */
+typedef enum assay_cause_place {
+    ASSAY_AT_WORKERS, /* a worker is gone: what it would have shown is unknown */
+    ASSAY_AT_DATA,
+    ASSAY_AT_ONE_WORKER,
+    ASSAY_AT_WEIGHTS,
+    ASSAY_AT_FORWARD,
+    ASSAY_AT_BACKWARD,
+    ASSAY_AT_UPDATE,
+    ASSAY_AT_OUTCOME,   /* losses and predictions: what comes of everything above */
+    ASSAY_AT_SUSPICION, /* unusual, and seldom what is wrong: behind all that is, whenever it was */
+    ASSAY_AT_ADVICE     /* nothing is wrong with the numbers */
+} assay_cause_place;
+
+/* Kinds of findings, as bits: what a cause explains. */
+enum {
+    ASSAY_X_NONFINITE = 1 << 0,
+    ASSAY_X_NORM = 1 << 1,
+    ASSAY_X_LOSS = 1 << 2,      /* jumps */
+    ASSAY_X_COURSE = 1 << 3,    /* does not come down */
+    ASSAY_X_HELD_OUT = 1 << 4,  /* parts from that of evaluation */
+    ASSAY_X_PREDICTED = 1 << 5, /* classes */
+    ASSAY_X_ACTIVE = 1 << 6,    /* dead or saturated units */
+    ASSAY_X_GRADIENT = 1 << 7,  /* too small */
+    ASSAY_X_STILL = 1 << 8,     /* weights that do not move, or are all one */
+    ASSAY_X_HALF = 1 << 9,      /* beyond a smaller format */
+    ASSAY_X_APART = 1 << 10,    /* workers that differ */
+    ASSAY_X_LATE = 1 << 11,
+    ASSAY_X_DATA = 1 << 12,
+    ASSAY_X_MISSING = 1 << 13,
+    ASSAY_X_WAITS = 1 << 14, /* ranks that wait for another */
+    ASSAY_X_IDLE = 1 << 15,  /* GPUs that run nothing */
+    ASSAY_X_NUMBERS = ASSAY_X_NONFINITE | ASSAY_X_NORM | ASSAY_X_LOSS | ASSAY_X_COURSE | ASSAY_X_HELD_OUT |
+                      ASSAY_X_PREDICTED | ASSAY_X_ACTIVE | ASSAY_X_GRADIENT | ASSAY_X_STILL | ASSAY_X_HALF
+};
+
+enum { ASSAY_CAUSE_KINDS = 4 };
+
+/* Evidence of a kind: a rule's name, its test (NULL: any), the roles that its first tensor may have (bits, 0: any). */
+typedef struct assay_clue {
+    const char *kind, *test;
+    unsigned roles;
+} assay_clue;
+
+typedef struct assay_cause_kind {
+    const char *name;
+    assay_clue needs[ASSAY_CAUSE_KINDS]; /* any of them; ends with a NULL kind */
+    /* What contradicts it: false where evidence or facts do. NULL: nothing does. */
+    bool (*fits)(const assay_evidence *evidence, const assay_course_facts *facts);
+    assay_cause_place place;
+    assay_certainty most; /* how sure one may be where step and place are known */
+    unsigned explains;
+    /* With {tensor}, {tensors} ("all 8 weights"), {of} (" of worker_2"), {who}, {since}, {at}, {note}, {value},
+     * {first}, {least}, {last}, {loss}; NULL: the rule's own words. */
+    const char *sentence, *advice, *record;
+} assay_cause_kind;
+
+/* The first that fits the evidence; the last entry fits any. */
+const assay_cause_kind *assay_cause_of(const assay_evidence *evidence, const assay_course_facts *facts);
+/* The table, for tests and documents; *count entries. */
+const assay_cause_kind *assay_cause_table(size_t *count);
+/* The bit of what a rule's findings are; 0: of no such kind. */
+unsigned assay_finding_bit(const assay_evidence *evidence);
+
+#endif

@@ -1,0 +1,286 @@
+/* diagnose.c - see diagnosis.h: orders causes, folds what they explain, writes their sentences. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <assay/rule.h>
+
+#include "base/fault.h"
+#include "diagnosis/causes.h"
+
+enum { SENTENCE_ROOM = 1 << 16 };
+
+typedef struct suspect {
+    const assay_evidence *evidence;
+    const assay_cause_kind *kind;
+    size_t number; /* of the evidence */
+    bool folded;
+} suspect;
+
+const char *assay_certainty_name(assay_certainty certainty)
+{
+    static const char *const names[] = {"possible", "likely", "certain"};
+    return names[certainty];
+}
+
+/* ---- order ---- */
+
+static bool is_advice(const suspect *s)
+{
+    return s->kind->place == ASSAY_AT_ADVICE || s->evidence->severity == 0;
+}
+
+/* What comes first whenever it was: a worker that is gone; then what is wrong, what is odd, and advice. */
+static int tier_of(const suspect *s)
+{
+    if (is_advice(s))
+        return 3;
+    if (s->kind->place == ASSAY_AT_WORKERS)
+        return 0;
+    return s->kind->place == ASSAY_AT_SUSPICION ? 2 : 1;
+}
+
+static int by_time_and_place(const void *a, const void *b)
+{
+    const suspect *x = a, *y = b;
+    const assay_evidence *e = x->evidence, *f = y->evidence;
+    if (tier_of(x) != tier_of(y))
+        return tier_of(x) < tier_of(y) ? -1 : 1;
+    if (e->began.step != f->began.step)
+        return e->began.step < f->began.step ? -1 : 1;
+    if (x->kind->place != y->kind->place)
+        return x->kind->place < y->kind->place ? -1 : 1;
+    if (e->order != f->order)
+        return e->order < f->order ? -1 : 1;
+    if (e->severity != f->severity)
+        return e->severity > f->severity ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Can the cause `a`, which stands before `b`, be why `b` was found? */
+static bool explains(const suspect *a, const suspect *b)
+{
+    return (a->kind->explains & assay_finding_bit(b->evidence)) != 0 || a->evidence->rule == b->evidence->rule;
+}
+
+/* ---- sentences ---- */
+
+static void put_text(const char *text, assay_buf *out)
+{
+    assay_put_bytes(out, text, strlen(text));
+}
+
+static bool counts_modes(const assay_onset_span *span)
+{
+    return span->mode > ASSAY_MODE_NONE && span->mode < ASSAY_MODE_GLOBAL;
+}
+
+/* "TRAIN step 310 (step 332 of the trial)", "step 310", "TRAIN steps 301 to 310" */
+static void put_steps(const assay_onset_span *span, assay_buf *out)
+{
+    if (counts_modes(span))
+        assay_put_format(out, "%s ", assay_mode_name(span->mode));
+    if (span->from < span->to)
+        assay_put_format(out, "steps %" PRId64 " to %" PRId64, span->from, span->to);
+    else
+        assay_put_format(out, "step %" PRId64, span->to);
+    if (counts_modes(span) && span->step != span->to)
+        assay_put_format(out, " (step %" PRId64 " of the trial)", span->step);
+}
+
+static void put_when(const char *word, const assay_onset_span *span, assay_buf *out)
+{
+    const bool since = strcmp(word, "since") == 0;
+    if (since && span->first && span->to == 0)
+        put_text("from the first step on", out);
+    else if (since && span->first) {
+        put_text("from the first recorded step on, ", out);
+        put_steps(span, out);
+    } else {
+        assay_put_format(out, "%s ", since || span->from == span->to ? word : "in one of");
+        put_steps(span, out);
+    }
+}
+
+/* "fc1.weight", "fc1.weight and 2 more", "all 8 weights" */
+static void put_tensors(const assay_evidence *e, assay_buf *out)
+{
+    static const char *const roles[] = {[ASSAY_ROLE_INPUT] = "inputs",
+                                        [ASSAY_ROLE_LABEL] = "labels",
+                                        [ASSAY_ROLE_WEIGHT] = "weights",
+                                        [ASSAY_ROLE_ACTIVATION] = "activations",
+                                        [ASSAY_ROLE_LOSS] = "losses",
+                                        [ASSAY_ROLE_GRADIENT] = "gradients",
+                                        [ASSAY_ROLE_OPTIMIZER] = "optimizer variables"};
+    if (e->role >= 0 && e->alike > 1 && e->tensors >= e->alike) {
+        assay_put_format(out, "all %" PRIu32 " %s", e->alike, roles[e->role]);
+        return;
+    }
+    put_text(e->tensor, out);
+    if (e->tensors > 1)
+        assay_put_format(out, " and %" PRIu32 " more", e->tensors - 1);
+}
+
+static void put_number(double value, assay_buf *out)
+{
+    if (isfinite(value))
+        assay_put_format(out, "%.3g", value);
+    else
+        put_text(isnan(value) ? "NaN" : "infinity", out);
+}
+
+static void put_word(const assay_evidence *e, const assay_course_facts *facts, const char *name, size_t size,
+                     assay_buf *out)
+{
+    static const char *const words[] = {"tensor", "tensors", "of",    "who",   "since", "at",       "by",
+                                        "note",   "value",   "first", "least", "last",  "least_at", "shift"};
+    enum { TENSOR, TENSORS, OF, WHO, SINCE, AT, BY, NOTE, VALUE, FIRST, LEAST, LAST, LEAST_AT, SHIFT, WORDS };
+    int word = 0;
+    while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
+        word++;
+    switch (word) {
+    case TENSOR:
+        put_text(e->tensor, out);
+        break;
+    case TENSORS:
+        put_tensors(e, out);
+        break;
+    case OF:
+        put_text(*e->workers ? " of " : "", out);
+        put_text(e->workers, out);
+        break;
+    case WHO:
+        put_text(*e->workers ? e->workers : "a worker", out);
+        break;
+    case SINCE:
+        put_when(e->lasts ? "since" : "at", &e->began, out);
+        break;
+    case AT:
+        put_when("at", &e->began, out);
+        break;
+    case BY:
+        put_when("by", &e->began, out);
+        break;
+    case NOTE:
+        put_text(e->note, out);
+        break;
+    case VALUE:
+        put_number(e->value, out);
+        break;
+    case FIRST:
+        put_number(facts->loss_first, out);
+        break;
+    case LEAST:
+        put_number(facts->loss_least, out);
+        break;
+    case LAST:
+        put_number(facts->loss_last, out);
+        break;
+    case SHIFT:
+        assay_put_format(out, "%d", facts->shift);
+        break;
+    case LEAST_AT:
+        assay_put_format(out, "%" PRId64, facts->least_at);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A note stands behind a comma, but where the sentence puts a colon or a word before it. */
+static bool begins_note(const char *text, const char *at)
+{
+    return at > text && at[-1] != ' ' && strncmp(at, "{note}", 6) == 0;
+}
+
+static void put_sentence(const suspect *s, const assay_course_facts *facts, assay_buf *out)
+{
+    const char *text = s->kind->sentence;
+    if (!text) {
+        put_text(s->evidence->sentence, out);
+        return;
+    }
+    for (const char *c = text; *c; c++) {
+        const char *end = *c == '{' ? strchr(c, '}') : NULL;
+        if (!end) {
+            assay_put_u8(out, (uint8_t)*c);
+            continue;
+        }
+        if (begins_note(text, c) && *s->evidence->note)
+            put_text(", ", out);
+        put_word(s->evidence, facts, c + 1, (size_t)(end - c - 1), out);
+        c = end;
+    }
+}
+
+/* ---- causes ---- */
+
+static assay_certainty certainty_of(const suspect *s)
+{
+    const assay_evidence *e = s->evidence;
+    if (strcmp(e->kind, "ExplodingTensor") == 0)
+        return e->proven ? ASSAY_CERTAIN : ASSAY_LIKELY;
+    const bool known = e->began.from == e->began.to;
+    return s->kind->most == ASSAY_CERTAIN && !known ? ASSAY_LIKELY : s->kind->most;
+}
+
+/* Makes a cause of suspect `first` of the list, and folds what it explains of those behind it. */
+static int make_cause(suspect *list, size_t count, size_t first, const assay_course_facts *facts, assay_cause *out)
+{
+    const suspect *s = &list[first];
+    assay_buf text;
+    *out = (assay_cause){.name = s->kind->name,
+                         .certainty = certainty_of(s),
+                         .tensor = s->evidence->tensor,
+                         .workers = s->evidence->workers,
+                         .began = s->evidence->began,
+                         .advice = s->kind->advice,
+                         .record = s->kind->record,
+                         .wrong = s->evidence->severity > 0 &&
+                                  !(s->kind->place == ASSAY_AT_ADVICE && s->kind->most == ASSAY_POSSIBLE),
+                         .evidence = assay_alloc_zeroed(count - first, sizeof *out->evidence)};
+    if (!out->evidence)
+        return ASSAY_ENOMEM;
+    for (size_t i = first; i < count; i++) {
+        if (list[i].folded || (i > first && !explains(s, &list[i])))
+            continue;
+        list[i].folded = true;
+        out->evidence[out->explained++] = list[i].number;
+    }
+    assay_buf_init(&text, SENTENCE_ROOM);
+    put_sentence(s, facts, &text);
+    assay_put_u8(&text, '\0');
+    int status = assay_buf_status(&text);
+    out->sentence = status == ASSAY_OK ? strdup((const char *)text.data) : NULL;
+    assay_buf_release(&text);
+    return out->sentence ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_course_facts *facts, assay_diagnosis *out)
+{
+    *out = (assay_diagnosis){.cause = assay_alloc_zeroed(count + 1, sizeof *out->cause)};
+    suspect *list = assay_alloc_zeroed(count + 1, sizeof *list);
+    int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false};
+    if (status == ASSAY_OK && count > 0)
+        qsort(list, count, sizeof *list, by_time_and_place);
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        if (!list[i].folded)
+            status = make_cause(list, count, i, facts, &out->cause[out->causes++]);
+    free(list);
+    if (status != ASSAY_OK)
+        assay_diagnosis_release(out);
+    return status;
+}
+
+void assay_diagnosis_release(assay_diagnosis *diagnosis)
+{
+    for (size_t i = 0; i < diagnosis->causes; i++) {
+        free(diagnosis->cause[i].sentence);
+        free(diagnosis->cause[i].evidence);
+    }
+    free(diagnosis->cause);
+    *diagnosis = (assay_diagnosis){0};
+}

@@ -1,0 +1,85 @@
+/* diagnosis.h - what explains the findings of a trial: causes, the first of them first.
+ *
+ * Rules say what they saw; a cause says what explains it. How it works:
+ *   1. each piece of evidence (what one test of one rule found: where and when first, how it goes on) gets the first
+ *      cause of the table (causes.c) that asks for such evidence and is not contradicted by the facts of the course
+ *   2. causes stand in order of time; those of one step in order of computation: what is fed, one worker's own,
+ * weights, the forward pass, gradients, updates, and what comes of all of them (losses, predictions). Severity comes
+ * last
+ *   3. the first cause folds what it can explain and what is not before it; the next one that is left does the same.
+ *      What saves time or memory and is not wrong comes behind all others
+ *
+ * No engine, no trial and no file is needed: the caller describes the evidence. Results are the same for the same
+ * evidence in any order of ties that the numbers of rules do not decide. */
+#ifndef ASSAY_DIAGNOSIS_DIAGNOSIS_H
+#define ASSAY_DIAGNOSIS_DIAGNOSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* POSSIBLE: it fits, as others do; LIKELY: nothing else known fits as well; CERTAIN: the records prove it, step and
+ * place. */
+typedef enum assay_certainty { ASSAY_POSSIBLE, ASSAY_LIKELY, ASSAY_CERTAIN } assay_certainty;
+const char *assay_certainty_name(assay_certainty certainty); /* "possible", "likely", "certain" */
+
+/* When something began: after the saved step before `from`, and not later than `to`. */
+typedef struct assay_onset_span {
+    int mode;         /* assay_mode of the steps; ASSAY_MODE_NONE: numbers are the trial's own */
+    int64_t from, to; /* steps of that mode; equal: known to the step */
+    int64_t step;     /* the trial's own number of `to` */
+    bool first;       /* nothing was recorded before */
+} assay_onset_span;
+
+/* What one test of one rule found. Texts are borrowed and never NULL. */
+typedef struct assay_evidence {
+    size_t rule;         /* its number in the job */
+    const char *kind;    /* the rule's name in the registry */
+    const char *test;    /* "" where it has one test */
+    const char *name;    /* what the job calls the rule */
+    int severity;        /* assay_severity */
+    int role;            /* assay_role of the first tensor; -1: there is no tensor */
+    uint32_t order;      /* where that tensor stands in the order of computation */
+    const char *tensor;  /* the first; "" */
+    const char *workers; /* who had it first: "worker_2", "worker_0 and worker_1", "3 of 8 workers"; "": all, or one */
+    uint32_t tensors, alike; /* that had it at the first step or later, of so many of the role in the trial */
+    assay_onset_span began;
+    bool lasts;           /* it goes on to the last saved step of the mode */
+    bool half;            /* the tensors have 16 bits an element, or fewer */
+    bool proven;          /* the rule has a first cause and the records prove it */
+    double value;         /* of the first finding */
+    const char *note;     /* "" */
+    const char *sentence; /* the finding in the words of its rule, without a full stop */
+} assay_evidence;
+
+/* Facts of the course beside findings. Losses are those of training, all workers together; NaN: unknown. */
+typedef struct assay_course_facts {
+    const char *loss;                         /* its name; "" */
+    double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
+    int64_t least_at;                         /* the TRAIN step about which it was lowest */
+    int shift; /* predictions in evaluation are the labels and so much; 0: they are not */
+} assay_course_facts;
+
+typedef struct assay_cause {
+    const char *name; /* its page: a file of that name in docs/causes; "" where the finding speaks for itself */
+    assay_certainty certainty;
+    char *sentence; /* what, since when, where; without a full stop; owned */
+    const char *tensor, *workers;
+    assay_onset_span began;
+    const char *advice; /* what to do; "" */
+    const char *record; /* what to record to know more; "" */
+    bool wrong;         /* something is wrong; else it is advice */
+    size_t *evidence;   /* numbers in the list given, the first is the one that led here; owned */
+    size_t explained;
+} assay_cause;
+
+typedef struct assay_diagnosis {
+    assay_cause *cause;
+    size_t causes;
+} assay_diagnosis;
+
+/* Fills *out; release it with assay_diagnosis_release(). ASSAY_OK or ASSAY_ENOMEM. */
+int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_course_facts *facts, assay_diagnosis *out);
+void assay_diagnosis_release(assay_diagnosis *diagnosis);
+
+#endif
