@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "report/output_list.h"
 #include "s3/s3.h"
 

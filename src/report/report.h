@@ -20,17 +20,17 @@
     X(TENSORBOARD, "tensorboard", true, false)                                                                         \
     X(HTML, "html", true, false)
 
-typedef enum assay_format { /* numbers in assay_report_forms */
-#define ASSAY_FORMAT_ENUM(name, word, draws, by_default) ASSAY_FORMAT_##name,
-                            ASSAY_REPORT_FORM_LIST(ASSAY_FORMAT_ENUM)
-#undef ASSAY_FORMAT_ENUM
-                                ASSAY_FORMATS
-} assay_format;
+typedef enum assay_report_form { /* numbers in assay_report_forms */
+#define ASSAY_FORM_ENUM(name, word, draws, by_default) ASSAY_FORM_##name,
+                                 ASSAY_REPORT_FORM_LIST(ASSAY_FORM_ENUM)
+#undef ASSAY_FORM_ENUM
+                                     ASSAY_FORM_COUNT
+} assay_report_form;
 extern const assay_job_forms assay_report_forms; /* for assay_job_parse() */
 
 /* " json text ...": all words, for messages and help. */
-#define ASSAY_FORMAT_NEXT_WORD(name, word, draws, by_default) " " word
-#define ASSAY_FORMAT_WORDS                                    ASSAY_REPORT_FORM_LIST(ASSAY_FORMAT_NEXT_WORD)
+#define ASSAY_FORM_NEXT_WORD(name, word, draws, by_default) " " word
+#define ASSAY_FORM_WORDS                                    ASSAY_REPORT_FORM_LIST(ASSAY_FORM_NEXT_WORD)
 
 /* What makes a report fail. A rule that tested nothing is no pass: it counts as one with findings, unless it is allowed
  * to. */
@@ -40,6 +40,7 @@ typedef struct assay_gate {
     bool allow_no_data;         /* of any rule, and of all of them */
     const char *const *allowed; /* names, or kinds, of rules that may have no data */
     size_t allowed_count;
+    double least_coverage; /* percent of a trial's TRAIN steps, and of its workers, that have to be recorded */
 } assay_gate;
 
 /* What a report is made of; all borrowed. */
@@ -77,9 +78,6 @@ int assay_report_digest(const assay_report *report, char hex[65], assay_error *e
 
 /* Appends the text report, with drawings where `draw` is not NULL. Returns the buffer's status or ASSAY_ENOMEM. */
 int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out);
-/* Appends the result of an aggregation, an object of report.json, in the same way. False, and nothing is appended, when
- * it has none of the forms that are known. */
-bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out);
 
 /* Writes the job's formats into the output, each file complete or not at all. ASSAY_EIO with the place; the files that
  * could be written are there all the same. */
@@ -91,8 +89,7 @@ int assay_report_write(const assay_report *report, const assay_report_origin *or
  * columns. */
 void assay_report_put_heading(assay_buf *out, const char *heading);
 void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
-void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names,
-                                   const assay_draw *draw, assay_buf *out);
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 void assay_report_put_problems(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 
 /* How large a report may become in memory. */

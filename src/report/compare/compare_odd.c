@@ -342,7 +342,8 @@ static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise
 
 static int add_curves(assay_comparison *c)
 {
-    static const assay_score LIMIT = {.losses = 1, .gaps = 1, .tensors = 1, .tensor = 20};
+    static const double ONE_TENSOR = 20; /* of many curves one lies far out */
+    const double limit = assay_noise_limit_of_curve(c->readable);
     const assay_noise noise = ASSAY_NOISE_DEFAULTS;
     assay_score *score = assay_alloc(c->trials * sizeof *score);
     int status = score ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
@@ -350,11 +351,11 @@ static int add_curves(assay_comparison *c)
         c->trial[t].score = score[t];
         if (c->trial[t].reasons > 0)
             continue;
-        if (score[t].losses > LIMIT.losses)
+        if (score[t].losses > limit)
             status = add_curve(c, t, &noise, ASSAY_BAND_LOSS, ASSAY_BAND_GAP);
-        else if (score[t].gaps > LIMIT.gaps)
+        else if (score[t].gaps > limit)
             status = add_curve(c, t, &noise, ASSAY_BAND_GAP, ASSAY_BAND_NORM);
-        else if (score[t].tensors > LIMIT.tensors || score[t].tensor > LIMIT.tensor)
+        else if (score[t].tensors > limit || score[t].tensor > ONE_TENSOR * limit)
             status = add_curve(c, t, &noise, ASSAY_BAND_NORM, ASSAY_BAND_FIGURES);
     }
     free(score);
@@ -367,6 +368,7 @@ int compare_odd(assay_comparison *c)
     int status = ASSAY_OK;
     for (size_t t = 0; t < c->trials; t++)
         readable += c->outcome->trials[t].status == ASSAY_OK;
+    c->readable = readable;
     c->judged = readable >= ASSAY_OUTLIER_TRIALS;
     if (c->judged) {
         status = add_absences(c, readable);

@@ -14,7 +14,6 @@ enum {
     ASSAY_COMPARED_TENSORS = 100,  /* tensors of a trial that part from the baseline and are listed */
     ASSAY_OUTLIER_TRIALS = 5       /* fewer have no outliers */
 };
-#define ASSAY_OUTLIER_SCORE 3.5 /* Iglewicz and Hoaglin 1993 */
 
 /* A loss of one trial. */
 typedef struct assay_loss_figures {
@@ -145,6 +144,7 @@ typedef struct assay_compared_setting {
 
 typedef struct assay_comparison {
     char *answer;                    /* in one sentence; owned */
+    size_t readable;                 /* trials that could be read */
     bool judged;                     /* there are enough trials to say which is unlike the others */
     size_t odd;                      /* trials that are */
     assay_compared_setting *setting; /* those that go with the odd ones first, then by name; owned */

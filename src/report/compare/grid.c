@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "report/compare/gap.h"
 
 const char *assay_band_word(int figure)
@@ -48,14 +49,8 @@ typedef struct samples {
 
 static int add(samples *s, const sample *one)
 {
-    if (s->count == s->room) {
-        size_t room = s->room ? s->room * 2 : 1024;
-        sample *more = assay_realloc_array(s->list, room, sizeof *more);
-        if (!more)
-            return ASSAY_ENOMEM;
-        s->list = more;
-        s->room = room;
-    }
+    if (!assay_vec_reserve(&s->list, &s->room, s->count + 1, sizeof *s->list))
+        return ASSAY_ENOMEM;
     s->list[s->count++] = *one;
     return ASSAY_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 
 double assay_band_between(double a, double b, double part)
 {
@@ -112,6 +113,36 @@ double assay_noise_of_curve(const assay_noise *noise, const double *score, size_
     return most;
 }
 
+/* ---- limits ---- */
+
+/* Of 10^5 groups of so many normal numbers each: the score that one number of a group in 1000 exceeds, and from
+ * eight runs on a third more, for losses have heavier tails. Those of curves are half as much again, for the points of
+ * a curve and the curves of a run are several. Numbers of runs in between take
+ * the limit of the next smaller one. */
+static const struct {
+    size_t runs;
+    double number, curve;
+} limits[] = {{5, 30, 12},    {6, 13, 22},    {7, 13, 8},   {8, 12, 4.8}, {10, 10, 4.8},
+              {12, 8.5, 2.6}, {15, 7.5, 2.3}, {20, 6, 1.6}, {30, 5, 1.2}, {40, 4, 1}};
+
+static size_t limit_of(size_t runs)
+{
+    size_t at = 0;
+    while (at + 1 < sizeof limits / sizeof *limits && limits[at + 1].runs <= runs)
+        at++;
+    return at;
+}
+
+double assay_noise_limit_of_number(size_t runs)
+{
+    return limits[limit_of(runs)].number;
+}
+
+double assay_noise_limit_of_curve(size_t runs)
+{
+    return limits[limit_of(runs)].curve;
+}
+
 /* ---- every trial against the others ---- */
 
 static int by_value(const void *a, const void *b)
@@ -141,7 +172,9 @@ static double score_sorted(const assay_grid *grid, const assay_noise *noise, boo
         low = logarithm ? middle * pow(down, STRETCH) : middle - STRETCH * down;
         high = logarithm ? middle * pow(up, STRETCH) : middle + STRETCH * up;
     }
-    return assay_noise_score(grid->figure, noise, low, middle, high, value);
+    const double score = assay_noise_score(grid->figure, noise, low, middle, high, value);
+    const bool one_sided = grid->figure == ASSAY_BAND_LOSS || grid->figure == ASSAY_BAND_GAP;
+    return robust && one_sided ? fmax(score, 0) : score;
 }
 
 /* The finite values of a step, ascending; returns how many. */
@@ -175,14 +208,8 @@ typedef struct scorer {
 
 static int keep_score(scorer *s, size_t trial, double score)
 {
-    if (s->curves[trial] == s->room[trial]) {
-        size_t room = s->room[trial] ? 2 * s->room[trial] : 64;
-        float *more = assay_realloc_array(s->curve[trial], room, sizeof *more);
-        if (!more)
-            return ASSAY_ENOMEM;
-        s->curve[trial] = more;
-        s->room[trial] = room;
-    }
+    if (!assay_vec_reserve(&s->curve[trial], &s->room[trial], s->curves[trial] + 1, sizeof *s->curve[trial]))
+        return ASSAY_ENOMEM;
     s->curve[trial][s->curves[trial]++] = (float)fmin(score, 1e30);
     return ASSAY_OK;
 }

@@ -7,7 +7,9 @@
  *
  * Chance leaves a band at single points, a fault stays outside. So a curve's score is the largest s such that `points`
  * consecutive points lie at least s outside, on one side. A run's score over its tensors is the one that a `share` of
- * its curves reach. */
+ * its curves reach.
+ *
+ * A loss that is lower than the others', or a gap that is narrower, is none: only what is above counts. */
 #ifndef ASSAY_REPORT_COMPARE_NOISE_H
 #define ASSAY_REPORT_COMPARE_NOISE_H
 
@@ -49,6 +51,11 @@ void assay_noise_edges(int figure, const assay_noise *noise, double low, double 
 /* The score of a curve from those of its points, in order. *first gets the first point of the first row of points that
  * lies more than `limit` outside; count when there is none. */
 double assay_noise_of_curve(const assay_noise *noise, const double *score, size_t count, double limit, size_t *first);
+
+/* How far out chance brings a run of `runs` good ones: the limits of compare_outliers.c (robust z-scores) and of a curve
+ * that is scored against the others with `robust`. Few runs tell little of how far they spread. */
+double assay_noise_limit_of_number(size_t runs);
+double assay_noise_limit_of_curve(size_t runs);
 
 /* Scores every trial against the others: out[trials]. With `robust`, the band comes from the quartiles, which a quarter
  * of the trials cannot move: for runs of which some may be faulty. Trials without a curve score 0. 0 or ASSAY_ENOMEM.

@@ -12,15 +12,6 @@
 /* Appends a finding as an object of report.json. */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
 
-/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. */
-void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out);
-
-/* Append the members of an aggregation's result as drawings: "classes"; "matrix", of at least one class; and the list
- * "losses" or "curves", whose values stand under `key`. */
-void report_draw_classes(const assay_draw *draw, const cJSON *classes, assay_buf *out);
-void report_draw_matrix(const assay_draw *draw, const cJSON *matrix, assay_buf *out);
-void report_draw_curves(const assay_draw *draw, const cJSON *curves, const char *key, assay_buf *out);
-
 /* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
  * Return the buffer's status or ASSAY_ENOMEM. */
 int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
@@ -34,25 +25,18 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
 /* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial, whatever fails; the first failure, with the place. */
 int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err);
 
-/* Appends the evidence of one rule that fired. */
-void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
-                         size_t most, const assay_draw *draw, assay_buf *out);
-
-/* Append the comparison to report.json (" \"comparison\": {...},\n") and to the text report. */
+/* Appends the comparison to report.json (" \"comparison\": {...},\n"). */
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
-void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out);
 
 /* Appends a member with a run's scores (report/compare/noise.h), behind a comma. */
 void report_put_score(const char *key, const assay_score *score, assay_buf *out);
 
 /* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). */
 void report_put_bands_json(const assay_band_report *report, assay_buf *out);
-void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out);
 
+/* Appends the member `traces` of a trial; nothing where it has none. (report_traces.c) */
+void report_put_traces_json(const assay_trial_outcome *trial, assay_buf *out);
 /* Appends the member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
 int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
-
-/* Appends the same as text for people, with a heading. (report_profile_text.c) */
-int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -49,9 +49,15 @@ static void put_finding_in_time(const assay_trial *info, const report_rule *rule
     const char *const keys[] = {"worker", "unit", "worker2", "unit2"}, *const texts[] = {place->worker, place->unit,
                                                                                          place->worker2, place->unit2};
     const char *test = report_finding_test(rule, f);
-    assay_put_format(out, "{\"slice\": %" PRId64 ", \"time_us\": %" PRId64, place->slice, f->step);
+    const bool in_steps = place->slice == ASSAY_NO_TIME;
+    if (!in_steps)
+        assay_put_format(out, "{\"slice\": %" PRId64 ", \"time_us\": %" PRId64, place->slice, f->step);
+    else if (f->step == ASSAY_NO_TIME)
+        assay_put_format(out, "{\"step\": null");
+    else
+        assay_put_format(out, "{\"step\": %" PRId64, f->step);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!texts[i])
+        if (!texts[i] || (in_steps && !*texts[i]))
             continue;
         put_key(out, keys[i]);
         assay_json_put_text(out, texts[i]);
@@ -306,6 +312,36 @@ static void put_facts(const assay_run_facts *facts, assay_buf *out)
     assay_put_format(out, "}}");
 }
 
+/* What was met in a log of metrics; nothing of other trials. */
+static void put_log(const assay_log_facts *log, assay_buf *out)
+{
+    if (!log->kind)
+        return;
+    assay_put_format(out, ",\n   \"metrics\": {\"kind\": ");
+    assay_json_put_text(out, log->kind);
+    assay_put_format(out, ", \"files\": %" PRIu64 ", \"also\": ", log->files);
+    assay_json_put_text(out, log->also);
+    assay_put_format(out, ", \"running\": %s, \"counts\": {", log->running ? "true" : "false");
+    for (size_t i = 0; i < log->count; i++) {
+        assay_put_format(out, i ? ", " : "");
+        assay_json_put_text(out, log->counts[i].what);
+        assay_put_format(out, ": %" PRIu64, log->counts[i].count);
+    }
+    assay_put_format(out, "}, \"superseded\": [");
+    for (size_t i = 0; i < log->range_count; i++) {
+        assay_put_format(out, "%s{\"worker\": ", i ? ", " : "");
+        assay_json_put_text(out, log->ranges[i].worker);
+        assay_put_format(out, ", \"first\": %" PRId64 ", \"last\": %" PRId64 ", \"values\": %" PRIu64 "}",
+                         log->ranges[i].first, log->ranges[i].last, log->ranges[i].values);
+    }
+    assay_put_format(out, "]");
+    if (*log->unknown) {
+        put_key(out, "first_unknown");
+        assay_json_put_text(out, log->unknown);
+    }
+    assay_put_u8(out, '}');
+}
+
 static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_worker_names *names,
                      assay_buf *out)
 {
@@ -325,9 +361,11 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
                      info ? assay_trial_steps(info) : 0, info ? assay_trial_tensors(info) : 0,
                      trial->catalog.ended ? "true" : "false");
     put_facts(&trial->catalog.facts, out);
+    put_log(&trial->catalog.log, out);
     put_incomplete(trial, names, out);
     put_problems(trial, out);
     const int status = report_put_profile_json(outcome, trial, out);
+    report_put_traces_json(trial, out);
     assay_put_format(out, ",\n   \"rules\": [");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, false);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/document/render.h"
 #include "report/forms/forms.h"
+#include "report/sections/sections.h"
 #include "report/text/layout.h"
-
-enum { EVIDENCE_LINES = 10 };
 
 typedef struct suite_counts {
     uint64_t tests, failures, errors, skipped;
@@ -139,8 +139,20 @@ static void put_skipped(assay_buf *out, const report_rule *rule)
     assay_put_format(out, "\"/>\n  </testcase>\n");
 }
 
+static void put_evidence(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
+{
+    doc *d = doc_new();
+    if (d && rule->findings)
+        sections_put_evidence(trial, rule, SECTIONS_ROWS_LEAST, d);
+    if (d)
+        doc_render_text(d, NULL, out);
+    else if (out->status == ASSAY_OK)
+        out->status = ASSAY_ENOMEM;
+    doc_free(d);
+}
+
 static void put_rule(const assay_report *report, const assay_trial_outcome *trial, const report_rule *rule,
-                     const assay_worker_names *names, assay_buf *out)
+                     assay_buf *out)
 {
     bool stops = report_gate_stops(&report->gate, rule);
     assay_buf message, body;
@@ -149,7 +161,7 @@ static void put_rule(const assay_report *report, const assay_trial_outcome *tria
     start_case(out, trial, rule->instance->name);
     if (rule->status == ASSAY_ISSUES_FOUND) {
         put_summary(trial->info, rule, &message);
-        report_put_evidence(trial, rule, names, EVIDENCE_LINES, NULL, &body);
+        put_evidence(trial, rule, &body);
         if (stops)
             put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
         else
@@ -227,15 +239,10 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
 {
     const assay_outcome *outcome = report->outcome;
     suite_counts n = count(report, trial);
-    assay_worker_names names;
     size_t *order;
-    int status = report_order_rules(outcome, trial, &order);
-    if (status == ASSAY_OK)
-        status = assay_worker_names_init(&names, &trial->catalog);
-    if (status != ASSAY_OK) {
-        free(order);
+    const int status = report_order_rules(outcome, trial, &order);
+    if (status != ASSAY_OK)
         return status;
-    }
     assay_put_format(out, " <testsuite");
     put_name(out, "name", trial->trial->name);
     put_counts(out, &n, true);
@@ -246,17 +253,16 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
     assay_put_format(out, "  </properties>\n");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, order[i], false);
-        put_rule(report, trial, &rule, &names, out);
+        put_rule(report, trial, &rule, out);
     }
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
         report_rule aggregation = report_rule_of(outcome, trial, i, true);
         if (aggregation.status == ASSAY_RULE_ERROR)
-            put_rule(report, trial, &aggregation, &names, out);
+            put_rule(report, trial, &aggregation, out);
     }
     if (has_losses(trial))
         put_losses(trial, out);
     assay_put_format(out, " </testsuite>\n");
-    assay_worker_names_release(&names);
     free(order);
     return ASSAY_OK;
 }

@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/document/render.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
-#include "report/text/layout.h"
+#include "report/sections/members.h"
+
+enum { LANES = 128 };
 
 static const char *text_of(const cJSON *object, const char *key)
 {
@@ -13,104 +16,39 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* What curves come to, where nothing is drawn. */
-static void put_curves(const cJSON *curves, const char *key, assay_buf *out)
-{
-    static const char *const heads[] = {"tensor", "mode", "steps", "first", "last"};
-    assay_table table;
-    assay_table_init(&table, "elrrr", heads);
-    for (const cJSON *curve = curves->child; curve; curve = curve->next) {
-        const cJSON *list = cJSON_GetObjectItemCaseSensitive(curve, key);
-        int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
-        assay_table_cell(&table, text_of(curve, "tensor"));
-        assay_table_cell(&table, text_of(curve, "mode"));
-        assay_table_format(&table, "%d", count);
-        for (int end = 0; end < 2; end++) {
-            const cJSON *item = cJSON_GetArrayItem(list, end ? count - 1 : 0);
-            if (cJSON_IsNumber(item))
-                assay_table_number(&table, item->valuedouble);
-            else
-                assay_table_cell(&table, cJSON_IsString(item) ? item->valuestring : "");
-        }
-    }
-    assay_table_put(&table, 4, NULL, out);
-    assay_table_release(&table);
-}
-
-/* The quantiles of each tensor at its first and its last step. */
-static void put_histograms(const cJSON *aggregation, const cJSON *histograms, assay_buf *out)
-{
-    static const char *const heads[] = {"tensor", "mode", "step", "least", "5 %", "median", "95 %", "most"};
-    static const double shown[] = {0, 0.05, 0.5, 0.95, 1};
-    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(aggregation, "levels");
-    assay_table table;
-    assay_table_init(&table, "elrrrrrr", heads);
-    for (const cJSON *one = histograms->child; one; one = one->next) {
-        const cJSON *steps = cJSON_GetObjectItemCaseSensitive(one, "steps");
-        const cJSON *quantiles = cJSON_GetObjectItemCaseSensitive(one, "quantiles");
-        const int count = cJSON_IsArray(steps) ? cJSON_GetArraySize(steps) : 0;
-        for (int at = 0; at < count; at = at < count - 1 ? count - 1 : count) {
-            const cJSON *step = cJSON_GetArrayItem(steps, at), *row = cJSON_GetArrayItem(quantiles, at);
-            assay_table_cell(&table, text_of(one, "tensor"));
-            assay_table_cell(&table, text_of(one, "mode"));
-            assay_table_format(&table, "%.0f", cJSON_IsNumber(step) ? step->valuedouble : 0);
-            for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
-                const cJSON *level = cJSON_IsArray(levels) ? levels->child : NULL;
-                const cJSON *value = cJSON_IsArray(row) ? row->child : NULL;
-                for (; level && value && !(cJSON_IsNumber(level) && level->valuedouble == shown[k]);
-                     value = value->next)
-                    level = level->next;
-                if (level && cJSON_IsNumber(value))
-                    assay_table_number(&table, value->valuedouble);
-                else
-                    assay_table_cell(&table, level && cJSON_IsString(value) ? value->valuestring : "");
-            }
-        }
-    }
-    assay_table_put(&table, 4, NULL, out);
-    assay_table_release(&table);
-}
-
-static void put_aggregation(const cJSON *aggregation, const assay_draw *draw, assay_buf *out)
-{
-    const cJSON *losses = cJSON_GetObjectItemCaseSensitive(aggregation, "losses");
-    const cJSON *curves = cJSON_GetObjectItemCaseSensitive(aggregation, "curves");
-    const cJSON *histograms = cJSON_GetObjectItemCaseSensitive(aggregation, "histograms");
-    const char *name = text_of(aggregation, "name"), *kind = text_of(aggregation, "kind"),
-               *error = text_of(aggregation, "error");
-    assay_put_u8(out, '\n');
-    assay_text_put_clean(out, name, strlen(name));
-    if (strcmp(name, kind) != 0) {
-        assay_put_format(out, " (");
-        assay_text_put_clean(out, kind, strlen(kind));
-        assay_put_u8(out, ')');
-    }
-    assay_put_u8(out, '\n');
-    if (error[0])
-        assay_text_put_wrapped(out, draw, 4, "    in error: ", error, strlen(error));
-    else if (assay_report_put_members(aggregation, draw, out))
-        return;
-    else if (cJSON_IsArray(histograms))
-        put_histograms(aggregation, histograms, out);
-    else if (cJSON_IsArray(losses) || cJSON_IsArray(curves))
-        put_curves(cJSON_IsArray(losses) ? losses : curves, cJSON_IsArray(losses) ? "values" : "norm", out);
-    else
-        assay_put_format(out, "    Its result has no form that is shown here.\n");
-}
-
-/* ---- rules ---- */
-
-enum { COUNT_COLUMNS = 12, LEAST_STRIP = 4 };
-
-typedef struct step_range {
-    double first, last;
-} step_range;
-
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
+
+static void put_aggregation(const cJSON *aggregation, doc *d)
+{
+    const char *name = text_of(aggregation, "name"), *kind = text_of(aggregation, "kind"),
+               *error = text_of(aggregation, "error");
+    doc_card(d, NULL, DOC_PLAIN);
+    doc_put_name(d, name);
+    if (strcmp(name, kind) != 0) {
+        doc_put(d, " (");
+        doc_put_name(d, kind);
+        doc_put(d, ")");
+    }
+    if (error[0]) {
+        doc_paragraph(d);
+        doc_put(d, "in error: ");
+        doc_put_text(d, error, strlen(error));
+    } else if (!sections_put_members(aggregation, d)) {
+        doc_paragraph(d);
+        doc_put(d, "Its result has no form that is shown here.");
+    }
+    doc_end(d);
+}
+
+/* ---- rules ---- */
+
+typedef struct step_range {
+    double first, last;
+} step_range;
 
 static step_range steps_of(const cJSON *trial)
 {
@@ -124,54 +62,41 @@ static step_range steps_of(const cJSON *trial)
     return range;
 }
 
-/* Where in the training the rule fired. */
-static void put_strip(const assay_draw *draw, const cJSON *rule, const step_range *range, unsigned columns,
-                      assay_buf *out)
+/* A lane for each rule that fired: where in the training it did. */
+static void put_lanes(const cJSON *rules, const step_range *range, doc *d)
 {
-    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(rule, "steps");
-    size_t count = cJSON_IsArray(steps) ? (size_t)cJSON_GetArraySize(steps) : 0, i = 0;
-    double *place = assay_alloc_zeroed(count, sizeof *place);
-    if (!place) {
-        if (out->status == ASSAY_OK)
-            out->status = ASSAY_ENOMEM;
-        return;
-    }
-    for (const cJSON *step = count ? steps->child : NULL; step; step = step->next, i++) {
-        double at = cJSON_IsNumber(step) ? step->valuedouble : range->first;
-        place[i] = range->last > range->first ? (at - range->first) / (range->last - range->first) : 0;
-    }
-    assay_draw_marks(draw, place, count, columns, out);
-    free(place);
-}
-
-static void draw_rules(const assay_draw *draw, const cJSON *rules, const step_range *range, assay_buf *out)
-{
-    size_t longest = 0;
-    assay_buf label;
-    assay_buf_init(&label, ASSAY_REPORT_CEILING);
-    for (const cJSON *rule = rules->child; rule; rule = rule->next) {
-        assay_buf_clear(&label);
-        assay_text_put_clean(&label, text_of(rule, "name"), strlen(text_of(rule, "name")));
-        size_t columns = assay_text_columns((const char *)label.data, label.size);
-        longest = columns > longest ? columns : longest;
-    }
-    unsigned width = assay_draw_label_columns(draw, longest), used = 4 + width + 4 + COUNT_COLUMNS;
-    for (const cJSON *rule = rules->child; rule; rule = rule->next) {
-        assay_buf_clear(&label);
-        assay_text_put_clean(&label, text_of(rule, "name"), strlen(text_of(rule, "name")));
-        size_t columns = assay_text_columns((const char *)label.data, label.size);
-        assay_put_format(out, "    ");
-        assay_text_put_cut(out, (const char *)label.data, label.size, width);
-        assay_text_put_blanks(out, (columns < width ? width - columns : 0) + 2);
-        if (strcmp(text_of(rule, "status"), "IssuesFound") == 0) {
-            put_strip(draw, rule, range, draw->columns > used + LEAST_STRIP ? draw->columns - used : LEAST_STRIP, out);
-            assay_put_format(out, "  %.0f\n", number_of(rule, "findings_total"));
-        } else {
-            assay_text_put_clean(out, text_of(rule, "status"), strlen(text_of(rule, "status")));
-            assay_put_u8(out, '\n');
+    doc_series series[LANES];
+    double *room[LANES];
+    size_t lanes = 0;
+    for (const cJSON *rule = rules->child; rule && lanes < LANES; rule = rule->next) {
+        const cJSON *steps = cJSON_GetObjectItemCaseSensitive(rule, "steps");
+        const size_t count = cJSON_IsArray(steps) ? (size_t)cJSON_GetArraySize(steps) : 0;
+        if (count == 0)
+            continue;
+        double *x = assay_alloc_zeroed(2 * count, sizeof *x);
+        doc_fail(d, x ? ASSAY_OK : ASSAY_ENOMEM);
+        size_t i = 0;
+        for (const cJSON *step = x ? steps->child : NULL; step; step = step->next) {
+            x[count + i] = 1;
+            x[i++] = cJSON_IsNumber(step) ? step->valuedouble : range->first;
         }
+        room[lanes] = x;
+        series[lanes++] = (doc_series){text_of(rule, "name"), x, x + count, i, 0};
     }
-    assay_buf_release(&label);
+    if (lanes > 0 && range->last > range->first) {
+        doc_paragraph(d);
+        doc_put(d, "Findings from step %.0f to %.0f", range->first, range->last);
+        doc_put_chart(d, NULL,
+                      &(doc_chart){.kind = DOC_HEAT,
+                                   .x_label = "step",
+                                   .y_label = "findings",
+                                   .x_least = range->first,
+                                   .x_most = range->last,
+                                   .series = series,
+                                   .count = lanes});
+    }
+    while (lanes-- > 0)
+        free(room[lanes]);
 }
 
 /* A time of a report, which anybody may have written. */
@@ -180,48 +105,43 @@ static int64_t time_of(double microseconds)
     return microseconds > -0x1p53 && microseconds < 0x1p53 ? (int64_t)microseconds : 0;
 }
 
-static void put_rules(const cJSON *trial, const assay_draw *draw, assay_buf *out)
+static void put_rules(const cJSON *trial, bool draw, doc *d)
 {
-    static const char *const heads[] = {"rule", "status", "findings", "first step"};
+    static const doc_column columns[] = {{"rule", DOC_OF_NAMES, NULL, DOC_CUT_LAST},
+                                         {"status", DOC_OF_WORDS, NULL, DOC_KEEP},
+                                         {"findings", DOC_OF_COUNTS, NULL, DOC_KEEP},
+                                         {"first step", DOC_OF_STEPS, NULL, DOC_KEEP}};
     const cJSON *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules");
-    step_range range = steps_of(trial);
-    assay_table table;
+    const step_range range = steps_of(trial);
     if (!cJSON_IsArray(rules) || !rules->child)
         return;
-    if (draw) {
-        assay_put_format(out, "\nFindings from step %.0f to %.0f\n", range.first, range.last);
-        draw_rules(draw, rules, &range, out);
-        return;
-    }
-    assay_put_u8(out, '\n');
-    assay_table_init(&table, "korr", heads);
+    doc_table(d, &(doc_table_def){NULL, "rules", columns, sizeof columns / sizeof *columns, false});
     for (const cJSON *rule = rules->child; rule; rule = rule->next) {
         const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
-        assay_table_cell(&table, text_of(rule, "name"));
-        assay_table_cell(&table, text_of(rule, "status"));
-        assay_table_format(&table, "%.0f", number_of(rule, "findings_total"));
         char when[REPORT_WHEN_ROOM];
+        doc_row(d, DOC_PLAIN);
+        doc_cell_name(d, text_of(rule, "name"));
+        doc_cell_words(d, text_of(rule, "status"));
+        doc_cell_real(d, number_of(rule, "findings_total"));
         if (cJSON_IsObject(first) && cJSON_GetObjectItemCaseSensitive(first, "time_us"))
-            assay_table_cell(&table, report_time(time_of(number_of(first, "time_us")), when));
+            doc_cell_words(d, report_time(time_of(number_of(first, "time_us")), when));
         else if (cJSON_IsObject(first))
-            assay_table_format(&table, "%.0f", number_of(first, "step"));
-        else
-            assay_table_cell(&table, "");
+            doc_cell_real(d, number_of(first, "step"));
     }
-    assay_table_put(&table, 4, draw, out);
-    assay_table_release(&table);
+    if (draw)
+        put_lanes(rules, &range, d);
 }
 
-static void put_trial(const cJSON *trial, const assay_draw *draw, bool first, assay_buf *out)
+static void put_trial(const cJSON *trial, bool draw, doc *d)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(trial, "aggregations");
-    const char *name = text_of(trial, "name");
-    assay_put_format(out, "%sTrial ", first ? "" : "\n\n");
-    assay_text_put_clean(out, name, strlen(name));
-    assay_put_u8(out, '\n');
-    put_rules(trial, draw, out);
+    doc_card(d, NULL, DOC_PLAIN);
+    doc_put(d, "Trial ");
+    doc_put_name(d, text_of(trial, "name"));
+    put_rules(trial, draw, d);
+    doc_end(d);
     for (const cJSON *item = cJSON_IsArray(list) ? list->child : NULL; item; item = item->next)
-        put_aggregation(item, draw, out);
+        put_aggregation(item, d);
 }
 
 int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
@@ -236,9 +156,13 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
         cJSON_Delete(report);
         return assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json that `assay run` has written", name);
     }
-    for (const cJSON *trial = trials->child; trial; trial = trial->next)
-        put_trial(trial, draw, trial == trials->child, out);
+    doc *d = doc_new();
+    for (const cJSON *trial = d ? trials->child : NULL; trial; trial = trial->next)
+        put_trial(trial, draw != NULL, d);
     cJSON_Delete(report);
-    status = assay_buf_status(out);
+    if (d)
+        doc_render_text(d, draw, out);
+    status = d ? assay_buf_status(out) : ASSAY_ENOMEM;
+    doc_free(d);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: %s", name, assay_status_text(status));
 }

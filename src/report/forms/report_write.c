@@ -7,7 +7,7 @@ static const assay_job_form FORMS[] = {
     ASSAY_REPORT_FORM_LIST(FORM)
 #undef FORM
 };
-const assay_job_forms assay_report_forms = {FORMS, ASSAY_FORMATS};
+const assay_job_forms assay_report_forms = {FORMS, ASSAY_FORM_COUNT};
 
 static int put_json(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
@@ -26,23 +26,23 @@ static int put_text(const assay_report *report, const assay_report_origin *origi
 
 /* One file of a form; a form may have several. */
 typedef struct form_file {
-    int form; /* assay_format */
+    int form; /* assay_report_form */
     const char *name;
     int (*put)(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 } form_file;
 
 /* In the order they are written. results.h5 is not among them: all ranks write it (results.h). */
 static const form_file FILES[] = {
-    {ASSAY_FORMAT_JSON, "report.json", put_json},
-    {ASSAY_FORMAT_TEXT, "report.txt", put_text},
-    {ASSAY_FORMAT_CSV, "verdict.csv", report_put_verdict_csv},
-    {ASSAY_FORMAT_CSV, "findings.csv", report_put_findings_csv},
-    {ASSAY_FORMAT_CSV, "class_counts.csv", report_put_class_counts_csv},
-    {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
-    {ASSAY_FORMAT_CSV, "loss.csv", report_put_loss_csv},
-    {ASSAY_FORMAT_JUNIT, "junit.xml", report_put_junit},
-    {ASSAY_FORMAT_MARKDOWN, "report.md", report_put_markdown},
-    {ASSAY_FORMAT_HTML, "report.html", report_put_html},
+    {ASSAY_FORM_JSON, "report.json", put_json},
+    {ASSAY_FORM_TEXT, "report.txt", put_text},
+    {ASSAY_FORM_CSV, "verdict.csv", report_put_verdict_csv},
+    {ASSAY_FORM_CSV, "findings.csv", report_put_findings_csv},
+    {ASSAY_FORM_CSV, "class_counts.csv", report_put_class_counts_csv},
+    {ASSAY_FORM_CSV, "confusion.csv", report_put_confusion_csv},
+    {ASSAY_FORM_CSV, "loss.csv", report_put_loss_csv},
+    {ASSAY_FORM_JUNIT, "junit.xml", report_put_junit},
+    {ASSAY_FORM_MARKDOWN, "report.md", report_put_markdown},
+    {ASSAY_FORM_HTML, "report.html", report_put_html},
 };
 
 static int write_file(const assay_report *report, const assay_report_origin *origin, assay_output *output,
@@ -69,7 +69,7 @@ int assay_report_write(const assay_report *report, const assay_report_origin *or
         int status = write_file(report, origin, output, &FILES[i], first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
-    if (report->outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
+    if (report->outcome->job->formats & 1u << ASSAY_FORM_TENSORBOARD) {
         int status = report_write_tensorboard(report->outcome, output, first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }

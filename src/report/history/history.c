@@ -56,7 +56,7 @@ static bool read_date(const char *text, int64_t *when)
 }
 
 /* Room for one report more, in the list and in the marks of every rule. False without memory. */
-static bool grow(assay_history *h)
+static bool grow(assay_report_history *h)
 {
     if (h->reports < h->room)
         return true;
@@ -75,7 +75,7 @@ static bool grow(assay_history *h)
 }
 
 /* The rule of that name, made where it is new; NULL without memory. */
-static history_rule *rule_named(assay_history *h, const char *name)
+static history_rule *rule_named(assay_report_history *h, const char *name)
 {
     for (size_t i = 0; i < h->rules; i++)
         if (strcmp(h->rule[i].name, name) == 0)
@@ -95,7 +95,7 @@ static history_rule *rule_named(assay_history *h, const char *name)
     return rule;
 }
 
-static int take_trial(assay_history *h, const cJSON *trial)
+static int take_trial(assay_report_history *h, const cJSON *trial)
 {
     const cJSON *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules");
     for (const cJSON *item = cJSON_IsArray(rules) ? rules->child : NULL; item; item = item->next) {
@@ -114,7 +114,8 @@ static int take_trial(assay_history *h, const cJSON *trial)
     return ASSAY_OK;
 }
 
-static int take_report(assay_history *h, const char *path, const cJSON *document, int64_t file_time, assay_error *err)
+static int take_report(assay_report_history *h, const char *path, const cJSON *document, int64_t file_time,
+                       assay_error *err)
 {
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
     if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || !cJSON_IsArray(trials))
@@ -139,7 +140,7 @@ static int take_report(assay_history *h, const char *path, const cJSON *document
     return assay_fail(err, status, "%s: out of memory", path);
 }
 
-int assay_history_add(assay_history *history, const char *path, const void *text, size_t size, int64_t file_time,
+int assay_history_add(assay_report_history *history, const char *path, const void *text, size_t size, int64_t file_time,
                       assay_error *err)
 {
     cJSON *document = NULL;
@@ -165,7 +166,7 @@ static int by_severity(const void *a, const void *b)
     return x->severity != y->severity ? (x->severity > y->severity ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-void assay_history_sort(assay_history *h)
+void assay_history_sort(assay_report_history *h)
 {
     if (h->reports > 0)
         qsort(h->report, h->reports, sizeof *h->report, by_time);
@@ -173,7 +174,7 @@ void assay_history_sort(assay_history *h)
         qsort(h->rule, h->rules, sizeof *h->rule, by_severity);
 }
 
-void assay_history_release(assay_history *h)
+void assay_history_release(assay_report_history *h)
 {
     for (size_t i = 0; i < h->reports; i++) {
         free(h->report[i].path);
@@ -185,10 +186,10 @@ void assay_history_release(assay_history *h)
     }
     free(h->report);
     free(h->rule);
-    *h = (assay_history){.report = NULL};
+    *h = (assay_report_history){.report = NULL};
 }
 
-history_mark assay_history_mark(const assay_history *h, const history_rule *rule, size_t report)
+history_mark assay_history_mark(const assay_report_history *h, const history_rule *rule, size_t report)
 {
     return (history_mark)rule->mark[h->report[report].number];
 }
@@ -199,7 +200,7 @@ static bool is_tested(history_mark mark)
 }
 
 /* The first report since which every test of the rule came out so. */
-static size_t unbroken_since(const assay_history *h, const history_rule *rule, history_mark mark)
+static size_t unbroken_since(const assay_report_history *h, const history_rule *rule, history_mark mark)
 {
     size_t since = h->reports - 1;
     for (size_t i = h->reports; i-- > 0;) {
@@ -212,7 +213,7 @@ static size_t unbroken_since(const assay_history *h, const history_rule *rule, h
     return since;
 }
 
-history_course assay_history_course(const assay_history *h, const history_rule *rule)
+history_course assay_history_course(const assay_report_history *h, const history_rule *rule)
 {
     history_course course = {.since = SIZE_MAX};
     size_t untested_since = SIZE_MAX; /* once it was tested */

@@ -35,19 +35,19 @@ typedef struct history_rule {
     uint8_t *mark; /* [of the history's room] */
 } history_rule;
 
-typedef struct assay_history {
+typedef struct assay_report_history {
     history_report *report;
     history_rule *rule;
     size_t reports, rules, room; /* room: for reports, in each rule's marks as well */
-} assay_history;
+} assay_report_history;
 
 /* Adds a report.json of any version with the schema assay-report/1; `file_time` counts where it has no date.
  * ASSAY_EFORMAT for what is no report, ASSAY_ENOMEM. Release in any case. */
-int assay_history_add(assay_history *history, const char *path, const void *text, size_t size, int64_t file_time,
+int assay_history_add(assay_report_history *history, const char *path, const void *text, size_t size, int64_t file_time,
                       assay_error *err);
 /* To be called once, after the last report: brings reports and rules into order. */
-void assay_history_sort(assay_history *history);
-void assay_history_release(assay_history *history);
+void assay_history_sort(assay_report_history *history);
+void assay_history_release(assay_report_history *history);
 
 /* What the reports say of one rule, in order of time. */
 typedef struct history_course {
@@ -57,13 +57,13 @@ typedef struct history_course {
      * some, or no test after some. SIZE_MAX: it never had findings and lost no data. */
     size_t since;
 } history_course;
-history_course assay_history_course(const assay_history *history, const history_rule *rule);
-history_mark assay_history_mark(const assay_history *history, const history_rule *rule, size_t report);
+history_course assay_history_course(const assay_report_history *history, const history_rule *rule);
+history_mark assay_history_mark(const assay_report_history *history, const history_rule *rule, size_t report);
 
 /* Append what the reports come to: one sentence without its full stop; the whole as text, with rules that never had
  * findings if `all`, drawn where `draw` is not NULL; and as JSON. The buffer's status. */
-void assay_history_put_answer(const assay_history *history, assay_buf *out);
-int assay_history_put_text(const assay_history *history, bool all, const assay_draw *draw, assay_buf *out);
-int assay_history_put_json(const assay_history *history, assay_buf *out);
+void assay_history_put_answer(const assay_report_history *history, assay_buf *out);
+int assay_history_put_text(const assay_report_history *history, bool all, const assay_draw *draw, assay_buf *out);
+int assay_history_put_json(const assay_report_history *history, assay_buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "report/history/history.h"
 #include "rule/verdict.h"
 
-static void put_date(const assay_history *h, size_t report, assay_buf *out)
+static void put_date(const assay_report_history *h, size_t report, assay_buf *out)
 {
     const time_t when = (time_t)h->report[report].when;
     struct tm parts;
@@ -30,7 +30,7 @@ static void put_mark(history_mark mark, assay_buf *out)
         assay_put_format(out, "\"%s\"", assay_verdict_status_name(statuses[mark]));
 }
 
-static void put_rule(const assay_history *h, const history_rule *rule, assay_buf *out)
+static void put_rule(const assay_report_history *h, const history_rule *rule, assay_buf *out)
 {
     const history_course course = assay_history_course(h, rule);
     assay_put_format(out, "{\"name\": ");
@@ -50,7 +50,7 @@ static void put_rule(const assay_history *h, const history_rule *rule, assay_buf
     assay_put_format(out, "]}");
 }
 
-int assay_history_put_json(const assay_history *h, assay_buf *out)
+int assay_history_put_json(const assay_report_history *h, assay_buf *out)
 {
     assay_buf answer;
     assay_buf_init(&answer, out->ceiling);

@@ -10,7 +10,7 @@
 
 enum { DATE_ROOM = 32, LINE_ROOM = 200, NAMED = 6, MOST_MARKS = 60, LEAST_MARKS = 8, OTHER_COLUMNS = 50 };
 
-static const char *date_of(const assay_history *h, size_t report, char room[DATE_ROOM])
+static const char *date_of(const assay_report_history *h, size_t report, char room[DATE_ROOM])
 {
     const time_t when = (time_t)h->report[report].when;
     struct tm parts;
@@ -32,7 +32,7 @@ static bool befell(const change *c, const history_course *course)
 }
 
 /* Returns how many rules it befell. */
-static size_t put_change(const assay_history *h, const change *c, bool first, assay_buf *out)
+static size_t put_change(const assay_report_history *h, const change *c, bool first, assay_buf *out)
 {
     size_t count = 0;
     char date[DATE_ROOM];
@@ -54,7 +54,7 @@ static size_t put_change(const assay_history *h, const change *c, bool first, as
 }
 
 /* What the newest report says where no rule has findings: what it did not test is no pass. */
-static void put_quiet(const assay_history *h, assay_buf *out)
+static void put_quiet(const assay_report_history *h, assay_buf *out)
 {
     size_t quiet = 0, silent = 0;
     for (size_t i = 0; i < h->rules; i++) {
@@ -68,7 +68,7 @@ static void put_quiet(const assay_history *h, assay_buf *out)
         assay_put_format(out, "; %zu had no data", silent);
 }
 
-void assay_history_put_answer(const assay_history *h, assay_buf *out)
+void assay_history_put_answer(const assay_report_history *h, assay_buf *out)
 {
     static const change found = {HISTORY_FOUND, "since"}, gone = {HISTORY_QUIET, "no more since"},
                         lost = {HISTORY_NO_DATA, "not tested since"};
@@ -106,7 +106,7 @@ static void put_line(const assay_draw *draw, const char *text, assay_buf *out)
     assay_text_put_wrapped(out, draw, 0, NULL, text, strlen(text));
 }
 
-static void put_row(const assay_history *h, const history_rule *rule, size_t from, assay_table *table)
+static void put_row(const assay_report_history *h, const history_rule *rule, size_t from, assay_table *table)
 {
     static const assay_draw_colour colour[HISTORY_MARKS] = {
         [HISTORY_QUIET] = ASSAY_DRAW_GOOD, [HISTORY_ERROR] = ASSAY_DRAW_ALARM, [HISTORY_FOUND] = ASSAY_DRAW_BAD};
@@ -123,7 +123,7 @@ static void put_row(const assay_history *h, const history_rule *rule, size_t fro
 }
 
 /* Returns how many rows. */
-static size_t put_rows(const assay_history *h, bool all, const assay_draw *draw, assay_buf *out)
+static size_t put_rows(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"rule", "severity", "newest", "since", "findings in", "reports"};
     const size_t columns = assay_text_line_columns(draw);
@@ -149,7 +149,7 @@ static size_t put_rows(const assay_history *h, bool all, const assay_draw *draw,
     return rows;
 }
 
-static void put_reports(const assay_history *h, const assay_draw *draw, assay_buf *out)
+static void put_reports(const assay_report_history *h, const assay_draw *draw, assay_buf *out)
 {
     size_t undated = 0;
     char first[DATE_ROOM], last[DATE_ROOM], line[LINE_ROOM], more[LINE_ROOM / 2] = "";
@@ -163,7 +163,7 @@ static void put_reports(const assay_history *h, const assay_draw *draw, assay_bu
     put_line(draw, line, out);
 }
 
-int assay_history_put_text(const assay_history *h, bool all, const assay_draw *draw, assay_buf *out)
+int assay_history_put_text(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
 {
     assay_buf answer;
     assay_buf_init(&answer, out->ceiling);

@@ -4,28 +4,84 @@
  * ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/hash.h"
 #include "report/compare/comparison.h"
+#include "report/document/render.h"
 #include "report/html/html.h"
 #include "report/html/html_style.h"
+#include "report/sections/sections.h"
+#include "report/text/layout.h"
 
-enum { HEAD_TRIALS = 6 };
+/* Nothing is loaded, and no script runs but the one below, by its digest. The page says all without it: it sorts and
+ * filters tables, and opens what a link leads to. */
+static const char CSP[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
+                          "'none'; script-src 'sha256-";
+static const char SCRIPT[] =
+    "document.querySelectorAll('table.filter').forEach(function (t) {\n"
+    "  var body = t.tBodies[0], rows = [].slice.call(body.rows), find = document.createElement('input');\n"
+    "  find.type = 'search'; find.className = 'find';\n"
+    "  find.placeholder = 'filter ' + rows.length + ' rows';\n"
+    "  find.setAttribute('aria-label', find.placeholder);\n"
+    "  find.addEventListener('input', function () {\n"
+    "    var wanted = find.value.toLowerCase();\n"
+    "    rows.forEach(function (r) { r.hidden = r.textContent.toLowerCase().indexOf(wanted) < 0; });\n"
+    "  });\n"
+    "  t.parentNode.parentNode.insertBefore(find, t.parentNode);\n"
+    "  [].forEach.call(t.tHead.rows[0].cells, function (head, c) {\n"
+    "    var sort = document.createElement('button'), up = false;\n"
+    "    sort.type = 'button'; sort.textContent = head.textContent; head.textContent = ''; head.appendChild(sort);\n"
+    "    function key(r) {\n"
+    "      var cell = r.cells[c], v = cell ? cell.dataset.v || cell.textContent : '', n = parseFloat(v);\n"
+    "      return head.className === 'n' && !isNaN(n) ? n : v;\n"
+    "    }\n"
+    "    sort.addEventListener('click', function () {\n"
+    "      up = !up;\n"
+    "      rows.sort(function (a, b) {\n"
+    "        var x = key(a), y = key(b), less = typeof x === typeof y ? x < y : typeof x === 'number';\n"
+    "        return x === y ? 0 : less === up ? -1 : 1;\n"
+    "      });\n"
+    "      rows.forEach(function (r) { body.appendChild(r); });\n"
+    "    });\n"
+    "  });\n"
+    "});\n"
+    "function reveal() {\n"
+    "  var e = document.getElementById(decodeURIComponent(location.hash.slice(1)));\n"
+    "  for (var up = e; up; up = up.parentElement) if (up.tagName === 'DETAILS') up.open = true;\n"
+    "  if (e) e.scrollIntoView();\n"
+    "}\n"
+    "addEventListener('hashchange', reveal);\n"
+    "if (location.hash) reveal();\n";
 
-static const char CSP[] =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+static void put_policy(html_page *page)
+{
+    uint8_t digest[32];
+    assay_sha256 h;
+    assay_sha256_init(&h);
+    assay_sha256_add(&h, SCRIPT, sizeof SCRIPT - 1);
+    assay_sha256_bytes(&h, digest);
+    html_put(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s", CSP);
+    assay_base64_put(page->out, digest, sizeof digest);
+    html_put(page, "'\">\n");
+}
 
 void html_section(html_page *page, const char *id, const char *title, size_t budget)
 {
     assay_put_format(page->nav, "<li><a href=\"#%s\">%s</a></li>\n", id, title);
-    html_put(page, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">%s</h2>\n", id, id, id,
-             title);
+    html_put(
+        page,
+        "<section id=\"%s\" aria-labelledby=\"%s-title\"><details class=\"fold\"><summary><h2 id=\"%s-title\">%s</h2>"
+        "</summary>\n",
+        id, id, id, title);
     page->end = page->out->size + budget;
 }
 
 void html_section_end(html_page *page)
 {
-    html_put(page, "</section>\n");
+    html_put(page, "</details></section>\n");
 }
 
 size_t html_share(const html_page *page, size_t end, size_t i, size_t count)
@@ -79,101 +135,28 @@ void html_more(html_page *page, uint64_t left, const char *what)
         html_put(page, "<p class=\"more\">\u2026 and %" PRIu64 " more %s: see report.json.</p>\n", left, what);
 }
 
+void html_number(html_page *page, double value)
+{
+    assay_text_put_number(page->out, value);
+}
+
+void html_class(html_page *page, const char *number)
+{
+    char *end;
+    long class = strtol(number, &end, 10);
+    html_text_n(page, number, strlen(number), HTML_NAME);
+    if (!page->classes || *end != '\0' || class < 0 || (size_t) class >= assay_param_count(page->classes, "classes"))
+        return;
+    html_put(page, " ");
+    html_name(page, assay_param_item(page->classes, "classes", (size_t) class));
+}
+
 /* ---- the head ---- */
-
-static size_t count_rules(const assay_outcome *outcome, const assay_trial_outcome *trial, int status)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < outcome->job->rule_count; i++)
-        count += report_rule_of(outcome, trial, i, false).status == status;
-    return count;
-}
-
-/* One trial as a tile that leads to its statuses. */
-static void put_tile(html_page *page, const assay_trial_outcome *trial)
-{
-    size_t bad = count_rules(page->outcome, trial, ASSAY_ISSUES_FOUND);
-    size_t broken = html_read(trial) ? count_rules(page->outcome, trial, ASSAY_RULE_ERROR) : 0;
-    html_put(page, "<li class=\"tile\">");
-    html_name(page, trial->trial->name);
-    if (!html_read(trial)) {
-        html_put(page, "<strong>not read</strong></li>\n");
-        return;
-    }
-    html_put(page, "<strong>%zu of %zu</strong> rules found issues", bad, page->outcome->job->rule_count);
-    if (broken > 0)
-        html_put(page, ", %zu in error", broken);
-    if (trial->incomplete_count > 0)
-        html_put(page, "; %zu step%s not complete", trial->incomplete_count,
-                 trial->incomplete_count == 1 ? " is" : "s are");
-    if (trial->problems.losses > 0)
-        html_put(page, "; %" PRIu64 " place%s damaged", trial->problems.losses, assay_plural(trial->problems.losses));
-    html_put(page, "</li>\n");
-}
-
-/* What was not tested: silence about it is no pass. `silent` and `failed` count rules of trials that were read. */
-static void put_untested(html_page *page, size_t silent, size_t failed, size_t unread)
-{
-    if (silent > 0)
-        html_put(page, "; %zu test%s had no data, which is not a pass", silent, assay_plural(silent));
-    if (failed > 0)
-        html_put(page, "; %zu could not be evaluated", failed);
-    if (unread > 0)
-        html_put(page, "; %zu trial%s could not be read", unread, assay_plural(unread));
-}
-
-static void put_answer(html_page *page)
-{
-    if (!page->comparison)
-        return;
-    html_put(page, "<p class=\"lead answer\">");
-    html_text(page, page->comparison->answer);
-    html_put(page, "</p>\n");
-}
-
-static void put_verdict(html_page *page, const assay_report *report)
-{
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    report_put_verdict(report, &line);
-    html_put(page, "<p class=\"lead\"><strong>");
-    html_text_n(page, (const char *)line.data, line.size, HTML_MESSAGE);
-    html_put(page, "</strong></p>\n");
-    assay_buf_release(&line);
-}
-
-static void put_summary(html_page *page)
-{
-    const assay_outcome *outcome = page->outcome;
-    size_t with = 0, t = 0, silent = 0, failed = 0, unread = 0;
-    for (size_t i = 0; i < outcome->trial_count; i++) {
-        bool read = html_read(&outcome->trials[i]);
-        with += count_rules(outcome, &outcome->trials[i], ASSAY_ISSUES_FOUND) > 0;
-        silent += read ? count_rules(outcome, &outcome->trials[i], ASSAY_NO_DATA) : 0;
-        failed += read ? count_rules(outcome, &outcome->trials[i], ASSAY_RULE_ERROR) : 0;
-        unread += !read;
-    }
-    html_put(page, "<p class=\"lead\">%zu trial%s, %zu rule%s: ", outcome->trial_count,
-             assay_plural(outcome->trial_count), outcome->job->rule_count, assay_plural(outcome->job->rule_count));
-    if (outcome->trial_count == 1)
-        html_put(page, with ? "issues were found" : "no issues were found");
-    else
-        html_put(page, "issues were found in %zu of the trials", with);
-    put_untested(page, silent, failed, unread);
-    html_put(page, ".</p>\n");
-    html_put(page, "<ul class=\"tiles\">\n");
-    for (; t < outcome->trial_count && t < HEAD_TRIALS; t++)
-        put_tile(page, &outcome->trials[t]);
-    html_put(page, "</ul>\n");
-    if (outcome->trial_count > t)
-        html_put(page, "<p class=\"more\">\u2026 and %zu more trial%s below.</p>\n", outcome->trial_count - t,
-                 assay_plural(outcome->trial_count - t));
-}
 
 static void put_head(html_page *page)
 {
     html_put(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    html_put(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", CSP);
+    put_policy(page);
     html_put(
         page,
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -188,24 +171,55 @@ static void put_head(html_page *page)
 
 /* ---- the page ---- */
 
-static void put_sections(html_page *page)
+/* The sections of the document; its share of the file is what those with pictures of their own leave. */
+static void put_document(html_page *page, doc *d, int status)
 {
-    html_statuses(page);
-    html_comparison(page);
-    html_findings(page);
-    html_profiles(page);
-    html_losses(page);
-    html_rule_strips(page);
+    html_fail(page, status);
+    if (status != ASSAY_OK)
+        return;
+    doc_render_html(d, HTML_BUDGET_DOCUMENT, page->out);
+    doc_render_html_links(d, page->nav);
+}
+
+static void put_run(html_page *page, const assay_report *report)
+{
+    doc *d = doc_new();
+    html_fail(page, d ? ASSAY_OK : ASSAY_ENOMEM);
+    if (d)
+        report_add_run(report, page->origin, d);
+    html_put(page, "<!-- run -->\n");
+    if (d) {
+        doc_render_html(d, HTML_BUDGET_RUN, page->out);
+        doc_render_html_links(d, page->nav);
+    }
+    doc_free(d);
+}
+
+static void put_sections(html_page *page, const assay_report *report)
+{
+    doc *d;
+    const int status = report_make_document(report, &d);
+    put_document(page, d, status);
+    doc_free(d);
+    html_tensors(page);
     html_class_counts(page);
     html_confusions(page);
     html_images(page);
-    html_tensors(page);
     html_histograms(page);
-    html_completeness(page);
-    html_problems(page);
-    html_settings(page);
-    html_put(page, "<!-- run -->\n");
-    html_run(page);
+    put_run(page, report);
+}
+
+bool html_is_usual(const html_page *page, size_t trial)
+{
+    return page->only_odd && compare_is_usual(page->comparison, trial);
+}
+
+size_t html_shown_trials(const html_page *page)
+{
+    size_t shown = 0;
+    for (size_t t = 0; t < page->outcome->trial_count; t++)
+        shown += !html_is_usual(page, t);
+    return shown;
 }
 
 /* Who names the classes. */
@@ -233,23 +247,17 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
                       .out = &body,
                       .nav = &nav,
                       .classes = find_classes(outcome->job)};
-    put_sections(&page);
+    put_sections(&page, report);
     page.out = out;
     put_head(&page);
-    html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header "
-                    "class=\"masthead\"><h1>Training report</h1>\n");
-    bool answer_leads = page.comparison && compare_answer_leads(page.comparison);
-    if (answer_leads)
-        put_answer(&page);
-    put_verdict(&page, report);
-    if (!answer_leads)
-        put_answer(&page);
-    put_summary(&page);
-    html_put(&page, "</header>\n<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
+    html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n"
+                    "<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
     assay_put_bytes(out, nav.data, nav.size);
-    html_put(&page, "</ul></nav>\n<main id=\"main\">\n");
+    html_put(&page, "</ul></nav>\n<main id=\"main\"><h1>Training report</h1>\n");
     assay_put_bytes(out, body.data, body.size);
-    html_put(&page, "</main></div>\n</body>\n</html>\n");
+    html_put(&page, "</main></div>\n<script>");
+    assay_put_bytes(out, SCRIPT, sizeof SCRIPT - 1);
+    html_put(&page, "</script>\n</body>\n</html>\n");
     if (out->status == ASSAY_OK)
         out->status = body.status != ASSAY_OK ? body.status : nav.status;
     assay_buf_release(&body);

@@ -1,5 +1,5 @@
-/* html_curves.c - the course of the loss, and of the tensors that findings name, from the curves that the engine takes
- * of every trial (curves.h). */
+/* html_curves.c - the course of the tensors that findings name, from the curves that the engine takes of every trial
+ * (curves.h). */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,12 +12,12 @@
 #include "report/html/html.h"
 #include "report/model/curves.h"
 
-enum { LOSSES_OF_TRIAL = 3, TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, FULL_CHART = 40000, SMALL_CHART = 14000 };
+enum { TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, SMALL_CHART = 14000 };
 
 /* The lines of one chart: what they point to is their own. */
 typedef struct lines {
-    html_series series[HTML_SERIES];
-    char name[HTML_SERIES][TEXT];
+    doc_series series[DOC_SERIES];
+    char name[DOC_SERIES][TEXT];
     size_t count;
     int status;
 } lines;
@@ -34,7 +34,7 @@ static void release_lines(lines *l)
 /* Adds an empty line of `count` points; *x and *y get its places. False when there is no room or no memory for it. */
 static bool add_line(lines *l, size_t count, int style, const char *name, double **x, double **y)
 {
-    if (l->count == HTML_SERIES)
+    if (l->count == DOC_SERIES)
         return false;
     *x = assay_alloc_zeroed(count, sizeof **x);
     *y = assay_alloc_zeroed(count, sizeof **y);
@@ -45,144 +45,14 @@ static bool add_line(lines *l, size_t count, int style, const char *name, double
         return false;
     }
     snprintf(l->name[l->count], sizeof l->name[l->count], "%s", name);
-    l->series[l->count] = (html_series){.name = l->name[l->count], .x = *x, .y = *y, .count = count, .style = style};
+    l->series[l->count] = (doc_series){.name = l->name[l->count], .x = *x, .y = *y, .count = count, .style = style};
     l->count++;
     return true;
 }
 
 static int mode_style(int mode)
 {
-    return (mode + HTML_STYLES - ASSAY_MODE_TRAIN) % HTML_STYLES;
-}
-
-static void add_loss(lines *l, const assay_loss_curve *curve, int style, const char *name, bool by_mode_step)
-{
-    double *x, *y;
-    if (!add_line(l, curve->count, style, name, &x, &y))
-        return;
-    for (size_t i = 0; i < curve->count; i++) {
-        x[i] = (double)(by_mode_step ? curve->point[i].mode_step : curve->point[i].step);
-        y[i] = curve->point[i].value;
-    }
-}
-
-/* "EVAL: lowest 0.42 at step 150, last 0.61, which is 45 % above it." */
-static void describe_loss(const assay_loss_curve *curve, assay_buf *out)
-{
-    size_t best = 0;
-    double last = curve->point[curve->count - 1].value;
-    for (size_t i = 1; i < curve->count; i++) {
-        if (curve->point[i].value < curve->point[best].value || !isfinite(curve->point[best].value))
-            best = i;
-    }
-    double least = curve->point[best].value;
-    if (!isfinite(least)) {
-        assay_put_format(out, "%s: no finite value. ", assay_mode_name(curve->mode));
-        return;
-    }
-    assay_put_format(out, "%s: lowest %.4g at step %" PRId64 ", last %.4g", assay_mode_name(curve->mode), least,
-                     curve->point[best].step, last);
-    if (least > 0 && last > least * 1.005 && isfinite(last))
-        assay_put_format(out, ", which is %.3g\u202f%% above it", 100 * (last / least - 1));
-    assay_put_format(out, ". ");
-}
-
-/* One loss tensor of a trial: a line a mode over the global steps. Returns the first curve behind it. */
-static size_t put_loss(html_page *page, const assay_trial *info, const assay_curves *curves, size_t from, size_t room)
-{
-    uint32_t tensor = curves->losses[from].tensor;
-    size_t to = from;
-    lines l = {.count = 0};
-    assay_buf remark;
-    assay_buf_init(&remark, 4096);
-    for (; to < curves->loss_count && curves->losses[to].tensor == tensor; to++) {
-        const assay_loss_curve *curve = &curves->losses[to];
-        add_loss(&l, curve, mode_style(curve->mode), assay_mode_name(curve->mode), false);
-        describe_loss(curve, &remark);
-        if (curves->losses_every[curve->mode] > 1)
-            assay_put_format(&remark, "Of %s every %" PRIu64 "th saved step was taken. ", assay_mode_name(curve->mode),
-                             curves->losses_every[curve->mode]);
-    }
-    assay_put_u8(&remark, '\0');
-    html_put_chart(page,
-                   &(html_chart){.title = assay_trial_tensor(info, tensor),
-                                 .x_label = "global step",
-                                 .y_label = "loss",
-                                 .remark = assay_buf_status(&remark) == ASSAY_OK ? (const char *)remark.data : NULL,
-                                 .series = l.series,
-                                 .count = l.count,
-                                 .room = room < FULL_CHART ? room : FULL_CHART});
-    html_fail(page, l.status);
-    release_lines(&l);
-    assay_buf_release(&remark);
-    return to;
-}
-
-static void put_trial_losses(html_page *page, size_t t, const assay_curves *curves)
-{
-    const assay_trial *info = page->outcome->trials[t].info;
-    size_t from = 0, done = 0, tensors = 0;
-    for (size_t i = 0; i < curves->loss_count; i++)
-        tensors += i == 0 || curves->losses[i].tensor != curves->losses[i - 1].tensor;
-    html_trial_begin(page, t, NULL);
-    html_put(page, "<div class=\"charts\">\n");
-    for (; from < curves->loss_count && done < LOSSES_OF_TRIAL; done++) {
-        size_t left = page->end > page->out->size ? page->end - page->out->size : 0;
-        size_t wanted = (tensors < LOSSES_OF_TRIAL ? tensors : LOSSES_OF_TRIAL) - done;
-        if (left < HTML_CHART_LEAST)
-            break;
-        from = put_loss(page, info, curves, from, left / wanted);
-    }
-    html_put(page, "</div>\n");
-    html_more(page, tensors - done, "losses");
-    html_trial_end(page);
-}
-
-/* ---- the trials over one another ---- */
-
-/* The chart of one mode: each trial's first loss over the steps of that mode. */
-static void put_overlay(html_page *page, const assay_curves *curves, size_t trials, int mode, size_t room)
-{
-    lines l = {.count = 0};
-    char title[TEXT];
-    for (size_t t = 0; t < trials; t++) {
-        const assay_trial_outcome *trial = &page->outcome->trials[t];
-        for (size_t i = 0; i < curves[t].loss_count; i++) {
-            if (curves[t].losses[i].mode != mode)
-                continue;
-            add_loss(&l, &curves[t].losses[i], (int)t, trial->trial->name, true);
-            break;
-        }
-    }
-    snprintf(title, sizeof title, "All trials, %s", assay_mode_name(mode));
-    if (l.count > 1)
-        html_put_chart(page, &(html_chart){.title = title,
-                                           .x_label = "step of the mode",
-                                           .y_label = "loss",
-                                           .series = l.series,
-                                           .count = l.count,
-                                           .room = room});
-    html_fail(page, l.status);
-    release_lines(&l);
-}
-
-static void put_overlays(html_page *page)
-{
-    assay_curves curves[HTML_SERIES];
-    const assay_outcome *outcome = page->outcome;
-    size_t trials = outcome->trial_count < HTML_SERIES ? outcome->trial_count : HTML_SERIES, made = 0;
-    int status = ASSAY_OK;
-    for (; made < trials && status == ASSAY_OK; made += status == ASSAY_OK)
-        status = assay_curves_make(outcome, made, &curves[made]);
-    html_put(page, "<div class=\"charts\">\n");
-    for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES && status == ASSAY_OK; mode++)
-        put_overlay(page, curves, trials, mode, HTML_BUDGET_LOSS / 8);
-    html_put(page, "</div>\n");
-    if (outcome->trial_count > trials)
-        html_put(page, "<p class=\"more\">These are the first %zu trials; the others are below.</p>\n", trials);
-    while (made > 0)
-        assay_curves_release(&curves[--made]);
-    html_fail(page, status);
+    return (mode + DOC_STYLES - ASSAY_MODE_TRAIN) % DOC_STYLES;
 }
 
 /* The curves of trial t into *out; false when there are none to draw. To be released when true. */
@@ -193,42 +63,6 @@ static bool make_curves(html_page *page, size_t t, assay_curves *out)
     int status = assay_curves_make(page->outcome, t, out);
     html_fail(page, status);
     return status == ASSAY_OK;
-}
-
-void html_losses(html_page *page)
-{
-    const assay_outcome *outcome = page->outcome;
-    size_t end = 0, left = 0;
-    bool open = false;
-    for (size_t t = 0; t < outcome->trial_count; t++) {
-        assay_curves curves;
-        if (open && page->out->size >= end) {
-            left++;
-            continue;
-        }
-        if (!make_curves(page, t, &curves))
-            continue;
-        if (curves.loss_count > 0 && !open) {
-            html_section(page, "loss", "Loss", HTML_BUDGET_LOSS);
-            end = page->end;
-            open = true;
-            if (page->comparison && page->comparison->judged)
-                html_odd_losses(page);
-            else if (outcome->trial_count > 1)
-                put_overlays(page);
-            html_put(page, "<div class=\"beside\">\n");
-        }
-        if (curves.loss_count > 0 && !html_is_usual(page, t)) {
-            page->end = html_share(page, end, t, outcome->trial_count);
-            put_trial_losses(page, t, &curves);
-        }
-        assay_curves_release(&curves);
-    }
-    if (!open)
-        return;
-    html_put(page, "</div>\n");
-    html_more(page, left, "trials");
-    html_section_end(page);
 }
 
 /* ---- tensors in findings ---- */
@@ -341,15 +175,15 @@ static void put_tensor(html_page *page, const assay_trial_outcome *trial, const 
             }
         }
         html_fail(page, l.status);
-        html_put_chart(page, &(html_chart){.title = titles[figure],
-                                           .x_label = "global step",
-                                           .y_label = units[figure],
-                                           .series = l.series,
-                                           .count = l.count,
-                                           .mark = steps.step,
-                                           .marks = steps.count,
-                                           .mark_word = "finding",
-                                           .room = room / FIGURES});
+        chart_put_lines(&(doc_chart){.title = titles[figure],
+                                     .x_label = "global step",
+                                     .y_label = units[figure],
+                                     .series = l.series,
+                                     .count = l.count,
+                                     .mark = steps.step,
+                                     .marks = steps.count,
+                                     .mark_word = "finding"},
+                        room / FIGURES, page->out);
         release_lines(&l);
     }
     html_put(page, "</div></article>\n");
@@ -371,12 +205,12 @@ static void put_trial_tensors(html_page *page, size_t t, const assay_curves *cur
     html_trial_begin(page, t, NULL);
     for (; i < count && done < TENSORS_OF_TRIAL; i++) {
         size_t left = page->end > page->out->size ? page->end - page->out->size : 0;
-        if (left < FIGURES * HTML_CHART_LEAST)
+        if (left < FIGURES * CHART_LEAST)
             break;
         if (!drawn(curves, list[i].tensor))
             continue;
         size_t share = left / (TENSORS_OF_TRIAL - done);
-        share = share < FIGURES * HTML_CHART_LEAST ? FIGURES * HTML_CHART_LEAST : share;
+        share = share < FIGURES * CHART_LEAST ? FIGURES * CHART_LEAST : share;
         put_tensor(page, trial, curves, list[i].tensor, share < FIGURES * SMALL_CHART ? share : FIGURES * SMALL_CHART);
         done++;
     }

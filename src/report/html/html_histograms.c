@@ -61,23 +61,23 @@ static void put_quantiles(html_page *page, const histogram *h)
         const char *name;
         int level, style;
     } lines[] = {{"median", ASSAY_HISTOGRAM_MEDIAN, 0}, {"least", 0, 5}, {"most", ASSAY_HISTOGRAM_LEVELS - 1, 1}};
-    html_series series[sizeof lines / sizeof *lines];
+    doc_series series[sizeof lines / sizeof *lines];
     for (size_t s = 0; s < sizeof lines / sizeof *lines; s++)
-        series[s] = (html_series){lines[s].name, h->step, h->quantile + (size_t)lines[s].level * h->count, h->count,
-                                  lines[s].style};
+        series[s] = (doc_series){lines[s].name, h->step, h->quantile + (size_t)lines[s].level * h->count, h->count,
+                                 lines[s].style};
     const double *low = h->quantile + ASSAY_HISTOGRAM_LOW * h->count,
                  *high = h->quantile + ASSAY_HISTOGRAM_HIGH * h->count;
     bool finite = true;
     for (size_t i = 0; i < h->count; i++)
         finite = finite && isfinite(low[i]) && isfinite(high[i]);
-    const html_band band = {"from 5 % to 95 % of the elements", h->step, low, high, h->count};
-    html_put_chart(page, &(html_chart){.title = "Quantiles",
-                                       .x_label = "global step",
-                                       .y_label = "value of an element",
-                                       .band = finite ? &band : NULL,
-                                       .series = series,
-                                       .count = sizeof lines / sizeof *lines,
-                                       .room = ROOM / 2});
+    const doc_band band = {"from 5 % to 95 % of the elements", h->step, low, high, h->count};
+    chart_put_lines(&(doc_chart){.title = "Quantiles",
+                                 .x_label = "global step",
+                                 .y_label = "value of an element",
+                                 .band = finite ? &band : NULL,
+                                 .series = series,
+                                 .count = sizeof lines / sizeof *lines},
+                    ROOM / 2, page->out);
 }
 
 /* The range in which nearly all elements of all steps lie; false where there is none. */

@@ -35,6 +35,20 @@ static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[
     }
 }
 
+double report_coverage(const assay_trial_outcome *trial)
+{
+    const assay_run_facts *facts = &trial->catalog.facts;
+    assay_run_recorded estimate[ASSAY_MODES] = {{0, 0, 0}};
+    if (facts->run_workers == 0 && trial->info)
+        estimate_steps(trial->info, estimate);
+    const assay_run_recorded *train =
+        facts->run_workers > 0 ? &facts->recorded[ASSAY_MODE_TRAIN] : &estimate[ASSAY_MODE_TRAIN];
+    const double steps = train->steps > 0 && train->of > 0 ? 100.0 * (double)train->steps / (double)train->of : 100;
+    const double workers =
+        facts->run_workers > 0 ? 100.0 * (double)facts->recorded_workers / (double)facts->run_workers : 100;
+    return workers < steps ? workers : steps;
+}
+
 bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_run_facts *facts = &trial->catalog.facts;

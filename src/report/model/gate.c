@@ -56,10 +56,17 @@ static bool is_left_out(const assay_gate *gate, const assay_outcome *outcome, co
            !report_trial_tested(outcome, trial);
 }
 
+bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
+{
+    return gate->on && trial->status == ASSAY_OK && report_coverage(trial) < gate->least_coverage;
+}
+
 bool report_is_stopped(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     for (size_t t = 0; t < outcome->trial_count; t++) {
+        if (report_is_little(&report->gate, &outcome->trials[t]))
+            return true;
         if (is_left_out(&report->gate, outcome, &outcome->trials[t]))
             return true;
         for (size_t i = 0; i < outcome->job->rule_count; i++) {

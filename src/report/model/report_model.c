@@ -65,16 +65,34 @@ bool report_is_in_time(const report_rule *rule)
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TIMELINE);
 }
 
+bool report_is_in_traces(const report_rule *rule)
+{
+    return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TRACES);
+}
+
+bool report_is_in_dumps(const report_rule *rule)
+{
+    return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_DUMPS);
+}
+
 const char *report_steps_in_words(const assay_trial_outcome *trial)
 {
     if (trial->catalog.format_count == 0 && trial->catalog.events.count > 0)
-        return "The trial has profiler data and no tensors.";
+        return assay_event_files_kinds(&trial->catalog.events) == 1u << ASSAY_EVENTS_TRACE
+                   ? "The trial has traces and no tensors."
+               : assay_event_files_kinds(&trial->catalog.events) == 1u << ASSAY_EVENTS_DUMP
+                   ? "The trial has dumps of flight recorders and no tensors."
+                   : "The trial has profiler data and no tensors.";
     return assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step." : "No worker wrote any step.";
 }
 
 bool report_is_beside(const assay_trial_outcome *trial, const report_rule *rule)
 {
-    const bool has = report_is_in_time(rule) ? trial->catalog.events.count > 0 : trial->catalog.format_count > 0;
+    const unsigned events = assay_event_files_kinds(&trial->catalog.events);
+    const unsigned traces = 1u << ASSAY_EVENTS_TRACE, dumps = 1u << ASSAY_EVENTS_DUMP;
+    const unsigned of_ranks = report_is_in_dumps(rule) ? dumps : ~(traces | dumps);
+    const unsigned wanted = report_is_in_traces(rule) ? traces : of_ranks;
+    const bool has = report_is_in_time(rule) ? (events & wanted) != 0 : trial->catalog.format_count > 0;
     return rule->status == ASSAY_NO_DATA && rule->instance->optional && !has;
 }
 
@@ -135,16 +153,20 @@ const char *report_time(int64_t time, char room[REPORT_WHEN_ROOM])
 
 const char *report_finding_when(const assay_finding *finding, char room[REPORT_WHEN_ROOM])
 {
-    if (finding->time)
+    if (finding->time && finding->time->slice != ASSAY_NO_TIME)
         return report_time(finding->step, room);
+    if (finding->step == ASSAY_NO_TIME)
+        return "all";
     snprintf(room, REPORT_WHEN_ROOM, "%" PRId64, finding->step);
     return room;
 }
 
 const char *report_finding_when_in_words(const assay_finding *finding, char room[REPORT_WHEN_ROOM])
 {
-    if (finding->time)
+    if (finding->time && finding->time->slice != ASSAY_NO_TIME)
         return report_time(finding->step, room);
+    if (finding->step == ASSAY_NO_TIME)
+        return "all steps";
     snprintf(room, REPORT_WHEN_ROOM, "step %" PRId64, finding->step);
     return room;
 }
@@ -156,6 +178,12 @@ void report_put_found(const assay_trial *info, const report_rule *rule, size_t m
     if (!report_is_in_time(rule)) {
         assay_put_format(out, "at step%s ", assay_plural(found->step_count));
         report_put_steps(info, found->steps, found->step_count, most, out);
+    } else if (report_is_in_traces(rule)) {
+        const bool steps = found->step_count > 0 && found->steps[0] != ASSAY_NO_TIME;
+        assay_put_format(out, steps ? "at %zu step%s" : "over the whole traces", found->step_count,
+                         assay_plural(found->step_count));
+    } else if (report_is_in_dumps(rule)) {
+        assay_put_format(out, "in the dumps");
     } else if (found->step_count > 0) {
         report_time(found->steps[0], first);
         report_time(found->steps[found->step_count - 1], last);

@@ -91,8 +91,12 @@ static void put_placeholder(const assay_trial *info, const report_rule *rule, co
         put_text(tells ? origin->worker : "", out);
     } else if (length == 5 && memcmp(name, "value", length) == 0) {
         assay_text_put_number(out, origin->finding->value);
+    } else if (length == 7 && memcmp(name, "percent", length) == 0) {
+        assay_put_format(out, "%.3g %%", 100 * origin->finding->value);
     } else if (length == 4 && memcmp(name, "note", length) == 0) {
         put_text(origin->finding->note ? ", " : "", out);
+        put_text(origin->finding->note ? origin->finding->note : "", out);
+    } else if (length == 4 && memcmp(name, "said", length) == 0) {
         put_text(origin->finding->note ? origin->finding->note : "", out);
     } else if (length == 4 && memcmp(name, "when", length) == 0) {
         put_text(report_finding_when_in_words(origin->finding, when), out);

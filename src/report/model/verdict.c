@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
 #include "report/text/layout.h"
 
@@ -9,72 +10,120 @@ enum { TRIALS_NAMED = 3 };
 
 typedef struct tally {
     size_t found, passed, silent, failed; /* rules by what they came to */
-    size_t lead;                          /* the rule whose finding comes first; SIZE_MAX: none */
+    size_t asked;                         /* silent ones that the job names */
 } tally;
 
-/* Is rule `a` severer than `b`, or did it begin earlier? */
-static bool leads(const report_rule *a, const report_rule *b)
-{
-    if (a->instance->severity != b->instance->severity)
-        return a->instance->severity > b->instance->severity;
-    const assay_finding *x = report_first(a), *y = report_first(b);
-    return x && (!y || x->step < y->step);
-}
-
+/* Beside others, rules of a set of which a trial takes what it has data for are silent without a word: nobody asked for
+ * them. */
 static tally count_rules(const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
-    tally n = {.lead = SIZE_MAX};
+    tally n = {0};
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         n.found += rule.status == ASSAY_ISSUES_FOUND;
         n.passed += rule.status == ASSAY_NO_ISSUES_FOUND;
         n.silent += rule.status == ASSAY_NO_DATA && !report_is_beside(trial, &rule);
+        n.asked += rule.status == ASSAY_NO_DATA && !rule.instance->optional;
         n.failed += rule.status == ASSAY_RULE_ERROR;
-        if (rule.status != ASSAY_ISSUES_FOUND)
-            continue;
-        const report_rule lead = report_rule_of(outcome, trial, n.lead == SIZE_MAX ? i : n.lead, false);
-        n.lead = n.lead == SIZE_MAX || leads(&rule, &lead) ? i : n.lead;
     }
     return n;
 }
 
-/* "LossSpike at step 12 (worker_0, CrossEntropyLoss_output_0)" */
-static void put_place(const assay_trial *info, const report_rule *rule, const report_origin *origin, assay_buf *out)
+/* Lists the names of rules, each once: " (ExplodingTensor)", "; from it follow LossSpike, NormSpike and 2 more". */
+static void put_rules(const report_diagnosis *d, const size_t *evidence, size_t count, const char *before,
+                      const char *behind, assay_buf *out)
 {
-    bool worker = strcmp(origin->worker, "*") != 0 &&
-                  (assay_trial_expected_workers(info) > 1 || (origin->finding && origin->finding->time));
-    assay_put_bytes(out, rule->instance->name, strlen(rule->instance->name));
-    if (!origin->finding)
-        return;
-    char when[REPORT_WHEN_ROOM];
-    assay_put_format(out, " at %s", report_finding_when_in_words(origin->finding, when));
-    if (!worker && !origin->tensor[0])
-        return;
-    assay_put_format(out, " (");
-    if (worker)
-        assay_put_bytes(out, origin->worker, strlen(origin->worker));
-    assay_put_format(out, worker && origin->tensor[0] ? ", " : "");
-    assay_put_bytes(out, origin->tensor, strlen(origin->tensor));
-    assay_put_format(out, ")");
+    enum { NAMED = 3 };
+    const char *name[NAMED];
+    size_t different = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again = again || d->evidence[evidence[k]].rule == d->evidence[evidence[i]].rule;
+        if (!again && different++ < NAMED)
+            name[different - 1] = d->evidence[evidence[i]].name;
+    }
+    for (size_t i = 0; i < different && i < NAMED; i++) {
+        const char *joint = i + 1 == different ? " and " : ", ";
+        assay_put_format(out, "%s%s", i == 0 ? before : joint, name[i]);
+    }
+    if (different > NAMED)
+        assay_put_format(out, " and %zu more", different - NAMED);
+    assay_put_format(out, "%s", different > 0 ? behind : "");
 }
 
-/* What the leading rule found: its cause, or what its first finding means, or its name and where it fired first. */
+/* What leads, what follows from it, and what does not. */
+static void put_causes(const report_diagnosis *d, assay_buf *out)
+{
+    const assay_cause *lead = &d->is.cause[0];
+    size_t apart = 1;
+    assay_put_bytes(out, lead->sentence, strlen(lead->sentence));
+    put_rules(d, lead->evidence, 1, " (", ")", out);
+    size_t follows = 1;
+    while (follows < lead->explained &&
+           d->evidence[lead->evidence[follows]].rule == d->evidence[lead->evidence[0]].rule)
+        follows++;
+    put_rules(d, lead->evidence + follows, lead->explained - follows, "; from it may follow ", "", out);
+    while (apart < d->is.causes && d->is.cause[apart].wrong)
+        apart++;
+    if (apart > 1) {
+        assay_put_format(out, "; apart from it: ");
+        assay_put_bytes(out, d->is.cause[1].sentence, strlen(d->is.cause[1].sentence));
+        put_rules(d, d->is.cause[1].evidence, 1, " (", ")", out);
+    }
+    if (apart > 2)
+        assay_put_format(out, " and %zu more", apart - 2);
+}
+
+/* "18 rules passed on 2 of 200 TRAIN steps (1 %)", or "nothing wrong in 18 rules" where all was recorded. */
+static void put_passed(const assay_trial_outcome *trial, const tally *n, assay_buf *out)
+{
+    assay_buf part;
+    assay_buf_init(&part, ASSAY_REPORT_CEILING);
+    if (report_put_choice(trial, &part)) {
+        assay_put_format(out, "%zu rule%s passed on ", n->passed, assay_plural(n->passed));
+        assay_put_bytes(out, part.data, part.size);
+        assay_put_format(out, ", %.2g %%", report_coverage(trial));
+    } else {
+        assay_put_format(out, "nothing wrong in %zu rule%s", n->passed + n->found, assay_plural(n->passed + n->found));
+    }
+    assay_buf_release(&part);
+}
+
+/* Advice, where nothing is wrong: "; the losses did not improve any more at step 285 (Overtraining)". */
+static void put_advice(const report_diagnosis *d, assay_buf *out)
+{
+    if (d->is.causes == 0)
+        return;
+    assay_put_format(out, "; ");
+    assay_put_bytes(out, d->is.cause[0].sentence, strlen(d->is.cause[0].sentence));
+    put_rules(d, d->is.cause[0].evidence, 1, " (", ")", out);
+    if (d->is.causes > 1)
+        assay_put_format(out, " and %zu more piece%s of advice", d->is.causes - 1, assay_plural(d->is.causes - 1));
+}
+
+static bool is_of_time(const report_diagnosis *d)
+{
+    const assay_evidence *e = &d->evidence[d->is.cause[0].evidence[0]];
+    return e->role < 0 && e->began.mode == ASSAY_MODE_NONE;
+}
+
+/* The cause of what was found, as far as the records tell it. */
 static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
 {
-    const report_rule rule = report_rule_of(outcome, trial, n->lead, false);
-    report_origin origin;
-    report_find_origin(trial->info, &rule, &origin);
-    if (origin.cause.size > 0) {
-        report_put_origin(trial->info, &origin, out);
-    } else if (report_put_sentence(trial->info, &rule, &origin, out)) {
-        assay_put_format(out, " (");
-        assay_put_bytes(out, rule.instance->name, strlen(rule.instance->name));
-        assay_put_format(out, ")");
-    } else
-        put_place(trial->info, &rule, &origin, out);
-    report_origin_release(&origin);
-    if (n->found > 1)
-        assay_put_format(out, "; %zu more rule%s found something", n->found - 1, assay_plural(n->found - 1));
+    report_diagnosis diagnosis;
+    if (report_diagnose(outcome, trial, &diagnosis) != ASSAY_OK) {
+        assay_put_format(out, "out of memory");
+        return;
+    }
+    /* what is slow is no piece of advice beside rules that passed */
+    if (diagnosis.is.causes > 0 && (diagnosis.is.cause[0].wrong || is_of_time(&diagnosis))) {
+        put_causes(&diagnosis, out);
+    } else {
+        put_passed(trial, n, out);
+        put_advice(&diagnosis, out);
+    }
+    report_diagnosis_release(&diagnosis);
 }
 
 /* "2 parts of the trial are damaged or missing: ckpt_20.pt, ..." behind `before`; nothing where all is whole. */
@@ -107,16 +156,20 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (n.found > 0)
         put_lead(outcome, trial, &n, out);
     else if (n.passed > 0)
-        assay_put_format(out, "nothing wrong in %zu rule%s", n.passed, assay_plural(n.passed));
+        put_passed(trial, &n, out);
     else if (outcome->job->rule_count > 0)
         assay_put_format(out, "nothing was tested");
     else
         assay_put_format(out, "no rules to judge by");
     const bool passed = n.found == 0 && n.passed > 0;
+    if (n.found + n.passed > 0)
+        n.silent = n.asked;
+    if (trial->unsafe)
+        assay_put_format(out, "%s%s", passed ? ", but " : "; ", trial->unsafe);
     if (passed)
         put_losses(trial, ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
-    const bool after_rules = n.found > 1 || (passed && trial->problems.losses == 0);
+    const bool after_rules = passed && trial->problems.losses == 0;
     if (n.silent > 0)
         assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
                          after_rules ? "" : assay_plural(n.silent));
@@ -126,7 +179,7 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (!passed)
         put_losses(trial, "; ", out);
     const assay_run_facts *facts = &trial->catalog.facts;
-    if (facts->recorded_workers < facts->run_workers)
+    if (!passed && facts->recorded_workers < facts->run_workers)
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
                          facts->run_workers);
 }
@@ -154,13 +207,18 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
 
 enum { UNREAD = ASSAY_ERROR + 1, SOUND = -1 };
 
-/* The rank of a trial: UNREAD, the severity of its leading finding, or SOUND. */
+/* The rank of a trial: UNREAD, the severity of its severest finding, or SOUND. */
 static int weight_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
+    int weight = SOUND;
     if (trial->status != ASSAY_OK)
         return UNREAD;
-    tally n = count_rules(outcome, trial);
-    return n.found > 0 ? (int)report_rule_of(outcome, trial, n.lead, false).instance->severity : SOUND;
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (rule.status == ASSAY_ISSUES_FOUND && (int)rule.instance->severity > weight)
+            weight = (int)rule.instance->severity;
+    }
+    return weight;
 }
 
 /* "2 of 5 trials have findings: run-03 (...), run-07 (...)", the severest first */

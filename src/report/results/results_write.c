@@ -266,13 +266,15 @@ static int write_csv(assay_comm *comm, batches *b, const char *path, assay_error
     int status = temporary ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         snprintf(temporary, room, "%s.part", path);
-    if (status == ASSAY_OK && first && !(file = fopen(temporary, "wb")))
+    if (status == ASSAY_OK && first)
+        (void)unlink(temporary); /* of a run that was killed, or a link that leads elsewhere */
+    if (status == ASSAY_OK && first && !(file = fopen(temporary, "wbx")))
         status = assay_fail(err, ASSAY_EIO, "%s: cannot create a file there: %s", path, strerror(errno));
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = first ? take_lines(comm, b, file, path, err) : send_lines(comm, b, err);
     if (status == ASSAY_OK && assay_alloc_refused()) /* a piece may be missing, wherever that was */
-        status = assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was made", path);
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
     if (file && (fflush(file) != 0 || fsync(fileno(file)) != 0) && status == ASSAY_OK)
         status = assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(errno));
     if (file)

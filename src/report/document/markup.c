@@ -1,15 +1,17 @@
-/* html_text.c - text in report.html: the only place that escapes and cuts it. */
+/* markup.c - text in HTML: the only place that escapes and cuts it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/status.h>
+
 #include "base/utf8.h"
-#include "report/html/html.h"
+#include "report/document/markup.h"
 #include "report/text/layout.h"
 
-void html_put(html_page *page, const char *format, ...)
+void markup_put(assay_buf *out, const char *format, ...)
 {
     char small[512];
     va_list args;
@@ -17,10 +19,11 @@ void html_put(html_page *page, const char *format, ...)
     int length = vsnprintf(small, sizeof small, format, args);
     va_end(args);
     if (length < 0 || (size_t)length >= sizeof small) { /* constants and numbers are short: a mistake in the program */
-        html_fail(page, ASSAY_EINTERNAL);
+        if (out->status == ASSAY_OK)
+            out->status = ASSAY_EINTERNAL;
         return;
     }
-    assay_put_bytes(page->out, small, (size_t)length);
+    assay_put_bytes(out, small, (size_t)length);
 }
 
 /* What a byte has to be written as; NULL: as it is. */
@@ -74,16 +77,16 @@ static void put_some(assay_buf *out, const char *text, size_t length, size_t mos
         at += put_character(out, text + at, length - at);
 }
 
-void html_text_n(html_page *page, const char *text, size_t length, size_t most)
+void markup_text_n(assay_buf *out, const char *text, size_t length, size_t most)
 {
-    put_some(page->out, text, length, most);
+    put_some(out, text, length, most);
     if (characters(text, length, most + 1) > most)
-        html_put(page, "\u2026");
+        markup_put(out, "\u2026");
 }
 
-void html_text(html_page *page, const char *text)
+void markup_text(assay_buf *out, const char *text)
 {
-    html_text_n(page, text, strlen(text), HTML_MESSAGE);
+    markup_text_n(out, text, strlen(text), MARKUP_MESSAGE);
 }
 
 /* The byte at which the last `count` characters start; bytes in the middle of a damaged character may be split off. */
@@ -99,72 +102,56 @@ static size_t tail_of(const char *text, size_t length, size_t count)
     return at;
 }
 
-void html_short_name(html_page *page, const char *name, size_t most)
+void markup_short_name(assay_buf *out, const char *name, size_t most)
 {
     size_t length = strlen(name);
     if (characters(name, length, most + 1) <= most) {
-        put_some(page->out, name, length, most);
+        put_some(out, name, length, most);
         return;
     }
     size_t tail = tail_of(name, length, most / 2 - 1);
-    put_some(page->out, name, tail, most / 2);
-    html_put(page, "\u2026");
-    put_some(page->out, name + tail, length - tail, most / 2);
+    put_some(out, name, tail, most / 2);
+    markup_put(out, "\u2026");
+    put_some(out, name + tail, length - tail, most / 2);
 }
 
-void html_name(html_page *page, const char *name)
+void markup_name(assay_buf *out, const char *name)
 {
     size_t length = strlen(name);
-    html_put(page, "<span class=\"name\"");
-    if (characters(name, length, HTML_NAME + 1) > HTML_NAME) {
-        html_put(page, " title=\"");
-        html_text_n(page, name, length, HTML_TITLE);
-        html_put(page, "\"");
+    markup_put(out, "<span class=\"name\"");
+    if (characters(name, length, MARKUP_NAME + 1) > MARKUP_NAME) {
+        markup_put(out, " title=\"");
+        markup_text_n(out, name, length, MARKUP_TITLE);
+        markup_put(out, "\"");
     }
-    html_put(page, ">");
-    html_short_name(page, name, HTML_NAME);
-    html_put(page, "</span>");
+    markup_put(out, ">");
+    markup_short_name(out, name, MARKUP_NAME);
+    markup_put(out, "</span>");
 }
 
-void html_lines(html_page *page, const char *text, size_t length)
+void markup_lines(assay_buf *out, const char *text, size_t length)
 {
-    size_t left = HTML_MESSAGE;
-    html_put(page, "<pre>");
+    size_t left = MARKUP_MESSAGE;
+    markup_put(out, "<pre>");
     for (size_t at = 0; at < length && left > 0;) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t line = end ? (size_t)(end - text) - at : length - at, shown = characters(text + at, line, left);
-        html_text_n(page, text + at, line, left);
-        html_put(page, "\n");
+        markup_text_n(out, text + at, line, left);
+        markup_put(out, "\n");
         at += line + 1;
         left -= shown < left ? shown + 1 : left;
     }
-    html_put(page, "</pre>\n");
+    markup_put(out, "</pre>\n");
 }
 
-void html_message(html_page *page, const char *text, size_t length)
+void markup_message(assay_buf *out, const char *text, size_t length)
 {
     const char *more = length ? memchr(text, '\n', length) : NULL;
     if (length == 0)
         return;
-    html_put(page, "<p>");
-    html_text_n(page, text, more ? (size_t)(more - text) : length, HTML_MESSAGE);
-    html_put(page, "</p>\n");
+    markup_put(out, "<p>");
+    markup_text_n(out, text, more ? (size_t)(more - text) : length, MARKUP_MESSAGE);
+    markup_put(out, "</p>\n");
     if (more)
-        html_lines(page, more + 1, length - (size_t)(more + 1 - text));
-}
-
-void html_number(html_page *page, double value)
-{
-    assay_text_put_number(page->out, value);
-}
-
-void html_class(html_page *page, const char *number)
-{
-    char *end;
-    long class = strtol(number, &end, 10);
-    html_text_n(page, number, strlen(number), HTML_NAME);
-    if (!page->classes || *end != '\0' || class < 0 || (size_t) class >= assay_param_count(page->classes, "classes"))
-        return;
-    html_put(page, " ");
-    html_name(page, assay_param_item(page->classes, "classes", (size_t) class));
+        markup_lines(out, more + 1, length - (size_t)(more + 1 - text));
 }

@@ -1,4 +1,4 @@
-/* html_chart.c - a chart of lines as inline SVG.
+/* chart_svg.c - a chart of lines as inline SVG.
  *
  * The plot stretches to the available width and keeps its stroke width. All text is HTML around it and keeps its size,
  * so a chart reads the same on a telephone and on a wide screen. */
@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/status.h>
+
 #include "base/fault.h"
-#include "report/html/html.h"
+#include "report/document/chart_svg.h"
+#include "report/document/markup.h"
 
 enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500, LEAST_COLUMNS = 12 };
 enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
@@ -20,14 +23,14 @@ typedef struct detail {
     size_t rows; /* of numbers, for each line */
 } detail;
 
-static detail detail_of(const html_chart *chart)
+static detail detail_of(const doc_chart *chart, size_t bytes)
 {
     size_t series = chart->count ? chart->count : 1, points = 0;
-    size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series
-                                            : 0; /* half for the lines, the rest for numbers */
+    size_t room =
+        bytes > FRAME_BYTES ? (bytes - FRAME_BYTES) / series : 0; /* half for the lines, the rest for numbers */
     detail d = {.columns = (int)fmin(MOST_COLUMNS, fmax(30, (double)room / 2 / (4 * POINT_BYTES)))};
     d.pale_columns =
-        (int)fmin(d.columns, fmax(LEAST_COLUMNS, (double)chart->room / 2 / (POINT_BYTES * (double)(chart->pales + 1))));
+        (int)fmin(d.columns, fmax(LEAST_COLUMNS, (double)bytes / 2 / (POINT_BYTES * (double)(chart->pales + 1))));
     for (size_t s = 0; s < chart->count; s++)
         points = chart->series[s].count > points ? chart->series[s].count : points;
     d.dots = points <= POINTS_WITH_DOTS && points * DOT_BYTES < room / 2;
@@ -93,7 +96,7 @@ static void set_ticks(axis *a, bool round_out)
 }
 
 /* Widens the axes by one line. */
-static void take_line(const html_series *series, axis *x, axis *y, bool *positive, double *least_positive)
+static void take_line(const doc_series *series, axis *x, axis *y, bool *positive, double *least_positive)
 {
     for (size_t i = 0; i < series->count; i++) {
         widen(x, series->x[i]);
@@ -105,7 +108,7 @@ static void take_line(const html_series *series, axis *x, axis *y, bool *positiv
     }
 }
 
-static void find_axes(const html_chart *chart, axis *x, axis *y)
+static void find_axes(const doc_chart *chart, axis *x, axis *y)
 {
     double least_positive = DBL_MAX;
     bool positive = true;
@@ -148,15 +151,15 @@ static double pixel_y(const axis *y, double value)
     return HEIGHT - on_axis(y, value) * HEIGHT;
 }
 
-static void put_point(html_page *page, bool *pen, const axis *x, const axis *y, const html_series *s, size_t i)
+static void put_point(assay_buf *out, bool *pen, const axis *x, const axis *y, const doc_series *s, size_t i)
 {
-    html_put(page, "%s%.4g %.4g", *pen ? "L" : "M", pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
+    markup_put(out, "%s%.4g %.4g", *pen ? "L" : "M", pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
     *pen = true;
 }
 
 /* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference.
  */
-static void put_path(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
+static void put_path(assay_buf *out, const axis *x, const axis *y, const doc_series *s, int columns)
 {
     bool pen = false;
     for (size_t from = 0, to; from < s->count; from = to) {
@@ -172,30 +175,30 @@ static void put_path(html_page *page, const axis *x, const axis *y, const html_s
         pen = pen && isfinite(s->y[from]);
         for (int k = 0; k < 4; k++) {
             if ((k == 0 || at[k] != at[k - 1]) && isfinite(s->y[at[k]]))
-                put_point(page, &pen, x, y, s, at[k]);
+                put_point(out, &pen, x, y, s, at[k]);
         }
         pen = pen && !gap;
     }
 }
 
-static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
+static void put_line(assay_buf *out, const axis *x, const axis *y, const doc_series *s, int columns)
 {
-    html_put(page, "<path class=\"line s%d\" d=\"", s->style);
-    put_path(page, x, y, s, columns);
-    html_put(page, "\"/>");
+    markup_put(out, "<path class=\"line s%d\" d=\"", s->style);
+    put_path(out, x, y, s, columns);
+    markup_put(out, "\"/>");
 }
 
 /* All pale lines as one path: each begins where it is moved to. */
-static void put_pales(html_page *page, const axis *x, const axis *y, const html_chart *chart, int columns)
+static void put_pales(assay_buf *out, const axis *x, const axis *y, const doc_chart *chart, int columns)
 {
-    html_put(page, "<path class=\"pale\" d=\"");
+    markup_put(out, "<path class=\"pale\" d=\"");
     for (size_t s = 0; s < chart->pales; s++)
-        put_path(page, x, y, &chart->pale[s], columns);
-    html_put(page, "\"/>");
+        put_path(out, x, y, &chart->pale[s], columns);
+    markup_put(out, "\"/>");
 }
 
 /* Short bars at one edge, one a column at most. */
-static void put_bars(html_page *page, const char *class, double bottom, const double *pixel, size_t count, int columns)
+static void put_bars(assay_buf *out, const char *class, double bottom, const double *pixel, size_t count, int columns)
 {
     int before = -1;
     for (size_t i = 0; i < count; i++) {
@@ -203,199 +206,199 @@ static void put_bars(html_page *page, const char *class, double bottom, const do
         if (column == before)
             continue;
         if (before < 0)
-            html_put(page, "<path class=\"%s\" d=\"", class);
-        html_put(page, "M%.4g %gv-18", pixel[i], bottom);
+            markup_put(out, "<path class=\"%s\" d=\"", class);
+        markup_put(out, "M%.4g %gv-18", pixel[i], bottom);
         before = column;
     }
-    html_put(page, before < 0 ? "" : "\"/>");
+    markup_put(out, before < 0 ? "" : "\"/>");
 }
 
 /* Where the values are nan or infinite: bars at the upper edge. */
-static void put_lost(html_page *page, const axis *x, const html_series *s, int columns)
+static void put_lost(assay_buf *out, const axis *x, const doc_series *s, int columns)
 {
     double *pixel = assay_alloc_zeroed(s->count, sizeof *pixel);
-    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
+    out->status = pixel || out->status != ASSAY_OK ? out->status : ASSAY_ENOMEM;
     size_t lost = 0;
     for (size_t i = 0; pixel && i < s->count; i++) {
         if (!isfinite(s->y[i]))
             pixel[lost++] = pixel_x(x, s->x[i]);
     }
-    put_bars(page, "lost", 18, pixel, lost, columns);
+    put_bars(out, "lost", 18, pixel, lost, columns);
     free(pixel);
 }
 
-static void put_marks(html_page *page, const axis *x, const html_chart *chart, int columns)
+static void put_marks(assay_buf *out, const axis *x, const doc_chart *chart, int columns)
 {
     double *pixel = assay_alloc_zeroed(chart->marks, sizeof *pixel);
-    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
+    out->status = pixel || out->status != ASSAY_OK ? out->status : ASSAY_ENOMEM;
     for (size_t i = 0; pixel && i < chart->marks; i++)
         pixel[i] = fmin(fmax(pixel_x(x, chart->mark[i]), 0), WIDTH);
-    put_bars(page, "fired", HEIGHT, pixel, pixel ? chart->marks : 0, columns);
+    put_bars(out, "fired", HEIGHT, pixel, pixel ? chart->marks : 0, columns);
     free(pixel);
 }
 
-static void put_dots(html_page *page, const axis *x, const axis *y, const html_series *s)
+static void put_dots(assay_buf *out, const axis *x, const axis *y, const doc_series *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         if (!isfinite(s->y[i]))
             continue;
-        html_put(page, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]),
-                 pixel_y(y, s->y[i]));
-        html_short_name(page, s->name, 40);
-        html_put(page, ": %.6g at %.15g</title></path>", s->y[i], s->x[i]);
+        markup_put(out, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]),
+                   pixel_y(y, s->y[i]));
+        markup_short_name(out, s->name, 40);
+        markup_put(out, ": %.6g at %.15g</title></path>", s->y[i], s->x[i]);
     }
 }
 
 /* Along the upper edge and back along the lower one. */
-static void put_band(html_page *page, const axis *x, const axis *y, const html_band *band)
+static void put_band(assay_buf *out, const axis *x, const axis *y, const doc_band *band)
 {
-    html_put(page, "<path class=\"band\" d=\"");
+    markup_put(out, "<path class=\"band\" d=\"");
     for (size_t i = 0; i < band->count; i++)
-        html_put(page, "%s%.4g %.4g", i ? "L" : "M", pixel_x(x, band->x[i]), pixel_y(y, band->high[i]));
+        markup_put(out, "%s%.4g %.4g", i ? "L" : "M", pixel_x(x, band->x[i]), pixel_y(y, band->high[i]));
     for (size_t i = band->count; i-- > 0;)
-        html_put(page, "L%.4g %.4g", pixel_x(x, band->x[i]), pixel_y(y, band->low[i]));
-    html_put(page, "Z\"/>");
+        markup_put(out, "L%.4g %.4g", pixel_x(x, band->x[i]), pixel_y(y, band->low[i]));
+    markup_put(out, "Z\"/>");
 }
 
-static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y, const detail *d)
+static void put_plot(assay_buf *out, const doc_chart *chart, const axis *x, const axis *y, const detail *d)
 {
-    unsigned id = page->next_id++;
-    html_put(page,
-             "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
-             "aria-labelledby=\"c%ut c%ud\">"
-             "<title id=\"c%ut\">",
-             WIDTH, HEIGHT, id, id, id);
-    html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
-    html_put(page, "</title><desc id=\"c%ud\">", id);
+    const size_t id = out->size; /* a chart begins where no other one does */
+    markup_put(out,
+               "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
+               "aria-labelledby=\"c%zut c%zud\">"
+               "<title id=\"c%zut\">",
+               WIDTH, HEIGHT, id, id, id);
+    markup_text_n(out, chart->title, strlen(chart->title), MARKUP_TITLE);
+    markup_put(out, "</title><desc id=\"c%zud\">", id);
     for (size_t s = 0; s < chart->count; s++) {
-        const html_series *series = &chart->series[s];
-        html_short_name(page, series->name, HTML_NAME);
-        html_put(page, ": %zu point%s", series->count, assay_plural(series->count));
+        const doc_series *series = &chart->series[s];
+        markup_short_name(out, series->name, MARKUP_NAME);
+        markup_put(out, ": %zu point%s", series->count, assay_plural(series->count));
         if (series->count > 0)
-            html_put(page, ", first %.6g, last %.6g. ", series->y[0], series->y[series->count - 1]);
+            markup_put(out, ", first %.6g, last %.6g. ", series->y[0], series->y[series->count - 1]);
     }
-    html_put(page, "</desc><path class=\"grid\" d=\"");
+    markup_put(out, "</desc><path class=\"grid\" d=\"");
     for (int i = 0; i < y->ticks; i++)
-        html_put(page, "M0 %.4gH%d", pixel_y(y, y->tick[i]), WIDTH);
-    html_put(page, "\"/>");
+        markup_put(out, "M0 %.4gH%d", pixel_y(y, y->tick[i]), WIDTH);
+    markup_put(out, "\"/>");
     if (chart->band)
-        put_band(page, x, y, chart->band);
+        put_band(out, x, y, chart->band);
     if (chart->pales > 0)
-        put_pales(page, x, y, chart, d->pale_columns);
-    put_marks(page, x, chart, d->columns);
+        put_pales(out, x, y, chart, d->pale_columns);
+    put_marks(out, x, chart, d->columns);
     for (size_t s = chart->count; s-- > 0;) {
-        put_line(page, x, y, &chart->series[s], d->columns);
-        put_lost(page, x, &chart->series[s], d->columns);
+        put_line(out, x, y, &chart->series[s], d->columns);
+        put_lost(out, x, &chart->series[s], d->columns);
         if (d->dots)
-            put_dots(page, x, y, &chart->series[s]);
+            put_dots(out, x, y, &chart->series[s]);
     }
-    html_put(page, "</svg>");
+    markup_put(out, "</svg>");
 }
 
-static void put_ticks(html_page *page, const axis *x, const axis *y)
+static void put_ticks(assay_buf *out, const axis *x, const axis *y)
 {
-    html_put(page, "<div class=\"ylab\" aria-hidden=\"true\">");
+    markup_put(out, "<div class=\"ylab\" aria-hidden=\"true\">");
     for (int i = 0; i < y->ticks; i++)
-        html_put(page, "<span style=\"top:%.4g%%\">%.4g</span>", 100 - 100 * on_axis(y, y->tick[i]), y->tick[i]);
-    html_put(page, "</div><div class=\"xlab\" aria-hidden=\"true\">");
+        markup_put(out, "<span style=\"top:%.4g%%\">%.4g</span>", 100 - 100 * on_axis(y, y->tick[i]), y->tick[i]);
+    markup_put(out, "</div><div class=\"xlab\" aria-hidden=\"true\">");
     for (int i = 0; i < x->ticks; i++)
-        html_put(page, "<span style=\"left:%.4g%%\">%.7g</span>", 100 * on_axis(x, x->tick[i]), x->tick[i]);
-    html_put(page, "</div>");
+        markup_put(out, "<span style=\"left:%.4g%%\">%.7g</span>", 100 * on_axis(x, x->tick[i]), x->tick[i]);
+    markup_put(out, "</div>");
 }
 
-static void put_legend(html_page *page, const html_chart *chart)
+static void put_legend(assay_buf *out, const doc_chart *chart)
 {
-    html_put(page, "<ul class=\"legend\">");
+    markup_put(out, "<ul class=\"legend\">");
     for (size_t s = 0; s < chart->count; s++) {
-        html_put(page,
-                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line s%d\" d=\"M0 "
-                 "5H28\"/></svg>",
-                 chart->series[s].style);
-        html_name(page, chart->series[s].name);
-        html_put(page, "</li>");
+        markup_put(out,
+                   "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line s%d\" d=\"M0 "
+                   "5H28\"/></svg>",
+                   chart->series[s].style);
+        markup_name(out, chart->series[s].name);
+        markup_put(out, "</li>");
     }
     if (chart->band) {
-        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"band\" d=\"M0 "
-                       "1H28V9H0Z\"/></svg>");
-        html_text(page, chart->band->name);
-        html_put(page, "</li>");
+        markup_put(out, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"band\" d=\"M0 "
+                        "1H28V9H0Z\"/></svg>");
+        markup_text(out, chart->band->name);
+        markup_put(out, "</li>");
     }
     if (chart->pales > 0) {
-        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"pale\" d=\"M0 "
-                       "3H28M0 7H28\"/></svg>");
-        html_text(page, chart->pale_word);
-        html_put(page, "</li>");
+        markup_put(out, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"pale\" d=\"M0 "
+                        "3H28M0 7H28\"/></svg>");
+        markup_text(out, chart->pale_word);
+        markup_put(out, "</li>");
     }
     if (chart->marks > 0)
-        html_put(page,
-                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 "
-                 "10V0\"/></svg>%s</li>",
-                 chart->mark_word);
-    html_put(page, "</ul>");
+        markup_put(out,
+                   "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 "
+                   "10V0\"/></svg>%s</li>",
+                   chart->mark_word);
+    markup_put(out, "</ul>");
 }
 
 /* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are.
  */
-static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
+static void put_numbers(assay_buf *out, const doc_chart *chart, size_t rows)
 {
-    html_put(
-        page,
+    markup_put(
+        out,
         "<details class=\"numbers\"><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
         "aria-label=\"Numbers\"><table><thead><tr><th>Line</th><th class=\"n\">");
-    html_text(page, chart->x_label);
-    html_put(page, "</th><th class=\"n\">");
-    html_text(page, chart->y_label);
-    html_put(page, "</th></tr></thead><tbody>\n");
+    markup_text(out, chart->x_label);
+    markup_put(out, "</th><th class=\"n\">");
+    markup_text(out, chart->y_label);
+    markup_put(out, "</th></tr></thead><tbody>\n");
     size_t left = 0;
     for (size_t s = 0; s < chart->count; s++) {
-        const html_series *series = &chart->series[s];
+        const doc_series *series = &chart->series[s];
         size_t shown = series->count < rows ? series->count : rows;
         for (size_t i = 0; i < shown; i++) {
             size_t at = shown > 1 ? (series->count - 1) * i / (shown - 1) : 0;
-            html_put(page, "<tr><td>");
-            html_short_name(page, series->name, 40);
-            html_put(page, "</td><td class=\"n\">%.15g</td><td class=\"n\">%.6g</td></tr>\n", series->x[at],
-                     series->y[at]);
+            markup_put(out, "<tr><td>");
+            markup_short_name(out, series->name, 40);
+            markup_put(out, "</td><td class=\"n\">%.15g</td><td class=\"n\">%.6g</td></tr>\n", series->x[at],
+                       series->y[at]);
         }
         left += series->count - shown;
     }
-    html_put(page, "</tbody></table></div>");
+    markup_put(out, "</tbody></table></div>");
     if (left > 0)
-        html_put(page, "<p class=\"note\">%zu row%s between these %s left out.</p>", left, assay_plural(left),
-                 left == 1 ? "is" : "are");
-    html_put(page, "</details>");
+        markup_put(out, "<p class=\"note\">%zu row%s between these %s left out.</p>", left, assay_plural(left),
+                   left == 1 ? "is" : "are");
+    markup_put(out, "</details>");
 }
 
-void html_put_chart(html_page *page, const html_chart *chart)
+void chart_put_lines(const doc_chart *chart, size_t most, assay_buf *out)
 {
     axis x, y;
     size_t lost = 0;
-    const detail d = detail_of(chart);
+    const detail d = detail_of(chart, most);
     find_axes(chart, &x, &y);
-    html_put(page, "<figure class=\"chart\"><figcaption>");
-    html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
-    html_put(page, "</figcaption>");
+    markup_put(out, "<figure class=\"chart\"><figcaption>");
+    markup_text_n(out, chart->title, strlen(chart->title), MARKUP_TITLE);
+    markup_put(out, "</figcaption>");
     if (chart->remark) {
-        html_put(page, "<p class=\"remark\">");
-        html_text(page, chart->remark);
-        html_put(page, "</p>");
+        markup_put(out, "<p class=\"remark\">");
+        markup_text(out, chart->remark);
+        markup_put(out, "</p>");
     }
-    put_legend(page, chart);
-    html_put(page, "<p class=\"unit\">");
-    html_text(page, chart->y_label);
-    html_put(page, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
-    put_plot(page, chart, &x, &y, &d);
-    put_ticks(page, &x, &y);
-    html_put(page, "</div><p class=\"unit x\">");
-    html_text(page, chart->x_label);
-    html_put(page, "</p>");
+    put_legend(out, chart);
+    markup_put(out, "<p class=\"unit\">");
+    markup_text(out, chart->y_label);
+    markup_put(out, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
+    put_plot(out, chart, &x, &y, &d);
+    put_ticks(out, &x, &y);
+    markup_put(out, "</div><p class=\"unit x\">");
+    markup_text(out, chart->x_label);
+    markup_put(out, "</p>");
     for (size_t s = 0; s < chart->count; s++) {
         for (size_t i = 0; i < chart->series[s].count; i++)
             lost += !isfinite(chart->series[s].y[i]);
     }
     if (lost > 0)
-        html_put(page, "<p class=\"note\">%zu value%s not finite: bars at the upper edge.</p>", lost,
-                 lost == 1 ? " is" : "s are");
-    put_numbers(page, chart, d.rows);
-    html_put(page, "</figure>\n");
+        markup_put(out, "<p class=\"note\">%zu value%s not finite: bars at the upper edge.</p>", lost,
+                   lost == 1 ? " is" : "s are");
+    put_numbers(out, chart, d.rows);
+    markup_put(out, "</figure>\n");
 }

@@ -1,0 +1,292 @@
+/* diagnosis.c - see diagnosis.h: makes evidence of findings, and facts of what rules say of the course. */
+#include "report/model/diagnosis.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/vec.h"
+#include "report/model/report_model.h"
+
+enum { WORKERS_NAMED = 3, TEXT_ROOM = 1 << 16 };
+
+/* What is gathered of one test of one rule. */
+typedef struct gathering {
+    const assay_outcome *outcome;
+    const assay_trial_outcome *trial;
+    const report_rule *rule;
+    report_diagnosis *out;
+} gathering;
+
+/* Keeps the text of a buffer, which it releases, as long as the diagnosis. NULL without memory. */
+static const char *keep(report_diagnosis *out, assay_buf *text)
+{
+    assay_put_u8(text, '\0');
+    char **place = assay_buf_status(text) == ASSAY_OK
+                       ? assay_vec_add(&out->text, &out->texts, &out->text_room, sizeof *place)
+                       : NULL;
+    if (place)
+        *place = strdup((const char *)text->data);
+    assay_buf_release(text);
+    return place ? *place : NULL;
+}
+
+/* ---- when ---- */
+
+/* The saved step of the mode that is `back` saved steps of it before position `at`; `at` where there are not so many.
+ */
+static uint64_t step_before(const assay_trial *info, uint64_t at, uint64_t back)
+{
+    const int mode = assay_trial_step(info, at)->mode;
+    uint64_t found = at;
+    for (uint64_t i = at; back > 0 && i-- > 0;)
+        if (assay_trial_step(info, i)->mode == mode) {
+            found = i;
+            back--;
+        }
+    return found;
+}
+
+/* How many saved steps before its finding a rule that waits saw it begin: by the unit of the value. */
+static uint64_t waited(const report_rule *rule, const assay_finding *f)
+{
+    const char *const *units = rule->instance->ops ? rule->instance->ops->value_units : NULL;
+    const char *unit = "";
+    for (uint32_t i = 0; units && units[i] && i <= f->value_unit; i++)
+        unit = units[i];
+    if (!(f->value >= 1 && f->value < 1e9))
+        return 0;
+    return strstr(unit, "unchanged") ? (uint64_t)f->value : strstr(unit, "in a row") ? (uint64_t)f->value - 1 : 0;
+}
+
+static assay_onset_span span_of(const gathering *g, const assay_finding *f)
+{
+    const assay_trial *info = g->trial->info;
+    uint64_t at = f->time ? UINT64_MAX : assay_trial_find_step(info, f->step);
+    if (report_is_in_traces(g->rule)) /* a trace is a window: when in it tells nothing of what came first */
+        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, INT64_MAX, false};
+    if (at == UINT64_MAX)
+        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, f->step, false};
+    at = step_before(info, at, waited(g->rule, f));
+    const assay_step_info *step = assay_trial_step(info, at);
+    const assay_step_info *before = assay_trial_step(info, step_before(info, at, 1));
+    const bool counted = step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL;
+    const int64_t number = counted ? step->mode_step : step->step;
+    assay_onset_span span = {step->mode, number, number, step->step, before == step};
+    if (before != step)
+        span.from = (counted ? before->mode_step : before->step) + 1;
+    return span;
+}
+
+/* Does the rule find something up to the last saved steps of the mode? */
+static bool lasts(const gathering *g, int mode)
+{
+    const assay_findings *found = g->rule->findings;
+    const assay_trial *info = g->trial->info;
+    uint64_t last = assay_trial_steps(info);
+    if (found->step_count < 2)
+        return false;
+    while (last > 0 && assay_trial_step(info, last - 1)->mode != mode)
+        last--;
+    const uint64_t end = assay_trial_find_step(info, found->steps[found->step_count - 1]);
+    return last > 0 && end != UINT64_MAX && step_before(info, last - 1, 1) <= end;
+}
+
+/* ---- where ---- */
+
+static const char *ending_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot : "";
+}
+
+/* Sets how many tensors the test found something of, and how many there are of their kind. */
+static int count_tensors(const gathering *g, const assay_finding *first, assay_evidence *e)
+{
+    const assay_trial *info = g->trial->info;
+    const assay_findings *found = g->rule->findings;
+    const uint32_t all = assay_trial_tensors(info);
+    if (first->time || first->tensor >= all)
+        return ASSAY_OK;
+    const assay_role role = assay_trial_role(info, first->tensor);
+    const char *ending = ending_of(assay_trial_tensor(info, first->tensor));
+    bool *seen = assay_alloc_zeroed(all, sizeof *seen);
+    if (!seen)
+        return ASSAY_ENOMEM;
+    e->role = (int)role;
+    e->order = assay_trial_order(info, first->tensor);
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        if (f->test != first->test || f->time || f->tensor >= all || seen[f->tensor] ||
+            assay_trial_role(info, f->tensor) != role)
+            continue;
+        seen[f->tensor] = true;
+        e->tensors++;
+    }
+    for (uint32_t t = 0; t < all; t++)
+        e->alike += assay_trial_role(info, t) == role && strcmp(ending_of(assay_trial_tensor(info, t)), ending) == 0;
+    free(seen);
+    return ASSAY_OK;
+}
+
+/* Who has the first finding's tensor at its step: "worker_2", "worker_0 and worker_1", "all 4 workers"; "" where the
+ * trial has one worker or the rule pools them. */
+static const char *put_workers(const gathering *g, const assay_finding *first)
+{
+    const assay_trial *info = g->trial->info;
+    const uint32_t workers = assay_trial_expected_workers(info);
+    const assay_findings *found = g->rule->findings;
+    uint32_t count = 0, last = UINT32_MAX;
+    const char *name[WORKERS_NAMED];
+    assay_buf text;
+    if (first->time || first->worker == ASSAY_ALL_WORKERS || workers < 2)
+        return "";
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        if (f->step != first->step || f->tensor != first->tensor || f->test != first->test || f->worker == last)
+            continue;
+        last = f->worker;
+        if (count < WORKERS_NAMED)
+            name[count] = report_finding_worker(info, f);
+        count++;
+    }
+    assay_buf_init(&text, TEXT_ROOM);
+    if (count == workers || count > WORKERS_NAMED)
+        assay_put_format(&text, count == workers ? "all %" PRIu32 " workers" : "%" PRIu32 " of %" PRIu32 " workers",
+                         count, workers);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            assay_put_format(&text, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", name[i]);
+    return keep(g->out, &text);
+}
+
+/* ---- evidence ---- */
+
+/* The finding in the words of its rule; the first cause where the rule looks for one. */
+static const char *put_words(const gathering *g, const assay_finding *first, assay_evidence *e)
+{
+    assay_buf text;
+    report_origin origin;
+    assay_buf_init(&text, TEXT_ROOM);
+    report_find_origin(g->trial->info, g->rule, &origin);
+    e->proven = origin.certain;
+    if (origin.cause.size > 0) {
+        report_put_origin(g->trial->info, &origin, &text);
+    } else {
+        origin.finding = first;
+        origin.tensor = report_finding_tensor(g->trial->info, first);
+        if (!origin.several)
+            origin.worker = report_finding_worker(g->trial->info, first);
+        if (!report_put_sentence(g->trial->info, g->rule, &origin, &text)) {
+            assay_put_format(&text, "%s found something: ", g->rule->instance->name);
+            report_put_origin(g->trial->info, &origin, &text);
+        }
+    }
+    report_origin_release(&origin);
+    return keep(g->out, &text);
+}
+
+static int add_evidence(const gathering *g, size_t number, const assay_finding *first)
+{
+    const char *test = report_finding_test(g->rule, first);
+    assay_evidence *e = assay_vec_add(&g->out->evidence, &g->out->count, &g->out->room, sizeof *e);
+    if (!e)
+        return ASSAY_ENOMEM;
+    *e = (assay_evidence){.rule = number,
+                          .kind = report_kind(g->rule),
+                          .test = test ? test : "",
+                          .name = g->rule->instance->name,
+                          .severity = (int)g->rule->instance->severity,
+                          .role = -1,
+                          .order = UINT32_MAX,
+                          .tensor = first->time ? "" : report_finding_tensor(g->trial->info, first),
+                          .began = span_of(g, first),
+                          .value = first->value,
+                          .note = first->note ? first->note : ""};
+    if (first->time && !report_is_in_traces(g->rule)) /* what is slow is not wrong */
+        e->severity = ASSAY_INFO;
+    e->lasts = lasts(g, e->began.mode);
+    int status = count_tensors(g, first, e);
+    const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
+    const char *words = workers ? put_words(g, first, e) : NULL;
+    if (!words)
+        return ASSAY_ENOMEM;
+    e->workers = workers;
+    e->sentence = words;
+    return ASSAY_OK;
+}
+
+/* One piece for each test: its first finding stands first in the list. */
+static int add_rule(const gathering *g, size_t number)
+{
+    const assay_findings *found = g->rule->findings;
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < found->kept; i++) {
+        bool earlier = false;
+        for (size_t k = g->out->count; k-- > 0 && g->out->evidence[k].rule == number;) {
+            const char *test = report_finding_test(g->rule, &found->list[i]);
+            earlier = earlier || strcmp(g->out->evidence[k].test, test ? test : "") == 0;
+        }
+        status = earlier ? ASSAY_OK : add_evidence(g, number, &found->list[i]);
+    }
+    return status;
+}
+
+/* ---- facts ---- */
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = object ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+    return item && cJSON_IsNumber(item) ? cJSON_GetNumberValue(item) : (double)NAN;
+}
+
+/* What LossNotDecreasing says of the course of the loss, and Confusion of classes that are taken for others. */
+static void take_facts(const report_rule *rule, assay_course_facts *facts)
+{
+    cJSON *members = NULL;
+    if (report_members(rule, &members) == ASSAY_OK && members) {
+        const cJSON *course = cJSON_GetObjectItemCaseSensitive(members, "course");
+        const double at = number_of(course, "least_at"), shift = number_of(members, "shift");
+        if (course) {
+            facts->loss_first = number_of(course, "first");
+            facts->loss_least = number_of(course, "least");
+            facts->loss_last = number_of(course, "last");
+            facts->least_at = isnan(at) ? 0 : (int64_t)at;
+        }
+        if (!isnan(shift) && fabs(shift) < 1e6)
+            facts->shift = (int)shift;
+    }
+    cJSON_Delete(members);
+}
+
+int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
+{
+    *out = (report_diagnosis){0};
+    assay_course_facts facts = {.loss = "", .loss_first = NAN, .loss_least = NAN, .loss_last = NAN};
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && trial->status == ASSAY_OK && i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (rule.status != ASSAY_ISSUES_FOUND || !rule.findings || rule.findings->kept == 0)
+            continue;
+        take_facts(&rule, &facts);
+        status = add_rule(&(gathering){outcome, trial, &rule, out}, i);
+    }
+    if (status == ASSAY_OK)
+        status = assay_diagnose(out->evidence, out->count, &facts, &out->is);
+    if (status != ASSAY_OK)
+        report_diagnosis_release(out);
+    return status;
+}
+
+void report_diagnosis_release(report_diagnosis *diagnosis)
+{
+    assay_diagnosis_release(&diagnosis->is);
+    for (size_t i = 0; i < diagnosis->texts; i++)
+        free(diagnosis->text[i]);
+    free(diagnosis->text);
+    free(diagnosis->evidence);
+    *diagnosis = (report_diagnosis){0};
+}

@@ -1,0 +1,21 @@
+/* diagnosis.h - the diagnosis of a trial, made of what the rules of an outcome found. */
+#ifndef ASSAY_REPORT_MODEL_DIAGNOSIS_H
+#define ASSAY_REPORT_MODEL_DIAGNOSIS_H
+
+#include "diagnosis/diagnosis.h"
+#include "engine/engine.h"
+
+typedef struct report_diagnosis {
+    assay_diagnosis is;       /* causes; numbers of evidence are places in `evidence` */
+    assay_evidence *evidence; /* one for each test of each rule that found something, in order of (rule, test) */
+    size_t count, room;
+    char **text; /* what the evidence borrows; owned */
+    size_t texts, text_room;
+} report_diagnosis;
+
+/* Diagnoses a trial that could be opened. Names are as the trial has them. Release with report_diagnosis_release(),
+ * before the outcome. ASSAY_OK or ASSAY_ENOMEM. */
+int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out);
+void report_diagnosis_release(report_diagnosis *diagnosis);
+
+#endif

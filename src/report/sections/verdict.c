@@ -1,0 +1,101 @@
+/* verdict.c - what the report comes to, in a sentence, and what to do about it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/compare/comparison.h"
+#include "report/model/diagnosis.h"
+#include "report/model/report_model.h"
+#include "report/sections/sections.h"
+
+static doc_tone tone_of(const assay_report *report)
+{
+    const assay_outcome *outcome = report->outcome;
+    doc_tone tone = report_nothing_tested(report) ? DOC_NONE : DOC_GOOD;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
+            tone = DOC_BROKEN;
+        for (size_t i = 0; i < outcome->job->rule_count; i++)
+            if (report_rule_of(outcome, &outcome->trials[t], i, false).status == ASSAY_ISSUES_FOUND)
+                return DOC_BAD;
+    }
+    return tone;
+}
+
+static void put_sentence(const assay_report *report, doc *d)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &line);
+    doc_put_text(d, (const char *)line.data, line.size);
+    if (report->comparison)
+        doc_put(d, ".");
+    doc_fail(d, assay_buf_status(&line));
+    assay_buf_release(&line);
+}
+
+static void put_answer(const assay_comparison *c, doc *d)
+{
+    doc_put_text(d, c->answer, strlen(c->answer));
+}
+
+/* Where trials are compared, the answer to how they differ comes first if there are enough of them to tell. */
+void section_verdict(const assay_report *report, doc *d)
+{
+    const assay_comparison *c = report->comparison;
+    const bool leads = c && compare_answer_leads(c);
+    doc_verdict(d, tone_of(report));
+    if (leads)
+        put_answer(c, d);
+    else
+        put_sentence(report, d);
+    if (!c)
+        return;
+    doc_verdict(d, DOC_PLAIN);
+    if (leads)
+        put_sentence(report, d);
+    else
+        put_answer(c, d);
+}
+
+/* The rule whose advice leads: the first in the order of every form, of the first trial that has findings and is unlike
+ * the others. */
+static bool find_lead(const assay_report *report, size_t *trial, report_rule *lead)
+{
+    const assay_outcome *outcome = report->outcome;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        size_t *order = NULL;
+        if (!sections_shows(report, t) || outcome->job->rule_count == 0 ||
+            report_order_rules(outcome, &outcome->trials[t], &order) != ASSAY_OK)
+            continue;
+        *lead = report_rule_of(outcome, &outcome->trials[t], order[0], false);
+        free(order);
+        *trial = t;
+        if (lead->status == ASSAY_ISSUES_FOUND && lead->instance->ops)
+            return true;
+    }
+    return false;
+}
+
+/* The advice of the first cause, or of the rule that leads where no cause is known. */
+static void put_advice(const assay_report *report, size_t t, const report_rule *lead, doc *d)
+{
+    report_diagnosis diagnosis;
+    const int status = report_diagnose(report->outcome, &report->outcome->trials[t], &diagnosis);
+    doc_fail(d, status);
+    if (status != ASSAY_OK)
+        return;
+    const assay_cause *cause = diagnosis.is.causes > 0 ? &diagnosis.is.cause[0] : NULL;
+    if (cause && cause->advice[0])
+        doc_advice(d, cause->advice, NULL);
+    else
+        doc_advice(d, lead->instance->ops->advice, lead->instance->ops->remedies);
+    report_diagnosis_release(&diagnosis);
+}
+
+void section_todo(const assay_report *report, doc *d)
+{
+    report_rule lead;
+    size_t trial;
+    if (find_lead(report, &trial, &lead))
+        put_advice(report, trial, &lead, d);
+}
