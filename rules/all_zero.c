@@ -2,12 +2,14 @@
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
  * these steps is a finding. With after_values one saved step is enough if that did not hold at the saved step before it
- * and the tensor has more than one element. -0.0 is a zero, NaN is not. */
+ * and the tensor has more than one element; in a checkpoint a matrix needs no step before. -0.0 is a zero, NaN is not. */
+#include "saved.h"
 #include "selection.h"
 
 #include <stdlib.h>
 
-enum { PERCENT, FIRES, SEVERAL, WIDTH }; /* values of a row; SEVERAL: more than one element */
+enum { PERCENT, FIRES, SIZE, WIDTH }; /* values of a row */
+enum { ONE, SEVERAL, MATRIX };        /* SIZE: elements, or that it has two dimensions and more */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -26,7 +28,8 @@ static const assay_param_def params[] = {
     {.name = "after_values",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "One saved step is enough if the tensor was not zero at the saved step before. Not for single numbers."},
+     .help = "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of "
+             "weights in a checkpoint. Not for single numbers."},
     {0},
 };
 
@@ -56,7 +59,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         double zeros = 100.0 * (double)item->stats->zeros, n = (double)item->stats->count;
         bool fires = zeros >= threshold * n;
-        double row[WIDTH] = {zeros / n, fires, n > 1};
+        double row[WIDTH] = {zeros / n, fires, n <= 1 ? ONE : item->dims < 2 ? SEVERAL : MATRIX};
         assay_finding finding = finding_of(view, item, zeros / n, threshold);
         if (needs_a_run(rule->params))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
@@ -64,6 +67,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             status = assay_findings_test(s->findings, fires, &finding);
     }
     return status;
+}
+
+/* Is it what no training keeps at zero: a matrix of weights in a checkpoint? */
+static bool is_never_zero(const assay_rule *rule, const assay_row *row)
+{
+    return row->value[SIZE] == MATRIX && is_of_checkpoints(rule->trial) &&
+           assay_trial_role(rule->trial, row->tensor) == ASSAY_ROLE_WEIGHT &&
+           !may_begin_at_zero(assay_trial_tensor(rule->trial, row->tensor));
 }
 
 /* With num_steps above 1: walks each tensor of each worker, run by run. */
@@ -78,8 +89,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0, end; status == ASSAY_OK && i < count; i = end) {
         assay_row first = assay_series_row(series, order[i]);
         const assay_row before = assay_series_row(series, order[i > 0 ? i - 1 : 0]);
-        const bool lost = after_values && first.value[SEVERAL] != 0 && i > 0 && before.tensor == first.tensor &&
-                          before.worker == first.worker;
+        const bool there = i > 0 && before.tensor == first.tensor && before.worker == first.worker;
+        const bool lost = after_values && first.value[SIZE] != ONE && (there || is_never_zero(rule, &first));
         for (end = i + 1; end < count; end++) {
             assay_row row = assay_series_row(series, order[end]);
             if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])

@@ -425,6 +425,31 @@ static void say_padding(assay_verdict *verdict)
                                    "ignores, such as padding. If it is a class, it is lost: test without padding.");
 }
 
+/* Are most predictions the label and one and the same number more, or less? Writes it down: labels of this evaluation
+ * are shifted against those that were learned. Pairs are (prediction, label). */
+static void put_shift(const assay_counter *pairs, assay_buf *json)
+{
+    enum { MOST = 2 }; /* counting from 0 or 1, and a class in front of all others */
+    static const double SHIFTED = 0.5;
+    double all = 0, by[2 * MOST + 1] = {0};
+    int64_t classes = 0, prediction, label;
+    uint64_t count;
+    for (uint64_t i = 0; i < assay_counter_size(pairs); i++) {
+        assay_counter_get(pairs, i, &prediction, &label, &count);
+        classes = label >= classes ? label + 1 : classes;
+    }
+    for (uint64_t i = 0; i < assay_counter_size(pairs); i++) {
+        assay_counter_get(pairs, i, &prediction, &label, &count);
+        all += (double)count;
+        for (int64_t d = -MOST; d <= MOST; d++)
+            if (label == prediction + d || (classes > 2 * MOST && label == (prediction + d + classes) % classes))
+                by[d + MOST] += (double)count;
+    }
+    for (int d = -MOST; d <= MOST && classes > MOST + 1; d++)
+        if (d != 0 && by[d + MOST] > SHIFTED * all && by[MOST] < by[d + MOST] / 4)
+            assay_put_format(json, "%s\"shift\": %d", json->size ? ", " : "", d);
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
@@ -460,6 +485,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict), &padding);
     if (status == ASSAY_OK && padding)
         say_padding(verdict);
+    if (status == ASSAY_OK)
+        put_shift(pairs, assay_verdict_json(verdict));
     assay_counter_free(pairs);
     return status;
 }

@@ -41,7 +41,7 @@ static int64_t second_of(int64_t time)
     return time / SECOND - (time % SECOND < 0);
 }
 
-/* The number of processes of the second that has `before` before it, when they are ordered by that. */
+/* Processes in the second that follows `before` others, in the order of how many processes each second has. */
 static uint64_t processes_at(const node *n, uint64_t before)
 {
     uint64_t processes = 0;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "parts/first_cause.h"
+#include "saved.h"
 #include "selection.h"
 #include "skipped_updates.h"
 
@@ -55,7 +56,8 @@ static const assay_first_bad *first_bad(const assay_step_view *view, const assay
     return result && !(only_nan && isinf(result->of.first_bad.value)) ? &result->of.first_bad : NULL;
 }
 
-enum { BAD, UNIT, INFINITE, ROW_WIDTH };          /* values of a row, which stands for a datapoint that is bad */
+enum { BAD, UNIT, INFINITE, PATTERN, ROW_WIDTH }; /* values of a row, which stands for a datapoint that is bad */
+enum { VALUES, SINGLE, MASK }; /* PATTERN: one element; infinities of one sign, and zeros alone beside them */
 enum { NAN_ONLY, INFINITE_ONLY, BOTH, INDIRECT }; /* what is counted: UNIT, and place in value_units */
 
 /* What is bad in a tensor: elements, or saved reductions. */
@@ -83,6 +85,15 @@ static badness bad_reductions(const assay_tensor_view *item, bool only_nan)
     return b;
 }
 
+static int pattern_of(const assay_tensor_view *item)
+{
+    const assay_stats *s = item->stats;
+    const bool one_sign = s->pos_inf == 0 || s->neg_inf == 0;
+    if (s->nan == 0 && one_sign && s->pos_inf + s->neg_inf + s->zeros == s->count)
+        return MASK;
+    return s->count == 1 ? SINGLE : VALUES;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -105,7 +116,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                    first_bad(view, item, only_nan));
         if (status == ASSAY_OK && b.count > 0)
             status = assay_series_add(s->series, view->step, item->tensor, item->worker,
-                                      (double[ROW_WIDTH]){(double)b.count, unit, (double)(b.count - b.nan)});
+                                      (double[ROW_WIDTH]){(double)b.count, unit, (double)(b.count - b.nan),
+                                                          indirect ? VALUES : pattern_of(item)});
         bool gradient = trains && assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_GRADIENT;
         if (status == ASSAY_OK && gradient && item->worker != noted) {
             status = assay_counter_add(s->counter, item->worker, view->step, 1);
@@ -263,6 +275,31 @@ static assay_onset *onsets_without(const assay_common_state *s, const assay_coun
     return list;
 }
 
+/* In a checkpoint, the elements that are not finite are meant where they are a mask that nobody trains, and in the state
+ * of callbacks and schedulers, where a best value begins at infinity. */
+static bool is_meant_there(const assay_rule *rule, const assay_row *row)
+{
+    const char *name = assay_trial_tensor(rule->trial, row->tensor);
+    if (is_saved_state(name))
+        return row->value[PATTERN] != VALUES || row->value[BAD] == row->value[INFINITE];
+    const assay_role role = assay_trial_role(rule->trial, row->tensor);
+    return row->value[PATTERN] == MASK && role != ASSAY_ROLE_WEIGHT && role != ASSAY_ROLE_OPTIMIZER;
+}
+
+static int add_findings_there(const assay_rule *rule, const assay_series *series, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        const assay_row row = assay_series_row(series, i);
+        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD]};
+        if (is_meant_there(rule, &row))
+            continue;
+        finding.value_unit = (uint32_t)row.value[UNIT];
+        status = assay_findings_add(findings, &finding);
+    }
+    return status;
+}
+
 static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant,
                         const assay_counter *left_out, assay_findings *findings)
 {
@@ -331,20 +368,24 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_common_state *s = state;
     const size_t tensors = assay_trial_tensors(rule->trial);
     const bool strict = assay_param_bool(rule->params, "strict");
+    const bool checkpoints = !strict && is_of_checkpoints(rule->trial);
     bool *meant = calloc(tensors + 1, sizeof *meant), *none = calloc(tensors + 1, sizeof *none);
     assay_counter *left_out = NULL;
     assay_onset *onsets = NULL;
     int status = meant && none ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
-        find_meant(rule, s->onsets, meant);
-        left_out = strict ? assay_counter_new() : find_left_out(rule, s, meant);
+        if (!checkpoints)
+            find_meant(rule, s->onsets, meant);
+        left_out = strict || checkpoints ? assay_counter_new() : find_left_out(rule, s, meant);
         status = left_out ? ASSAY_OK : ASSAY_ENOMEM;
     }
     if (status == ASSAY_OK && assay_counter_size(left_out) > 0) {
         onsets = onsets_without(s, left_out);
         status = onsets ? ASSAY_OK : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && checkpoints)
+        status = add_findings_there(rule, s->series, assay_verdict_findings(verdict));
+    else if (status == ASSAY_OK)
         status = add_findings(rule, s->series, strict ? none : meant, left_out, assay_verdict_findings(verdict));
     if (status == ASSAY_OK) /* what is meant is no cause, also where it is a finding */
         status = first_cause_put(rule, s, onsets, meant, NULL, verdict, err);

@@ -9,6 +9,9 @@
  *              before they are averaged always differ: then it counts only if the weight drifts over the next num_steps
  *              saved steps
  *
+ *   never      no weight of the trial is replicated at any of its saved steps, NEVER_LEAST or more, where no topology
+ *              says that they differ by design. value = d at the first
+ *
  * A single jump of a weight, as by a flipped bit, rises only once: ReplicaDivergence finds it. A weight with a single
  * value (zero biases, a normalisation's ones) may be equal by chance and does not count as replicated. If weights are
  * averaged periodically (averaging.h), the steps between are not tested. */
@@ -20,9 +23,9 @@
 
 enum { WEIGHTS, GRADIENTS };      /* slots, and roles */
 enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the role, CONSTANT higher when it is one value */
-enum { CONSTANT = 2 };
-enum { DRIFT, DIFFERS }; /* tests */
-static const char *const tests[] = {"drift", "gradients", NULL};
+enum { CONSTANT = 2, NEVER_LEAST = 2 };
+enum { DRIFT, DIFFERS, NEVER }; /* tests */
+static const char *const tests[] = {"drift", "gradients", "never", NULL};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
@@ -49,6 +52,10 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1e308,
      .help = "Relative distance up to which tensors count as equal."},
+    {.name = "never",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Also fire where no weight was ever equal on all workers."},
     {0},
 };
 
@@ -195,6 +202,22 @@ static int test_drift(const track *t, assay_verdict *verdict)
     return status;
 }
 
+static bool was_replicated(const track *t)
+{
+    bool once = false;
+    for (uint64_t i = 0; !once && i < t->count; i++)
+        once = replicated(t, i);
+    return once;
+}
+
+/* One test of each weight where none was ever equal: workers that train models of their own. */
+static int test_never(const track *t, assay_verdict *verdict)
+{
+    return t->count < NEVER_LEAST || assay_series_row(t->series, t->rows[0]).value[KIND] >= CONSTANT
+               ? ASSAY_OK
+               : test(t, 0, NEVER, true, assay_param_real(t->rule->params, "tolerance"), verdict);
+}
+
 static int test_gradient(const track *gradient, const track *weight, uint32_t of, assay_verdict *verdict)
 {
     const assay_params *p = gradient->rule->params;
@@ -235,7 +258,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    uint64_t averaged = 0, weights = 0;
+    uint64_t averaged = 0, weights = 0, equal = 0;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
@@ -244,11 +267,20 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         if (!is_gradient(rule->trial, row.tensor)) {
             weights++;
             averaged += t.between > 0;
+            equal += was_replicated(&t);
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
             track weight = track_of(rule, series, order, count, of);
             status = test_gradient(&t, &weight, of, verdict);
         }
+        i += t.count;
+    }
+    const bool never =
+        assay_param_bool(rule->params, "never") && equal == 0 && !assay_trial_relation(rule->trial, 0, 0).known;
+    for (uint64_t i = 0; status == ASSAY_OK && never && i < count;) {
+        track t = track_of(rule, series, order, count, assay_series_row(series, order[i]).tensor);
+        if (!is_gradient(rule->trial, assay_series_row(series, order[i]).tensor))
+            status = test_never(&t, verdict);
         i += t.count;
     }
     say_averaged(averaged, verdict);
@@ -269,6 +301,7 @@ static const char *const value_units[] = {"apart", NULL};
 static const char *const sentences[] = {
     [DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
     [DIFFERS] = "gradients were not averaged: {tensor}{of} differs from the other workers at {when}",
+    [NEVER] = "{tensor} was equal on all workers at no step",
     NULL};
 
 const assay_rule_ops assay_rule_gradient_not_synchronized = {

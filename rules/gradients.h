@@ -31,7 +31,7 @@ static inline uint32_t weight_of_gradient(const assay_trial *trial, uint32_t gra
     return strncmp(name, "gradient", 8) == 0 && slash ? tensor_by_name(trial, slash + 1) : ASSAY_NO_TENSOR;
 }
 
-/* A tensor has one role, whichever slots a job's patterns put it in: it is a gradient, or it has one. */
+/* A tensor has one role, whichever slots a job's patterns put it in: a tensor is either a gradient or has one. */
 static inline bool is_gradient(const assay_trial *trial, uint32_t tensor)
 {
     return strncmp(assay_trial_tensor(trial, tensor), "gradient", 8) == 0;

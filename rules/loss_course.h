@@ -34,6 +34,8 @@ typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
     bool never_fell, flat, came_back; /* flat: whatever the fall; came_back: percent in `lost` */
     double lost;                      /* share of what had been gained, in percent */
+    double first, best, last;
+    uint64_t best_at; /* the middle of the lowest block */
 } course;
 
 /* The median of x[from .. to), by way of `room`. */
@@ -61,14 +63,21 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     double first = course_median(x, 0, COURSE_FIRST, room), last = course_median(x, n - n / 4, n, room);
     double noise = course_noise(x, n, room) * sqrt(acos(-1) / 2);
     first = x[0] + 4 * noise < first ? x[0] : first;
+    c->best_at = 0;
     double error = noise * sqrt(1.0 / COURSE_FIRST + 4.0 / (double)n);
     for (uint64_t k = 0; k < COURSE_BLOCKS; k++) {
         block[k] = course_median(x, k * n / COURSE_BLOCKS, (k + 1) * n / COURSE_BLOCKS, room);
-        best = fmin(best, block[k]);
+        if (block[k] < best) {
+            best = block[k];
+            c->best_at = (2 * k + 1) * n / COURSE_BLOCKS / 2;
+        }
         low = k >= 2 ? fmin(low, block[k]) : low;
         high = k >= 2 ? fmax(high, block[k]) : high;
     }
     double gained = first - best;
+    c->first = first;
+    c->best = best;
+    c->last = last;
     c->fall = 100 * gained / fabs(first);
     c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
     c->never_fell = c->fall < diff_percent;

@@ -21,7 +21,7 @@
 #include "too_few.h"
 
 enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
-enum { EVALUATIONS = 32 };
+enum { EVALUATIONS = 32, FEW_LEAST = 3 };
 #define COURSE_NEEDED " losses to judge their course (against = start)"
 #define COMPETING     0.5 /* correlation of two losses, below its negative: they compete */
 
@@ -217,16 +217,69 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     return told && !w->competes && (came_back || c.never_fell || flat);
 }
 
-/* Adds the evaluations of one tensor and worker, from the last one back; an evaluation fires where all later ones do.
- * With `findings` NULL only judges the last. Sets *bad where it fires. */
-static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_findings *findings, bool *bad)
+/* The levels of a course that is bad: the report's first line tells from them whether the loss rose or stood still. */
+static void put_course(const walk *w, const double *loss, const uint64_t *row, uint64_t n, double *room,
+                       assay_buf *json)
 {
+    course c;
+    if (json->size > 0)
+        return;
+    course_of(loss, n, 0, room, &c);
+    const assay_row best = assay_series_row(w->series, row[c.best_at]);
+    assay_put_format(json, "\"course\": {\"first\": ");
+    assay_json_put_number(json, c.first);
+    assay_put_format(json, ", \"least\": ");
+    assay_json_put_number(json, c.best);
+    assay_put_format(json, ", \"least_at\": %.0f, \"last\": ",
+                     w->mode == ASSAY_MODE_GLOBAL ? (double)best.step : best.value[MODE_STEP]);
+    assay_json_put_number(json, c.last);
+    assay_put_format(json, "}");
+}
+
+/* Too few losses for a course: did they rise, each above the first, to RISEN times it? */
+static bool has_risen(const double *loss, uint64_t n)
+{
+    static const double RISEN = 2;
+    bool above = n >= FEW_LEAST && loss[0] > 0 && loss[n - 1] > RISEN * loss[0];
+    for (uint64_t i = 1; above && i < n; i++)
+        above = loss[i] > loss[0];
+    return above;
+}
+
+static int evaluate_few(const walk *w, const double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict,
+                        bool *bad)
+{
+    const assay_row at = assay_series_row(w->series, row[n - 1]);
+    const double percent = decrease_percent(loss[0], loss[n - 1]);
+    const assay_finding finding = {.step = assay_series_row(w->series, row[1]).step,
+                                   .tensor = at.tensor,
+                                   .worker = at.worker,
+                                   .value = percent,
+                                   .threshold = assay_param_real(w->rule->params, "diff_percent"),
+                                   .note = "few losses, and all above the first"};
+    *bad = has_risen(loss, n);
+    if (!verdict || at.step < w->rule->start_step || !*bad)
+        return ASSAY_OK;
+    assay_buf *json = assay_verdict_json(verdict);
+    if (json->size == 0)
+        assay_put_format(json, "\"course\": {\"first\": %.17g, \"least\": %.17g, \"least_at\": 0, \"last\": %.17g}",
+                         loss[0], loss[0], loss[n - 1]);
+    return assay_findings_test(assay_verdict_findings(verdict), true, &finding);
+}
+
+/* Adds the evaluations of one tensor and worker, from the last one back; an evaluation fires where all later ones do.
+ * With `verdict` NULL only judges the last. Sets *bad where it fires. */
+static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_verdict *verdict, bool *bad)
+{
+    assay_findings *findings = verdict ? assay_verdict_findings(verdict) : NULL;
     uint64_t n = finite_losses(w, loss, row), evaluations = n < COURSE_LEAST ? 0 : n - COURSE_LEAST + 1;
     double *room = loss + w->count;
     bool fires = *bad;
     int status = ASSAY_OK;
     evaluations = evaluations > EVALUATIONS ? EVALUATIONS : evaluations;
     *bad = false;
+    if (evaluations == 0 && n >= FEW_LEAST)
+        return evaluate_few(w, loss, row, n, verdict, bad);
     for (uint64_t k = 0; status == ASSAY_OK && k < (findings ? evaluations : evaluations > 0); k++) {
         uint64_t upto = k ? n - (n - COURSE_LEAST) * k / (evaluations - 1) : n;
         assay_row at = assay_series_row(w->series, row[upto - 1]);
@@ -234,6 +287,8 @@ static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_fin
         assay_finding finding = {.step = at.step, .tensor = at.tensor, .worker = at.worker, .note = note};
         fires = fires && course_is_bad(w, loss, upto, room, &finding, note, sizeof note);
         *bad = *bad || fires;
+        if (findings && k == 0 && fires)
+            put_course(w, loss, row, n, room, assay_verdict_json(verdict));
         if (findings && at.step >= w->rule->start_step)
             status = assay_findings_test(findings, fires, &finding);
     }
@@ -298,7 +353,7 @@ typedef struct worker_losses {
 } worker_losses;
 
 /* Judges the courses: first the last evaluation of each, then those before where all losses of the worker are bad. */
-static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assay_findings *findings)
+static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assay_verdict *verdict)
 {
     worker_losses *workers = calloc((size_t)assay_trial_workers(w->rule->trial) + 1, sizeof *workers);
     double *loss = count <= SIZE_MAX / 2 / sizeof *loss ? calloc(2 * count + 1, sizeof *loss) : NULL;
@@ -314,7 +369,7 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
             w->competes = false;
             if (pass > 0 && bad && !w->alone)
                 find_competitor(w, order, i, count);
-            status = evaluate_course(w, loss, row, pass == 0 ? NULL : findings, &bad);
+            status = evaluate_course(w, loss, row, pass == 0 ? NULL : verdict, &bad);
             mine->all += pass == 0;
             mine->bad += pass == 0 && bad;
         }
@@ -336,7 +391,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     w.unmarked = against_start(rule) && !mode && w.mode == ASSAY_MODE_TRAIN;
     int status = ASSAY_OK;
     if (against_start(rule))
-        status = evaluate_courses(&w, order, count, assay_verdict_findings(verdict));
+        status = evaluate_courses(&w, order, count, verdict);
     for (uint64_t i = 0; status == ASSAY_OK && !against_start(rule) && i < count; i += w.count) {
         take_rows(&w, order, i, count);
         status = evaluate(&w, assay_verdict_findings(verdict));

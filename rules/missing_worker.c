@@ -3,6 +3,8 @@
  *   absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value =
  *           consecutive steps of the mode that it has missed, fires at num_steps. The trial's newest step is not tested
  *           while the training runs: the worker may only be late
+ *   killed  a worker opened its recording and did not close it, although others did (the fact `unclosed`). The finding
+ *           is at the last step that it wrote, its value 1
  *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
  *           value = how many are missing. Tested once, if at least two workers wrote
  *
@@ -14,8 +16,8 @@
 
 #include "workers.h"
 
-enum { ABSENT, NEVER };
-static const char *const tests[] = {"absent", "never", NULL};
+enum { ABSENT, KILLED, NEVER };
+static const char *const tests[] = {"absent", "killed", "never", NULL};
 
 static const assay_param_def params[] = {
     {.name = "num_steps",
@@ -204,6 +206,40 @@ static int test_steps(roll *r, assay_verdict *verdict)
     return status;
 }
 
+/* Is the name one of a list, "worker_1, worker_3"? */
+static bool is_listed(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+static int test_closed(const roll *r, assay_verdict *verdict)
+{
+    const char *unclosed = assay_trial_fact(r->rule->trial, "unclosed");
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; unclosed && status == ASSAY_OK && w < r->workers; w++) {
+        const assay_step_info *last =
+            assay_trial_step(r->rule->trial, assay_trial_find_step(r->rule->trial, r->worker[w].last));
+        char note[NOTE_ROOM];
+        if (!last)
+            continue;
+        snprintf(note, sizeof note, "%s step %" PRId64, assay_mode_name(last->mode), last->mode_step);
+        const assay_finding finding = {.step = last->step,
+                                       .tensor = ASSAY_NO_TENSOR,
+                                       .worker = w,
+                                       .test = KILLED,
+                                       .value_unit = KILLED,
+                                       .value = 1,
+                                       .note = note};
+        status = assay_findings_test(assay_verdict_findings(verdict),
+                                     is_listed(unclosed, assay_trial_worker(r->rule->trial, w)), &finding);
+    }
+    return status;
+}
+
 /* Who wrote from when to when, for the report. */
 static void put_workers(const roll *r, assay_buf *json)
 {
@@ -232,15 +268,20 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         r.worker[w].last = -1;
     note_modes(&r);
     int status = test_steps(&r, verdict);
+    if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
+        status = test_closed(&r, verdict);
     put_workers(&r, assay_verdict_json(verdict));
     free(r.worker);
     return status;
 }
 
-static const char *const value_units[] = {[ABSENT] = "step(s) missed in a row", [NEVER] = "of {workers} workers", NULL};
+static const char *const value_units[] = {
+    [ABSENT] = "step(s) missed in a row", [KILLED] = "time(s)", [NEVER] = "of {workers} workers", NULL};
 
-static const char *const sentences[] = {
-    [ABSENT] = "{worker} wrote nothing at {when}", [NEVER] = "{worker} never wrote anything", NULL};
+static const char *const sentences[] = {[ABSENT] = "{worker} wrote nothing at {when}",
+                                        [KILLED] = "{worker} stopped without closing behind {when}",
+                                        [NEVER] = "{worker} never wrote anything",
+                                        NULL};
 
 const assay_rule_ops assay_rule_missing_worker = {
     .abi = ASSAY_RULE_ABI,

@@ -18,6 +18,7 @@
 #include "too_few.h"
 #include "workers.h"
 
+#define FAR          2.0  /* times the threshold */
 #define LINEAR_BELOW 1e-6 /* of the first norms */
 #define NEEDED       " of one mode (min_history and one more), or as many workers as min_workers says"
 
@@ -34,6 +35,19 @@ static const assay_param_def params[] = {
      .least = 3,
      .most = 1000000,
      .help = "Fewest workers that are compared with each other."},
+    {.name = "against",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "both",
+     .choices = "both|history|workers",
+     .help = "What norms are compared with: their own past, the other workers, or both."},
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 1000000,
+     .help =
+         "Consecutive saved steps at which a worker must leave the others; with more than one also by a norm that is "
+         "too small."},
     {.name = "only_finite",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
@@ -99,7 +113,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 typedef struct judge {
     const assay_rule *rule;
     assay_findings *findings;
-    bool *usual; /* of each row: its own past holds norms like this one */
+    bool *usual;  /* of each row: its own past holds norms like this one */
+    int8_t *left; /* of each row: 1, it left those of the other workers; 2, by far */
 } judge;
 
 static int test_norm(const judge *j, assay_row row, unsigned test, double z, double median, bool fires)
@@ -131,25 +146,98 @@ static double log_of_norm(double x)
     return log(fmax(x, 0x1p-1074));
 }
 
-/* The norms of one tensor's workers at a step, rows from .. to - 1 of the series, each against all of them. */
-static int test_workers(const judge *j, const assay_series *series, uint64_t from, uint64_t to, double *room)
+/* How far a row lies from the center of its step. */
+static double score_of(assay_row row, const robust_center *center)
+{
+    const double x = row.value[HISTORY_VALUE];
+    return isfinite(x) ? robust_score_of(log_of_norm(x), *center).z : INFINITY;
+}
+
+/* The center of rows [from, to), one tensor's workers at a step. False where too few are finite. */
+static bool center_of(const judge *j, const assay_series *series, uint64_t from, uint64_t to, double *room,
+                      robust_center *center)
 {
     size_t finite = 0;
-    int status = ASSAY_OK;
     if (to - from < (uint64_t)assay_param_int(j->rule->params, "min_workers"))
-        return ASSAY_OK;
+        return false;
     for (uint64_t i = from; i < to; i++)
         if (isfinite(assay_series_row(series, i).value[HISTORY_VALUE]))
             room[finite++] = log_of_norm(assay_series_row(series, i).value[HISTORY_VALUE]);
-    robust_center center = robust_center_of(room, finite, 0);
-    center.spread = fmax(center.spread, HISTORY_FLOOR);
-    for (uint64_t i = from; status == ASSAY_OK && finite > 1 && i < to; i++) {
-        assay_row row = assay_series_row(series, i);
-        double x = row.value[HISTORY_VALUE], median = exp(center.median);
-        double z = isfinite(x) ? robust_score_of(log_of_norm(x), center).z : INFINITY;
-        bool above = z > assay_param_real(j->rule->params, "threshold") &&
-                     !(x <= assay_param_real(j->rule->params, "ratio") * median) && center.median > -700;
-        status = test_norm(j, row, WORKERS, z, median, above && !j->usual[i]);
+    *center = robust_center_of(room, finite, 0);
+    center->spread = fmax(center->spread, HISTORY_FLOOR);
+    return finite > 1;
+}
+
+/* Marks those of rows [from, to) that left the others. */
+static void mark_left(const judge *j, const assay_series *series, uint64_t from, uint64_t to,
+                      const robust_center *center)
+{
+    const double threshold = assay_param_real(j->rule->params, "threshold"),
+                 ratio = assay_param_real(j->rule->params, "ratio"), median = exp(center->median);
+    const bool both = assay_param_int(j->rule->params, "num_steps") > 1;
+    for (uint64_t i = from; i < to; i++) {
+        const assay_row row = assay_series_row(series, i);
+        const double x = row.value[HISTORY_VALUE], z = score_of(row, center);
+        const bool above = z > threshold && !(x <= ratio * median),
+                   below = both && z < -threshold && x * ratio < median;
+        const bool left = (above || below) && center->median > -700 && !j->usual[i];
+        j->left[i] = (int8_t)(left ? 1 + (fabs(z) > FAR * threshold) : 0);
+    }
+}
+
+/* Where few steps were saved fewer in a row are enough, of norms that lie FAR beyond the threshold. Takes the mark from
+ * rows of workers that did not leave at num_steps steps in a row. */
+static int keep_lasting(const judge *j, const assay_series *series)
+{
+    const int64_t asked = assay_param_int(j->rule->params, "num_steps"),
+                  saved = (int64_t)assay_trial_mode_steps(j->rule->trial, ASSAY_MODE_TRAIN);
+    const int64_t least = saved > 0 && saved < 2 * asked ? (saved + 3) / 4 : asked;
+    const uint64_t rows = assay_series_count(series);
+    uint64_t *order = asked > 1 ? assay_series_by_tensor(series) : NULL;
+    const int8_t far = least < asked ? 2 : 1;
+    if (asked > 1 && rows > 0 && !order)
+        return ASSAY_ENOMEM;
+    for (uint64_t from = 0, to; order && from < rows; from = to) {
+        const assay_row first = assay_series_row(series, order[from]);
+        const bool left = j->left[order[from]] >= far;
+        for (to = from + 1; to < rows; to++) {
+            const assay_row row = assay_series_row(series, order[to]);
+            if (row.tensor != first.tensor || row.worker != first.worker || (j->left[order[to]] >= far) != left)
+                break;
+        }
+        for (uint64_t i = from; i < to; i++)
+            j->left[order[i]] = left && to - from >= (uint64_t)least;
+    }
+    free(order);
+    return ASSAY_OK;
+}
+
+/* Walks the groups of rows that are one tensor's workers at a step: first marks, then tests. */
+static int test_workers(const judge *j, const assay_series *series, double *room)
+{
+    const uint64_t rows = assay_series_count(series);
+    const uint32_t workers = assay_trial_workers(j->rule->trial);
+    int status = ASSAY_OK;
+    for (int pass = 0; status == ASSAY_OK && pass < 2; pass++) {
+        for (uint64_t from = 0, to; status == ASSAY_OK && from < rows; from = to) {
+            const assay_row first = assay_series_row(series, from);
+            robust_center center;
+            for (to = from + 1; to < rows && to - from < workers; to++) {
+                const assay_row row = assay_series_row(series, to);
+                if (row.step != first.step || row.tensor != first.tensor)
+                    break;
+            }
+            if (!center_of(j, series, from, to, room, &center))
+                continue;
+            if (pass == 0)
+                mark_left(j, series, from, to, &center);
+            for (uint64_t i = from; pass > 0 && status == ASSAY_OK && i < to; i++) {
+                const assay_row row = assay_series_row(series, i);
+                status = test_norm(j, row, WORKERS, score_of(row, &center), exp(center.median), j->left[i]);
+            }
+        }
+        if (pass == 0)
+            status = keep_lasting(j, series);
     }
     return status;
 }
@@ -159,21 +247,19 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t rows = assay_series_count(series);
     uint32_t workers = assay_trial_workers(rule->trial);
-    judge j = {.rule = rule, .findings = assay_verdict_findings(verdict), .usual = calloc(rows + 1, sizeof *j.usual)};
+    judge j = {.rule = rule,
+               .findings = assay_verdict_findings(verdict),
+               .usual = calloc(rows + 1, sizeof *j.usual),
+               .left = calloc(rows + 1, sizeof *j.left)};
     double *room = calloc((size_t)workers + 1, sizeof *room);
-    int status = j.usual && room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    if (status == ASSAY_OK)
+    int status = j.usual && j.left && room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const char against = assay_param_text(rule->params, "against")[0];
+    if (status == ASSAY_OK && against != 'w')
         status = history_walk(rule->params, series, LINEAR_BELOW, test_history, &j, err);
-    for (uint64_t from = 0, to; status == ASSAY_OK && from < rows; from = to) {
-        assay_row first = assay_series_row(series, from);
-        for (to = from + 1; to < rows && to - from < workers; to++) {
-            assay_row row = assay_series_row(series, to);
-            if (row.step != first.step || row.tensor != first.tensor)
-                break;
-        }
-        status = test_workers(&j, series, from, to, room);
-    }
+    if (status == ASSAY_OK && against != 'h' && test_workers(&j, series, room) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     free(room);
+    free(j.left);
     free(j.usual);
     if (status == ASSAY_OK)
         status = say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict);

@@ -20,7 +20,7 @@ enum { DIGEST, CHANGE };                      /* measures */
 enum { ODD, LARGEST, AGREED, REMARK, WIDTH }; /* values of a row */
 enum { NO_AGREEMENT, MOST_BY_CHANCE, MOST_AGREE, ALL_BY_CHANCE, ALL_AGREE };
 enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD, BY_DIGEST, REMARKS };
-static const char *const remarks[] = {NULL, "another shape or type", "no majority: compared with the first worker",
+static const char *const remarks[] = {NULL, "another shape or type", "no majority, so nothing says which copy is right",
                                       "the first worker is odd too: the value is the difference from it",
                                       "digests differ: how far apart was not recorded"};
 

@@ -12,6 +12,7 @@
  *                 (updates.h), where no gradient reached it (pauses.h), and once it has no gradient any more
  *
  * Of tensors that were recorded as digests, pairs are compared for equality (digests.h). */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,9 +206,30 @@ static void outlook_release(outlook *o)
 
 /* Marks the tensors that were frozen on purpose, as far as the trial tells: they never move and have no gradient, and
  * the trial has gradients. */
+/* A running mean of weights that train, by its name: "Net_ema.fc.weight" beside "Net_net.fc.weight". Nobody keeps one
+ * in order that it stands still. */
+static bool is_stale_average(const assay_rule *rule, const uint8_t *marks, uint8_t moved, uint32_t tensor)
+{
+    static const char *const words[] = {"ema.", "swa.", "averaged.", "shadow."};
+    const char *name = assay_trial_tensor(rule->trial, tensor);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(name, words[i]), *rest = at ? at + strlen(words[i]) : NULL;
+        if (!at || (at > name && isalpha((unsigned char)at[-1])))
+            continue;
+        for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++) {
+            const char *other = assay_trial_tensor(rule->trial, t);
+            const size_t length = strlen(other), tail = strlen(rest);
+            if (marks[t] & moved && t != tensor && length > tail && strcmp(other + length - tail, rest) == 0 &&
+                !isalnum((unsigned char)other[length - tail - 1]))
+                return true;
+        }
+    }
+    return false;
+}
+
 static int find_frozen(const assay_rule *rule, const assay_series *series, outlook *o)
 {
-    enum { STILL_ONCE = 1, MOVED_ONCE = 2, FROZEN = 4 };
+    enum { STILL_ONCE = 1, MOVED_ONCE = 2, FROZEN = 4, AVERAGE = 8 };
     uint32_t tensors = assay_trial_tensors(rule->trial);
     bool any = false;
     o->frozen = calloc(tensors + (size_t)1, 1);
@@ -218,6 +240,9 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
         if (row.tensor < tensors && row.value[0] >= 0)
             o->frozen[row.tensor] |= row.value[0] == STOOD_STILL ? STILL_ONCE : MOVED_ONCE;
     }
+    for (uint32_t t = 0; t < tensors; t++)
+        if (o->frozen[t] == STILL_ONCE && is_stale_average(rule, o->frozen, MOVED_ONCE, t))
+            o->frozen[t] |= AVERAGE;
     for (uint32_t t = 0; t < tensors; t++) {
         bool has_gradient = o->frozen[t] && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
         any = any || is_gradient(rule->trial, t);

@@ -101,6 +101,20 @@ static const assay_step_info *step_info(const cause *c, int64_t step)
     return assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, step));
 }
 
+/* Is the first bad tensor data, which no step before can have spoilt? */
+static bool is_fed(const cause *c)
+{
+    const assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
+    return role == ASSAY_ROLE_INPUT || role == ASSAY_ROLE_LABEL;
+}
+
+/* Between two evaluations lie training steps: they are neighbours only if nothing was trained in between. */
+static bool was_trained_between(const cause *c, const assay_step_info *good)
+{
+    return c->info->mode != ASSAY_MODE_TRAIN && c->info->mode != ASSAY_MODE_GLOBAL &&
+           c->info->step - good->step > c->info->mode_step - good->mode_step;
+}
+
 /* The last step before the first bad one at which the tensor was good, or else anything was; and whether steps that
  * nobody recorded lie between. Steps of other modes in between do not count. */
 static void find_last_good(cause *c)
@@ -114,7 +128,7 @@ static void find_last_good(cause *c)
     if (!good)
         c->gap = c->step > 0;
     else if (c->info && good->mode == c->info->mode)
-        c->gap = c->info->mode_step - good->mode_step > 1;
+        c->gap = c->info->mode_step - good->mode_step > 1 || (!is_fed(c) && was_trained_between(c, good));
     else
         c->gap = c->step - c->last_good > 1;
 }
@@ -194,9 +208,37 @@ static void count_unrecorded(cause *c)
     }
 }
 
+static bool was_good_here(const cause *c, const assay_onset *o)
+{
+    const int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
+    return o->worker == c->onset[0]->worker && o->tested[mode] > 0 &&
+           (o->first_bad == ASSAY_NO_STEP || o->first_bad > c->step) && o->tested[mode] >= c->onset[0]->tested[mode];
+}
+
+/* Is what a module was given bad? Then an operation outside of modules, which nobody recorded, made it: c->before is the
+ * last tensor in order of computation that was good at that step. */
+static void find_before(cause *c)
+{
+    const assay_trial *trial = c->rule->trial;
+    const uint32_t order = assay_trial_order(trial, c->onset[0]->tensor);
+    c->before = ASSAY_NO_TENSOR;
+    if (c->became || assay_trial_role(trial, c->onset[0]->tensor) != ASSAY_ROLE_ACTIVATION ||
+        !strstr(assay_trial_tensor(trial, c->onset[0]->tensor), "_input_"))
+        return;
+    for (uint64_t i = 0; i < c->all_count; i++) {
+        const assay_onset *o = &c->all[i];
+        const assay_role role = assay_trial_role(trial, o->tensor);
+        if (was_good_here(c, o) && (role == ASSAY_ROLE_ACTIVATION || role == ASSAY_ROLE_INPUT) &&
+            assay_trial_order(trial, o->tensor) < order &&
+            (c->before == ASSAY_NO_TENSOR || assay_trial_order(trial, o->tensor) > assay_trial_order(trial, c->before)))
+            c->before = o->tensor;
+    }
+}
+
 bool first_cause_is_certain(const cause *c)
 {
-    return !c->gap && c->unrecorded == 0 && c->silent_workers == 0 && (c->pooled || c->worker != ASSAY_ALL_WORKERS);
+    return !c->gap && c->before == ASSAY_NO_TENSOR && c->unrecorded == 0 && c->silent_workers == 0 &&
+           (c->pooled || c->worker != ASSAY_ALL_WORKERS);
 }
 
 const char *first_cause_phase(const cause *c)
@@ -228,6 +270,7 @@ static void find_cause(cause *c)
     c->silent_workers = of > workers ? of - workers : 0;
     c->worker = c->pooled || !is_alone(c) ? ASSAY_ALL_WORKERS : c->onset[0]->worker;
     count_unrecorded(c);
+    find_before(c);
 }
 
 int first_cause_put(const assay_rule *rule, const assay_common_state *state, const assay_onset *onsets,

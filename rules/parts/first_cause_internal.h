@@ -29,9 +29,10 @@ typedef struct cause {
     const assay_onset **first;   /* [workers] of each bad worker its first onset */
     int64_t last_good;           /* step; ASSAY_NO_STEP: none */
     bool gap;                    /* steps lie between last_good and step */
-    uint32_t unrecorded;         /* tensors that are computed before, and were not saved at that step */
-    uint32_t unrecorded_tensor;  /* the first of them */
-    uint32_t silent_workers;     /* that recorded nothing at all */
+    uint32_t before; /* the last good tensor before operations that nobody recorded; ASSAY_NO_TENSOR: there are none */
+    uint32_t unrecorded;        /* tensors that are computed before, and were not saved at that step */
+    uint32_t unrecorded_tensor; /* the first of them */
+    uint32_t silent_workers;    /* that recorded nothing at all */
     stage stage[STAGES_MOST];
     uint32_t stages;
     uint32_t *arrival; /* [workers] in the order in which they were first bad */

@@ -112,6 +112,16 @@ static void put_who(const cause *c, assay_buf *out)
     }
 }
 
+/* " at step 33", " at EVAL step 2 (step 152 of the trial)" where the mode counts otherwise. */
+static void put_step(const cause *c, int64_t number, assay_buf *out)
+{
+    if (c->info && c->info->mode_step != number && c->info->mode > ASSAY_MODE_NONE && c->info->mode < ASSAY_MODE_GLOBAL)
+        assay_put_format(out, " at %s step %" PRId64 " (step %" PRId64 " of the trial)", assay_mode_name(c->info->mode),
+                         c->info->mode_step, number);
+    else
+        assay_put_format(out, " at step %" PRId64, number);
+}
+
 /* " at step 33", or the steps between which it began. */
 static void put_when(const cause *c, assay_buf *out)
 {
@@ -120,7 +130,7 @@ static void put_when(const cause *c, assay_buf *out)
     else if (c->gap)
         assay_put_format(out, " by step %" PRId64 ", the first that was recorded", c->step);
     else
-        assay_put_format(out, " at step %" PRId64, c->step);
+        put_step(c, c->step, out);
 }
 
 static void put_of_whom(const cause *c, assay_buf *out)
@@ -151,8 +161,10 @@ static void put_event(const cause *c, assay_buf *out)
         if (names_workers(c))
             put_who(c, out);
         else
-            put_plain(out, "training");
+            put_plain(out, c->info && c->info->mode == ASSAY_MODE_EVAL ? "evaluation" : "training");
         assay_put_format(out, names_workers(c) ? " fed %s" : " was fed %s", kind_name(c));
+        if (names_workers(c) && c->info && c->info->mode == ASSAY_MODE_EVAL)
+            put_plain(out, " to the evaluation");
         put_plain(out, role == ASSAY_ROLE_LABEL ? " labels" : "");
     } else if (!c->became && comes_before_pass(c) && c->step == 0) {
         put_plain(out, tensor_name(c)); /* no update comes before the first step */
@@ -171,6 +183,12 @@ static void put_event(const cause *c, assay_buf *out)
         put_plain(out, tensor_name(c));
         put_of_whom(c, out);
         assay_put_format(out, " %s", kind_name(c));
+    } else if (!c->became && c->before != ASSAY_NO_TENSOR) {
+        assay_put_format(out, "%s came between ", kind_name(c));
+        put_plain(out, assay_trial_tensor(c->rule->trial, c->before));
+        put_plain(out, " (finite) and ");
+        put_plain(out, tensor_name(c));
+        put_of_whom(c, out);
     } else {
         put_plain(out, tensor_name(c));
         put_of_whom(c, out);
@@ -363,6 +381,8 @@ static void put_doubts(const cause *c, assay_buf *out)
         assay_put_format(out, "Not certain: %" PRIu32 " of %" PRIu32 " workers recorded nothing%s.\n",
                          c->silent_workers, assay_trial_run_workers(c->rule->trial),
                          c->worker == ASSAY_ALL_WORKERS ? ", and it may have come from one of them" : "");
+    if (c->before != ASSAY_NO_TENSOR)
+        put_plain(out, "Not certain: the operations between those two were not recorded.\n");
     if (c->unrecorded > 0) {
         assay_put_format(
             out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",

@@ -1,6 +1,5 @@
 /* curves.h - the layout of a row of the aggregations loss_curve and tensor_curves, for code that draws or compares
- * them.
- */
+ * them. */
 #ifndef ASSAY_RULES_SHARED_CURVES_H
 #define ASSAY_RULES_SHARED_CURVES_H
 

@@ -33,6 +33,13 @@ void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out);
 /* ASSAY_EFORMAT when they are out of order, contradict themselves, or bytes are missing. */
 int assay_onsets_unpack(assay_cursor *in, assay_onsets **out, assay_error *err);
 
+/* True for rules that set ASSAY_COMMON_STATE: their states are assay_common_state. A rule of one's own process has another
+ * state_new here and there, but what assay_common_free() frees is a common state, whoever made it. */
+static inline bool assay_rule_has_common_state(const assay_rule_ops *ops)
+{
+    return ops->state_free == assay_common_free;
+}
+
 /* ASSAY_EBUDGET when the state has outgrown what the rule may keep (most_pairs, most_rows). A joined state is never
  * smaller than those it is made of: whether a trial's states fail so does not depend on how they are joined. */
 int assay_common_check(const assay_rule *rule, const void *state, assay_error *err);

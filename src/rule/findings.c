@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
+#include "base/vec.h"
 
 assay_findings *assay_findings_new(size_t most)
 {
@@ -123,14 +125,8 @@ static int add_step(assay_findings *f, int64_t step)
     }
     if (low < f->step_count && f->steps[low] == step)
         return ASSAY_OK;
-    if (f->step_count == f->step_room) {
-        size_t room = f->step_room ? f->step_room * 2 : 16;
-        int64_t *steps = assay_realloc_array(f->steps, room, sizeof *steps);
-        if (!steps)
-            return ASSAY_ENOMEM;
-        f->steps = steps;
-        f->step_room = room;
-    }
+    if (!assay_vec_reserve(&f->steps, &f->step_room, f->step_count + 1, sizeof *f->steps))
+        return ASSAY_ENOMEM;
     memmove(f->steps + low + 1, f->steps + low, (f->step_count - low) * sizeof *f->steps);
     f->steps[low] = step;
     f->step_count++;
@@ -246,39 +242,17 @@ int assay_findings_append(assay_findings *earlier, const assay_findings *later)
     return earlier->status;
 }
 
-/* step, tensor, worker, test, value, threshold, cell count, note mark: the least that a packed finding takes. */
-enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1, HAS_NOTE = 1, HAS_TIME = 2, HAS_UNIT = 4 };
-
-static void pack_place(const assay_time_place *place, assay_buf *out)
-{
-    const char *const texts[] = {place->worker, place->unit, place->worker2, place->unit2, place->extra};
-    assay_put_i64(out, place->slice);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        assay_put_u8(out, texts[i] != NULL);
-        if (texts[i])
-            assay_put_text(out, texts[i]);
-    }
-}
-
-static int unpack_place(assay_cursor *in, assay_finding *x)
-{
-    assay_time_place *place = assay_alloc_zeroed(1, sizeof *place);
-    x->time = place;
-    if (!place)
-        return ASSAY_ENOMEM;
-    place->slice = assay_get_i64(in);
-    const char **const texts[] = {&place->worker, &place->unit, &place->worker2, &place->unit2, &place->extra};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const uint8_t has = assay_get_u8(in);
-        size_t length = 0;
-        const char *text = has == 1 ? assay_get_text(in, &length) : NULL;
-        if (in->failed || has > 1 || (i < 2 && !has) || (text && memchr(text, 0, length)))
-            return ASSAY_EFORMAT;
-        if (has && !(*texts[i] = assay_copy_bytes_as_text(text, length)))
-            return ASSAY_ENOMEM;
-    }
-    return ASSAY_OK;
-}
+static const assay_field finding_fields[] = {
+    ASSAY_FIELD(assay_finding, step),      ASSAY_FIELD(assay_finding, tensor),     ASSAY_FIELD(assay_finding, worker),
+    ASSAY_FIELD(assay_finding, test),      ASSAY_FIELD(assay_finding, value_unit), ASSAY_FIELD(assay_finding, value),
+    ASSAY_FIELD(assay_finding, threshold), ASSAY_FIELD(assay_finding, note),       {0}};
+static const assay_field place_fields[] = {ASSAY_FIELD(assay_time_place, slice),
+                                           ASSAY_FIELD(assay_time_place, worker),
+                                           ASSAY_FIELD(assay_time_place, unit),
+                                           ASSAY_FIELD(assay_time_place, worker2),
+                                           ASSAY_FIELD(assay_time_place, unit2),
+                                           ASSAY_FIELD(assay_time_place, extra),
+                                           {0}};
 
 void assay_findings_pack(const assay_findings *f, assay_buf *out)
 {
@@ -290,34 +264,19 @@ void assay_findings_pack(const assay_findings *f, assay_buf *out)
     assay_put_u64(out, f->kept);
     for (size_t i = 0; i < f->kept; i++) {
         const assay_finding *x = &f->list[i];
-        assay_put_i64(out, x->step);
-        assay_put_u32(out, x->tensor);
-        assay_put_u32(out, x->worker);
-        assay_put_u32(out, x->test);
-        assay_put_f64(out, x->value);
-        assay_put_f64(out, x->threshold);
+        assay_fields_pack(finding_fields, x, out);
         assay_put_u32(out, x->cell_count);
         for (size_t k = 0; k < (size_t)x->cell_count * 2; k++)
             assay_put_i64(out, x->cells[k]);
-        assay_put_u8(out, (x->note ? HAS_NOTE : 0) | (x->time ? HAS_TIME : 0) | (x->value_unit ? HAS_UNIT : 0));
-        if (x->value_unit)
-            assay_put_u32(out, x->value_unit);
-        if (x->note)
-            assay_put_text(out, x->note);
+        assay_put_u8(out, x->time != NULL);
         if (x->time)
-            pack_place(x->time, out);
+            assay_fields_pack(place_fields, x->time, out);
     }
 }
 
-static int unpack_finding(assay_cursor *in, assay_finding *x)
+static int unpack_cells(assay_cursor *in, assay_finding *x)
 {
-    *x = (assay_finding){.step = assay_get_i64(in)};
-    x->tensor = assay_get_u32(in);
-    x->worker = assay_get_u32(in);
-    x->test = assay_get_u32(in);
-    x->value = assay_get_f64(in);
-    x->threshold = assay_get_f64(in);
-    uint32_t cells = assay_get_u32(in);
+    const uint32_t cells = assay_get_u32(in);
     if (cells > assay_cursor_left(in) / (2 * sizeof *x->cells))
         return ASSAY_EFORMAT;
     int64_t *cell = cells ? assay_realloc_array(NULL, cells, 2 * sizeof *cell) : NULL;
@@ -327,16 +286,31 @@ static int unpack_finding(assay_cursor *in, assay_finding *x)
         cell[k] = assay_get_i64(in);
     x->cells = cell;
     x->cell_count = cells;
-    uint8_t marks = assay_get_u8(in);
-    x->value_unit = marks & HAS_UNIT ? assay_get_u32(in) : 0;
-    size_t length = 0;
-    const char *note = marks & HAS_NOTE ? assay_get_text(in, &length) : NULL;
-    if (in->failed || marks > (HAS_NOTE | HAS_TIME | HAS_UNIT) || (marks & HAS_UNIT && x->value_unit == 0) ||
-        (note && memchr(note, 0, length)))
-        return ASSAY_EFORMAT;
-    if (note && !(x->note = assay_copy_bytes_as_text(note, length)))
+    return ASSAY_OK;
+}
+
+static int unpack_place(assay_cursor *in, assay_finding *x)
+{
+    assay_time_place *place = assay_alloc_zeroed(1, sizeof *place);
+    x->time = place;
+    if (!place)
         return ASSAY_ENOMEM;
-    return marks & HAS_TIME ? unpack_place(in, x) : ASSAY_OK;
+    const int status = assay_fields_unpack(place_fields, in, place);
+    return status == ASSAY_OK && !(place->worker && place->unit) ? ASSAY_EFORMAT : status;
+}
+
+static int unpack_finding(assay_cursor *in, assay_finding *x)
+{
+    *x = (assay_finding){.step = 0};
+    int status = assay_fields_unpack(finding_fields, in, x);
+    if (status == ASSAY_OK)
+        status = unpack_cells(in, x);
+    if (status != ASSAY_OK)
+        return status;
+    const uint8_t has_time = assay_get_u8(in);
+    if (in->failed || has_time > 1)
+        return ASSAY_EFORMAT;
+    return has_time ? unpack_place(in, x) : ASSAY_OK;
 }
 
 static int unpack_steps(assay_cursor *in, assay_findings *f)
@@ -368,7 +342,7 @@ static void sink(assay_findings *f)
 
 static int unpack_list(assay_cursor *in, assay_findings *f)
 {
-    uint64_t count = assay_get_count(in, PACKED_FINDING);
+    uint64_t count = assay_get_count(in, assay_fields_least(finding_fields) + 4 + 1);
     if (in->failed || count != (f->total < f->most ? f->total : f->most))
         return ASSAY_EFORMAT;
     f->list = count ? assay_alloc_zeroed(count, sizeof *f->list) : NULL;

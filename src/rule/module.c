@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "rule/instance.h"
 #include "rule/process_pack.h"
 #include "rule/process_rule.h"

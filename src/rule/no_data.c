@@ -298,10 +298,28 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
 /* What is in event files is known when they were read. */
 static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
 {
-    if (trial->catalog->events.count > 0)
+    if (assay_event_files_kinds(&trial->catalog->events) & ~(1u << ASSAY_EVENTS_TRACE | 1u << ASSAY_EVENTS_DUMP))
         return false;
     begin_sentence(out);
     put_plain(out, "the trial holds no profiler data: neither system metrics nor timelines were recorded.");
+    return true;
+}
+
+static bool explain_no_traces(const assay_trial *trial, assay_buf *out)
+{
+    if (assay_event_files_kinds(&trial->catalog->events) & 1u << ASSAY_EVENTS_TRACE)
+        return false;
+    begin_sentence(out);
+    put_plain(out, "the trial holds no traces of its ranks (torch.profiler).");
+    return true;
+}
+
+static bool explain_no_dumps(const assay_trial *trial, assay_buf *out)
+{
+    if (assay_event_files_kinds(&trial->catalog->events) & 1u << ASSAY_EVENTS_DUMP)
+        return false;
+    begin_sentence(out);
+    put_plain(out, "the trial holds no dumps of flight recorders.");
     return true;
 }
 
@@ -316,6 +334,10 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
     const assay_need *need = instance->need;
     uint32_t without = 0;
     unsigned modes = 0;
+    if (need && rule->ops->traits & ASSAY_RULE_TRACES)
+        return explain_no_traces(rule->trial, out);
+    if (need && rule->ops->traits & ASSAY_RULE_DUMPS)
+        return explain_no_dumps(rule->trial, out);
     if (need && rule->ops->traits & ASSAY_RULE_TIMELINE)
         return explain_no_timeline(rule->trial, out);
     if (!need || explain_steps(rule, out) || explain_worker(instance, rule->trial, out))

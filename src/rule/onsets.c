@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 #include "base/heap.h"
 
 typedef struct onset_row {
@@ -226,64 +227,53 @@ int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later)
     return status;
 }
 
-enum { PACKED_ROW = 4 + 4 + 4 * ASSAY_MODES + 8 + 4 };
+static const assay_field row_fields[] = {ASSAY_FIELD(onset_row, tensor),
+                                         ASSAY_FIELD(onset_row, worker),
+                                         ASSAY_FIELD_ARRAY(onset_row, tested),
+                                         ASSAY_FIELD(onset_row, last_good),
+                                         {0}};
+static const assay_field bad_fields[] = {ASSAY_FIELD(bad_onset, bad),       ASSAY_FIELD(bad_onset, whole),
+                                         ASSAY_FIELD(bad_onset, first_bad), ASSAY_FIELD_ARRAY(bad_onset, detail),
+                                         ASSAY_FIELD(bad_onset, kind),      {0}};
 
 void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out)
 {
     assay_put_u64(out, onsets->count);
     for (uint64_t i = 0; i < onsets->count; i++) {
         const onset_row *row = &onsets->list[i];
-        assay_put_u32(out, row->tensor);
-        assay_put_u32(out, row->worker);
-        for (int m = 0; m < ASSAY_MODES; m++)
-            assay_put_u32(out, row->tested[m]);
-        assay_put_i64(out, row->last_good);
-        assay_put_u32(out, row->bad > 0);
-        if (row->bad == 0)
-            continue;
-        const bad_onset *bad = &onsets->bad[row->bad - 1];
-        assay_put_u64(out, bad->bad);
-        assay_put_u64(out, bad->whole);
-        assay_put_i64(out, bad->first_bad);
-        assay_put_f64(out, bad->detail[0]);
-        assay_put_f64(out, bad->detail[1]);
-        assay_put_u32(out, bad->kind);
+        assay_fields_pack(row_fields, row, out);
+        assay_put_u8(out, row->bad > 0);
+        if (row->bad > 0)
+            assay_fields_pack(bad_fields, &onsets->bad[row->bad - 1], out);
     }
 }
 
 static int unpack_bad(assay_cursor *in, assay_onsets *onsets, onset_row *row, uint64_t tested)
 {
     bad_onset bad;
-    bad.bad = assay_get_u64(in);
-    bad.whole = assay_get_u64(in);
-    bad.first_bad = assay_get_i64(in);
-    bad.detail[0] = assay_get_f64(in);
-    bad.detail[1] = assay_get_f64(in);
-    bad.kind = assay_get_u32(in);
-    bool sound =
-        !in->failed && bad.whole <= bad.bad && bad.bad > 0 && bad.bad <= tested && bad.first_bad != ASSAY_NO_STEP;
+    const bool sound = assay_fields_unpack(bad_fields, in, &bad) == ASSAY_OK && bad.whole <= bad.bad && bad.bad > 0 &&
+                       bad.bad <= tested && bad.first_bad != ASSAY_NO_STEP;
     return sound ? add_bad(onsets, row, &bad) : ASSAY_EFORMAT;
 }
 
 static int unpack_row(assay_cursor *in, assay_onsets *onsets, const onset_row *before, onset_row *row)
 {
     uint64_t tested = 0;
-    row->tensor = assay_get_u32(in);
-    row->worker = assay_get_u32(in);
+    const int status = assay_fields_unpack(row_fields, in, row);
+    const uint8_t has_bad = assay_get_u8(in);
     row->bad = 0;
-    for (int m = 0; m < ASSAY_MODES; m++)
-        tested += row->tested[m] = assay_get_u32(in);
-    row->last_good = assay_get_i64(in);
-    uint32_t has_bad = assay_get_u32(in);
-    if (in->failed || has_bad > 1 || (before && compare_places(before, row->tensor, row->worker) >= 0))
+    if (status != ASSAY_OK || in->failed || has_bad > 1 ||
+        (before && compare_places(before, row->tensor, row->worker) >= 0))
         return ASSAY_EFORMAT;
+    for (int m = 0; m < ASSAY_MODES; m++)
+        tested += row->tested[m];
     return has_bad ? unpack_bad(in, onsets, row, tested) : ASSAY_OK;
 }
 
 int assay_onsets_unpack(assay_cursor *in, assay_onsets **out, assay_error *err)
 {
     assay_onsets *onsets = assay_onsets_new();
-    uint64_t count = assay_get_count(in, PACKED_ROW);
+    uint64_t count = assay_get_count(in, assay_fields_least(row_fields) + 1);
     int status = !onsets ? ASSAY_ENOMEM : in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     if (status == ASSAY_OK && count > 0)
         status = make_rows(onsets, count);

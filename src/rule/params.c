@@ -42,14 +42,21 @@ static const assay_param_def common_in_time[] = {
 };
 enum { COMMON_IN_TIME = sizeof common_in_time / sizeof *common_in_time };
 
+static bool is_in_time(const assay_rule_ops *ops)
+{
+    return (ops->traits & ASSAY_RULE_TIMELINE) && !(ops->traits & ASSAY_RULE_TRACES);
+}
+
 static size_t common_count(const assay_rule_ops *ops)
 {
-    return ops->traits & ASSAY_RULE_TIMELINE ? COMMON_IN_TIME : COMMON;
+    if (ops->traits & ASSAY_RULE_DUMPS)
+        return 0;
+    return is_in_time(ops) ? COMMON_IN_TIME : COMMON;
 }
 
 static const assay_param_def *common_of(const assay_rule_ops *ops)
 {
-    return ops->traits & ASSAY_RULE_TIMELINE ? common_in_time : common;
+    return is_in_time(ops) ? common_in_time : common;
 }
 
 /* What SageMaker's service adds to every rule's parameters: a job file taken over from there keeps working. */
@@ -81,21 +88,11 @@ static bool is_name_of(const assay_param_def *def, const char *name)
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
 {
     const assay_param_def *def;
-    size_t own = 0;
-    /* A rule asks with the text of its own table, which compilers have at one place in a file: a look at the addresses
-     * is enough as a rule. */
-    for (; ops->params && ops->params[own].name; own++)
-        if (ops->params[own].name == name) {
-            *number = own;
-            return &ops->params[own];
-        }
-    for (size_t i = 0; i < own + common_count(ops); i++) {
-        def = i < own ? &ops->params[i] : &common_of(ops)[i - own];
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
         if (is_name_of(def, name)) {
             *number = i;
             return def;
         }
-    }
     return NULL;
 }
 

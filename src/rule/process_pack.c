@@ -68,11 +68,17 @@ static int get_list(assay_cursor *in, const char *const **out)
 
 static unsigned functions_of(const assay_rule_ops *ops)
 {
-    return (ops->setup ? ASSAY_HAS_SETUP : 0u) | (ops->state_new ? ASSAY_HAS_STATE_NEW : 0u) |
-           (ops->state_free ? ASSAY_HAS_STATE_FREE : 0u) | (ops->map ? ASSAY_HAS_MAP : 0u) |
-           (ops->combine ? ASSAY_HAS_COMBINE : 0u) | (ops->pack ? ASSAY_HAS_PACK : 0u) |
-           (ops->unpack ? ASSAY_HAS_UNPACK : 0u) | (ops->finalize ? ASSAY_HAS_FINALIZE : 0u) |
-           (ops->reason ? ASSAY_HAS_REASON : 0u);
+    const struct {
+        bool there;
+        unsigned bit;
+    } functions[] = {
+        {ops->setup, ASSAY_HAS_SETUP},   {ops->state_new, ASSAY_HAS_STATE_NEW}, {ops->state_free, ASSAY_HAS_STATE_FREE},
+        {ops->map, ASSAY_HAS_MAP},       {ops->combine, ASSAY_HAS_COMBINE},     {ops->pack, ASSAY_HAS_PACK},
+        {ops->unpack, ASSAY_HAS_UNPACK}, {ops->finalize, ASSAY_HAS_FINALIZE},   {ops->reason, ASSAY_HAS_REASON}};
+    unsigned has = 0;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        has |= functions[i].there ? functions[i].bit : 0;
+    return has;
 }
 
 static void put_definition(assay_buf *out, const assay_param_def *def)
@@ -175,7 +181,7 @@ int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
     out->summary = summary;
     out->advice = advice;
     /* What only its state has stays in its process. */
-    out->traits = assay_get_u32(in) & ~(uint32_t)ASSAY_RULE_KEEPS_STATE;
+    out->traits = assay_get_u32(in) & ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS);
     out->series_width = assay_get_u32(in);
     *has = assay_get_u32(in);
     return status == ASSAY_OK ? get_definitions(in, &out->params) : status;

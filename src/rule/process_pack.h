@@ -1,6 +1,6 @@
 /* process_pack.h - what goes between the program and the process of a rule, as bytes: the rules of a module,
  * parameters, needs, verdicts. Both ends are of one program, so numbers and structures keep their form; what comes from
- * the process of a rule is read with no trust all the same. */
+ * the process of a rule is validated as untrusted input. */
 #ifndef ASSAY_RULE_PROCESS_PACK_H
 #define ASSAY_RULE_PROCESS_PACK_H
 

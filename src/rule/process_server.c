@@ -177,7 +177,7 @@ static int finalize(server *s, exchange *x)
     if (status != ASSAY_OK)
         return status;
     assay_findings_order_by(verdict.findings, rule->trial);
-    if (rule->ops->state_free == assay_common_free) /* as assay_verdict_reach() does */
+    if (assay_rule_has_common_state(rule->ops)) /* as assay_verdict_reach() does */
         status = assay_findings_append(verdict.findings, ((const assay_common_state *)s->state[0])->findings);
     if (status == ASSAY_OK && rule->ops->finalize)
         status = rule->ops->finalize(rule, s->state[0], &verdict, &x->err);

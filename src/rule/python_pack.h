@@ -23,8 +23,7 @@ typedef struct assay_python_answer {
 
 /* Reads an answer, and adds its datapoints and findings at `step` to `findings`. ASSAY_EFORMAT with what cannot be: a
  * tensor or a worker that the trial does not have, too many findings, bytes that are missing or left over.
- * ASSAY_ENOMEM.
- */
+ * ASSAY_ENOMEM. */
 int assay_python_answer_read(assay_cursor *in, const assay_trial *trial, int64_t step, assay_findings *findings,
                              assay_python_answer *out, assay_error *err);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "rule/common_state.h"
 #include "rule/params.h"
 
 enum { NAME_ROOM = 128 };
@@ -115,6 +116,9 @@ static int check(const assay_rule_ops *ops, assay_error *err)
     if (!ops->setup || !ops->state_new || !ops->state_free || !ops->map || !ops->combine || !ops->pack || !ops->unpack)
         return assay_fail(err, ASSAY_EUSAGE,
                           "rule %s lacks one of setup, state_new, state_free, map, combine, pack, unpack", ops->name);
+    if ((ops->traits & ASSAY_RULE_COUNTS) && !(is_aggregation(ops) && assay_rule_has_common_state(ops)))
+        return assay_fail(err, ASSAY_EUSAGE, "rule %s has ASSAY_RULE_COUNTS, and no counter of ASSAY_COMMON_STATE",
+                          ops->name);
     for (size_t i = 0; ops->tests && ops->tests[i] && ops->tests[i + 1]; i++)
         if (strcmp(ops->tests[i], ops->tests[i + 1]) >= 0)
             return assay_fail(err, ASSAY_EUSAGE, "rule %s: its tests must be in byte order", ops->name);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
+#include "hang/collect.h"
 
 int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
 {
@@ -79,10 +81,13 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->role);
     free(trial->worker_modes);
     assay_step_shifts_release(&trial->shifts);
-    assay_claims_release(&trial->claims);
+    assay_manifest_release(&trial->claims);
     assay_relations_free(trial->relations);
     assay_step_times_free(trial->step_times);
     assay_timeline_free(trial->timeline);
+    assay_trace_free(trial->traces);
+    assay_hang_files_release(trial->dumps);
+    free(trial->dumps);
     if (trial->tensors)
         assay_dict_free(trial->tensors);
     free(trial->name);
@@ -113,6 +118,11 @@ const char *assay_trial_worker(const assay_trial *trial, uint32_t worker)
 uint32_t assay_trial_expected_workers(const assay_trial *trial)
 {
     return trial->catalog->expected_workers;
+}
+
+const char *assay_trial_fact(const assay_trial *trial, const char *name)
+{
+    return trial->catalog ? assay_run_fact_of(&trial->catalog->facts, name) : NULL;
 }
 
 uint32_t assay_trial_run_workers(const assay_trial *trial)
@@ -172,14 +182,8 @@ const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i)
 
 uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step)
 {
-    uint64_t low = 0, high = trial->step_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (trial->steps[middle].step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, trial->step_count, trial->steps[low].step < step);
     return low < trial->step_count && trial->steps[low].step == step ? low : UINT64_MAX;
 }
 
@@ -237,6 +241,11 @@ void assay_trial_betas(const assay_trial *trial, double betas[2])
 
 /* A second checkpoint of a step, or one that was not written to its end, says nothing of the one that counts; and what
  * a step is compared with need not be its own. */
+double assay_trial_resolution(const assay_trial *trial)
+{
+    return trial->catalog ? trial->catalog->log.resolution : 0;
+}
+
 uint64_t assay_trial_losses(const assay_trial *trial, int64_t step)
 {
     uint64_t losses = 0;
@@ -281,6 +290,23 @@ int assay_trial_is_member(const assay_trial *trial, const char *collection, uint
 bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor)
 {
     return assay_trial_is_member(trial, collection, tensor, NULL) == 1;
+}
+
+const assay_trace_data *assay_trial_traces(const assay_trial *trial)
+{
+    return trial->traces;
+}
+
+bool assay_trial_has_dumps(const assay_trial *trial)
+{
+    return trial->dumps != NULL;
+}
+
+int assay_hang_find(const assay_trial *trial, double max_age, assay_hang **out, assay_error *err)
+{
+    *out = NULL;
+    return trial->dumps ? assay_hang_find_in(trial->dumps->row.list, trial->dumps->row.count, max_age, out, err)
+                        : ASSAY_OK;
 }
 
 const assay_timeline *assay_trial_timeline(const assay_trial *trial)

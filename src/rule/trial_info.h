@@ -6,11 +6,14 @@
 
 #include "timeline/collect.h"
 #include "timeline/step_times.h"
+#include "trace/trace.h"
 #include "trial/align.h"
 #include "trial/catalog.h"
-#include "trial/claims.h"
-#include "trial/names.h"
-#include "trial/topology/relations.h"
+#include "trial/manifest.h"
+#include "base/dict.h"
+#include "mesh/relations.h"
+
+struct assay_hang_files; /* hang/collect.h */
 
 struct assay_trial {
     char *name, *path;
@@ -27,14 +30,16 @@ struct assay_trial {
     uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;
     uint8_t *worker_modes; /* [catalog->workers] bit 1 << mode that the worker wrote a step of; NULL: not known */
-    assay_claims claims;   /* what the index says beside its records, in order */
+    assay_manifest claims; /* what the index says beside its records, in order */
     const assay_problems *problems; /* while rules are finalized: all of the trial; borrowed */
     assay_relations *relations;     /* of workers, by tensor; NULL: nobody says; owned */
     assay_step_shifts shifts;       /* where workers count their steps otherwise than the lowest one */
     assay_matcher **matchers;       /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
-    assay_timeline_data *timeline; /* on the rank that finalizes; owned; NULL: the trial recorded none */
-    assay_step_times *step_times;  /* in a finished run, of a trial with tensors and steps in time; owned; else NULL */
+    assay_timeline_data *timeline;  /* on the rank that finalizes; owned; NULL: the trial recorded none */
+    assay_trace_data *traces;       /* likewise: what the traces of its ranks come to */
+    struct assay_hang_files *dumps; /* likewise: what was read of flight recorders' dumps */
+    assay_step_times *step_times;   /* in a finished run, of a trial with tensors and steps in time; owned; else NULL */
     uint64_t serial; /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 

@@ -31,7 +31,7 @@ void assay_trial_pack(const assay_trial *trial, assay_buf *out)
         assay_put_i64(out, trial->steps[i].mode_step);
         assay_put_u8(out, (uint8_t)trial->steps[i].mode);
     }
-    assay_claims_pack(&trial->claims, out);
+    assay_manifest_pack(&trial->claims, out);
     assay_relations_pack(trial->relations, out);
 }
 
@@ -133,7 +133,7 @@ static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalo
     if (status == ASSAY_OK)
         status = get_steps(in, trial);
     if (status == ASSAY_OK)
-        status = assay_claims_unpack(in, assay_dict_count(trial->tensors), &trial->claims);
+        status = assay_manifest_unpack(in, assay_dict_count(trial->tensors), &trial->claims);
     if (status == ASSAY_OK)
         status = assay_relations_unpack(in, assay_dict_count(trial->tensors), catalog->workers, &trial->relations);
     if (status == ASSAY_OK && assay_cursor_bad(in))

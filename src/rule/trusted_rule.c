@@ -95,7 +95,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return some;
 }
 
-/* data_free and state_free stay as they are: assay_common_free tells the engine what a state is. */
+/* data_free and state_free stay as they are: by state_free assay_rule_has_common_state() knows a state. */
 int assay_trusted_rule_new(const assay_rule_ops *inner, const assay_rule_ops **out, assay_error *err)
 {
     trusted_rule *rule = assay_alloc(sizeof *rule);
@@ -104,6 +104,7 @@ int assay_trusted_rule_new(const assay_rule_ops *inner, const assay_rule_ops **o
     *rule = (trusted_rule){.ops = *inner, .inner = inner};
     rule->ops.setup = inner->setup ? setup : NULL;
     rule->ops.map = inner->map ? map : NULL;
+    /* Assay's own functions leave the process as it is. */
     if (inner->state_new != assay_common_new || inner->combine != assay_common_combine) {
         rule->ops.state_new = inner->state_new ? state_new : NULL;
         rule->ops.combine = inner->combine ? combine : NULL;

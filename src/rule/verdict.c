@@ -1,5 +1,6 @@
 /* verdict.c - turns the combined state of a rule into its verdict. */
 #include "rule/verdict.h"
+#include "rule/common_state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict
 {
     int status = ASSAY_OK;
     assay_findings_order_by(v->findings, rule->trial);
-    if (rule->ops->state_free == assay_common_free) /* what it frees is a common state, whoever made it */
+    if (assay_rule_has_common_state(rule->ops))
         status = assay_findings_append(v->findings, ((const assay_common_state *)state)->findings);
     if (status)
         return status;

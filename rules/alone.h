@@ -1,0 +1,25 @@
+/* alone.h - rules over what one rank's trace tells by itself: a share of the time from the first to the last activity of
+ * its GPU. One datapoint a rank. */
+#ifndef ASSAY_RULES_ALONE_H
+#define ASSAY_RULES_ALONE_H
+
+#include "traced.h"
+
+#define ALONE_PARAMS(share_default, share_help)                                                                        \
+    {.name = "share",                                                                                                  \
+     .type = ASSAY_PARAM_REAL,                                                                                         \
+     .initial = share_default,                                                                                         \
+     .least = 0,                                                                                                       \
+     .most = 1e308,                                                                                                    \
+     .help = share_help},                                                                                              \
+    {                                                                                                                  \
+        .name = "min_seconds", .type = ASSAY_PARAM_REAL, .initial = "0.001", .least = 0, .most = 1e308,                \
+        .help = "No more than these seconds are nothing."                                                              \
+    }
+
+/* The time of a rank that the rule looks at, ns. */
+typedef int64_t alone_time(const assay_trace_alone *alone);
+/* Tests every rank that has activities of a GPU; `cause`: the finding says where most of the idle time went. */
+void alone_evaluate(traced *t, alone_time *time, bool cause);
+
+#endif

@@ -1,0 +1,727 @@
+/* input_data.c - InputData: inputs, labels and scores that no training is meant to be fed. docs/rules/InputData.md.
+ *
+ * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
+ *
+ *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
+ *                  steps in a row and all later ones; or one of two to four channels of images at all steps
+ *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
+ *   evaluated      an EVAL input has the figures of a TRAIN one: the same rows, in any order
+ *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
+ *   repeated       a TRAIN input has the digest of the one before, at REPEATED steps in a row and all later ones, after
+ *                  inputs that differed
+ *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
+ *                  far from that of the other workers at num_steps steps in a row; or EVAL from TRAIN
+ *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
+ *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
+ *
+ * Two tensors have the same figures when number, least, largest and zeros are equal, and sums of x, |x| and x^2 but for
+ * rounding in another order. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "robust.h"
+#include "workers.h"
+
+enum { CHANNEL, CONSTANT, EVALUATED, PROBABILITIES, REPEATED_TEST, SCALE, SHARED, TARGET };
+static const char *const tests[] = {"channel", "constant", "evaluated", "probabilities", "repeated", "scale",
+                                    "shared",  "target",   NULL};
+
+/* What a tensor is to this rule. */
+enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD };
+/* Values of a row. */
+enum {
+    IS,
+    MODE,
+    COUNT,
+    SUM,
+    MAGNITUDES,
+    SQUARES,
+    LEAST,
+    LARGEST,
+    ZEROS,
+    DIGEST_OF,
+    FLOAT,
+    CLASSES,
+    DEAD,
+    FIRST_DEAD,
+    CHANNELS,
+    WIDTH
+};
+enum {
+    PERSIST = 5,
+    IMAGES_PERSIST = 2,
+    BEFORE = 10,
+    REPEATED = 5,
+    LOOK_BACK = 4,
+    FEW = 2,
+    LEAST_ELEMENTS = 16,
+    IMAGE_CHANNELS = 4,
+    NOTE_ROOM = 160
+};
+#define SUMS_CLOSE    1e-11 /* of sums of the same doubles in another order */
+#define SHARE_CLOSE   1e-4  /* of a softmax in single precision */
+#define FARTHER       3.0
+#define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
+#define SCALE_FLOOR   0.1 /* of the logarithm: how far scales wander that have not been seen to */
+
+static const assay_param_def params[] = {
+    {.name = "inputs_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "(^|/)inputs?$,images?$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
+     .help = "Patterns (re.search) for names of inputs of the whole model."},
+    {.name = "labels_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "labels?$,[Ll]oss_input_1$",
+     .help = "Patterns for names of labels."},
+    {.name = "scores_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "(^|[^A-Za-z])(CrossEntropy|BCEWithLogits|NLL)Loss_input_0$",
+     .help = "Patterns for names of what losses are given; the name says which loss it is."},
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "3",
+     .least = 1,
+     .most = 1000000,
+     .help = "Consecutive saved steps at which the same has to be seen."},
+    {.name = "ratio",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "4",
+     .least = 1,
+     .most = 1e308,
+     .flags = ASSAY_PARAM_ABOVE,
+     .help = "Change of scale that is too large."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
+    "Compare how training and evaluation, and the workers, make their batches.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    static const char *const regexes[] = {"inputs_regex", "labels_regex", "scores_regex"};
+    (void)given;
+    (void)data;
+    for (int i = 0; i < 3; i++) {
+        const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
+                            channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1};
+        int slot = assay_need_slot(need, &(assay_slot){.regexes = regexes[i], .flags = ASSAY_SLOT_NO_STRINGS}, err);
+        int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+        if (status == ASSAY_OK && i == INPUT)
+            status = assay_need_measure(need, slot, &digest, err);
+        if (status >= 0 && i == INPUT)
+            status = assay_need_measure(need, slot, &channels, err);
+        if (status < 0)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+static int kind_of(uint32_t slot, const char *name)
+{
+    if (slot < 2)
+        return slot == 0 ? INPUT : LABEL;
+    return strstr(name, "BCEWithLogits") ? BINARY_LOGITS : strstr(name, "NLL") ? LOG_LIKELIHOOD : CROSS_ENTROPY;
+}
+
+/* How many channels hold one value, and the first of them. */
+static void count_dead(const assay_step_view *view, const assay_tensor_view *item, double *row)
+{
+    const assay_result *result = assay_view_result(view, 1, item);
+    row[FIRST_DEAD] = -1;
+    if (!result || item->dims < 2)
+        return;
+    const assay_channels *c = &result->of.channels;
+    row[CHANNELS] = item->dims > 2 && c->channels <= IMAGE_CHANNELS ? (double)c->channels : -(double)c->channels;
+    for (uint64_t i = 0; c->images >= 4 && i < c->channels; i++) {
+        const double mean = c->sum[i] / (double)c->elements;
+        if (c->squares[i] - mean * c->sum[i] > 1e-12 * c->squares[i])
+            continue;
+        row[FIRST_DEAD] = row[DEAD] == 0 ? (double)i : row[FIRST_DEAD];
+        row[DEAD]++;
+    }
+}
+
+static int add_row(const assay_step_view *view, uint32_t slot, const assay_tensor_view *item, assay_series *series)
+{
+    const assay_stats *s = item->stats;
+    double row[WIDTH] = {[IS] = kind_of(slot, item->name), [MODE] = view->mode};
+    uint64_t digest = 0;
+    row[COUNT] = (double)s->count;
+    row[SUM] = s->sum;
+    row[MAGNITUDES] = s->magnitudes;
+    row[SQUARES] = s->squares;
+    row[LEAST] = s->min;
+    row[LARGEST] = s->max;
+    row[ZEROS] = (double)s->zeros;
+    row[FLOAT] = assay_dtype_is_float(item->dtype);
+    row[CLASSES] = item->dims < 2 ? 0 : (double)item->shape[item->dims > 2 ? 1 : item->dims - 1];
+    if (slot == 0) {
+        row[DIGEST_OF] = digest_of(view, 0, item, &digest) ? (double)(digest >> 11) : -1;
+        count_dead(view, item, row);
+    }
+    return assay_series_add(series, view->step, item->tensor, item->worker, row);
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    int status = ASSAY_OK;
+    (void)err;
+    for (uint32_t slot = 0; slot < 3; slot++)
+        for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
+            const assay_tensor_view *item = view->slot[slot].items[i];
+            const bool model = slot > 0 || !strstr(item->name, "_input_") ||
+                               assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_INPUT;
+            if (model && assay_view_has_values(item))
+                status = add_row(view, slot, item, ((assay_common_state *)state)->series);
+        }
+    return status;
+}
+
+/* ---- finalize ---- */
+
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *order; /* rows by tensor, worker, step */
+    uint64_t count;        /* all rows */
+    assay_findings *findings;
+    double *room; /* [count] */
+} walk;
+
+static const double *row_of(const walk *w, uint64_t i)
+{
+    return assay_series_row(w->series, w->order[i]).value;
+}
+
+static int test(const walk *w, uint64_t i, uint32_t which, bool fired, double value, double threshold, const char *note)
+{
+    const assay_row row = assay_series_row(w->series, w->order[i]);
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .test = which,
+                             .value_unit = which,
+                             .value = value,
+                             .threshold = threshold,
+                             .note = note};
+    return row.step < w->rule->start_step ? ASSAY_OK : assay_findings_test(w->findings, fired, &finding);
+}
+
+static bool is_one(const double *row)
+{
+    return row[COUNT] >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST];
+}
+
+static bool is_close(double a, double b, double scale)
+{
+    return fabs(a - b) <= SUMS_CLOSE * scale;
+}
+
+/* Have two tensors the same elements, in whatever order? */
+static bool are_same_rows(const double *a, const double *b)
+{
+    return a[COUNT] == b[COUNT] && a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[ZEROS] == b[ZEROS] &&
+           a[COUNT] >= LEAST_ELEMENTS && a[LEAST] < a[LARGEST] && is_close(a[SUM], b[SUM], a[MAGNITUDES]) &&
+           is_close(a[MAGNITUDES], b[MAGNITUDES], a[MAGNITUDES]) && is_close(a[SQUARES], b[SQUARES], a[SQUARES]);
+}
+
+static bool in_mode(const walk *w, uint64_t i, int mode)
+{
+    const double is = row_of(w, i)[MODE];
+    return is == mode || (mode == ASSAY_MODE_TRAIN && is != ASSAY_MODE_EVAL && is != ASSAY_MODE_PREDICT);
+}
+
+/* One input of one worker: rows [from, to). */
+static int test_constant(const walk *w, uint64_t from, uint64_t to)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const double *row = row_of(w, i);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, row[LEAST] == 0 ? "all zero" : "all one value, %.6g", row[LEAST]);
+        status = test(w, i, CONSTANT, is_one(row), row[LEAST], 0, note);
+    }
+    return status;
+}
+
+/* The first row from which on all of a mode have more dead channels than any before; `to`: none. */
+static uint64_t first_dead(const walk *w, uint64_t from, uint64_t to, int mode)
+{
+    double most = 0;
+    uint64_t begin = to, before = 0, since = 0;
+    bool always = true;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (!in_mode(w, i, mode) || is_one(row))
+            continue;
+        always = always && row[CHANNELS] > 1 && row[DEAD] > 0 && row[DEAD] < row[CHANNELS];
+        if (row[DEAD] > most && before >= (row[CHANNELS] > 1 ? 1 : BEFORE)) {
+            begin = since++ == 0 ? i : begin;
+            continue;
+        }
+        most = fmax(most, row[DEAD]);
+        begin = to;
+        before += 1 + since;
+        since = 0;
+    }
+    if (always && before >= PERSIST)
+        return from;
+    const bool images = begin < to && row_of(w, begin)[CHANNELS] > 1;
+    return since >= (images ? IMAGES_PERSIST : PERSIST) ? begin : to;
+}
+
+static int test_channels(const walk *w, uint64_t from, uint64_t to, int mode)
+{
+    const uint64_t begin = first_dead(w, from, to, mode);
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const double *row = row_of(w, i);
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, mode) || row[CHANNELS] == 0)
+            continue;
+        if (row[DEAD] == 1)
+            snprintf(note, sizeof note, "channel %.0f of %.0f", row[FIRST_DEAD], fabs(row[CHANNELS]));
+        else
+            snprintf(note, sizeof note, "%.0f of %.0f channels", row[DEAD], fabs(row[CHANNELS]));
+        status = test(w, i, CHANNEL, i >= begin && row[DEAD] > 0, row[DEAD], 0, note);
+    }
+    return status;
+}
+
+static int test_repeated(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t begin = to, different = 0, run = 0, last = to;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0 || is_one(row_of(w, i)))
+            continue;
+        const bool again = last < to && row_of(w, last)[DIGEST_OF] == row_of(w, i)[DIGEST_OF];
+        different += !again;
+        begin = !again ? to : run == 0 ? i : begin;
+        run = again ? run + 1 : 0;
+        last = i;
+    }
+    const bool found = run >= REPEATED && different >= 3;
+    uint64_t again = 0;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)
+            continue;
+        again += i >= begin;
+        status = test(w, i, REPEATED_TEST, found && i >= begin, (double)again, REPEATED, NULL);
+    }
+    return status;
+}
+
+/* ---- scale ---- */
+
+static double scale_of(const double *row)
+{
+    return row[FLOAT] != 0 && row[COUNT] > 0 && row[MAGNITUDES] > 0 && isfinite(row[MAGNITUDES]) && !is_one(row)
+               ? log(row[MAGNITUDES] / row[COUNT])
+               : (double)NAN;
+}
+
+static void say_times(double by, const char *whose, char note[NOTE_ROOM])
+{
+    if (by > 0)
+        snprintf(note, NOTE_ROOM, "%.3g times %s", exp(by), whose);
+    else
+        snprintf(note, NOTE_ROOM, "1/%.3g of %s", exp(-by), whose);
+}
+
+/* The median of the logarithms of a mode; their number in *n. */
+static double usual_scale(const walk *w, uint64_t from, uint64_t to, int mode, size_t most, size_t *n)
+{
+    *n = 0;
+    for (uint64_t i = from; i < to && *n < most; i++)
+        if (in_mode(w, i, mode) && !isnan(scale_of(row_of(w, i))))
+            w->room[(*n)++] = scale_of(row_of(w, i));
+    return robust_median(w->room, *n);
+}
+
+/* Against its own beginning: what was seen so far tells how far scales wander. */
+static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode)
+{
+    const double limit = log(assay_param_real(w->rule->params, "ratio"));
+    size_t n;
+    double usual = usual_scale(w, from, to, mode, BEFORE, &n);
+    if (n < BEFORE) /* too few for a median that one fault does not move: the first */
+        usual = usual_scale(w, from, to, mode, 1, &n);
+    n = n > 0 ? FEW : 0;
+    double farthest = SCALE_FLOOR;
+    uint64_t seen = 0;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && n >= FEW && i < to; i++) {
+        const double scale = in_mode(w, i, mode) ? scale_of(row_of(w, i)) : (double)NAN, by = scale - usual;
+        char note[NOTE_ROOM];
+        if (isnan(scale))
+            continue;
+        const double wander = seen >= BEFORE / 2 ? farthest : fmax(farthest, SCALE_UNKNOWN);
+        const bool fires = seen > 0 && fabs(by) > limit && fabs(by) > FARTHER * wander;
+        farthest = fires ? farthest : fmax(farthest, fabs(by));
+        seen++;
+        say_times(by, "what it was", note);
+        status = test(w, i, SCALE, fires, exp(by), exp(limit), note);
+    }
+    return status;
+}
+
+/* Of evaluation against that of training. */
+static int test_evaluation(const walk *w, uint64_t from, uint64_t to)
+{
+    const double limit = log(assay_param_real(w->rule->params, "ratio"));
+    size_t trained, evaluated;
+    const double train = usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &trained);
+    const double eval = usual_scale(w, from, to, ASSAY_MODE_EVAL, SIZE_MAX, &evaluated);
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && trained >= 3 && evaluated >= 1 && i < to; i++) {
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, ASSAY_MODE_EVAL))
+            continue;
+        say_times(eval - train, "those of training", note);
+        status = test(w, i, SCALE, fabs(eval - train) > limit, exp(eval - train), exp(limit), note);
+    }
+    return status;
+}
+
+/* ---- workers ---- */
+
+/* The row of the same tensor and step of another worker, or of one of `back` saved steps before; NULL: none. `i` are
+ * rows in the order of the series, of which [first, end) have one step and tensor. */
+typedef struct crew {
+    const walk *w;
+    uint64_t *run;   /* [workers] steps in a row with the rows of another */
+    uint64_t *apart; /* [workers] steps in a row with another scale */
+    uint32_t workers;
+} crew;
+
+static bool may_differ(const walk *w, uint32_t tensor, uint32_t a, uint32_t b)
+{
+    const assay_relation x = assay_trial_relation(w->rule->trial, tensor, a);
+    return !x.known || x.relatives == assay_trial_relation(w->rule->trial, tensor, b).relatives;
+}
+
+/* Another worker with these rows: of a lower number at the same step, of any at one of the steps before. */
+static uint32_t twin_of(const crew *c, uint64_t at)
+{
+    const assay_row row = assay_series_row(c->w->series, at);
+    int64_t step = row.step;
+    for (uint64_t i = at, back = 0; i-- > 0;) {
+        const assay_row other = assay_series_row(c->w->series, i);
+        if (other.tensor != row.tensor || other.value[MODE] != row.value[MODE])
+            continue;
+        back += other.step != step;
+        step = other.step;
+        if (back > LOOK_BACK)
+            break;
+        if (other.worker != row.worker && are_same_rows(row.value, other.value) &&
+            may_differ(c->w, row.tensor, row.worker, other.worker))
+            return other.worker;
+    }
+    return UINT32_MAX;
+}
+
+/* num_steps, or as many TRAIN steps as were saved where they are fewer. */
+static int64_t least_steps(const assay_rule *rule)
+{
+    const int64_t asked = assay_param_int(rule->params, "num_steps"),
+                  saved = (int64_t)assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN);
+    return saved > 0 && saved < asked ? saved : asked;
+}
+
+static int test_shared(const crew *c, uint64_t at)
+{
+    const int64_t least = least_steps(c->w->rule);
+    const assay_row row = assay_series_row(c->w->series, at);
+    const uint32_t twin = row.worker < c->workers ? twin_of(c, at) : UINT32_MAX;
+    char note[NOTE_ROOM];
+    if (row.worker >= c->workers)
+        return ASSAY_OK;
+    c->run[row.worker] = twin == UINT32_MAX ? 0 : c->run[row.worker] + 1;
+    snprintf(note, sizeof note, "the rows of %s, in another order or some steps apart",
+             assay_trial_worker(c->w->rule->trial, twin));
+    walk one = *c->w;
+    one.order = &at;
+    return test(&one, 0, SHARED, (int64_t)c->run[row.worker] >= least, (double)c->run[row.worker], (double)least, note);
+}
+
+/* Scales of rows [first, end), one tensor's at one step, against their median. */
+static int test_crew_scale(const crew *c, uint64_t first, uint64_t end)
+{
+    const double limit = log(assay_param_real(c->w->rule->params, "ratio"));
+    const int64_t least = assay_param_int(c->w->rule->params, "num_steps");
+    const uint64_t saved = assay_trial_mode_steps(c->w->rule->trial, ASSAY_MODE_TRAIN);
+    const bool few = saved < (uint64_t)(2 * least); /* then one step is enough of what no chance makes */
+    size_t n = 0, far = 0;
+    for (uint64_t i = first; i < end; i++) {
+        const double scale = scale_of(assay_series_row(c->w->series, i).value);
+        if (!isnan(scale))
+            c->w->room[n++] = scale;
+    }
+    const double usual = robust_median(c->w->room, n);
+    for (size_t i = 0; i < n; i++)
+        far += fabs(c->w->room[i] - usual) > limit / 2;
+    int status = ASSAY_OK;
+    for (uint64_t i = first; status == ASSAY_OK && n >= 3 && i < end; i++) {
+        const assay_row row = assay_series_row(c->w->series, i);
+        const double by = scale_of(row.value) - usual;
+        char note[NOTE_ROOM];
+        if (isnan(by) || row.worker >= c->workers)
+            continue;
+        c->apart[row.worker] = fabs(by) > limit && far == 1 ? c->apart[row.worker] + 1 : 0;
+        say_times(by, "those of the other workers", note);
+        walk one = *c->w;
+        one.order = &i;
+        const bool plain = few && c->apart[row.worker] > 0 && fabs(by) > FARTHER * SCALE_UNKNOWN;
+        status = test(&one, 0, SCALE, plain || (int64_t)c->apart[row.worker] >= least, exp(by), exp(limit), note);
+    }
+    return status;
+}
+
+/* Over the rows as they were added: by step, then tensor and worker. Only what is trained on. */
+static int test_workers(const walk *w)
+{
+    crew c = {.w = w, .workers = assay_trial_workers(w->rule->trial)};
+    c.run = calloc((size_t)c.workers + 1, sizeof *c.run);
+    c.apart = calloc((size_t)c.workers + 1, sizeof *c.apart);
+    int status = c.run && c.apart ? ASSAY_OK : ASSAY_ENOMEM;
+    uint32_t tensor = ASSAY_NO_TENSOR; /* the first input alone: runs are counted for it */
+    for (uint64_t i = 0, end; status == ASSAY_OK && c.workers > 1 && i < w->count; i = end) {
+        const assay_row first = assay_series_row(w->series, i);
+        for (end = i + 1; end < w->count; end++) {
+            const assay_row row = assay_series_row(w->series, end);
+            if (row.step != first.step || row.tensor != first.tensor || row.value[IS] != first.value[IS])
+                break;
+        }
+        if (first.value[IS] != INPUT || first.value[MODE] == ASSAY_MODE_EVAL || first.value[MODE] == ASSAY_MODE_PREDICT)
+            continue;
+        tensor = tensor == ASSAY_NO_TENSOR ? first.tensor : tensor;
+        if (tensor != first.tensor)
+            continue;
+        status = test_crew_scale(&c, i, end);
+        for (uint64_t k = i; status == ASSAY_OK && k < end; k++)
+            status = test_shared(&c, k);
+    }
+    free(c.run);
+    free(c.apart);
+    return status;
+}
+
+/* ---- evaluation on training rows ---- */
+
+/* Orders rows so that those with the same figures lie together, sums aside. */
+static int by_figures(const void *a, const void *b, void *context)
+{
+    static const int keys[] = {COUNT, LEAST, LARGEST, ZEROS, MAGNITUDES};
+    const walk *w = context;
+    const double *x = row_of(w, *(const uint64_t *)a), *y = row_of(w, *(const uint64_t *)b);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        if (x[keys[k]] != y[keys[k]])
+            return x[keys[k]] < y[keys[k]] ? -1 : 1;
+    return 0;
+}
+
+/* Rows [from, to) of one tensor and worker: sorted by their figures, an EVAL row beside a TRAIN one of the same. */
+static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t *sorted = malloc((to - from + 1) * sizeof *sorted), eval = 0, same = 0;
+    bool one_set = true; /* all training is on the same rows: on the whole set, as a graph is one */
+    uint64_t trained = to;
+    int status = sorted ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = from; sorted && i < to; i++)
+        sorted[i - from] = i;
+    for (uint64_t i = from; i < to; i++)
+        if (in_mode(w, i, ASSAY_MODE_TRAIN)) {
+            one_set = one_set && (trained == to || are_same_rows(row_of(w, i), row_of(w, trained)));
+            trained = i;
+        }
+    if (sorted)
+        qsort_r(sorted, to - from, sizeof *sorted, by_figures, (void *)w);
+    for (uint64_t k = 0; sorted && k < to - from; k++) {
+        const double *row = row_of(w, sorted[k]);
+        bool known = false;
+        if (row[MODE] != ASSAY_MODE_EVAL)
+            continue;
+        for (int side = -1; side < 2; side += 2)
+            for (uint64_t j = k + (uint64_t)side; !known && j < to - from; j += (uint64_t)side) {
+                const double *other = row_of(w, sorted[j]);
+                if (!is_close(row[MAGNITUDES], other[MAGNITUDES], row[MAGNITUDES]))
+                    break;
+                known = in_mode(w, sorted[j], ASSAY_MODE_TRAIN) && are_same_rows(row, other);
+            }
+        eval++;
+        same += known;
+        w->room[sorted[k]] = known;
+    }
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        char note[NOTE_ROOM];
+        if (row_of(w, i)[MODE] != ASSAY_MODE_EVAL)
+            continue;
+        snprintf(note, sizeof note, "%llu of %llu batches", (unsigned long long)same, (unsigned long long)eval);
+        status = test(w, i, EVALUATED, w->room[i] != 0 && 2 * same >= eval && !one_set, 1, 0, note);
+    }
+    free(sorted);
+    return status;
+}
+
+/* ---- what the loss is given ---- */
+
+/* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
+ * of probabilities are not above 0. */
+static const char *is_wrong_score(const double *row)
+{
+    const double sum = row[CLASSES] > 1 ? row[SUM] * row[CLASSES] / row[COUNT] : 0;
+    if (row[FLOAT] == 0 || row[LEAST] == row[LARGEST] || row[COUNT] < LEAST_ELEMENTS)
+        return NULL;
+    if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 && fabs(sum - 1) < SHARE_CLOSE)
+        return "rows that sum to 1";
+    if (row[IS] == BINARY_LOGITS && row[LEAST] >= 0 && row[LARGEST] <= 1)
+        return "numbers from 0 to 1";
+    return row[IS] == LOG_LIKELIHOOD && row[LARGEST] > 0.001 ? "scores above 0 where logarithms of probabilities belong"
+                                                             : NULL;
+}
+
+/* At all steps of the mode, and at num_steps of them at least. */
+static int test_scores(const walk *w, uint64_t from, uint64_t to)
+{
+    const int64_t least = assay_param_int(w->rule->params, "num_steps");
+    uint64_t wrong = 0;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++)
+        wrong += is_wrong_score(row_of(w, i)) != NULL;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++)
+        status = test(w, i, PROBABILITIES, wrong == to - from && (int64_t)wrong >= least, (double)wrong, (double)least,
+                      is_wrong_score(row_of(w, i)));
+    return status;
+}
+
+/* Labels [from, to) against inputs of the same step and worker. */
+static int test_targets(const walk *w, uint64_t from, uint64_t to, uint64_t inputs, uint64_t inputs_end)
+{
+    const int64_t least = assay_param_int(w->rule->params, "num_steps");
+    int64_t run = 0;
+    int status = ASSAY_OK;
+    for (uint64_t i = from, k = inputs; status == ASSAY_OK && i < to; i++) {
+        const assay_row label = assay_series_row(w->series, w->order[i]);
+        while (k < inputs_end && assay_series_row(w->series, w->order[k]).step < label.step)
+            k++;
+        if (k == inputs_end || assay_series_row(w->series, w->order[k]).step != label.step)
+            continue;
+        const double *input = row_of(w, k);
+        if (label.value[FLOAT] != 0 || input[FLOAT] != 0)
+            continue;
+        run = are_same_rows(label.value, input) ? run + 1 : 0;
+        status = test(w, i, TARGET, run >= least, (double)run, (double)least, NULL);
+    }
+    return status;
+}
+
+static uint64_t end_of(const walk *w, uint64_t from)
+{
+    const assay_row first = assay_series_row(w->series, w->order[from]);
+    uint64_t to = from + 1;
+    for (; to < w->count; to++) {
+        const assay_row row = assay_series_row(w->series, w->order[to]);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+    }
+    return to;
+}
+
+static int test_input(const walk *w, uint64_t from, uint64_t to)
+{
+    int status = test_constant(w, from, to);
+    if (status == ASSAY_OK)
+        status = test_repeated(w, from, to);
+    for (int mode = ASSAY_MODE_TRAIN; status == ASSAY_OK && mode <= ASSAY_MODE_EVAL; mode++) {
+        status = test_channels(w, from, to, mode);
+        if (status == ASSAY_OK)
+            status = test_scale(w, from, to, mode);
+    }
+    if (status == ASSAY_OK)
+        status = test_evaluation(w, from, to);
+    return status == ASSAY_OK ? test_evaluated(w, from, to) : status;
+}
+
+static int walk_tensors(const walk *w)
+{
+    int status = ASSAY_OK;
+    for (uint64_t from = 0, to; status == ASSAY_OK && from < w->count; from = to) {
+        const assay_row first = assay_series_row(w->series, w->order[from]);
+        to = end_of(w, from);
+        if (first.value[IS] == INPUT)
+            status = test_input(w, from, to);
+        else if (first.value[IS] != LABEL)
+            status = test_scores(w, from, to);
+        for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
+            const assay_row input = assay_series_row(w->series, w->order[k]);
+            end = end_of(w, k);
+            if (input.value[IS] == INPUT && input.worker == first.worker)
+                status = test_targets(w, from, to, k, end);
+        }
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    const uint64_t count = assay_series_count(series);
+    uint64_t *order = assay_series_by_tensor(series);
+    double *room = calloc(count + 1, sizeof *room);
+    int status = room && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    const walk w = {rule, series, order, count, assay_verdict_findings(verdict), room};
+    if (status == ASSAY_OK)
+        status = walk_tensors(&w);
+    if (status == ASSAY_OK)
+        status = test_workers(&w);
+    free(order);
+    free(room);
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
+}
+
+static const char *const value_units[] = {[CHANNEL] = "channel(s) of one value",
+                                          [CONSTANT] = "is the value",
+                                          [EVALUATED] = "batch",
+                                          [PROBABILITIES] = "saved step(s)",
+                                          [REPEATED_TEST] = "saved step(s) in a row",
+                                          [SCALE] = "times the usual",
+                                          [SHARED] = "saved step(s) in a row",
+                                          [TARGET] = "saved step(s) in a row",
+                                          NULL};
+
+static const char *const sentences[] = {[CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
+                                        [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
+                                        [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
+                                        [PROBABILITIES] =
+                                            "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
+                                        [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
+                                        [SCALE] = "{tensor}{of} changed its scale at {when}{note}",
+                                        [SHARED] = "{worker} got the same data as another at {when}{note}",
+                                        [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
+                                        NULL};
+
+const assay_rule_ops assay_rule_input_data = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "InputData",
+    .summary = "Inputs, labels and scores that no training is meant to be fed: constant, rescaled, repeated, shared.",
+    .advice = "What follows from such data looks like a fault of the model. Look at a batch of the step named before "
+              "anything else.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .value_units = value_units,
+    .sentences = sentences,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

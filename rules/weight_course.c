@@ -1,0 +1,278 @@
+/* weight_course.c - WeightCourse: weights that jump, are overwritten by their updates, or shrink away.
+ * docs/rules/WeightCourse.md.
+ *
+ * For each weight and worker, over its saved TRAIN steps (all steps where it has none): r = |W_s - W_p| / |W_p|, p the
+ * saved step before, `gap` mode steps earlier.
+ *
+ *   jump     r > jump times the median of the WINDOW values before, r > BEYOND times all of them, r > LEAST_JUMP
+ *   large    r > large * gap, of weights whose root mean square is not next to nothing
+ *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
+ *            them, and so it is for two of three such weights of the worker
+ *
+ * What an optimizer does changes slowly from step to step; what is set from outside does not. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "robust.h"
+#include "selection.h"
+#include "too_few.h"
+
+enum { JUMP, LARGE, SHRUNK };
+static const char *const tests[] = {"jump", "large", "shrunk", NULL};
+enum { RATIO, GAP, NORM, TINY, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
+enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
+#define BEYOND     5.0
+#define LEAST_JUMP 0.1
+#define HALF       0.5
+#define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
+
+static const assay_param_def params[] = {
+    {.name = "jump",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "30",
+     .least = 1,
+     .most = 1e308,
+     .help = "An update fires that is so many times the usual one."},
+    {.name = "large",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "2",
+     .least = 0,
+     .most = 1e308,
+     .help = "And one that changes a weight by so many times its own norm in one step."},
+    {.name = "shrunk",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.1",
+     .least = 0,
+     .most = 1,
+     .help = "And weights of which less than this share of their first norm is left."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "If one layer alone jumped: was it restored, initialised or set from outside at that step?",
+    "If all did: look at the learning rate and its schedule there, and at that step's batch and loss.",
+    "If they shrink: lower the weight decay; with Adam take AdamW.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    /* as UnchangedTensor of the built-in set asks for it, so that it is measured once */
+    const assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
+                                  .reference = ASSAY_REFERENCE_SAVED_BEFORE,
+                                  .steps = 1,
+                                  .train_only = 1,
+                                  .figures = ASSAY_CHANGE_MOVED};
+    int slot = assay_need_slot(need, &(assay_slot){.collection = "weights", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    int number = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
+    return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+}
+
+static void set_ratio(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item, double *row)
+{
+    const assay_result *result = assay_view_result(view, 0, item);
+    row[RATIO] = NAN;
+    row[GAP] = 1;
+    if (!result || !result->of.change.found || !result->of.change.same_shape)
+        return;
+    const assay_change *c = &result->of.change;
+    const assay_step_info *before = assay_trial_step(rule->trial, assay_trial_find_step(rule->trial, c->step));
+    const double reference = sqrt(c->reference_squares);
+    row[RATIO] = reference > 0 ? sqrt(c->squares) / reference : (double)NAN;
+    row[TINY] = reference < NOTHING * sqrt((double)item->stats->count);
+    if (before && before->mode == view->mode && view->mode_step > before->mode_step)
+        row[GAP] = (double)(view->mode_step - before->mode_step);
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    int status = ASSAY_OK;
+    (void)err;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        double row[WIDTH] = {[MATRIX] = item->dims > 1};
+        const bool trains = view->mode == ASSAY_MODE_TRAIN ||
+                            !(assay_trial_tensor_modes(rule->trial, item->tensor) & 1u << ASSAY_MODE_TRAIN);
+        if (!assay_view_has_values(item) || !trains)
+            continue;
+        row[NORM] = assay_stats_l2(item->stats);
+        set_ratio(rule, view, item, row);
+        status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+/* The rows [from, to) of one weight and worker. */
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *order;
+    assay_findings *findings;
+    uint64_t *shrank, *matrices; /* [workers] */
+} walk;
+
+static int test(const walk *w, assay_row row, uint32_t which, bool fired, double value, double threshold,
+                const char *note)
+{
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .test = which,
+                             .value_unit = which,
+                             .value = value,
+                             .threshold = threshold,
+                             .note = note};
+    return row.step < w->rule->start_step ? ASSAY_OK : assay_findings_test(w->findings, fired, &finding);
+}
+
+static int test_ratios(const walk *w, uint64_t from, uint64_t to)
+{
+    const double jump = assay_param_real(w->rule->params, "jump"), large = assay_param_real(w->rule->params, "large");
+    double last[WINDOW], room[WINDOW], most = 0;
+    uint64_t seen = 0;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        const double r = row.value[RATIO];
+        char note[NOTE_ROOM];
+        if (!isfinite(r))
+            continue;
+        const size_t n = seen < WINDOW ? (size_t)seen : WINDOW;
+        for (size_t k = 0; k < n; k++)
+            room[k] = last[k];
+        const double usual = robust_median(room, n);
+        const bool jumps = n >= LEAST_BEFORE && usual > 0 && r > jump * usual && r > BEYOND * most && r > LEAST_JUMP;
+        snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
+        if (n >= LEAST_BEFORE)
+            status = test(w, row, JUMP, jumps, r, jump * usual, note);
+        if (status == ASSAY_OK)
+            status = test(w, row, LARGE, r > large * row.value[GAP] && row.value[TINY] == 0, r, large * row.value[GAP],
+                          NULL);
+        most = jumps ? most : fmax(most, r);
+        last[seen++ % WINDOW] = r;
+    }
+    return status;
+}
+
+static double first_norm(const walk *w, uint64_t from, uint64_t to)
+{
+    double room[FIRST];
+    size_t n = 0;
+    const size_t most = to - from < 2 * FIRST ? 1 : FIRST;
+    for (uint64_t i = from; i < to && n < most; i++)
+        room[n++] = assay_series_row(w->series, w->order[i]).value[NORM];
+    return robust_median(room, n);
+}
+
+static bool is_matrix(const walk *w, uint64_t from, uint64_t to)
+{
+    return to - from >= FIRST && assay_series_row(w->series, w->order[from]).value[MATRIX] != 0;
+}
+
+static bool has_shrunk(const walk *w, uint64_t from, uint64_t to)
+{
+    const double last = assay_series_row(w->series, w->order[to - 1]).value[NORM];
+    return last < assay_param_real(w->rule->params, "shrunk") * first_norm(w, from, to);
+}
+
+static int test_norms(const walk *w, uint64_t from, uint64_t to)
+{
+    const uint32_t worker = assay_series_row(w->series, w->order[from]).worker;
+    const double first = first_norm(w, from, to);
+    const bool found = has_shrunk(w, from, to) && 3 * w->shrank[worker] >= 2 * w->matrices[worker];
+    int status = ASSAY_OK;
+    for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "from norm %.3g to %.3g in the end", first,
+                 assay_series_row(w->series, w->order[to - 1]).value[NORM]);
+        status = test(w, row, SHRUNK, found && row.value[NORM] < HALF * first, row.value[NORM] / first, HALF, note);
+    }
+    return status;
+}
+
+/* First counts the matrices that shrank away, then tests. */
+static int walk_weights(const walk *w)
+{
+    const uint64_t count = assay_series_count(w->series);
+    const uint32_t workers = assay_trial_workers(w->rule->trial);
+    int status = ASSAY_OK;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t from = 0, to; status == ASSAY_OK && from < count; from = to) {
+            const assay_row first = assay_series_row(w->series, w->order[from]);
+            for (to = from + 1; to < count; to++) {
+                const assay_row row = assay_series_row(w->series, w->order[to]);
+                if (row.tensor != first.tensor || row.worker != first.worker)
+                    break;
+            }
+            if (first.worker >= workers)
+                continue;
+            const bool matrix = is_matrix(w, from, to);
+            if (pass == 0) {
+                w->matrices[first.worker] += matrix;
+                w->shrank[first.worker] += matrix && has_shrunk(w, from, to);
+                continue;
+            }
+            status = test_ratios(w, from, to);
+            if (status == ASSAY_OK && matrix)
+                status = test_norms(w, from, to);
+        }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    const size_t workers = (size_t)assay_trial_workers(rule->trial) + 1;
+    uint64_t *order = assay_series_by_tensor(series);
+    walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
+    w.shrank = calloc(workers, sizeof *w.shrank);
+    w.matrices = calloc(workers, sizeof *w.matrices);
+    int status = w.shrank && w.matrices && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = walk_weights(&w);
+    free(w.shrank);
+    free(w.matrices);
+    free(order);
+    assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    const bool train = modes >> ASSAY_MODE_TRAIN & 1;
+    return reason_few_steps(rule, train ? ASSAY_MODE_TRAIN : ASSAY_MODE_NONE, 2, " to have an update between them",
+                            out);
+}
+
+static const char *const value_units[] = {
+    [JUMP] = "of the weights' norm", [LARGE] = "of the weights' norm", [SHRUNK] = "of the first norm", NULL};
+
+static const char *const sentences[] = {[JUMP] = "{tensor}{of} jumped at {when}{note}",
+                                        [LARGE] = "one update changed {tensor}{of} by more than its norm at {when}",
+                                        [SHRUNK] = "{tensor}{of} shrank toward zero, seen at {when}{note}",
+                                        NULL};
+
+const assay_rule_ops assay_rule_weight_course = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "WeightCourse",
+    .summary = "Weights that jump, are overwritten by their updates, or shrink away.",
+    .advice = "An optimizer changes weights little by little. Look at what happened at the step named: a restart, a "
+              "learning rate, a bad batch, or a decay that is larger than what the gradients put against it.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .value_units = value_units,
+    .sentences = sentences,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+    .reason = reason,
+};
