@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/log.h"
 #include "base/redact.h"
 #include "parallel/interrupt.h"

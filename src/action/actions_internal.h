@@ -33,6 +33,9 @@ typedef struct action {
     action_texts options, arguments, environment;
 } action;
 
+/* The keys of an action, and of its targets: "$defs/action" of docs/schema/job.schema.json and places within. */
+extern const assay_setting action_settings[], action_cancel_settings[], action_submit_settings[];
+
 struct assay_actions {
     const assay_job *job;
     action *list;
@@ -43,7 +46,7 @@ struct assay_actions {
     uint64_t done, failed, repeated;
 };
 
-enum { ACTIONS = 100, ACTION_LIMIT = 100, ACTION_MOST = 100000 };
+enum { ACTIONS = 100, ACTION_MOST = 100000 };
 
 /* What an action is about, and the message that goes out; actions_message.c makes it. */
 typedef struct action_event {

@@ -39,14 +39,11 @@ void assay_actions_free(assay_actions *actions)
     free(actions);
 }
 
-/* A list of texts under `key`, none when it is missing. */
-static int read_texts(const job_reader *r, const char *place, const cJSON *object, const char *key, action_texts *out)
+/* A list of texts, none when it is missing. */
+static int read_texts(const job_reader *r, const char *place, const char *key, const cJSON *list, action_texts *out)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!list)
         return ASSAY_OK;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > TEXTS)
-        return job_fail(r, place, "\"%s\" has to be a list of at most %d texts", key, TEXTS);
     out->list = assay_alloc_zeroed((size_t)cJSON_GetArraySize(list) + 1, sizeof *out->list);
     if (!out->list)
         return job_no_memory(r);
@@ -83,8 +80,8 @@ static int read_environment(const job_reader *r, const char *place, const cJSON 
 {
     if (!object)
         return ASSAY_OK;
-    if (!cJSON_IsObject(object) || cJSON_GetArraySize(object) > TEXTS)
-        return job_fail(r, place, "\"environment\" has to be an object of variables and their values");
+    if (cJSON_GetArraySize(object) > TEXTS)
+        return job_fail(r, place, "\"environment\" has more than %d variables", TEXTS);
     out->list = assay_alloc_zeroed((size_t)cJSON_GetArraySize(object) + 1, sizeof *out->list);
     if (!out->list)
         return job_no_memory(r);
@@ -105,13 +102,18 @@ static int read_environment(const job_reader *r, const char *place, const cJSON 
     return ASSAY_OK;
 }
 
+const assay_setting action_cancel_settings[] = {
+    {.name = "job",
+     .kind = ASSAY_SETTING_ITEM,
+     .help = "a Slurm job id, or where it is found; the variable TRAIN_JOB_ID otherwise"},
+    {0}};
+
 static int read_cancel(const job_reader *r, const char *place, const cJSON *object, action *a)
 {
-    static const char *const keys[] = {"job", NULL};
     char where[ASSAY_JOB_PLACE];
+    const cJSON *job = NULL;
     snprintf(where, sizeof where, "%.80s.job", place);
-    int status = job_known_keys(r, place, object, keys);
-    const cJSON *job = status == ASSAY_OK ? cJSON_GetObjectItemCaseSensitive(object, "job") : NULL;
+    int status = job_read(r, place, action_cancel_settings, object, &job);
     int64_t number;
     char digits[32] = "";
     a->kind = ACTION_CANCEL;
@@ -129,31 +131,50 @@ static int read_cancel(const job_reader *r, const char *place, const cJSON *obje
     return status;
 }
 
+typedef struct submit_entry {
+    char *script;
+    const cJSON *options, *arguments, *environment;
+} submit_entry;
+
+const assay_setting action_submit_settings[] = {{.name = "script",
+                                                 .kind = ASSAY_SETTING_COPY,
+                                                 ASSAY_SETTING_AT(submit_entry, script),
+                                                 .required = true,
+                                                 .help = "the path of a batch script"},
+                                                {.name = "options",
+                                                 .kind = ASSAY_SETTING_LIST,
+                                                 ASSAY_SETTING_AT(submit_entry, options),
+                                                 .most = TEXTS,
+                                                 .help = "options of sbatch"},
+                                                {.name = "args",
+                                                 .kind = ASSAY_SETTING_LIST,
+                                                 ASSAY_SETTING_AT(submit_entry, arguments),
+                                                 .most = TEXTS,
+                                                 .help = "arguments of the script"},
+                                                {.name = "environment",
+                                                 .kind = ASSAY_SETTING_OBJECT,
+                                                 ASSAY_SETTING_AT(submit_entry, environment),
+                                                 .help = "variables of the environment and their values"},
+                                                {0}};
+
 static int read_submit(const job_reader *r, const char *place, const cJSON *object, action *a)
 {
-    static const char *const keys[] = {"script", "options", "args", "environment", NULL};
-    const char *script = NULL;
+    submit_entry entry = {.script = NULL};
     a->kind = ACTION_SUBMIT;
-    int status = job_known_keys(r, place, object, keys);
+    int status = job_read(r, place, action_submit_settings, object, &entry);
+    a->script = entry.script;
     if (status == ASSAY_OK)
-        status = job_text(r, place, object, "script", &script);
-    if (status == ASSAY_OK && !script)
-        status = job_fail(r, place, "\"script\" is missing: the path of a batch script");
+        status = read_texts(r, place, "options", entry.options, &a->options);
     if (status == ASSAY_OK)
-        status = read_texts(r, place, object, "options", &a->options);
+        status = read_texts(r, place, "args", entry.arguments, &a->arguments);
     if (status == ASSAY_OK)
-        status = read_texts(r, place, object, "args", &a->arguments);
-    if (status == ASSAY_OK)
-        status = read_environment(r, place, cJSON_GetObjectItemCaseSensitive(object, "environment"), &a->environment);
+        status = read_environment(r, place, entry.environment, &a->environment);
     for (size_t i = 0; status == ASSAY_OK && i < a->options.count; i++) {
         if (a->options.list[i][0] != '-' || strcmp(a->options.list[i], "--") == 0)
             status = job_fail(r, place, "\"options\": \"%.60s\": expected an option of sbatch, like \"--time=60\"",
                               a->options.list[i]);
     }
-    if (status != ASSAY_OK)
-        return status;
-    a->script = assay_copy_text(script);
-    return a->script ? ASSAY_OK : job_no_memory(r);
+    return status;
 }
 
 static bool is_rule(const assay_job *job, const char *name)
@@ -165,47 +186,63 @@ static bool is_rule(const assay_job *job, const char *name)
     return false;
 }
 
-static int read_severity(const job_reader *r, const char *place, const cJSON *object, action *a)
-{
-    const char *word = NULL;
-    int status = job_text(r, place, object, "severity", &word);
-    if (status != ASSAY_OK || !word)
-        return status;
-    for (int s = ASSAY_INFO; s <= ASSAY_ERROR; s++) {
-        if (strcmp(word, assay_severity_name(s)) == 0) {
-            a->severity = (assay_severity)s;
-            return ASSAY_OK;
-        }
-    }
-    return job_fail(r, place, "\"severity\": \"%.40s\": expected info, warning or error", word);
-}
+enum { DO_NOTIFY, DO_MAIL, DO_CANCEL, DO_SUBMIT, DEEDS };
+
+typedef struct action_entry {
+    const cJSON *deed[DEEDS], *rules;
+    int at_end;
+    assay_severity severity;
+    unsigned limit;
+} action_entry;
+
+#define AT(member) ASSAY_SETTING_AT(action_entry, member)
+const assay_setting action_settings[] = {
+    {.name = "notify", .kind = ASSAY_SETTING_ITEM, AT(deed[DO_NOTIFY]), .help = "sends a message to a webhook"},
+    {.name = "mail", .kind = ASSAY_SETTING_ITEM, AT(deed[DO_MAIL]), .help = "sends a mail"},
+    {.name = "cancel", .kind = ASSAY_SETTING_ITEM, AT(deed[DO_CANCEL]), .help = "cancels a job of Slurm"},
+    {.name = "submit", .kind = ASSAY_SETTING_ITEM, AT(deed[DO_SUBMIT]), .help = "submits a batch script to Slurm"},
+    {.name = "on",
+     .kind = ASSAY_SETTING_WORD,
+     AT(at_end),
+     .words = "finding|end",
+     .initial = "finding",
+     .help = "when it is done: for each rule that fires, or once at the end"},
+    {.name = "rules",
+     .kind = ASSAY_SETTING_LIST,
+     AT(rules),
+     .most = TEXTS,
+     .help = "names of the job's rules; all of them otherwise"},
+    {.name = "severity",
+     .kind = ASSAY_SETTING_WORD,
+     AT(severity),
+     .words = "info|warning|error",
+     .initial = "info",
+     .help = "the least grave findings that count"},
+    {.name = "limit",
+     .kind = ASSAY_SETTING_COUNT,
+     AT(limit),
+     .least = 1,
+     .most = ACTION_MOST,
+     .initial = "100",
+     .help = "how often it is done in a process at most"},
+    {0}};
+#undef AT
 
 /* When the action runs, and for which findings. */
-static int read_when(const job_reader *r, const char *place, const cJSON *object, const assay_job *job, action *a)
+static int read_when(const job_reader *r, const char *place, const cJSON *object, const action_entry *entry,
+                     const assay_job *job, action *a)
 {
-    const char *on = NULL;
-    int64_t limit = ACTION_LIMIT;
-    int status = job_text(r, place, object, "on", &on);
-    if (status == ASSAY_OK && on && strcmp(on, "finding") != 0 && strcmp(on, "end") != 0)
-        status = job_fail(r, place, "\"on\": \"%.40s\": expected finding or end", on);
-    a->at_end = on && strcmp(on, "end") == 0;
-    for (int i = 0; i < 3 && status == ASSAY_OK && a->at_end; i++) {
-        static const char *const only[] = {"rules", "severity", "limit"};
+    static const char *const only[] = {"rules", "severity", "limit"};
+    a->at_end = entry->at_end;
+    a->severity = entry->severity;
+    a->limit = entry->limit;
+    for (int i = 0; i < 3 && a->at_end; i++)
         if (cJSON_GetObjectItemCaseSensitive(object, only[i]))
-            status = job_fail(r, place, "\"%s\" is about findings: leave it out with \"on\": \"end\"", only[i]);
-    }
-    if (status == ASSAY_OK)
-        status = read_texts(r, place, object, "rules", &a->rules);
-    for (size_t i = 0; status == ASSAY_OK && i < a->rules.count; i++) {
+            return job_fail(r, place, "\"%s\" is about findings: leave it out with \"on\": \"end\"", only[i]);
+    int status = read_texts(r, place, "rules", entry->rules, &a->rules);
+    for (size_t i = 0; status == ASSAY_OK && i < a->rules.count; i++)
         if (!is_rule(job, a->rules.list[i]))
             status = job_fail(r, place, "\"rules\": the job has no rule called \"%.80s\"", a->rules.list[i]);
-    }
-    if (status == ASSAY_OK)
-        status = read_severity(r, place, object, a);
-    const cJSON *most = status == ASSAY_OK ? cJSON_GetObjectItemCaseSensitive(object, "limit") : NULL;
-    if (most && (!assay_json_i64(most, &limit) || limit < 1 || limit > ACTION_MOST))
-        status = job_fail(r, place, "\"limit\" has to be a whole number from 1 to %d", ACTION_MOST);
-    a->limit = (unsigned)limit;
     return status;
 }
 
@@ -230,32 +267,30 @@ static int make_name(const job_reader *r, assay_actions *actions, action *a)
 
 static int read_action(const job_reader *r, size_t number, const cJSON *object, assay_actions *actions)
 {
-    static const char *const keys[] = {"notify", "mail", "cancel", "submit", "on", "rules", "severity", "limit", NULL};
     action *a = &actions->list[actions->count++];
+    action_entry entry;
     char place[40], inner[ASSAY_JOB_PLACE];
-    int what = -1, kinds = 0;
+    int what = -1, deeds = 0;
     snprintf(place, sizeof place, "actions[%zu]", number);
-    int status = job_known_keys(r, place, object, keys);
+    int status = job_read(r, place, action_settings, object, &entry);
     if (status != ASSAY_OK)
         return status;
-    for (int i = 0; i < 4; i++) {
-        if (cJSON_GetObjectItemCaseSensitive(object, keys[i])) {
-            what = i;
-            kinds++;
-        }
+    for (int i = 0; i < DEEDS; i++) {
+        what = entry.deed[i] ? i : what;
+        deeds += entry.deed[i] != NULL;
     }
-    if (kinds != 1)
+    if (deeds != 1)
         return job_fail(r, place, "expected one of \"notify\", \"mail\", \"cancel\", \"submit\"%s",
-                        kinds ? ", not several" : "");
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, keys[what]);
-    snprintf(inner, sizeof inner, "%s.%s", place, keys[what]);
-    if (what < 2)
-        status = assay_notify_parse(r->file, inner, what == 0 ? ASSAY_NOTIFY_WEBHOOK : ASSAY_NOTIFY_MAIL, item,
-                                    &a->notify, r->err);
+                        deeds ? ", not several" : "");
+    const cJSON *item = entry.deed[what];
+    snprintf(inner, sizeof inner, "%s.%s", place, action_settings[what].name);
+    if (what == DO_CANCEL || what == DO_SUBMIT)
+        status = what == DO_CANCEL ? read_cancel(r, inner, item, a) : read_submit(r, inner, item, a);
     else
-        status = what == 2 ? read_cancel(r, inner, item, a) : read_submit(r, inner, item, a);
+        status = assay_notify_parse(r->file, inner, what == DO_MAIL ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK, item,
+                                    &a->notify, r->err);
     if (status == ASSAY_OK)
-        status = read_when(r, place, object, actions->job, a);
+        status = read_when(r, place, object, &entry, actions->job, a);
     return status == ASSAY_OK ? make_name(r, actions, a) : status;
 }
 

@@ -64,7 +64,6 @@ static int open_file(audit_log *log, assay_error *err)
 {
     char *slash = strrchr(log->path, '/');
     int status = ASSAY_OK;
-    struct stat st;
     if (slash && slash != log->path) {
         *slash = '\0';
         status = assay_dir_make(log->path, err);
@@ -72,17 +71,10 @@ static int open_file(audit_log *log, assay_error *err)
     }
     if (status != ASSAY_OK)
         return status;
-    int fd = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        status = fail_io(log, "cannot open the log of actions", err);
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        close(fd);
-        return assay_fail(err, ASSAY_EIO, "%s: not a regular file, so it cannot be the log of actions", log->path);
-    }
+    assay_error why = {""};
+    const int fd = assay_file_open_append(log->path, &why);
+    if (fd < 0)
+        return assay_fail(err, fd, "%s; it cannot be the log of actions", why.text);
     log->fd = fd;
     return ASSAY_OK;
 }

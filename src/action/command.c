@@ -1,8 +1,7 @@
 /* command.c - see command.h.
  *
  * The input is a file in memory rather than a pipe: nothing has to be fed while the child runs, and there is no
- * SIGPIPE.
- */
+ * SIGPIPE. */
 #include "action/command.h"
 
 #include <errno.h>

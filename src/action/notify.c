@@ -8,18 +8,6 @@
 #include "action/notify_internal.h"
 #include "base/fault.h"
 
-int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
-                char **out)
-{
-    const char *text = NULL;
-    int status = job_text(r, place, object, key, &text);
-    if (status != ASSAY_OK)
-        return status;
-    text = text ? text : fallback;
-    *out = text ? assay_copy_text(text) : NULL;
-    return text && !*out ? job_no_memory(r) : ASSAY_OK;
-}
-
 static char *join_place(const char *file, const char *place)
 {
     size_t room = strlen(file) + strlen(place) + 3;

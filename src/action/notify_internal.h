@@ -14,7 +14,8 @@ typedef struct notify_header {
 
 struct assay_notify {
     assay_notify_kind kind;
-    char *place; /* "FILE: PLACE" for messages */
+    char *place;          /* "FILE: PLACE" for messages */
+    const cJSON *said[2]; /* while the target is read: the job's items under "url" and "headers", or under "to" */
     char *name;
     bool hasty;
     double seconds; /* for one attempt */
@@ -37,10 +38,8 @@ struct assay_notify {
 
 enum { NOTIFY_BODY = 1 << 20 }; /* a message is not larger */
 
-/* *out gets a copy of the text under `key`, or `fallback`'s (NULL stays NULL). */
-int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
-                char **out);
-
+/* The keys of a target, by the places "$defs/notify" and "$defs/mail" of docs/schema. */
+extern const assay_setting notify_webhook_settings[], notify_mail_settings[];
 /* Reads a target of the job file into *target, whose owner releases it in any case. ASSAY_EJOB with the place and the
  * reason, ASSAY_EUNSUPPORTED without libcurl, ASSAY_ENOMEM. */
 int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);

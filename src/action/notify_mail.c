@@ -38,7 +38,7 @@ static int add_recipient(const job_reader *r, const char *place, const cJSON *it
 static int read_recipients(const job_reader *r, const char *place, const cJSON *list, assay_notify *target)
 {
     int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 1, status = ASSAY_OK;
-    if (!list || count == 0)
+    if (count == 0)
         return job_fail(r, place, "\"to\" is missing: an address, or a list of addresses");
     if (count > RECIPIENTS)
         return job_fail(r, place, "\"to\": more than %d addresses", RECIPIENTS);
@@ -59,23 +59,38 @@ static void put_recipients(const assay_notify *target, const char *between, assa
         assay_put_format(out, "%s%s", i ? between : "", target->to[i]);
 }
 
+const assay_setting notify_mail_settings[] = {{.name = "to",
+                                               .kind = ASSAY_SETTING_ITEM,
+                                               ASSAY_SETTING_AT(assay_notify, said[0]),
+                                               .required = true,
+                                               .help = "an address, or a list of addresses"},
+                                              {.name = "from",
+                                               .kind = ASSAY_SETTING_COPY,
+                                               ASSAY_SETTING_AT(assay_notify, from),
+                                               .help = "the sender's address; the mail system's choice otherwise"},
+                                              {.name = "sendmail",
+                                               .kind = ASSAY_SETTING_COPY,
+                                               ASSAY_SETTING_AT(assay_notify, sendmail),
+                                               .initial = "/usr/sbin/sendmail",
+                                               .help = "the program that takes the mail"},
+                                              {.name = "timeout",
+                                               .kind = ASSAY_SETTING_REAL,
+                                               ASSAY_SETTING_AT(assay_notify, seconds),
+                                               .least = 0.1,
+                                               .most = 600,
+                                               .initial = "60",
+                                               .help = "seconds that the program may take"},
+                                              {0}};
+
 int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
 {
-    static const char *const keys[] = {"to", "from", "sendmail", "timeout", NULL};
-    target->seconds = 60;
-    int status = job_known_keys(r, place, object, keys);
+    int status = job_read(r, place, notify_mail_settings, object, target);
     if (status == ASSAY_OK)
-        status = read_recipients(r, place, cJSON_GetObjectItemCaseSensitive(object, "to"), target);
-    if (status == ASSAY_OK)
-        status = notify_text(r, place, object, "from", NULL, &target->from);
-    if (status == ASSAY_OK && target->from && !is_address(target->from))
-        status = job_fail(r, place, "\"from\": expected a plain address like name@example.org");
-    if (status == ASSAY_OK)
-        status = notify_text(r, place, object, "sendmail", "/usr/sbin/sendmail", &target->sendmail);
-    if (status == ASSAY_OK)
-        status = job_number(r, place, object, "timeout", 0.1, 600, &target->seconds);
+        status = read_recipients(r, place, target->said[0], target);
     if (status != ASSAY_OK)
         return status;
+    if (target->from && !is_address(target->from))
+        return job_fail(r, place, "\"from\": expected a plain address like name@example.org");
     assay_buf name;
     assay_buf_init(&name, 64 << 10);
     assay_put_format(&name, "mail ");

@@ -85,27 +85,10 @@ static int read_headers(const job_reader *r, const char *place, const cJSON *lis
     return status;
 }
 
-static int read_style(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
-{
-    const char *word = NULL;
-    int status = job_text(r, place, object, "style", &word);
-    if (status != ASSAY_OK || !word)
-        return status;
-    for (int i = 0; i < NOTIFY_STYLES; i++) {
-        if (strcmp(word, STYLES[i]) == 0) {
-            target->style = (notify_style)i;
-            return ASSAY_OK;
-        }
-    }
-    return job_fail(r, place, "unknown style \"%.40s\"; known: json, slack, sns", word);
-}
-
 static int read_url(const job_reader *r, const char *place, const cJSON *item, assay_notify *target)
 {
     char where[ASSAY_JOB_PLACE];
     snprintf(where, sizeof where, "%.80s.url", place);
-    if (!item)
-        return job_fail(r, place, "\"url\" is missing");
     int status = assay_secret_read(r, where, item, &target->url);
     if (status != ASSAY_OK || target->url.kind != ASSAY_SECRET_LITERAL)
         return status;
@@ -133,38 +116,60 @@ static int make_name(const job_reader *r, assay_notify *target)
     return target->name ? ASSAY_OK : job_no_memory(r);
 }
 
+#define AT(member) ASSAY_SETTING_AT(assay_notify, member)
+const assay_setting notify_webhook_settings[] = {
+    {.name = "url", .kind = ASSAY_SETTING_ITEM, AT(said[0]), .required = true, .help = "where messages are sent"},
+    {.name = "style",
+     .kind = ASSAY_SETTING_WORD,
+     AT(style),
+     .words = "json|slack|sns",
+     .initial = "json",
+     .help = "the form of a message"},
+    {.name = "headers", .kind = ASSAY_SETTING_ITEM, AT(said[1]), .help = "headers of the request, and their values"},
+    {.name = "timeout",
+     .kind = ASSAY_SETTING_REAL,
+     AT(seconds),
+     .least = 0.01,
+     .most = SECONDS,
+     .initial = "30",
+     .help = "seconds for one attempt"},
+    {.name = "connect_timeout",
+     .kind = ASSAY_SETTING_REAL,
+     AT(connect_seconds),
+     .least = 0.01,
+     .most = SECONDS,
+     .initial = "10",
+     .help = "seconds until the connection stands"},
+    {.name = "retries",
+     .kind = ASSAY_SETTING_COUNT,
+     AT(retries),
+     .most = RETRIES,
+     .initial = "4",
+     .help = "attempts after the first one"},
+    {.name = "backoff",
+     .kind = ASSAY_SETTING_REAL,
+     AT(backoff),
+     .most = NOTIFY_LONGEST_WAIT,
+     .initial = "1",
+     .help = "seconds before the second attempt; before each further one twice as long"},
+    {.name = "ca_file",
+     .kind = ASSAY_SETTING_COPY,
+     AT(ca_file),
+     .help = "a file of authorities; those of the system otherwise"},
+    {0}};
+#undef AT
+
 int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
 {
-    static const char *const keys[] = {"url",     "style",   "headers", "timeout", "connect_timeout",
-                                       "retries", "backoff", "ca_file", NULL};
-    double retries = 4;
-    target->seconds = 30;
-    target->connect_seconds = 10;
-    target->backoff = 1;
-    int status = job_known_keys(r, place, object, keys);
+    int status = job_read(r, place, notify_webhook_settings, object, target);
     if (status == ASSAY_OK && !assay_http_available())
         return assay_fail(r->err, ASSAY_EUNSUPPORTED,
                           "%s: %s: this build has no libcurl: build assay with ASSAY_WITH_CURL, or use \"mail\"",
                           r->file, place);
     if (status == ASSAY_OK)
-        status = read_url(r, place, cJSON_GetObjectItemCaseSensitive(object, "url"), target);
+        status = read_url(r, place, target->said[0], target);
     if (status == ASSAY_OK)
-        status = read_style(r, place, object, target);
-    if (status == ASSAY_OK)
-        status = read_headers(r, place, cJSON_GetObjectItemCaseSensitive(object, "headers"), target);
-    if (status == ASSAY_OK)
-        status = job_number(r, place, object, "timeout", 0.01, SECONDS, &target->seconds);
-    if (status == ASSAY_OK)
-        status = job_number(r, place, object, "connect_timeout", 0.01, SECONDS, &target->connect_seconds);
-    if (status == ASSAY_OK)
-        status = job_number(r, place, object, "retries", 0, RETRIES, &retries);
-    if (status == ASSAY_OK)
-        status = job_number(r, place, object, "backoff", 0, NOTIFY_LONGEST_WAIT, &target->backoff);
-    if (status == ASSAY_OK)
-        status = notify_text(r, place, object, "ca_file", NULL, &target->ca_file);
-    if (status == ASSAY_OK && retries != (double)(unsigned)retries)
-        status = job_fail(r, place, "\"retries\" has to be a whole number");
-    target->retries = (unsigned)retries;
+        status = read_headers(r, place, target->said[1], target);
     return status == ASSAY_OK ? make_name(r, target) : status;
 }
 
@@ -189,8 +194,7 @@ int notify_webhook_prepare(assay_notify *target, assay_error *err)
         secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
     }
     if (status == ASSAY_OK && fresh && secret && assay_http_scheme(target->url.value) == 7)
-        assay_log_warn("%s: a secret goes out over http, where everybody on the way can read it; use https",
-                       target->place);
+        assay_log_warn("%s: the secret would be sent unencrypted; use https", target->place);
     return status;
 }
 

@@ -17,13 +17,13 @@ typedef struct check_options {
     bool json;
 } check_options;
 
-static const cli_option OPTIONS[] = {
-    {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
-    {"json", CLI_FLAG, offsetof(check_options, json), NULL, "As JSON, which is what is printed without it, too.", NULL},
-    {"trial", CLI_LIST, offsetof(check_options, trials), "PATH",
-     "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"rules-path", ASSAY_SETTING_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(check_options, json), NULL,
+     "As JSON, which is what is printed without it, too."},
+    {"trial", ASSAY_SETTING_REPEATED, offsetof(check_options, trials), "PATH",
+     "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable."},
+    {0}};
 
 static void put_instance(const char *key, const assay_instance *instance, assay_buf *out)
 {
@@ -92,7 +92,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
     assay_put_format(out, "},\n \"output\": {\"directory\": ");
     assay_json_put_text(out, job->output_directory ? job->output_directory : "assay-report");
     assay_put_format(out, ", \"formats\": [");
-    for (int f = 0; f < ASSAY_FORMATS; f++) {
+    for (int f = 0; f < ASSAY_FORM_COUNT; f++) {
         if (!(job->formats & 1u << f))
             continue;
         assay_put_format(out, "%s\"%s\"", any ? ", " : "", job->forms->list[f].word);

@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "rule/no_data.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 /* Steps, and the modes in which each tensor was saved raw. */
 static int collect(const assay_trial_files *files, assay_trial *info)

@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "engine/engine.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 enum { /* docs/design.md; the same on every rank */
        CLI_DONE = 0,
@@ -12,6 +12,9 @@ enum { /* docs/design.md; the same on every rank */
        CLI_USAGE = 2,
        CLI_LOSSES = 3,
        CLI_FAILED = 4,
+       CLI_INCOMPLETE = 5, /* verify: a checkpoint whose writer has not come to its end */
+       CLI_RUNS_CODE = 6,  /* verify: loading a checkpoint runs code */
+       CLI_UNREAD = 7,     /* verify: a checkpoint of a kind that is not read */
        CLI_STOPPED = 75
 };
 
@@ -23,7 +26,7 @@ struct cli_context {
 };
 
 extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack,
-    cli_topology, cli_verify, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
+    cli_hang, cli_topology, cli_verify, cli_seal, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
 
 /* The exit code of a failure. Not collective. */
 int cli_exit_code(int status);
@@ -55,5 +58,9 @@ enum { CLI_JOB_CEILING = 64 << 20 };
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
 /* Appends the items of a JSON list of problems. Not collective. */
 void cli_put_json_problems(const assay_problems *problems, assay_buf *out);
+
+/* Puts the trials that patterns and places of several runs stand for into the job. They are looked up on one rank, so
+ * that all have the same. Collective. */
+int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err);
 
 #endif

@@ -9,11 +9,12 @@
 #include "http/http.h"
 #include "parallel/comm.h"
 #include "report/text/layout.h"
-#include "trial/unzstd.h"
+#include "container/unzstd.h"
 
-static const cli_command *const COMMANDS[] = {
-    &cli_run,   &cli_watch, &cli_compare, &cli_ls,       &cli_show,  &cli_rules,  &cli_check,   &cli_verify,
-    &cli_stats, &cli_pack,  &cli_unpack,  &cli_topology, &cli_pilot, &cli_notify, &cli_history, &cli_completion};
+static const cli_command *const COMMANDS[] = {&cli_run,    &cli_watch,   &cli_compare,   &cli_ls,       &cli_show,
+                                              &cli_rules,  &cli_check,   &cli_verify,    &cli_seal,     &cli_stats,
+                                              &cli_hang,   &cli_pack,    &cli_unpack,    &cli_topology, &cli_pilot,
+                                              &cli_notify, &cli_history, &cli_completion};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 const cli_command *cli_command_at(size_t i)
@@ -40,6 +41,7 @@ void cli_put_overview(const assay_draw *draw, assay_buf *out)
                                 "  2   wrong usage or an error in the job file\n"
                                 "  3   done, but part of a trial was damaged or missing\n"
                                 "  4   internal, MPI or output failure\n"
+                                "  5   verify: not complete (6: it runs code; 7: not read)\n"
                                 "  75  stopped at a checkpoint, run again\n";
     static const char more[] = "`assay help COMMAND` says more. `assay --version` prints versions. "
                                "`assay completion bash` completes words in bash; zsh and fish likewise.";
@@ -65,6 +67,8 @@ static void put_library(assay_buf *out, const char *name, const char *version, c
 void cli_put_version(const char *version, assay_buf *out)
 {
     assay_put_format(out, "assay %s\n", version);
+    if (cli_commit[0])
+        put_library(out, "commit", cli_commit, "");
     put_library(out, "MPI", assay_comm_mpi_version(), "none, runs have one rank");
     put_library(out, "HDF5", assay_hdf5_version(), "none, packed trials are read and not written");
     put_library(out, "libcurl", assay_http_version(), "none, no s3:// and no webhooks");

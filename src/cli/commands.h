@@ -9,6 +9,9 @@ const cli_command *cli_command_at(size_t i);
 /* NULL: there is none of that name. */
 const cli_command *cli_command_find(const char *name);
 
+/* The commit that the program was built from, with "-dirty" where sources differed from it; "": built without git. */
+extern const char cli_commit[];
+
 /* Append the text of `assay --help`, as wide as the terminal (NULL: there is none), and of `assay --version`. */
 void cli_put_overview(const assay_draw *draw, assay_buf *out);
 void cli_put_version(const char *version, assay_buf *out);

@@ -14,7 +14,7 @@
 #include "cli/terminal.h"
 #include "report/report.h"
 #include "report/text/layout.h"
-#include "trial/catalog.h"
+#include "trial/runs.h"
 
 int cli_exit_code(int status)
 {
@@ -139,17 +139,17 @@ int cli_newest_step(const cli_context *context, const char *path, int64_t *step,
 {
     assay_buf bytes;
     assay_store *store = NULL;
+    assay_trial_options *options = NULL;
     assay_catalog catalog = {0};
     int status = ASSAY_OK;
     assay_buf_init(&bytes, 64);
     if (assay_comm_rank(context->comm) == 0) {
-        status = assay_store_open(path, &store, err);
-        if (status == ASSAY_OK)
-            status = assay_catalog_read(store, NULL, &catalog, err);
+        status = assay_trial_list(path, &store, &options, &catalog, err);
         if (status == ASSAY_OK)
             assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
         if (status == ASSAY_OK)
             assay_catalog_release(&catalog);
+        assay_trial_options_release(options);
         assay_store_close(store);
     }
     status = assay_comm_agree(context->comm, status, err);
@@ -158,5 +158,28 @@ int cli_newest_step(const cli_context *context, const char *path, int64_t *step,
     assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
     *step = assay_get_i64(&in);
     assay_buf_release(&bytes);
+    return status;
+}
+
+int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
+{
+    assay_buf found;
+    assay_buf_init(&found, SIZE_MAX);
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0) {
+        status = assay_job_expand_trials(job, err);
+        if (status == ASSAY_OK) {
+            assay_job_pack_trials(job, &found);
+            status = assay_buf_status(&found);
+        }
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &found);
+    if (status == ASSAY_OK) {
+        assay_cursor in = assay_cursor_over(found.data, found.size);
+        status = assay_comm_agree(comm, assay_comm_rank(comm) ? assay_job_unpack_trials(job, &in, err) : ASSAY_OK, err);
+    }
+    assay_buf_release(&found);
     return status;
 }

@@ -14,32 +14,29 @@ typedef struct compare_options {
     tensors_options of_tensors; /* what they do not share with the run */
 } compare_options;
 
-static const cli_option OPTIONS[] = {
-    {"job", CLI_TEXT, offsetof(compare_options, job), "FILE",
-     "Take rules, aggregations and output from this job file, and its trials if none is given here.", NULL},
-    {"all", CLI_FLAG, offsetof(compare_options, all), NULL,
-     "Report every trial separately, not only those that are unlike the others.", NULL},
-    {"tensors", CLI_FLAG, offsetof(compare_options, tensors), NULL,
+static const assay_setting OPTIONS[] = {
+    {"job", ASSAY_SETTING_TEXT, offsetof(compare_options, job), "FILE",
+     "Take rules, aggregations and output from this job file, and its trials if none is given here."},
+    {"all", ASSAY_SETTING_SWITCH, offsetof(compare_options, all), NULL,
+     "Report every trial separately, not only those that are unlike the others."},
+    {"tensors", ASSAY_SETTING_SWITCH, offsetof(compare_options, tensors), NULL,
      "Compare two trials tensor by tensor, element by element. That is done without this option where both are "
      "checkpoints "
-     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given.",
-     NULL},
-    {"map", CLI_LIST, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
+     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given."},
+    {"map", ASSAY_SETTING_REPEATED, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
      "With --tensors: a tensor of the first trial in whose name REGEX is found is compared with the one of that NAME, "
      "in which "
      "\\1 stands for a group; NAME[0:64], NAME[:, 0:64] and NAME[0/3] (block 0 of 3) mean a part, NAME^T the "
      "transposed tensor. "
-     "Repeatable; the first that fits counts.",
-     NULL},
-    {"rtol", CLI_SECONDS, offsetof(compare_options, of_tensors.relative), "X",
-     "With --tensors: elements are close when |a - b| <= atol + rtol * |b|. Default: 0.", NULL},
-    {"atol", CLI_SECONDS, offsetof(compare_options, of_tensors.absolute), "X", "With --tensors: as above. Default: 0.",
-     NULL},
-    {"json", CLI_FLAG, offsetof(compare_options, of_tensors.json), NULL, "With --tensors: print JSON.", NULL},
+     "Repeatable; the first that fits counts."},
+    {"rtol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.relative), "X",
+     "With --tensors: elements are close when |a - b| <= atol + rtol * |b|. Default: 0."},
+    {"atol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.absolute), "X",
+     "With --tensors: as above. Default: 0."},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(compare_options, of_tensors.json), NULL, "With --tensors: print JSON."},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+    {0}};
 
 static bool asks_for_report(const compare_options *o)
 {

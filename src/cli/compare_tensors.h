@@ -9,7 +9,7 @@ typedef struct tensors_options {
     cli_list maps;
     double relative, absolute;
     bool json, quiet;
-    cli_range steps;
+    assay_setting_range steps;
     const char *topology; /* a file; NULL: none */
     size_t memory;
     double progress;

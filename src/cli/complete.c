@@ -63,10 +63,10 @@ static void offer_words(const char *words, const offers *to)
     }
 }
 
-static void offer_options(const cli_option *table, const offers *to)
+static void offer_options(const assay_setting *table, const offers *to)
 {
     char name[64];
-    for (const cli_option *o = table; o->name; o++) {
+    for (const assay_setting *o = table; o->name; o++) {
         snprintf(name, sizeof name, "--%s", o->name);
         offer(name, o->help, to);
     }
@@ -115,34 +115,35 @@ static void offer_of_trial(const char *location, trial_part part, const offers *
 }
 
 /* The option of a word "--name" or "--name=value". */
-static const cli_option *option_of(const cli_command *command, const char *word)
+static const assay_setting *option_of(const cli_command *command, const char *word)
 {
-    const cli_option *const tables[] = {command->options, cli_common_options, command->reads ? cli_s3_options : NULL};
+    const assay_setting *const tables[] = {command->options, cli_common_options,
+                                           command->reads ? cli_s3_options : NULL};
     if (strcmp(word, "-o") == 0)
         word = "--out";
     if (strncmp(word, "--", 2) != 0)
         return NULL;
     size_t length = strcspn(word + 2, "=");
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const cli_option *o = tables[t]; o && o->name; o++)
+        for (const assay_setting *o = tables[t]; o && o->name; o++)
             if (strlen(o->name) == length && memcmp(o->name, word + 2, length) == 0)
                 return o;
     return NULL;
 }
 
 /* The option whose value is the next word. */
-static const cli_option *takes_value(const cli_command *command, const char *word)
+static const assay_setting *takes_value(const cli_command *command, const char *word)
 {
-    const cli_option *option = strchr(word, '=') ? NULL : option_of(command, word);
-    return option && option->kind != CLI_FLAG && option->kind != CLI_NAMES ? option : NULL;
+    const assay_setting *option = strchr(word, '=') ? NULL : option_of(command, word);
+    return option && option->kind != ASSAY_SETTING_SWITCH && option->kind != ASSAY_SETTING_NAMES ? option : NULL;
 }
 
 /* The trial stands first in every command that has an option with names of one. */
-static void offer_value(const cli_option *option, const line_words *operands, const offers *to)
+static void offer_value(const assay_setting *option, const line_words *operands, const offers *to)
 {
     const char *trial = operands->count > 0 ? operands->word[0] : NULL;
-    if (option->kind == CLI_CHOICE)
-        offer_words(option->choices, to);
+    if (option->kind == ASSAY_SETTING_WORD)
+        offer_words(option->words, to);
     else if (strcmp(option->name, "format") == 0)
         for (int f = 0; f < assay_report_forms.count; f++)
             offer(assay_report_forms.list[f].word, NULL, to);
@@ -150,7 +151,7 @@ static void offer_value(const cli_option *option, const line_words *operands, co
         offer_of_trial(trial, WORKERS, to);
     else if (strcmp(option->name, "collection") == 0 && trial)
         offer_of_trial(trial, COLLECTIONS, to);
-    else if (option->kind == CLI_TEXT || option->kind == CLI_LIST)
+    else if (option->kind == ASSAY_SETTING_TEXT || option->kind == ASSAY_SETTING_REPEATED)
         offer_files(to);
 }
 
@@ -175,7 +176,7 @@ static void offer_operand(const cli_command *command, const line_words *operands
 static void complete_command(const cli_command *command, int argc, char **argv, const offers *to)
 {
     line_words operands = {.count = 0};
-    const cli_option *pending = NULL; /* its value is due */
+    const assay_setting *pending = NULL; /* its value is due */
     for (int i = 0; i + 1 < argc; i++) {
         if (pending)
             pending = NULL;
@@ -186,7 +187,7 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
     }
     const char *value = strchr(to->start, '=');
     offers behind = {value ? value + 1 : "", to->start, value ? (size_t)(value + 1 - to->start) : 0, to->out};
-    const cli_option *given = value ? option_of(command, to->start) : NULL;
+    const assay_setting *given = value ? option_of(command, to->start) : NULL;
     if (pending) {
         offer_value(pending, &operands, to);
     } else if (given) {
@@ -198,7 +199,8 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
             offer_options(cli_s3_options, to);
         offer("--help", NULL, to);
     } else {
-        if (argc > 1 && option_of(command, argv[argc - 2]) && option_of(command, argv[argc - 2])->kind == CLI_NAMES)
+        if (argc > 1 && option_of(command, argv[argc - 2]) &&
+            option_of(command, argv[argc - 2])->kind == ASSAY_SETTING_NAMES)
             offer_rules(false, to);
         offer_operand(command, &operands, to);
     }

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/completion.h"
 
-static const cli_option OPTIONS[] = {{NULL, CLI_FLAG, 0, NULL, NULL, NULL}};
+static const assay_setting OPTIONS[] = {{0}};
 
 static int completion(const cli_context *context, int argc, char **argv)
 {

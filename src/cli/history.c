@@ -6,12 +6,13 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "report/history/history.h"
 #include "report/report.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 enum { MOST_REPORTS = 10000, MOST_BYTES = 1 << 28 /* of a report */, TOGETHER = 32 /* that are asked for at once */ };
 
@@ -19,14 +20,13 @@ typedef struct history_options {
     bool all, json;
 } history_options;
 
-static const cli_option OPTIONS[] = {
-    {"all", CLI_FLAG, offsetof(history_options, all), NULL, "List rules that never had findings, too.", NULL},
-    {"json", CLI_FLAG, offsetof(history_options, json), NULL, "Print JSON.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"all", ASSAY_SETTING_SWITCH, offsetof(history_options, all), NULL, "List rules that never had findings, too."},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(history_options, json), NULL, "Print JSON."},
+    {0}};
 
 /* A report.json, or the directory of a report. */
-static int add_report(assay_history *history, const char *operand, assay_error *err)
+static int add_report(assay_report_history *history, const char *operand, assay_error *err)
 {
     struct stat about;
     assay_buf text;
@@ -51,7 +51,7 @@ static int add_report(assay_history *history, const char *operand, assay_error *
 
 /* Where the reports of one place in S3 go. */
 typedef struct remote {
-    assay_history *history;
+    assay_report_history *history;
     assay_store *store;
     size_t *left_out;
 } remote;
@@ -142,7 +142,7 @@ static int read_matching(const remote *r, char *last, assay_error *err)
 }
 
 /* A report.json in S3, the prefix of a report, or a pattern for the last part of one. */
-static int add_remote(assay_history *history, const char *operand, size_t *left_out, assay_error *err)
+static int add_remote(assay_report_history *history, const char *operand, size_t *left_out, assay_error *err)
 {
     char *place = assay_copy_text(operand), *last = NULL;
     if (!place)
@@ -165,7 +165,7 @@ static int add_remote(assay_history *history, const char *operand, size_t *left_
 }
 
 /* Reads what can be read. *left_out: how many could not. */
-static int read_reports(assay_history *history, const char *const *operand, size_t operands, size_t *left_out,
+static int read_reports(assay_report_history *history, const char *const *operand, size_t operands, size_t *left_out,
                         assay_error *err)
 {
     for (size_t i = 0; i < operands; i++) {
@@ -188,7 +188,7 @@ static int history(const cli_context *context, int argc, char **argv)
     static const char *operand[MOST_REPORTS];
     history_options options = {.all = false};
     size_t operands = 0, left_out = 0;
-    assay_history all = {.report = NULL};
+    assay_report_history all = {.report = NULL};
     assay_error err = {""};
     assay_draw draw;
     assay_buf out;

@@ -14,13 +14,12 @@ typedef struct ls_options {
     bool all, json;
 } ls_options;
 
-static const cli_option OPTIONS[] = {
-    {"all", CLI_FLAG, offsetof(ls_options, all), NULL,
-     "Also list what is not a tensor: numbers, texts and objects that checkpoints hold.", NULL},
-    {"json", CLI_FLAG, offsetof(ls_options, json), NULL,
-     "As JSON: every step, the members of every collection, every tensor.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"all", ASSAY_SETTING_SWITCH, offsetof(ls_options, all), NULL,
+     "Also list what is not a tensor: numbers, texts and objects that checkpoints hold."},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(ls_options, json), NULL,
+     "As JSON: every step, the members of every collection, every tensor."},
+    {0}};
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
 static int look_at(overview *o, assay_trial_reader *reader, const assay_part *part, const char *path,
@@ -136,9 +135,9 @@ static void note_alias(overview_tensor *t, const assay_claim *claim, const overv
 }
 
 /* What the index says of tensors that have no records. */
-static void note_claims(overview *o)
+static void note_manifest(overview *o)
 {
-    const assay_claims *claims = &o->files->shard.claims;
+    const assay_manifest *claims = &o->files->shard.claims;
     const uint32_t count = assay_dict_count(o->files->tensors);
     for (size_t i = 0; i < claims->count; i++) {
         const assay_claim *claim = &claims->list[i];
@@ -187,7 +186,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status == ASSAY_OK)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
-        note_claims(out);
+        note_manifest(out);
     if (status == ASSAY_OK)
         status = assay_trial_list_others(out->files, INT64_MIN, INT64_MAX, &out->others);
     if (status == ASSAY_OK)

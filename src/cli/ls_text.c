@@ -120,7 +120,7 @@ int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
         put_tensors(o, draw, out);
     put_others(o, draw, out);
     overview_put_events(o, draw, out);
-    assay_report_put_completeness(&o->outcome, o->names, draw, out);
+    assay_report_put_completeness(&o->outcome, draw, out);
     assay_report_put_problems(&o->outcome, draw, out);
     return assay_buf_status(out);
 }

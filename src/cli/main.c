@@ -120,7 +120,7 @@ static int run_on_world(const cli_command *command, cli_context *context)
     assay_log_init(rank, false, false);
     assay_fault_arm(rank);
     int code = run_command(command, context);
-    assay_comm_close(context->comm);
+    assay_comm_finish(context->comm, code);
     return code;
 }
 

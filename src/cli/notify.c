@@ -12,12 +12,11 @@ typedef struct notify_options {
     bool test;
 } notify_options;
 
-static const cli_option OPTIONS[] = {
-    {"test", CLI_FLAG, offsetof(notify_options, test), NULL,
-     "Send a test message to each webhook and mail address of the job now.", NULL},
-    {"rules-path", CLI_TEXT, offsetof(notify_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"test", ASSAY_SETTING_SWITCH, offsetof(notify_options, test), NULL,
+     "Send a test message to each webhook and mail address of the job now."},
+    {"rules-path", ASSAY_SETTING_TEXT, offsetof(notify_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
+    {0}};
 
 /* The job and its actions are parsed as a run does it: what is wrong with them is said here, too. */
 static int send_test(const char *path, assay_buf *text, assay_buf *out, assay_error *err)

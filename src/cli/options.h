@@ -9,20 +9,27 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
+#include "base/settings.h"
+
 #include "report/text/draw.h"
 
-typedef enum cli_kind {
-    CLI_FLAG,    /* bool; takes no value */
-    CLI_TEXT,    /* const char * */
-    CLI_LIST,    /* cli_list; may be given several times */
-    CLI_NAMES,   /* cli_names; its value may be left out */
-    CLI_INTEGER, /* cli_integer */
-    CLI_COUNT,   /* size_t, from 1 */
-    CLI_SIZE,    /* size_t, bytes: 512M, 2G, powers of 1024 */
-    CLI_SECONDS, /* double, not negative */
-    CLI_RANGE,   /* cli_range: A:B, A: or :B */
-    CLI_CHOICE   /* int, the number of the word among `choices` */
-} cli_kind;
+/* Kinds of options: those of base/settings.h that a text can give, and two that the command line reads itself:
+ * ASSAY_SETTING_REPEATED into a cli_list, ASSAY_SETTING_NAMES into cli_names. */
+
+/* Names of before, for tables that are being written: new ones take those of base/settings.h. */
+#define cli_option  assay_setting
+#define cli_integer assay_setting_integer
+#define cli_range   assay_setting_range
+#define CLI_FLAG    ASSAY_SETTING_SWITCH
+#define CLI_TEXT    ASSAY_SETTING_TEXT
+#define CLI_LIST    ASSAY_SETTING_REPEATED
+#define CLI_NAMES   ASSAY_SETTING_NAMES
+#define CLI_INTEGER ASSAY_SETTING_INTEGER
+#define CLI_COUNT   ASSAY_SETTING_COUNT
+#define CLI_SIZE    ASSAY_SETTING_SIZE
+#define CLI_SECONDS ASSAY_SETTING_REAL
+#define CLI_RANGE   ASSAY_SETTING_RANGE
+#define CLI_CHOICE  ASSAY_SETTING_WORD
 
 typedef struct cli_list {
     const char **text; /* owned by the options: cli_options_release() */
@@ -37,31 +44,13 @@ typedef struct cli_names {
     cli_list list;
 } cli_names;
 
-typedef struct cli_integer {
-    bool given;
-    int64_t value;
-} cli_integer;
-
-typedef struct cli_range {
-    int64_t from, to; /* [from, to) */
-} cli_range;
-
-typedef struct cli_option {
-    const char *name; /* without the dashes; NULL ends the table */
-    cli_kind kind;
-    size_t offset;       /* of the field in the command's structure */
-    const char *value;   /* what stands for the value in --help; NULL for flags */
-    const char *help;    /* one sentence or two */
-    const char *choices; /* CHOICE: "never|info" */
-} cli_option;
-
 typedef struct cli_context cli_context;
 
 typedef struct cli_command {
     const char *name;
     const char *operands; /* "JOB", as the usage line shows them */
     const char *summary;  /* one sentence */
-    const cli_option *options;
+    const assay_setting *options;
     size_t least, most;                                            /* operands */
     bool world;                                                    /* runs on all ranks */
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
@@ -69,7 +58,7 @@ typedef struct cli_command {
 } cli_command;
 
 /* Options of every command. */
-extern const cli_option cli_common_options[];
+extern const assay_setting cli_common_options[];
 
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
 #define CLI_OPTION_MPI "mpi"

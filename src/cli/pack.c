@@ -17,25 +17,23 @@ typedef struct pack_options {
 } pack_options;
 
 #define FIELD(name) offsetof(pack_options, name)
-static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, FIELD(out), "FILE",
-     "The file to write; -o for short. An existing file is replaced when the new one is complete.", NULL},
-    {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.",
-     NULL},
-    {"follow-links", CLI_FLAG, FIELD(follow_links), NULL,
-     "Pack what symbolic links out of a trial lead to. Default: such a trial is refused.", NULL},
-    {"verify", CLI_FLAG, FIELD(verify), NULL,
-     "Read the file back and compare every byte and the index before renaming it.", NULL},
-    {"resume", CLI_FLAG, FIELD(resume), NULL,
-     "Keep a complete file of the same trials (with --verify, compare it); pack anything else from the beginning.",
-     NULL},
-    {"stripes", CLI_COUNT, FIELD(stripes), "N",
-     "Spread the file over N targets of a striped file system, if it has them.", NULL},
-    {"stripe-size", CLI_SIZE, FIELD(stripe_size), "SIZE", "Bytes on one target before the next; a multiple of 1M.",
-     NULL},
-    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE",
+     "The file to write; -o for short. An existing file is replaced when the new one is complete."},
+    {"compress", ASSAY_SETTING_SWITCH, FIELD(compress), NULL,
+     "Deflate the records: smaller, and slower to write and to read."},
+    {"follow-links", ASSAY_SETTING_SWITCH, FIELD(follow_links), NULL,
+     "Pack what symbolic links out of a trial lead to. Default: such a trial is refused."},
+    {"verify", ASSAY_SETTING_SWITCH, FIELD(verify), NULL,
+     "Read the file back and compare every byte and the index before renaming it."},
+    {"resume", ASSAY_SETTING_SWITCH, FIELD(resume), NULL,
+     "Keep a complete file of the same trials (with --verify, compare it); pack anything else from the beginning."},
+    {"stripes", ASSAY_SETTING_COUNT, FIELD(stripes), "N",
+     "Spread the file over N targets of a striped file system, if it has them."},
+    {"stripe-size", ASSAY_SETTING_SIZE, FIELD(stripe_size), "SIZE",
+     "Bytes on one target before the next; a multiple of 1M."},
+    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
+    {0}};
 
 static int print_figures(const pack_options *options, const assay_pack_figures *f)
 {
@@ -95,6 +93,7 @@ static int pack_trials(const cli_context *context, const pack_options *options, 
     for (size_t i = 0; i < job.trial_count; i++) {
         free(job.trials[i].path);
         free(job.trials[i].name);
+        free(job.trials[i].plain);
     }
     free(job.trials);
     return status;

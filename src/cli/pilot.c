@@ -19,17 +19,16 @@ typedef struct pilot_options {
     bool once, dry_run, status, quiet;
 } pilot_options;
 
-static const cli_option OPTIONS[] = {
-    {"once", CLI_FLAG, offsetof(pilot_options, once), NULL,
-     "Make one transition and exit, for cron. Default: continue until the end.", NULL},
-    {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only print what the next transition would do.",
-     NULL},
-    {"status", CLI_FLAG, offsetof(pilot_options, status), NULL,
-     "Only print how far the pilot is, and each launch with its settings and findings.", NULL},
-    {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
-     NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"once", ASSAY_SETTING_SWITCH, offsetof(pilot_options, once), NULL,
+     "Make one transition and exit, for cron. Default: continue until the end."},
+    {"dry-run", ASSAY_SETTING_SWITCH, offsetof(pilot_options, dry_run), NULL,
+     "Only print what the next transition would do."},
+    {"status", ASSAY_SETTING_SWITCH, offsetof(pilot_options, status), NULL,
+     "Only print how far the pilot is, and each launch with its settings and findings."},
+    {"quiet", ASSAY_SETTING_SWITCH, offsetof(pilot_options, quiet), NULL,
+     "No notes or warnings on standard error; errors only."},
+    {0}};
 
 /* Sleeps in pieces, so that a signal does not have to wait for the end. */
 static void wait_for(double seconds)

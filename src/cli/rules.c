@@ -16,14 +16,15 @@ typedef struct rules_options {
     bool json, python;
 } rules_options;
 
-static const cli_option OPTIONS[] = {
-    {"rules-path", CLI_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
-    {"json", CLI_FLAG, offsetof(rules_options, json), NULL, "As JSON: every rule, or the one of that name.", NULL},
-    {"dir", CLI_TEXT, offsetof(rules_options, directory), "DIR",
-     "With new: write the files there. Default: the rule's name in lower case.", NULL},
-    {"python", CLI_FLAG, offsetof(rules_options, python), NULL, "With new: a rule in Python, with its test.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"rules-path", ASSAY_SETTING_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(rules_options, json), NULL,
+     "As JSON: every rule, or the one of that name."},
+    {"dir", ASSAY_SETTING_TEXT, offsetof(rules_options, directory), "DIR",
+     "With new: write the files there. Default: the rule's name in lower case."},
+    {"python", ASSAY_SETTING_SWITCH, offsetof(rules_options, python), NULL,
+     "With new: a rule in Python, with its test."},
+    {0}};
 
 static const char *const TYPE_NAMES[] = {
     [ASSAY_PARAM_BOOL] = "boolean",   [ASSAY_PARAM_INT] = "integer",   [ASSAY_PARAM_REAL] = "number",

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "rule/module.h"

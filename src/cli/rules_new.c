@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/rules_load.h"
 #include "cli/rules_new_texts.h"
 
@@ -50,8 +51,7 @@ static void put_filled(const char *text, const blanks *b, assay_buf *out)
 }
 
 /* The program, and the directory above its own, where an installed program has its package; "" when they cannot be
- * told.
- */
+ * told. */
 static void find_prefix(char *program, char *out, size_t room)
 {
     ssize_t length = readlink("/proc/self/exe", program, room - 1);

@@ -27,12 +27,9 @@
 #include "report/report.h"
 #include "report/results/results.h"
 #include "report/text/layout.h"
+#include "verify/verify.h"
 
-static const cli_option OPTIONS[] = {
-    RUN_SHARED_OPTIONS,
-    RUN_ONCE_OPTIONS,
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {RUN_SHARED_OPTIONS, RUN_ONCE_OPTIONS, {0}};
 
 assay_engine_options run_engine_options(const run_options *options, const assay_job *job)
 {
@@ -43,7 +40,7 @@ assay_engine_options run_engine_options(const run_options *options, const assay_
         progress = 10;
     if (progress == 0)
         assay_activity_show(false);
-    return (assay_engine_options){.memory = cli_s3_engine_memory(job, options->memory),
+    return (assay_engine_options){.memory = cli_engine_memory(job, options->memory),
                                   .from = options->steps.from,
                                   .to = options->steps.to,
                                   .progress = progress,
@@ -126,6 +123,9 @@ static int conclude(const cli_context *context, const run_options *options, assa
         assay_log_error("no rule had anything to test, which is not a pass; --allow-no-data takes it for one");
         return CLI_FINDINGS;
     }
+    for (size_t i = 0; i < outcome->trial_count; i++)
+        if (outcome->trials[i].unsafe)
+            return CLI_LOSSES;
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }
 
@@ -228,6 +228,7 @@ static assay_gate gate_of(const run_options *options)
 {
     return (assay_gate){.on = options->fail_on != RUN_FAIL_NEVER,
                         .least = (assay_severity)(options->fail_on > 0 ? options->fail_on - 1 : 0),
+                        .least_coverage = options->min_coverage,
                         .allow_no_data = options->no_data.any,
                         .allowed = options->no_data.list.text,
                         .allowed_count = options->no_data.list.count};
@@ -240,7 +241,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     assay_outcome outcome = {0};
     assay_report report = {.outcome = &outcome, .only_odd = options->only_odd, .gate = gate_of(options)};
     assay_engine_options engine = run_engine_options(options, job);
-    bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
+    bool tables = (job->formats & 1u << ASSAY_FORM_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
     assay_output *output = NULL;
@@ -258,6 +259,8 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     status = run_checkpoint_begin(&options->checkpoint, job, text, &engine, &err);
     if (status == ASSAY_OK)
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = assay_verify_outcome(context->comm, &outcome, &engine, &err);
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);
@@ -299,16 +302,26 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
     return code;
 }
 
-static int run(const cli_context *context, int argc, char **argv)
+static int run_as(const cli_command *command, const cli_context *context, int argc, char **argv)
 {
     static const char *operand[RUN_OPERANDS_MOST];
     const char *job = NULL;
     size_t operands = 0;
     assay_error err = {""};
     run_options options = RUN_DEFAULTS;
-    int parsed = cli_options_parse(&cli_run, argc, argv, &options, operand, &operands, &err);
+    int parsed = cli_options_parse(command, argc, argv, &options, operand, &operands, &err);
     parsed = run_take_operands(context, parsed, operand, operands, &options, &job, &err);
-    return run_command_job(context, &cli_run, parsed, job, &options, &err);
+    return run_command_job(context, command, parsed, job, &options, &err);
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    return run_as(&cli_run, context, argc, argv);
+}
+
+static int hang(const cli_context *context, int argc, char **argv)
+{
+    return run_as(&cli_hang, context, argc, argv);
 }
 
 const cli_command cli_run = {
@@ -321,4 +334,16 @@ const cli_command cli_run = {
     RUN_OPERANDS_MOST,
     true,
     run,
+    true};
+
+const cli_command cli_hang = {
+    "hang",
+    "DUMPS",
+    "Says who hung: the ranks that the others wait for, out of dumps of PyTorch's flight recorder. It is run with the "
+    "built-in rules, and has its options.",
+    OPTIONS,
+    1,
+    RUN_OPERANDS_MOST,
+    true,
+    hang,
     true};

@@ -26,9 +26,9 @@ typedef struct run_options {
     const char *out, *format;
     int fail_on, log;
     cli_names no_data; /* rules that may have none */
-    cli_range steps;
+    assay_setting_range steps;
     size_t memory, max_findings;
-    double progress, rule_seconds;
+    double progress, rule_seconds, min_coverage; /* the last in percent */
     const char *rules_path;
     bool quiet, digest, dry_run, trust_rules;
     bool only_odd; /* see assay_report */
@@ -39,152 +39,92 @@ typedef struct run_options {
 
 #define RUN_DEFAULTS                                                                                                   \
     {                                                                                                                  \
-        .steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60               \
+        .steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60,              \
+        .min_coverage = 1                                                                                              \
     }
 
 /* The rows of the option table that commands share whose fields begin with a run_options. */
 #define RUN_FIELD(name) offsetof(run_options, name)
 #define RUN_REPORT_OPTIONS                                                                                             \
-    {"out",                                                                                                            \
-     CLI_TEXT,                                                                                                         \
-     RUN_FIELD(out),                                                                                                   \
-     "PLACE",                                                                                                          \
+    {"out", ASSAY_SETTING_TEXT, RUN_FIELD(out), "PLACE",                                                               \
      "Write report.json and report.txt there: a directory, or s3://BUCKET/PREFIX. Default: the job's "                 \
-     "output.directory, else assay-report.",                                                                           \
-     NULL},                                                                                                            \
-        {"format",                                                                                                     \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(format),                                                                                            \
-         "LIST",                                                                                                       \
-         "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".",                                  \
-         NULL},                                                                                                        \
+     "output.directory, else assay-report."},                                                                          \
+        {"format", ASSAY_SETTING_TEXT, RUN_FIELD(format), "LIST",                                                      \
+         "Which files to write, separated by commas, out of:" ASSAY_FORM_WORDS "."},                                   \
         {"fail-on",                                                                                                    \
-         CLI_CHOICE,                                                                                                   \
+         ASSAY_SETTING_WORD,                                                                                           \
          RUN_FIELD(fail_on),                                                                                           \
          "LEVEL",                                                                                                      \
          "Exit with 1 when a rule of at least this severity has findings, has no data or is in error: never, info, "   \
          "warning, error. "                                                                                            \
          "Default: never.",                                                                                            \
          "never|info|warning|error"},                                                                                  \
-        {"allow-no-data",                                                                                              \
-         CLI_NAMES,                                                                                                    \
-         RUN_FIELD(no_data),                                                                                           \
-         "[RULE]",                                                                                                     \
+        {"allow-no-data", ASSAY_SETTING_NAMES, RUN_FIELD(no_data), "[RULE]",                                           \
          "Allow this rule, or without a name any rule, to have no data. Repeatable. Default: --fail-on counts a rule " \
-         "without data, and a run in which no rule had data always exits with 1.",                                     \
-         NULL},                                                                                                        \
-        {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", \
-         NULL},                                                                                                        \
-        {"memory",                                                                                                     \
-         CLI_SIZE,                                                                                                     \
-         RUN_FIELD(memory),                                                                                            \
-         "SIZE",                                                                                                       \
-         "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.",       \
-         NULL},                                                                                                        \
-        {"max-findings",                                                                                               \
-         CLI_COUNT,                                                                                                    \
-         RUN_FIELD(max_findings),                                                                                      \
-         "N",                                                                                                          \
-         "Keep the first N findings of a rule in full, and count all. Default: the job's, else 1000.",                 \
-         NULL},                                                                                                        \
-        {"digest",                                                                                                     \
-         CLI_FLAG,                                                                                                     \
-         RUN_FIELD(digest),                                                                                            \
-         NULL,                                                                                                         \
+         "without data, and a run in which no rule had data always exits with 1."},                                    \
+        {"min-coverage", ASSAY_SETTING_REAL, RUN_FIELD(min_coverage), "PERCENT",                                       \
+         "With --fail-on: also exit with 1 when less of a trial's TRAIN steps, or of its workers, was recorded. "      \
+         "Default: 1."},                                                                                               \
+        {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",                                                        \
+         "Evaluate the global steps from A up to, but not including, B."},                                             \
+        {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",                                                      \
+         "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},      \
+        {"max-findings", ASSAY_SETTING_COUNT, RUN_FIELD(max_findings), "N",                                            \
+         "Keep the first N findings of a rule in full, and count all. Default: the job's, else 1000."},                \
+        {"digest", ASSAY_SETTING_SWITCH, RUN_FIELD(digest), NULL,                                                      \
          "Also print the SHA-256 of the part that is the same at any number of ranks: report.json up to the line of "  \
-         "\"run\".",                                                                                                   \
-         NULL},                                                                                                        \
-        {"no-actions", CLI_FLAG, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP, NULL},                            \
-        {"show-actions", CLI_FLAG, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP, NULL},                        \
-        {"progress",                                                                                                   \
-         CLI_SECONDS,                                                                                                  \
-         RUN_FIELD(progress),                                                                                          \
-         "N",                                                                                                          \
+         "\"run\"."},                                                                                                  \
+        {"no-actions", ASSAY_SETTING_SWITCH, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP},                      \
+        {"show-actions", ASSAY_SETTING_SWITCH, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP},                  \
+        {"progress", ASSAY_SETTING_REAL, RUN_FIELD(progress), "N",                                                     \
          "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a "      \
          "terminal, "                                                                                                  \
-         "else one every 10 seconds.",                                                                                 \
-         NULL},                                                                                                        \
-        {"rules-path", CLI_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},                            \
-        {"rule-seconds",                                                                                               \
-         CLI_SECONDS,                                                                                                  \
-         RUN_FIELD(rule_seconds),                                                                                      \
-         "N",                                                                                                          \
-         "How long one call of a custom rule may take before the rule counts as failed; 0: no limit. Default: 60.",    \
-         NULL},                                                                                                        \
-        {"trust-rules",                                                                                                \
-         CLI_FLAG,                                                                                                     \
-         RUN_FIELD(trust_rules),                                                                                       \
-         NULL,                                                                                                         \
+         "else one every 10 seconds."},                                                                                \
+        {"rules-path", ASSAY_SETTING_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP},                        \
+        {"rule-seconds", ASSAY_SETTING_REAL, RUN_FIELD(rule_seconds), "N",                                             \
+         "How long one call of a custom rule may take before the rule counts as failed; 0: no limit. Default: 60."},   \
+        {"trust-rules", ASSAY_SETTING_SWITCH, RUN_FIELD(trust_rules), NULL,                                            \
          "Call custom rules in the process of assay, not in their own: faster for many small steps, but a crash or "   \
          "an "                                                                                                         \
-         "endless loop in them then ends or hangs the run.",                                                           \
-         NULL},                                                                                                        \
-        {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.",  \
-         NULL},                                                                                                        \
+         "endless loop in them then ends or hangs the run."},                                                          \
+        {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL,                                                        \
+         "No progress, notes or warnings on standard error; errors only."},                                            \
     {                                                                                                                  \
-        "log", CLI_CHOICE, RUN_FIELD(log), "WHO",                                                                      \
+        "log", ASSAY_SETTING_WORD, RUN_FIELD(log), "WHO",                                                              \
             "Whose messages are printed: first (rank 0) or all ranks. Default: first.", "first|all"                    \
     }
 
 #define RUN_TRIAL_OPTION                                                                                               \
     {                                                                                                                  \
-        "trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                           \
+        "trial", ASSAY_SETTING_REPEATED, RUN_FIELD(trials), "[NAME=]PATH",                                             \
             "Analyse this trial instead of the job's. A pattern such as 'runs/*' stands for all matches. Repeatable.", \
             NULL                                                                                                       \
     }
 #define RUN_SHARED_OPTIONS RUN_TRIAL_OPTION, RUN_REPORT_OPTIONS
 /* What only goes with trials that are there. */
 #define RUN_ONCE_OPTIONS                                                                                               \
-    {"topology",                                                                                                       \
-     CLI_TEXT,                                                                                                         \
-     RUN_FIELD(topology),                                                                                              \
-     "FILE",                                                                                                           \
-     "Which worker has which piece of the trials' tensors, in place of what the job and the trials say.",              \
-     NULL},                                                                                                            \
-        {"trials-from",                                                                                                \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(trials_from),                                                                                       \
-         "FILE",                                                                                                       \
+    {"topology", ASSAY_SETTING_TEXT, RUN_FIELD(topology), "FILE",                                                      \
+     "Which worker has which piece of the trials' tensors, in place of what the job and the trials say."},             \
+        {"trials-from", ASSAY_SETTING_TEXT, RUN_FIELD(trials_from), "FILE",                                            \
          "Also analyse the trials that this file lists, one per line, as [NAME=]PATH or a pattern. Lines that begin "  \
          "with "                                                                                                       \
-         "# are comments.",                                                                                            \
-         NULL},                                                                                                        \
-        {"baseline",                                                                                                   \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(baseline),                                                                                          \
-         "NAME",                                                                                                       \
-         "Compare the other trials with this one. Default: the job's, else the first.",                                \
-         NULL},                                                                                                        \
-        {"learn",                                                                                                      \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(learn),                                                                                             \
-         "FILE",                                                                                                       \
-         "Write the healthy bands of these trials: what their tensors and losses are at each step.",                   \
-         NULL},                                                                                                        \
-        {"noise",                                                                                                      \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(noise),                                                                                             \
-         "LIST",                                                                                                       \
+         "# are comments."},                                                                                           \
+        {"baseline", ASSAY_SETTING_TEXT, RUN_FIELD(baseline), "NAME",                                                  \
+         "Compare the other trials with this one. Default: the job's, else the first."},                               \
+        {"learn", ASSAY_SETTING_TEXT, RUN_FIELD(learn), "FILE",                                                        \
+         "Write the healthy bands of these trials: what their tensors and losses are at each step."},                  \
+        {"noise", ASSAY_SETTING_TEXT, RUN_FIELD(noise), "LIST",                                                        \
          "With --learn: what counts as chance, as points=3,share=0.05,margin=0.05,factor=1.5. With --against: factor " \
-         "alone.",                                                                                                     \
-         NULL},                                                                                                        \
-        {"against",                                                                                                    \
-         CLI_TEXT,                                                                                                     \
-         RUN_FIELD(against),                                                                                           \
-         "FILE",                                                                                                       \
+         "alone."},                                                                                                    \
+        {"against", ASSAY_SETTING_TEXT, RUN_FIELD(against), "FILE",                                                    \
          "Compare the trials with the bands that --learn wrote. What leaves them counts as findings of severity "      \
-         "warning.",                                                                                                   \
-         NULL},                                                                                                        \
-        {"dry-run",                                                                                                    \
-         CLI_FLAG,                                                                                                     \
-         RUN_FIELD(dry_run),                                                                                           \
-         NULL,                                                                                                         \
-         "Only print what would be read, how evenly the ranks share it, and the actions.",                             \
-         NULL},                                                                                                        \
-        {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                       \
-        {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},  \
+         "warning."},                                                                                                  \
+        {"dry-run", ASSAY_SETTING_SWITCH, RUN_FIELD(dry_run), NULL,                                                    \
+         "Only print what would be read, how evenly the ranks share it, and the actions."},                            \
+        {"checkpoint", ASSAY_SETTING_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP},                   \
+        {"checkpoint-every", ASSAY_SETTING_REAL, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP}, \
     {                                                                                                                  \
-        "resume", CLI_FLAG, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL                                  \
+        "resume", ASSAY_SETTING_SWITCH, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL                      \
     }
 
 /* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command

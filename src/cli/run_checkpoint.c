@@ -18,7 +18,7 @@ int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const
         return assay_fail(err, ASSAY_EUSAGE, "run: --resume and --checkpoint-every need --checkpoint FILE");
     if (!checkpoint->file || engine->dry_run)
         return ASSAY_OK;
-    if (job->formats & 1u << ASSAY_FORMAT_HDF5)
+    if (job->formats & 1u << ASSAY_FORM_HDF5)
         return assay_fail(err, ASSAY_EUSAGE,
                           "run: --checkpoint does not go with the format hdf5, which needs every record in one run: "
                           "leave one out");

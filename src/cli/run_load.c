@@ -22,7 +22,7 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
         size_t length = strcspn(word, ",");
         int format = assay_job_form_find(&assay_report_forms, word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORMAT_WORDS,
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORM_WORDS,
                               (int)(length < 40 ? length : 40), word);
         formats |= 1u << format;
     }
@@ -52,6 +52,20 @@ static bool has_rule(const assay_job *job, const char *name)
 }
 
 /* The job with the command line's wishes. Not collective: the same on every rank. */
+/* A rule that there is not, or a parameter that it has not, is a mistake in the job, as `assay check` has it. What a
+ * rule of one's own refuses is its own Error. */
+static int refuse_mistakes(const assay_job *job, assay_error *err)
+{
+    for (size_t i = 0; i < job->rule_count + job->aggregation_count; i++) {
+        const assay_instance *instance = i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
+        const bool own = instance->is_python || (instance->ops && assay_module_of(instance->ops));
+        if (instance->status != ASSAY_OK && instance->status != ASSAY_ENOMEM && !own)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: %s \"%s\": %s", job->file,
+                              i < job->rule_count ? "rule" : "aggregation", instance->name, instance->error.text);
+    }
+    return ASSAY_OK;
+}
+
 static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
 {
     int status = set_formats(options->format, job, err);
@@ -59,17 +73,19 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         status = assay_job_set_topology(job, options->topology, err);
     if (status == ASSAY_OK)
         status = assay_job_set_baseline(job, options->baseline, err);
+    if (status == ASSAY_OK)
+        status = refuse_mistakes(job, err);
     if (status != ASSAY_OK)
         return status;
     if (options->max_findings > 0)
         job->max_findings = options->max_findings;
     if (job->rule_count == 0 && job->aggregation_count == 0)
         return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
-    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && options->checkpoint.resume)
+    if ((job->formats & 1u << ASSAY_FORM_HDF5) && options->checkpoint.resume)
         return assay_fail(err, ASSAY_EUSAGE,
                           "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
                           "read before are not in a checkpoint; leave out --resume, or the format hdf5");
-    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
+    if ((job->formats & 1u << ASSAY_FORM_HDF5) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
                           job->file);
@@ -136,30 +152,6 @@ static int read_texts(const char *path, const run_options *options, assay_buf *j
     return status;
 }
 
-/* Patterns are looked up on one rank, so that all have the same trials. Collective. */
-static int expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
-{
-    assay_buf found;
-    assay_buf_init(&found, SIZE_MAX);
-    int status = ASSAY_OK;
-    if (assay_comm_rank(comm) == 0) {
-        status = assay_job_expand_trials(job, err);
-        if (status == ASSAY_OK) {
-            assay_job_pack_trials(job, &found);
-            status = assay_buf_status(&found);
-        }
-    }
-    status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &found);
-    if (status == ASSAY_OK) {
-        assay_cursor in = assay_cursor_over(found.data, found.size);
-        status = assay_comm_agree(comm, assay_comm_rank(comm) ? assay_job_unpack_trials(job, &in, err) : ASSAY_OK, err);
-    }
-    assay_buf_release(&found);
-    return status;
-}
-
 static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list,
                      assay_job *job, assay_error *err)
 {
@@ -209,7 +201,7 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
         status = assay_comm_agree(comm, parse_job(path, options, text, &list, job, err), err);
     assay_buf_release(&list);
     if (status == ASSAY_OK)
-        status = expand_trials(comm, job, err);
+        status = cli_expand_trials(comm, job, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, adjust_job(options, job, err), err);
     if (status == ASSAY_OK)

@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 #include "cli/built_in.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 static bool ends_with(const char *text, const char *tail)
 {
@@ -19,7 +19,7 @@ static bool is_trial(const char *word)
     struct stat seen;
     if (stat(word, &seen) == 0)
         return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5") ||
-               assay_is_tensor_file(word);
+               assay_is_tensor_file(word) || assay_is_log_file(word);
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 

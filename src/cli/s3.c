@@ -4,13 +4,14 @@
 #include <ctype.h>
 #include <string.h>
 
-const cli_option cli_s3_options[] = {
-    {"s3-unsigned", CLI_FLAG, offsetof(assay_s3_options, unsigned_requests), NULL,
-     "Where no credentials are found, read s3:// without any, as public buckets allow.", NULL},
-    {"s3-requests", CLI_COUNT, offsetof(assay_s3_options, requests), "N",
-     "Requests to S3 that a rank has under way at a time. Default: 32.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+#include "container/pickle.h"
+
+const assay_setting cli_s3_options[] = {
+    {"s3-unsigned", ASSAY_SETTING_SWITCH, offsetof(assay_s3_options, unsigned_requests), NULL,
+     "Where no credentials are found, read s3:// without any, as public buckets allow."},
+    {"s3-requests", ASSAY_SETTING_COUNT, offsetof(assay_s3_options, requests), "N",
+     "Requests to S3 that a rank has under way at a time. Default: 32."},
+    {0}};
 
 /* The place that stands in a word, as it is or behind "--option="; NULL: none. */
 static const char *place_in(const char *word)
@@ -45,8 +46,9 @@ static bool reads_there(const assay_job *job)
     return false;
 }
 
-size_t cli_s3_engine_memory(const assay_job *job, size_t memory)
+size_t cli_engine_memory(const assay_job *job, size_t memory)
 {
+    assay_pickle_set_memory(memory / 2);
     if (!reads_there(job))
         return memory;
     assay_s3_set_memory(memory / 8);

@@ -17,12 +17,12 @@
 #include "cli/terminal.h"
 #include "recording/recording.h"
 #include "report/report.h"
-#include "trial/storage/storage.h"
+#include "store/storage.h"
 
 #define MOST_REPORT ((size_t)1 << 30) /* bytes */
 
 typedef struct show_options {
-    cli_integer step;
+    assay_setting_integer step;
     const char *worker, *collection, *metric;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
@@ -30,29 +30,27 @@ typedef struct show_options {
 } show_options;
 
 #define FIELD(name) offsetof(show_options, name)
-static const cli_option OPTIONS[] = {
-    {"step", CLI_INTEGER, FIELD(step), "N", "Only this global step.", NULL},
-    {"mode", CLI_CHOICE, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
+static const assay_setting OPTIONS[] = {
+    {"step", ASSAY_SETTING_INTEGER, FIELD(step), "N", "Only this global step."},
+    {"mode", ASSAY_SETTING_WORD, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
-    {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker; of metrics also a machine.", NULL},
-    {"collection", CLI_TEXT, FIELD(collection), "NAME",
-     "Every tensor of this collection; with TENSOR, which may then be left out, only those of it.", NULL},
-    {"regex", CLI_FLAG, FIELD(regex), NULL,
-     "TENSOR is a regular expression: show every tensor whose name matches it anywhere.", NULL},
-    {"metric", CLI_TEXT, FIELD(metric), "NAME",
+    {"worker", ASSAY_SETTING_TEXT, FIELD(worker), "NAME", "Only this worker; of metrics also a machine."},
+    {"collection", ASSAY_SETTING_TEXT, FIELD(collection), "NAME",
+     "Every tensor of this collection; with TENSOR, which may then be left out, only those of it."},
+    {"regex", ASSAY_SETTING_SWITCH, FIELD(regex), NULL,
+     "TENSOR is a regular expression: show every tensor whose name matches it anywhere."},
+    {"metric", ASSAY_SETTING_TEXT, FIELD(metric), "NAME",
      "In place of TENSOR: this metric of the profiler data (cpu, cpu_memory, gpu, gpu_memory, io, network, step, or "
-     "another one's name), a row for each machine, GPU or worker.",
-     NULL},
-    {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
-    {"csv", CLI_FLAG, FIELD(csv), NULL, "As comma-separated values with a line of names.", NULL},
-    {"json", CLI_FLAG, FIELD(json), NULL, "As JSON, one row a line.", NULL},
-    {"draw", CLI_CHOICE, FIELD(draw), "WHEN",
+     "another one's name), a row for each machine, GPU or worker."},
+    {"values", ASSAY_SETTING_SWITCH, FIELD(values), NULL, "Print the elements instead of statistics."},
+    {"csv", ASSAY_SETTING_SWITCH, FIELD(csv), NULL, "As comma-separated values with a line of names."},
+    {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "As JSON, one row a line."},
+    {"draw", ASSAY_SETTING_WORD, FIELD(draw), "WHEN",
      "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), "
      "always or "
      "never. Default: auto.",
      CLI_DRAW_WORDS},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+    {0}};
 
 /* wanted[id] for every tensor. */
 static int choose_tensors(const assay_recording *r, const char *text, bool is_regex, uint8_t *wanted, assay_error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "cli/show.h"
 #include "report/text/layout.h"
 
@@ -19,14 +20,8 @@ int show_chart_add(show_chart *chart, const show_row *row)
     uint32_t wanted = 1u << ASSAY_MEAN | 1u << ASSAY_L2;
     if (!raw && !(row->reductions & wanted))
         return ASSAY_OK;
-    if (chart->count == chart->room) {
-        size_t room = chart->room ? 2 * chart->room : 256;
-        show_point *more = assay_realloc_array(chart->list, room, sizeof *more);
-        if (!more)
-            return ASSAY_ENOMEM;
-        chart->list = more;
-        chart->room = room;
-    }
+    if (!assay_vec_reserve(&chart->list, &chart->room, chart->count + 1, sizeof *chart->list))
+        return ASSAY_ENOMEM;
     show_point *p = &chart->list[chart->count];
     *p = (show_point){.order = chart->count++, .worker = row->worker_number, .mode = row->mode};
     if (raw) {

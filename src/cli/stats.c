@@ -14,23 +14,22 @@
 
 typedef struct stats_options {
     const char *out;
-    cli_range steps;
+    assay_setting_range steps;
     size_t memory;
     bool metrics, quiet;
 } stats_options;
 
 #define FIELD(name) offsetof(stats_options, name)
-static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, FIELD(out), "FILE",
-     "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short.", NULL},
-    {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B.", NULL},
-    {"memory", CLI_SIZE, FIELD(memory), "SIZE",
-     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.", NULL},
-    {"metrics", CLI_FLAG, FIELD(metrics), NULL,
-     "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file.", NULL},
-    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE",
+     "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short."},
+    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
+    {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
+     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
+    {"metrics", ASSAY_SETTING_SWITCH, FIELD(metrics), NULL,
+     "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file."},
+    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
+    {0}};
 
 /* What makes the engine read everything: an aggregation over all tensors and kinds that adds nothing up. */
 static int want_everything(const assay_params *params, assay_need *need, void **data, assay_error *err)
@@ -128,7 +127,7 @@ static int run_job(const cli_context *context, const stats_options *options, con
     assay_results *results = assay_results_new(job);
     int code = CLI_DONE, status = assay_comm_agree(context->comm, results ? ASSAY_OK : ASSAY_ENOMEM, &err);
     if (status == ASSAY_OK) {
-        const assay_engine_options engine = {.memory = cli_s3_engine_memory(job, options->memory),
+        const assay_engine_options engine = {.memory = cli_engine_memory(job, options->memory),
                                              .from = options->steps.from,
                                              .to = options->steps.to,
                                              .observer = assay_results_observer(results)};
@@ -172,6 +171,8 @@ static int run(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK)
         status = make_job(trial, 1, &job, &err);
     status = assay_comm_agree(context->comm, status, &err);
+    if (status == ASSAY_OK && !options.metrics)
+        status = cli_expand_trials(context->comm, &job, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
     if (status == ASSAY_OK)
         status = cli_s3_begin(context->comm, &job, NULL, &err);

@@ -8,23 +8,23 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/topology_groups.h"
-#include "trial/topology/draft.h"
-#include "trial/topology/relations.h"
+#include "mesh/draft.h"
+#include "mesh/relations.h"
 
 typedef struct topology_options {
     const char *file, *preset, *axes, *groups;
 } topology_options;
 
-static const cli_option OPTIONS[] = {
-    {"topology", CLI_TEXT, offsetof(topology_options, file), "FILE", "Look at this file in place of the trial's own.",
-     NULL},
-    {"preset", CLI_TEXT, offsetof(topology_options, preset), "NAME",
-     "Make one for trainings of a kind: megatron, fsdp, deepspeed or hf-tp. Needs --axes, or process groups.", NULL},
-    {"axes", CLI_TEXT, offsetof(topology_options, axes), "LIST", "The mesh, outermost axis first: dp=2,tp=8.", NULL},
-    {"groups", CLI_TEXT, offsetof(topology_options, groups), "PATH",
-     "Take the mesh from the process groups in flight-recorder dumps and traces in this directory.", NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {
+    {"topology", ASSAY_SETTING_TEXT, offsetof(topology_options, file), "FILE",
+     "Look at this file in place of the trial's own."},
+    {"preset", ASSAY_SETTING_TEXT, offsetof(topology_options, preset), "NAME",
+     "Make one for trainings of a kind: megatron, fsdp, deepspeed or hf-tp. Needs --axes, or process groups."},
+    {"axes", ASSAY_SETTING_TEXT, offsetof(topology_options, axes), "LIST",
+     "The mesh, outermost axis first: dp=2,tp=8."},
+    {"groups", ASSAY_SETTING_TEXT, offsetof(topology_options, groups), "PATH",
+     "Take the mesh from the process groups in flight-recorder dumps and traces in this directory."},
+    {0}};
 
 enum { AXIS_NAME = 32, SHOWN = 8 };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/topology/draft.h"
-#include "trial/topology/group_files.h"
-#include "trial/topology/pieces.h"
+#include "mesh/draft.h"
+#include "topology/group_files.h"
+#include "topology/pieces.h"
 
 enum { PATH_ROOM = 4096 };
 

@@ -6,7 +6,7 @@
 #include <assay/status.h>
 #include <stdint.h>
 
-/* Looks for groups in files (trial/topology/group_files.h) at `place`: the path of a directory; else, when that is
+/* Looks for groups in files (topology/group_files.h) at `place`: the path of a directory; else, when that is
  * NULL, in the trial and in what lies beside it under such names as "traces". Appends a topology.json for the workers,
  * or for all ranks that the groups have where `workers` is 0; with `preset`, or that of Megatron-LM where the names of
  * the groups are its own, also entries for tensors. *made is false where no group tells an axis. `why` gets a line for

@@ -11,13 +11,11 @@ typedef struct unpack_options {
     bool quiet;
 } unpack_options;
 
-static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, offsetof(unpack_options, out), "DIR",
-     "The directory to write; -o for short. It must not exist, or be empty.", NULL},
-    {"quiet", CLI_FLAG, offsetof(unpack_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
-     NULL},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+static const assay_setting OPTIONS[] = {{"out", ASSAY_SETTING_TEXT, offsetof(unpack_options, out), "DIR",
+                                         "The directory to write; -o for short. It must not exist, or be empty."},
+                                        {"quiet", ASSAY_SETTING_SWITCH, offsetof(unpack_options, quiet), NULL,
+                                         "No notes or warnings on standard error; errors only."},
+                                        {0}};
 
 static int print_figures(const unpack_options *options, const assay_pack_figures *f)
 {

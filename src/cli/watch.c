@@ -24,21 +24,19 @@ typedef struct watch_options {
 } watch_options;
 
 #define FIELD(name) offsetof(watch_options, name)
-static const cli_option OPTIONS[] = {
+static const assay_setting OPTIONS[] = {
     RUN_SHARED_OPTIONS,
-    {"every", CLI_SECONDS, FIELD(every), "SECONDS", "Seconds between two looks at the trials. Default: 1.", NULL},
-    {"lag", CLI_SECONDS, FIELD(lag), "SECONDS",
+    {"every", ASSAY_SETTING_REAL, FIELD(every), "SECONDS", "Seconds between two looks at the trials. Default: 1."},
+    {"lag", ASSAY_SETTING_REAL, FIELD(lag), "SECONDS",
      "How long a step waits for workers that have not written it. It is then evaluated without them, and again when "
-     "they come. Default: 60.",
-     NULL},
-    {"idle", CLI_SECONDS, FIELD(idle), "SECONDS",
-     "End when nothing has been written for this long; 0: never. Default: 3600.", NULL},
-    {"until-finding", CLI_CHOICE, FIELD(until), "LEVEL",
+     "they come. Default: 60."},
+    {"idle", ASSAY_SETTING_REAL, FIELD(idle), "SECONDS",
+     "End when nothing has been written for this long; 0: never. Default: 3600."},
+    {"until-finding", ASSAY_SETTING_WORD, FIELD(until), "LEVEL",
      "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
      "Default: never.",
      "never|info|warning|error"},
-    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
-};
+    {0}};
 
 typedef struct follower {
     const cli_context *context;

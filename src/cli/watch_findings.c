@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "report/model/report_model.h"
@@ -59,14 +60,8 @@ static int find(watch_findings *f, const assay_buf *line, uint32_t *id)
         return ASSAY_ENOMEM;
     if (*id < count)
         return ASSAY_OK;
-    if (*id >= f->room) {
-        size_t room = f->room ? f->room * 2 : 64;
-        told_finding *grown = assay_realloc_array(f->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        f->list = grown;
-        f->room = room;
-    }
+    if (!assay_vec_reserve(&f->list, &f->room, *id + 1, sizeof *f->list))
+        return ASSAY_ENOMEM;
     f->list[*id] = (told_finding){0};
     return ASSAY_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 #include "base/hash.h"
 
 void assay_diff_release(assay_diff *d)
@@ -27,60 +28,36 @@ static uint64_t weight_of(const assay_diff_pair *p)
 
 /* ---- between ranks ---- */
 
-static void put_pair(size_t i, const assay_diff_pair *p, assay_buf *out)
-{
-    const assay_diff_figures *f = &p->figures;
-    assay_put_u64(out, i);
-    assay_put_u8(out, (uint8_t)p->state);
-    assay_put_u8(out, (uint8_t)p->dtype_a);
-    assay_put_u8(out, (uint8_t)p->dtype_b);
-    assay_put_u8(out, (uint8_t)p->dims_a);
-    assay_put_u8(out, (uint8_t)p->dims_b);
-    for (int d = 0; d < p->dims_a; d++)
-        assay_put_i64(out, p->shape_a[d]);
-    for (int d = 0; d < p->dims_b; d++)
-        assay_put_i64(out, p->shape_b[d]);
-    const uint64_t counts[] = {f->elements, f->unequal, f->apart, f->first, f->largest_at};
-    const double values[] = {f->first_a, f->first_b, f->largest, f->relative, f->dot, f->squares_a, f->squares_b};
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-        assay_put_u64(out, counts[k]);
-    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-        assay_put_f64(out, values[k]);
-    assay_put_text(out, p->text);
-}
+#define FIGURE(member) ASSAY_FIELD(assay_diff_pair, figures.member)
+/* What comparing a pair comes to. */
+static const assay_field pair_fields[] = {ASSAY_FIELD_MOST(assay_diff_pair, state, ASSAY_DIFF_UNREAD),
+                                          ASSAY_FIELD(assay_diff_pair, dtype_a),
+                                          ASSAY_FIELD(assay_diff_pair, dtype_b),
+                                          ASSAY_FIELD_COUNTED(assay_diff_pair, shape_a, dims_a),
+                                          ASSAY_FIELD_COUNTED(assay_diff_pair, shape_b, dims_b),
+                                          FIGURE(elements),
+                                          FIGURE(unequal),
+                                          FIGURE(apart),
+                                          FIGURE(first),
+                                          FIGURE(first_a),
+                                          FIGURE(first_b),
+                                          FIGURE(largest),
+                                          FIGURE(largest_at),
+                                          FIGURE(relative),
+                                          FIGURE(dot),
+                                          FIGURE(squares_a),
+                                          FIGURE(squares_b),
+                                          ASSAY_FIELD(assay_diff_pair, text),
+                                          {0}};
 
 static int get_pair(assay_cursor *in, assay_diff *d)
 {
     const uint64_t i = assay_get_u64(in);
     if (in->failed || i >= d->pairs)
         return ASSAY_EINTERNAL;
-    assay_diff_pair *p = &d->pair[i];
-    assay_diff_figures *f = &p->figures;
-    p->state = (assay_diff_state)assay_get_u8(in);
-    p->dtype_a = assay_get_u8(in);
-    p->dtype_b = assay_get_u8(in);
-    p->dims_a = assay_get_u8(in);
-    p->dims_b = assay_get_u8(in);
-    if (p->dims_a > ASSAY_MAX_DIMS || p->dims_b > ASSAY_MAX_DIMS)
-        return ASSAY_EINTERNAL;
-    for (int k = 0; k < p->dims_a; k++)
-        p->shape_a[k] = assay_get_i64(in);
-    for (int k = 0; k < p->dims_b; k++)
-        p->shape_b[k] = assay_get_i64(in);
-    uint64_t *const counts[] = {&f->elements, &f->unequal, &f->apart, &f->first, &f->largest_at};
-    double *const values[] = {&f->first_a, &f->first_b,   &f->largest,  &f->relative,
-                              &f->dot,     &f->squares_a, &f->squares_b};
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-        *counts[k] = assay_get_u64(in);
-    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-        *values[k] = assay_get_f64(in);
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    if (in->failed)
-        return ASSAY_EINTERNAL;
-    free(p->text);
-    p->text = length > 0 ? assay_copy_bytes_as_text(text, length) : NULL;
-    return length > 0 && !p->text ? ASSAY_ENOMEM : ASSAY_OK;
+    free(d->pair[i].text);
+    const int status = assay_fields_unpack(pair_fields, in, &d->pair[i]);
+    return status == ASSAY_EFORMAT ? ASSAY_EINTERNAL : status;
 }
 
 /* What every rank found, to rank 0. */
@@ -90,8 +67,10 @@ static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, ass
     assay_buf_init(&mine, SIZE_MAX);
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
-    for (size_t i = first; i < end; i++)
-        put_pair(i, &d->pair[i], &mine);
+    for (size_t i = first; i < end; i++) {
+        assay_put_u64(&mine, i);
+        assay_fields_pack(pair_fields, &d->pair[i], &mine);
+    }
     int status = assay_comm_agree(comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
     if (status == ASSAY_OK)
         status = assay_comm_gather(comm, 0, &mine, &all, starts);

@@ -12,7 +12,7 @@
 #include "diff/figures.h"
 #include "diff/name_map.h"
 #include "parallel/progress.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 typedef enum assay_diff_state {
     ASSAY_DIFF_COMPARED, /* the figures say how */

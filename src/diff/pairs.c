@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "diff/diff.h"
 #include "trial/step_lookup.h"
 
@@ -42,7 +43,7 @@ static int turn(side *s, int64_t step, uint32_t worker)
 /* The claim of a kind about a tensor of the side; NULL: none. */
 static const assay_claim *find_claim(const side *s, uint32_t tensor, uint32_t kind)
 {
-    const assay_claims *claims = &s->trial->shard.claims;
+    const assay_manifest *claims = &s->trial->shard.claims;
     for (size_t i = 0; i < claims->count; i++)
         if (claims->list[i].tensor == tensor && claims->list[i].kind == kind && claims->list[i].step == s->step &&
             (s->worker == ALL_WORKERS || claims->list[i].worker == s->worker))
@@ -73,14 +74,8 @@ static bool is_alias(const side *s, uint32_t tensor)
 
 static int add_pair(assay_diff *d, const assay_diff_pair *pair)
 {
-    if (d->pairs == d->room) {
-        const size_t room = d->room ? 2 * d->room : 256;
-        assay_diff_pair *grown = assay_realloc_array(d->pair, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        d->pair = grown;
-        d->room = room;
-    }
+    if (!assay_vec_reserve(&d->pair, &d->room, d->pairs + 1, sizeof *d->pair))
+        return ASSAY_ENOMEM;
     d->pair[d->pairs++] = *pair;
     return ASSAY_OK;
 }
@@ -89,14 +84,8 @@ static int add_single(assay_diff_singles *to, const side *s, const char *name)
 {
     if (strncmp(name, STATE, sizeof STATE - 1) == 0)
         return ASSAY_OK; /* schedulers, random numbers: nothing of it is required */
-    if (to->count == to->room) {
-        const size_t room = to->room ? 2 * to->room : 64;
-        assay_diff_single *grown = assay_realloc_array(to->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        to->list = grown;
-        to->room = room;
-    }
+    if (!assay_vec_reserve(&to->list, &to->room, to->count + 1, sizeof *to->list))
+        return ASSAY_ENOMEM;
     to->list[to->count++] = (assay_diff_single){name, s->step};
     return ASSAY_OK;
 }

@@ -30,9 +30,9 @@ typedef struct run {
     assay_budget budget;
     assay_rule *rules;         /* [trial * instances + instance] */
     assay_combiner *combiners; /* [trials] */
-    assay_checkpoint_identity identity;
-    assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
-    assay_buf mapped;            /* what this rank's chunks came to, for the view */
+    assay_restart_identity identity;
+    assay_restart checkpoint; /* this rank's part of the one that the run goes on from */
+    assay_buf mapped;         /* what this rank's chunks came to, for the view */
     assay_run_figures figures;
     double start, start_processor;
 } run;
@@ -103,9 +103,9 @@ static int prepare(run *r, assay_error *err)
     if (status == ASSAY_OK)
         status = assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err);
     if (status == ASSAY_OK && !r->options->dry_run && r->options->checkpoint)
-        status = assay_checkpoint_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
+        status = assay_restart_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
     if (status == ASSAY_OK && !r->options->dry_run && r->options->resume)
-        status = assay_checkpoint_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
+        status = assay_restart_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK && r->options->view)
         status = r->options->view->recall(r->options->view->context, &r->sources, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK)
@@ -226,7 +226,7 @@ static void release(run *r)
     for (uint32_t t = 0; r->combiners && t < r->sources.job_trials; t++)
         assay_combiner_release(&r->combiners[t]);
     free(r->combiners);
-    assay_checkpoint_release(&r->checkpoint);
+    assay_restart_release(&r->checkpoint);
     assay_buf_release(&r->mapped);
     free(r->rules);
     assay_plan_release(&r->plan);
@@ -240,7 +240,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     r.start_processor = assay_clock_processor();
     uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
     *out = (assay_outcome){.job = job};
-    assay_checkpoint_init(&r.checkpoint);
+    assay_restart_init(&r.checkpoint);
     assay_buf_init(&r.mapped, SIZE_MAX);
     assay_partial *whole = assay_alloc_zeroed(trials, sizeof *whole);
     int status = whole ? ASSAY_OK : ASSAY_ENOMEM;

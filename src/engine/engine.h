@@ -30,6 +30,7 @@ typedef struct assay_trial_outcome {
     assay_catalog catalog;
     assay_problems problems;
     uint64_t unsummed; /* bytes of the values read that no checksum covers */
+    char *unsafe;      /* what loading a file of it would run (verify/loading.h), in words; owned; NULL: nothing */
     assay_incomplete *incomplete;
     size_t incomplete_count;
     assay_rule_outcome *rules;        /* [job->rule_count] */

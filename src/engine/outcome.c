@@ -38,8 +38,8 @@ static void put_sentences(assay_buf *out, const assay_buf *more)
     assay_put_bytes(out, more->data, more->size);
 }
 
-/* Nothing tested always comes with why: what the index tells where it rules out every test, else what the rule says
- * and what the index lets one guess, else what is there. Behind it stands what the rule says in any case. */
+/* Explains why a rule tested nothing: from the index if that is conclusive, else from the rule and the index. What the
+ * rule says itself comes last in every case. */
 static int explain_no_data(assay_verdict *v, const assay_instance *instance, const assay_rule *rule)
 {
     assay_buf known, all;
@@ -131,25 +131,44 @@ static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_j
 
 /* ---- the rules of a set ---- */
 
-/* Has some trial that could be opened tensors, and some other data in time? */
-static void find_kinds(const assay_outcome *out, bool *tensors, bool *timelines)
+/* What rules look at. */
+enum { LOOKS_AT_TENSORS = 1, LOOKS_AT_TIME = 2, LOOKS_AT_TRACES = 4, LOOKS_AT_DUMPS = 8, LOOKS_AT_ALL = 15 };
+
+/* What the trials that could be opened have. */
+static unsigned find_kinds(const assay_outcome *out)
 {
-    *tensors = *timelines = false;
+    unsigned kinds = 0;
     for (size_t t = 0; t < out->trial_count; t++) {
         const assay_trial_outcome *trial = &out->trials[t];
-        *tensors = *tensors || (trial->status == ASSAY_OK && trial->catalog.format_count > 0);
-        *timelines = *timelines || (trial->status == ASSAY_OK && trial->catalog.events.count > 0);
+        const unsigned events = assay_event_files_kinds(&trial->catalog.events);
+        const unsigned traces = 1u << ASSAY_EVENTS_TRACE, dumps = 1u << ASSAY_EVENTS_DUMP;
+        if (trial->status != ASSAY_OK)
+            continue;
+        kinds |= trial->catalog.format_count > 0 ? LOOKS_AT_TENSORS : 0u;
+        kinds |= events & ~(traces | dumps) ? LOOKS_AT_TIME : 0u;
+        kinds |= events & traces ? LOOKS_AT_TRACES : 0u;
+        kinds |= events & dumps ? LOOKS_AT_DUMPS : 0u;
     }
+    return kinds;
+}
+
+static unsigned kind_of(const assay_instance *rule)
+{
+    const uint32_t traits = rule->ops ? rule->ops->traits : 0;
+    if (traits & ASSAY_RULE_TRACES)
+        return LOOKS_AT_TRACES;
+    if (traits & ASSAY_RULE_DUMPS)
+        return LOOKS_AT_DUMPS;
+    return traits & ASSAY_RULE_TIMELINE ? LOOKS_AT_TIME : LOOKS_AT_TENSORS;
 }
 
 /* Of a set of rules, of which a trial takes what it has data for, those are left out that look at what no trial has:
  * rules over tensors where all is profiler data, and the other way round. */
 static int narrow(assay_outcome *out)
 {
-    bool tensors = false, timelines = false;
+    const unsigned kinds = find_kinds(out);
     size_t kept = 0;
-    find_kinds(out, &tensors, &timelines);
-    if (tensors == timelines)
+    if (kinds == 0 || kinds == LOOKS_AT_ALL)
         return ASSAY_OK;
     assay_job *job = assay_alloc(sizeof *job);
     assay_instance **rules = assay_alloc_zeroed(out->job->rule_count, sizeof *rules);
@@ -161,8 +180,7 @@ static int narrow(assay_outcome *out)
     *job = *out->job;
     for (size_t i = 0; i < job->rule_count; i++) {
         assay_instance *rule = job->rules[i];
-        const bool in_time = rule->ops && (rule->ops->traits & ASSAY_RULE_TIMELINE);
-        if (!rule->optional || in_time == timelines)
+        if (!rule->optional || (kinds & kind_of(rule)))
             rules[kept++] = rule;
     }
     job->rules = rules;
@@ -269,6 +287,7 @@ void assay_outcome_release(assay_outcome *outcome)
         free(trial->rules);
         free(trial->aggregations);
         assay_problems_release(&trial->problems);
+        free(trial->unsafe);
         assay_trial_info_free(trial->info);
         assay_catalog_release(&trial->catalog);
     }

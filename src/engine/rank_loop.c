@@ -6,8 +6,8 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/pause.h"
-#include "engine/map/step_sharing.h"
-#include "engine/moving.h"
+#include "engine/map/split_step.h"
+#include "engine/steal.h"
 #include "parallel/interrupt.h"
 
 /* ---- shared steps ---- */
@@ -116,7 +116,7 @@ static int measure_tensors(const assay_rank_loop *loop, measured_parts *of, int 
 /* ---- chunks ---- */
 
 /* Unpacks the checkpoint's next node, which begins at the loop's chunk, into the combiner. */
-static int take_over(const assay_rank_loop *loop, const assay_checkpoint_node *packed, assay_error *err)
+static int take_over(const assay_rank_loop *loop, const assay_restart_node *packed, assay_error *err)
 {
     assay_combiner *combiner = &loop->combiners[packed->source];
     assay_partial partial;
@@ -139,12 +139,12 @@ static int take_over(const assay_rank_loop *loop, const assay_checkpoint_node *p
  * chunk. */
 static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
 {
-    assay_checkpoint *mine = loop->mine;
-    const assay_checkpoint_node *next = mine->next < mine->count ? &mine->nodes[mine->next] : NULL;
-    if (next && assay_checkpoint_first(loop->plan, next) == *at) {
+    assay_restart *mine = loop->mine;
+    const assay_restart_node *next = mine->next < mine->count ? &mine->nodes[mine->next] : NULL;
+    if (next && assay_restart_first(loop->plan, next) == *at) {
         int status = take_over(loop, next, err);
         if (status == ASSAY_OK) {
-            *at = assay_checkpoint_end(loop->plan, next);
+            *at = assay_restart_end(loop->plan, next);
             mine->next++;
         }
         return status;
@@ -157,13 +157,13 @@ static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
 }
 
 /* The same, where the chunk may have moved to another rank. */
-static int map_next(const assay_rank_loop *loop, assay_moving *moving, uint64_t *at, assay_error *err)
+static int map_next(const assay_rank_loop *loop, assay_steal *moving, uint64_t *at, assay_error *err)
 {
     const uint64_t chunk = *at;
-    int status = assay_moving_before(moving, chunk);
+    int status = assay_steal_before(moving, chunk);
     if (status == ASSAY_OK)
         status = step_on(loop, at, err);
-    assay_moving_after(moving, chunk);
+    assay_steal_after(moving, chunk);
     return status;
 }
 
@@ -175,8 +175,8 @@ static int save(const assay_rank_loop *loop, assay_call call, int status, assay_
     uint64_t done = 0;
     const char *path = loop->options->checkpoint;
     bool failed = status != ASSAY_OK;
-    status = assay_checkpoint_save(loop->comm, path, loop->identity, loop->plan, loop->combiners, loop->mine, status,
-                                   &done, failed ? err : &said);
+    status = assay_restart_save(loop->comm, path, loop->identity, loop->plan, loop->combiners, loop->mine, status,
+                                &done, failed ? err : &said);
     if (status == ASSAY_EIO && call == ASSAY_CALL_SAVE && !failed) {
         assay_log_warn("%s: the run goes on without this checkpoint", said.text);
         return ASSAY_OK;
@@ -206,11 +206,11 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
     assay_buf_init(&parts.bytes, SIZE_MAX);
     if (loop->plan->by_tensor)
         status = measure_tensors(loop, &parts, status, err);
-    assay_moving moving;
+    assay_steal moving;
     status = begin_sharing(loop, &shared, status, err);
     loop->mapper->end_chunk = end;
-    assay_moving_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
-                       end - (loop->mapper->sharing != NULL));
+    assay_steal_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
+                      end - (loop->mapper->sharing != NULL));
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
@@ -221,13 +221,13 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
         if (busy && status == ASSAY_OK)
-            status = assay_moving_border(&moving, at);
+            status = assay_steal_border(&moving, at);
         if (busy && status == ASSAY_OK)
             status = map_next(loop, &moving, &at, err);
         (void)assay_comm_posted(loop->comm, ASSAY_POST_SHARED); /* MPI may need calls to get on with it */
     }
-    status = assay_moving_finish(&moving, status, err);
-    assay_moving_release(&moving);
+    status = assay_steal_finish(&moving, status, err);
+    assay_steal_release(&moving);
     int taken = end_sharing(loop, &shared);
     release_measured(loop, &parts);
     int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;

@@ -1,10 +1,10 @@
 /* rank_loop.h - one rank's way through its chunks: it measures its tensors where the ranks divide these, helps with a
- * step of a lower rank (step_sharing.h), maps its chunks, takes finished ones from a checkpoint, and between chunks
- * writes checkpoints, stops with the other ranks, or gives chunks to a rank that is done sooner (moving.h). */
+ * step of a lower rank (split_step.h), maps its chunks, takes finished ones from a checkpoint, and between chunks
+ * writes checkpoints, stops with the other ranks, or gives chunks to a rank that is done sooner (steal.h). */
 #ifndef ASSAY_ENGINE_RANK_LOOP_H
 #define ASSAY_ENGINE_RANK_LOOP_H
 
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 #include "engine/map/mapper.h"
 
 typedef struct assay_rank_loop { /* all borrowed */
@@ -12,8 +12,8 @@ typedef struct assay_rank_loop { /* all borrowed */
     const assay_plan *plan;
     assay_sources *sources;
     const assay_engine_options *options;
-    const assay_checkpoint_identity *identity; /* of the run, when options->checkpoint says where checkpoints go */
-    assay_checkpoint *mine;                    /* what came from a checkpoint; empty without one */
+    const assay_restart_identity *identity; /* of the run, when options->checkpoint says where checkpoints go */
+    assay_restart *mine;                    /* what came from a checkpoint; empty without one */
     assay_mapper *mapper;
     assay_combiner *combiners; /* [sources] */
 } assay_rank_loop;

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/search.h"
 
 /* Patterns of weights, biases, gradients and losses are the reference's for PyTorch; metrics is its XGBoost one. The
  * reference fills the others by framework calls, so their patterns are ours (docs/hook.md). */
@@ -299,14 +300,8 @@ int hook_config_freeze(hook_config *config, assay_error *err)
 bool hook_steps_hit(const hook_steps *rule, int64_t step)
 {
     if (rule->listed > 0) {
-        size_t low = 0, high = rule->listed;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-            if (rule->list[mid] < step)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        size_t low = 0;
+        ASSAY_SEARCH(low, rule->listed, rule->list[low] < step);
         if (low < rule->listed && rule->list[low] == step)
             return true;
     }

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-
-#define END_MARKER "training_job_end.ts"
+#include "tfrecord/recorded.h"
 
 enum { INDEX_HEAD = 255 };
 
@@ -82,7 +81,7 @@ int hook_directory_claim(const char *path, const char *worker, int workers, bool
     if (rc == ASSAY_OK)
         rc = claim_path(closed, sizeof closed, path, workers, worker, "closed", err);
     if (rc == ASSAY_OK)
-        rc = fits(path, snprintf(end, sizeof end, "%s/%s", path, END_MARKER), sizeof end, err);
+        rc = fits(path, snprintf(end, sizeof end, "%s/%s", path, ASSAY_RECORDED_END), sizeof end, err);
     if (rc == ASSAY_OK)
         rc = assay_dir_make(claims, err);
     if (rc < 0)
@@ -116,7 +115,7 @@ static int count_closed(const char *claims)
     return count;
 }
 
-static void remove_claims(const char *claims)
+static void remove_manifest(const char *claims)
 {
     char name[PATH_MAX];
     DIR *dir = opendir(claims);
@@ -144,12 +143,12 @@ int hook_directory_close(const char *path, const char *worker, int workers, hook
      */
     bool all = count_closed(claims) >= workers;
     if (end == HOOK_END_NOW || (end == HOOK_END_AUTO && all)) {
-        rc = fits(path, snprintf(name, sizeof name, "%s/%s", path, END_MARKER), sizeof name, err);
+        rc = fits(path, snprintf(name, sizeof name, "%s/%s", path, ASSAY_RECORDED_END), sizeof name, err);
         if (rc == ASSAY_OK)
             rc = make_empty(name, 0, err);
     }
     if (all)
-        remove_claims(claims);
+        remove_manifest(claims);
     return rc;
 }
 

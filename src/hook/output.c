@@ -11,12 +11,14 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/json.h"
 #include "hook/board.h"
 #include "hook/encode.h"
 #include "hook/layout.h"
 #include "hook/reduce.h"
 #include "hook/topology.h"
+#include "tfrecord/recorded.h"
 
 enum { INDEX_CEILING = 1 << 28, PATH_ROOM = 512, REDUCTION_NAME = 64 };
 
@@ -96,7 +98,7 @@ static int open_events(hook_output *out, assay_error *err)
 {
     long long step = (long long)out->step;
     free(out->event_path);
-    out->event_path = make_path(out, err, "events/%012lld/%012lld_%s.tfevents", step, step, out->worker);
+    out->event_path = make_path(out, err, ASSAY_RECORDED_EVENTS, step, step, out->worker);
     return out->event_path ? hook_stream_open(&out->stream, out->event_path, err) : ASSAY_EIO;
 }
 
@@ -328,7 +330,7 @@ static int write_index(hook_output *out, assay_error *err)
                      (long long)out->mode_step);
     if (out->records) {
         char name[PATH_ROOM];
-        snprintf(name, sizeof name, "events/%012lld/%012lld_%s.tfevents", step, step, out->worker);
+        snprintf(name, sizeof name, ASSAY_RECORDED_EVENTS, step, step, out->worker);
         assay_put_format(&text, ", \"event_file_name\": ");
         assay_json_put_text(&text, name);
     }
@@ -337,8 +339,8 @@ static int write_index(hook_output *out, assay_error *err)
     assay_put_format(&text, "], \"shape_payload\": [");
     assay_put_bytes(&text, out->shapes.data, out->shapes.size);
     assay_put_format(&text, "]}");
-    rc = write_file(out, make_path(out, err, "index/%09lld/%012lld_%s.json", step / 1000, step, out->worker), &text,
-                    err);
+    rc = write_file(out, make_path(out, err, ASSAY_RECORDED_INDEX, step / ASSAY_RECORDED_BUCKET, step, out->worker),
+                    &text, err);
     assay_buf_release(&text);
     return rc;
 }

@@ -7,9 +7,16 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/nearest.h"
+#include "base/search.h"
+#include "base/settings.h"
+#include "base/vec.h"
 
-enum { MAX_LISTED = 1 << 20, MIN_MEMORY = 1 << 16 };
+enum {
+    MAX_LISTED = 1 << 20,
+    MIN_MEMORY = 1 << 16, /* bytes of the queue */
+    METRICS_LEAST = 10,   /* milliseconds between two samples; 0: none are taken */
+    METRICS_MOST = 3600000
+};
 
 typedef struct setting {
     hook_config *config;
@@ -17,6 +24,31 @@ typedef struct setting {
     const char *key, *value;
     assay_error *err;
 } setting;
+
+#define AT(member) ASSAY_SETTING_AT(hook_config, member)
+/* Parameters of the hook alone; docs/hook.md explains them. */
+static const assay_setting hook_settings[] = {
+    {.name = "save_all", .kind = ASSAY_SETTING_SWITCH, AT(save_all)},
+    {.name = "dry_run", .kind = ASSAY_SETTING_SWITCH, AT(dry_run)},
+    {.name = "export_tensorboard", .kind = ASSAY_SETTING_SWITCH, AT(export_tensorboard)},
+    {.name = "sample_variance", .kind = ASSAY_SETTING_SWITCH, AT(sample_variance)},
+    {.name = "durable", .kind = ASSAY_SETTING_SWITCH, AT(durable)},
+    {.name = "run_facts", .kind = ASSAY_SETTING_SWITCH, AT(run_facts)},
+    {.name = "timeline", .kind = ASSAY_SETTING_SWITCH, AT(timeline)},
+    {.name = "include_workers", .kind = ASSAY_SETTING_WORD, AT(all_workers), .words = "one|all"},
+    {.name = "checksum", .kind = ASSAY_SETTING_WORD, AT(constant_checksum), .words = "crc32c|constant"},
+    {.name = "queue_policy", .kind = ASSAY_SETTING_WORD, AT(drop), .words = "block|drop"},
+    {.name = "existing", .kind = ASSAY_SETTING_WORD, AT(go_on), .words = "refuse|continue"},
+    {.name = "queue_memory", .kind = ASSAY_SETTING_COUNT, AT(memory), .least = MIN_MEMORY, .most = 0x1p62},
+    {.name = "stall_seconds", .kind = ASSAY_SETTING_COUNT, AT(stall), .least = 1, .most = 0x1p62},
+    {.name = "end_marker", .kind = ASSAY_SETTING_WORD, AT(end), .words = "auto|now|never"},
+    {.name = "worker", .kind = ASSAY_SETTING_COPY, AT(worker)},
+    {.name = "system_metrics_interval", .kind = ASSAY_SETTING_COUNT, AT(metrics_interval), .most = METRICS_MOST},
+    {.name = "node", .kind = ASSAY_SETTING_COPY, AT(node)},
+    {.name = "tensorboard_dir", .kind = ASSAY_SETTING_COPY, AT(tensorboard)},
+    {.name = "out_dir", .kind = ASSAY_SETTING_COPY, AT(directory)},
+    {0}};
+#undef AT
 
 static int bad(const setting *s, const char *expected)
 {
@@ -59,32 +91,9 @@ static int parse_bool(const setting *s, bool *out)
     return ASSAY_OK;
 }
 
-static int parse_word(const setting *s, const char *off, const char *on, const char *expected, bool *out)
-{
-    if (strcmp(s->value, off) != 0 && strcmp(s->value, on) != 0)
-        return bad(s, expected);
-    *out = strcmp(s->value, on) == 0;
-    return ASSAY_OK;
-}
-
-static int parse_text(const setting *s, char **out)
-{
-    if (!*s->value)
-        return bad(s, "a text that is not empty");
-    char *copy = assay_copy_text(s->value);
-    if (!copy)
-        return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
-    free(*out);
-    *out = copy;
-    return ASSAY_OK;
-}
-
 static int compare_ints(const void *a, const void *b)
 {
-    int64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
+    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 static int parse_list(const setting *s, hook_steps *steps)
@@ -95,14 +104,9 @@ static int parse_list(const setting *s, hook_steps *steps)
     while (isspace((unsigned char)*text))
         text++;
     for (bool more = *text != '\0'; more;) {
-        if (count == room) {
-            room = room ? 2 * room : 16;
-            int64_t *grown = assay_realloc_array(list, room, sizeof *list);
-            if (!grown) {
-                free(list);
-                return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
-            }
-            list = grown;
+        if (!assay_vec_reserve(&list, &room, count + 1, sizeof *list)) {
+            free(list);
+            return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
         }
         if (count == MAX_LISTED || !take_int(&text, &list[count]) || (*text && *text != ',')) {
             free(list);
@@ -160,20 +164,15 @@ static int set_steps(const setting *s)
 /* What is kept of a tensor: raw, statistics or digest. */
 static int parse_form(const setting *s, hook_form *out)
 {
-    static const char *const names[] = {"raw", "statistics", "digest"};
-    assay_nearest nearest;
+    static const assay_setting form = {.name = "record", .kind = ASSAY_SETTING_WORD, .words = "raw|statistics|digest"};
     char hint[ASSAY_NEAREST_ROOM];
-    assay_nearest_begin(&nearest, s->value, strlen(s->value));
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(s->value, names[i]) == 0) {
-            *out = (hook_form)i;
-            return ASSAY_OK;
-        }
-        assay_nearest_offer(&nearest, names[i]);
-    }
-    return assay_fail(s->err, ASSAY_EPARAM, "%s%s%s = \"%s\"%s: expected raw, statistics or digest",
-                      s->collection ? s->collection->name : "", s->collection ? ": " : "", s->key, s->value,
-                      assay_nearest_hint(&nearest, hint));
+    int number = 0;
+    if (assay_setting_take(&form, s->value, &number) != ASSAY_OK)
+        return assay_fail(s->err, ASSAY_EPARAM, "%s%s%s = \"%s\"%s: expected raw, statistics or digest",
+                          s->collection ? s->collection->name : "", s->collection ? ": " : "", s->key, s->value,
+                          assay_setting_hint(&form, s->value, hint));
+    *out = (hook_form)number;
+    return ASSAY_OK;
 }
 
 /* reductions, save_raw_tensor, save_shape, record. 1 when the key is none of them. */
@@ -225,123 +224,61 @@ static int set_patterns(const setting *s)
     return rc;
 }
 
-static int set_end(const setting *s)
+/* Milliseconds from METRICS_LEAST on, or 0. */
+static bool is_interval(const char *value)
 {
-    static const char *const names[] = {"auto", "now", "never"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(s->value, names[i]) == 0) {
-            s->config->end = (hook_end)i;
-            return ASSAY_OK;
-        }
+    const long long interval = strtoll(value, NULL, 10);
+    return interval == 0 || interval >= METRICS_LEAST;
+}
+
+/* A worker is part of file names. A TensorFlow device has slashes, which are not kept. */
+static bool is_worker(const char *value)
+{
+    return strlen(value) <= 200 && *value != '.' && (*value == '/' || !strpbrk(value, "/\\\""));
+}
+
+/* Writes a TensorFlow device with _ for / and - for : in its place. */
+static int plain_worker(char *worker)
+{
+    for (char *c = worker[0] == '/' ? worker : NULL; c && *c; c++) {
+        if (*c == '/')
+            *c = '_';
+        else if (*c == ':')
+            *c = '-';
     }
-    return bad(s, "auto, now or never");
-}
-
-static int set_memory(const setting *s)
-{
-    int64_t bytes = 0;
-    int rc = parse_int(s, MIN_MEMORY, "a number of bytes from 65536", &bytes);
-    if (rc == ASSAY_OK)
-        s->config->memory = (uint64_t)bytes;
-    return rc;
-}
-
-/* Milliseconds; 0 is off. */
-static int set_metrics_interval(const setting *s)
-{
-    enum { LEAST = 10, MOST = 3600000 };
-    int64_t interval = 0;
-    int rc = parse_int(s, 0, "0, or milliseconds from 10 to 3600000", &interval);
-    if (rc == ASSAY_OK && interval != 0 && (interval < LEAST || interval > MOST))
-        return bad(s, "0, or milliseconds from 10 to 3600000");
-    if (rc == ASSAY_OK)
-        s->config->metrics_interval = interval;
-    return rc;
-}
-
-static int set_worker(const setting *s)
-{
-    bool device = *s->value == '/'; /* a TensorFlow device: written with _ for / and - for : */
-    if (strlen(s->value) > 200 || *s->value == '.' || (!device && strpbrk(s->value, "/\\\"")))
-        return bad(s, "at most 200 characters without / and quotes");
-    int rc = parse_text(s, &s->config->worker);
-    for (char *c = s->config->worker; rc == ASSAY_OK && device && *c; c++)
-        *c = *c == '/' ? '_' : *c == ':' ? '-' : *c;
-    return rc;
+    return ASSAY_OK;
 }
 
 /* Parameters of the hook alone. 1 when the key is none of them. */
 static int set_hook(const setting *s)
 {
-    hook_config *c = s->config;
-    const struct {
-        const char *key;
-        bool *flag;
-    } flags[] = {{"save_all", &c->save_all},
-                 {"dry_run", &c->dry_run},
-                 {"export_tensorboard", &c->export_tensorboard},
-                 {"sample_variance", &c->sample_variance},
-                 {"durable", &c->durable},
-                 {"run_facts", &c->run_facts},
-                 {"timeline", &c->timeline}};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        if (strcmp(s->key, flags[i].key) == 0)
-            return parse_bool(s, flags[i].flag);
-    }
-    if (strcmp(s->key, "include_workers") == 0)
-        return parse_word(s, "one", "all", "one or all", &c->all_workers);
-    if (strcmp(s->key, "checksum") == 0)
-        return parse_word(s, "crc32c", "constant", "crc32c or constant", &c->constant_checksum);
-    if (strcmp(s->key, "queue_policy") == 0)
-        return parse_word(s, "block", "drop", "block or drop", &c->drop);
-    if (strcmp(s->key, "existing") == 0)
-        return parse_word(s, "refuse", "continue", "refuse or continue", &c->go_on);
-    if (strcmp(s->key, "queue_memory") == 0)
-        return set_memory(s);
-    if (strcmp(s->key, "stall_seconds") == 0)
-        return parse_int(s, 1, "a number of seconds from 1", &c->stall);
-    if (strcmp(s->key, "end_marker") == 0)
-        return set_end(s);
-    if (strcmp(s->key, "worker") == 0)
-        return set_worker(s);
-    if (strcmp(s->key, "system_metrics_interval") == 0)
-        return set_metrics_interval(s);
-    if (strcmp(s->key, "node") == 0)
-        return parse_text(s, &c->node);
-    if (strcmp(s->key, "tensorboard_dir") == 0)
-        return parse_text(s, &c->tensorboard);
-    return strcmp(s->key, "out_dir") == 0 ? parse_text(s, &c->directory) : 1;
+    char wanted[ASSAY_SETTING_WANTED];
+    const assay_setting *found = assay_setting_find(hook_settings, s->key, strlen(s->key));
+    int rc = ASSAY_EPARAM;
+    if (!found)
+        return 1;
+    const bool interval = found->at == offsetof(hook_config, metrics_interval);
+    if (found->at == offsetof(hook_config, worker) && !is_worker(s->value))
+        return bad(s, "at most 200 characters without / and quotes");
+    if (!interval || is_interval(s->value))
+        rc = assay_setting_take(found, s->value, (char *)s->config + found->at);
+    if (rc == ASSAY_ENOMEM)
+        return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
+    if (rc == ASSAY_OK)
+        return found->at == offsetof(hook_config, worker) ? plain_worker(s->config->worker) : rc;
+    return bad(s, interval ? "0, or milliseconds from 10 to 3600000" : assay_setting_wanted(found, wanted));
 }
 
 static void offer_parameters(assay_nearest *nearest, bool of_collection)
 {
     static const char *const both[] = {"save_interval",   "start_step", "end_step", "save_steps",   "reductions",
                                        "save_raw_tensor", "save_shape", "record",   "include_regex"};
-    static const char *const hooks[] = {"save_all",
-                                        "dry_run",
-                                        "export_tensorboard",
-                                        "sample_variance",
-                                        "durable",
-                                        "run_facts",
-                                        "timeline",
-                                        "include_workers",
-                                        "checksum",
-                                        "queue_policy",
-                                        "existing",
-                                        "queue_memory",
-                                        "stall_seconds",
-                                        "end_marker",
-                                        "worker",
-                                        "system_metrics_interval",
-                                        "node",
-                                        "tensorboard_dir",
-                                        "out_dir"};
     for (size_t i = 0; i < sizeof both / sizeof *both; i++)
         assay_nearest_offer(nearest, both[i]);
-    for (size_t i = 0; !of_collection && i < sizeof hooks / sizeof *hooks; i++)
-        assay_nearest_offer(nearest, hooks[i]);
     if (of_collection)
         assay_nearest_offer(nearest, "save_histogram");
+    else
+        assay_settings_offer(hook_settings, nearest);
 }
 
 /* "trian.save_interval" is compared part by part. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -268,7 +269,7 @@ static void write_sample(hook_profile *p, int64_t time, const assay_buf *lines)
     put_hour(time, hour);
     snprintf(path, sizeof path, "%s/system/incremental/%s/%" PRId64 ".%s.json", p->directory, hour, minute, p->node);
     make_directories(p, path);
-    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const int file = assay_file_open_append(path, NULL);
     const bool sound = file >= 0 && assay_buf_status(lines) == ASSAY_OK && write_all(file, lines->data, lines->size);
     const bool closed = file < 0 || close(file) == 0;
     if (!sound || !closed) {

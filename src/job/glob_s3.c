@@ -5,19 +5,14 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "job/job_internal.h"
 #include "s3/s3.h"
 
 int job_places_add(const job_reader *r, job_places *places, const char *place)
 {
-    if (places->count == places->room) {
-        size_t room = places->room ? 2 * places->room : 16;
-        char **grown = assay_realloc_array(places->place, room, sizeof *grown);
-        if (!grown)
-            return job_no_memory(r);
-        places->place = grown;
-        places->room = room;
-    }
+    if (!assay_vec_reserve(&places->place, &places->room, places->count + 1, sizeof *places->place))
+        return job_no_memory(r);
     places->place[places->count] = assay_copy_text(place);
     return places->place[places->count] ? (places->count++, ASSAY_OK) : job_no_memory(r);
 }

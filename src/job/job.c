@@ -11,9 +11,75 @@
 #include "job/job_internal.h"
 #include "rule/module.h"
 
-#define TOLERANCE 1e-3 /* by which two tensors may differ */
-enum { MOST_FINDINGS = 10000000 };
+#define DOCUMENT(key, what, limit, text)                                                                               \
+    {                                                                                                                  \
+        .name = key, .kind = ASSAY_SETTING_LIST, .at = offsetof(job_document, what), .most = (limit), .help = text     \
+    }
+#define SECTION(key, what, text)                                                                                       \
+    {                                                                                                                  \
+        .name = key, .kind = ASSAY_SETTING_OBJECT, .at = offsetof(job_document, what), .help = text                    \
+    }
+const assay_setting job_settings[] = {
+    {.name = "$schema", .kind = ASSAY_SETTING_TEXT, .at = offsetof(job_document, schema), .help = "for editors"},
+    DOCUMENT("trials", trials, ASSAY_JOB_TRIALS, "trials that are evaluated: paths, or objects"),
+    {.name = "modules",
+     .kind = ASSAY_SETTING_TEXTS,
+     .at = offsetof(job_document, modules),
+     .most = ASSAY_JOB_TRIALS,
+     .help = "shared objects with rules of one's own"},
+    DOCUMENT("rules", rules, ASSAY_JOB_ENTRIES, "rules, each by its name or by a condition"),
+    DOCUMENT("DebugRuleConfigurations", sagemaker_rules, ASSAY_JOB_ENTRIES,
+             "rules as SageMaker's estimators have them"),
+    DOCUMENT("aggregations", aggregations, ASSAY_JOB_ENTRIES, "figures over whole trials, by their kind"),
+    SECTION("images", images, "shows wrong predictions as pictures: short for the aggregation wrong_predictions"),
+    SECTION("histograms", histograms,
+            "how the elements of tensors are distributed, by step: short for the aggregation tensor_histograms"),
+    SECTION("comparison", comparison, "what the trials are compared with"),
+    SECTION("output", output, "where the reports go, and in which forms"),
+    {.name = "actions",
+     .kind = ASSAY_SETTING_ITEM,
+     .at = offsetof(job_document, actions),
+     .help = "what is done about findings: messages, mail, calls of Slurm"},
+    SECTION("s3", s3, "how trials in S3 are read"),
+    {0}};
 
+typedef struct output_settings {
+    char *directory;
+    const cJSON *formats;
+    size_t max_findings;
+} output_settings;
+
+const assay_setting job_output_settings[] = {{.name = "directory",
+                                              .kind = ASSAY_SETTING_COPY,
+                                              .at = offsetof(output_settings, directory),
+                                              .help = "directory of the reports"},
+                                             {.name = "formats",
+                                              .kind = ASSAY_SETTING_ITEM,
+                                              .at = offsetof(output_settings, formats),
+                                              .help = "forms of the report that are written"},
+                                             {.name = "max_findings",
+                                              .kind = ASSAY_SETTING_COUNT,
+                                              .at = offsetof(output_settings, max_findings),
+                                              .least = 1,
+                                              .most = 10000000,
+                                              .initial = "1000",
+                                              .help = "findings of each rule that the report keeps"},
+                                             {0}};
+const assay_setting job_comparison_settings[] = {{.name = "baseline",
+                                                  .kind = ASSAY_SETTING_COPY,
+                                                  .at = offsetof(assay_job, baseline_name),
+                                                  .help = "name of the trial that the others are compared with"},
+                                                 {.name = "tolerance",
+                                                  .kind = ASSAY_SETTING_REAL,
+                                                  .at = offsetof(assay_job, tolerance),
+                                                  .initial = "0.001",
+                                                  .help = "relative difference from which on two tensors differ"},
+                                                 {0}};
+const assay_setting job_s3_settings[] = {{.name = "unsigned",
+                                          .kind = ASSAY_SETTING_SWITCH,
+                                          .at = offsetof(assay_job, unsigned_s3),
+                                          .help = "sends requests without a signature: for public buckets"},
+                                         {0}};
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
@@ -39,24 +105,21 @@ int job_known_keys(const job_reader *r, const char *place, const cJSON *object, 
     return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s: %s", r->file, cause.text);
 }
 
+int job_read(const job_reader *r, const char *place, const assay_setting *table, const cJSON *object, void *into)
+{
+    assay_error cause = {""};
+    const int status = assay_settings_read(table, place, object, into, &cause);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s: %s", r->file, cause.text);
+}
+
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (item && (!cJSON_IsString(item) || item->valuestring[0] == '\0'))
         return job_fail(r, place, "\"%s\" has to be a text that is not empty", key);
     *out = item ? item->valuestring : NULL;
-    return ASSAY_OK;
-}
-
-int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-               double *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!item)
-        return ASSAY_OK;
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
-        return job_fail(r, place, "\"%s\" has to be a number from %g to %g", key, least, most);
-    *out = item->valuedouble;
     return ASSAY_OK;
 }
 
@@ -132,123 +195,58 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
     return ASSAY_OK;
 }
 
-static int read_output(const job_reader *r, const cJSON *output, assay_job *job)
+static int read_output(const job_reader *r, const cJSON *object, assay_job *job)
 {
-    static const char *const keys[] = {"directory", "formats", "max_findings", NULL};
-    const char *directory = NULL;
-    if (!output)
-        return ASSAY_OK;
-    int status = job_known_keys(r, "output", output, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, "output", output, "directory", &directory);
-    if (status == ASSAY_OK)
-        status = read_formats(r, cJSON_GetObjectItemCaseSensitive(output, "formats"), job);
-    if (status != ASSAY_OK)
-        return status;
-    const cJSON *most = cJSON_GetObjectItemCaseSensitive(output, "max_findings");
-    int64_t number = ASSAY_MAX_FINDINGS;
-    if (most && (!assay_json_i64(most, &number) || number < 1 || number > MOST_FINDINGS))
-        return job_fail(r, "output.max_findings", "expected a whole number from 1 to %d", MOST_FINDINGS);
-    job->max_findings = (size_t)number;
-    if (directory && !(job->output_directory = assay_copy_text(directory)))
-        return job_no_memory(r);
-    return ASSAY_OK;
-}
-
-static int read_s3(const job_reader *r, const cJSON *s3, assay_job *job)
-{
-    static const char *const keys[] = {"unsigned", NULL};
-    if (!s3)
-        return ASSAY_OK;
-    int status = job_known_keys(r, "s3", s3, keys);
-    if (status != ASSAY_OK)
-        return status;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(s3, "unsigned");
-    if (item && !cJSON_IsBool(item))
-        return job_fail(r, "s3.unsigned", "expected true or false");
-    job->unsigned_s3 = cJSON_IsTrue(item);
-    return ASSAY_OK;
-}
-
-/* What the trials are compared with, and from which difference on. */
-static int read_comparison(const job_reader *r, const cJSON *comparison, assay_job *job)
-{
-    static const char *const keys[] = {"baseline", "tolerance", NULL};
-    const char *baseline = NULL;
-    if (!comparison)
-        return ASSAY_OK;
-    int status = job_known_keys(r, "comparison", comparison, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, "comparison", comparison, "baseline", &baseline);
-    if (status != ASSAY_OK)
-        return status;
-    const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(comparison, "tolerance");
-    if (tolerance && (!cJSON_IsNumber(tolerance) || !(tolerance->valuedouble >= 0)))
-        return job_fail(r, "comparison.tolerance", "expected a number, 0 or more");
-    job->tolerance = tolerance ? tolerance->valuedouble : job->tolerance;
-    job->baseline_name = baseline ? assay_copy_text(baseline) : NULL;
-    return baseline && !job->baseline_name ? job_no_memory(r) : ASSAY_OK;
+    output_settings output = {.directory = NULL};
+    int status = job_read(r, "output", job_output_settings, object, &output);
+    job->output_directory = output.directory;
+    job->max_findings = output.max_findings;
+    return status == ASSAY_OK ? read_formats(r, output.formats, job) : status;
 }
 
 /* Shared objects with rules of one's own; those become known here, before any rule is configured. */
 static int read_modules(const job_reader *r, const cJSON *list)
 {
-    char place[ASSAY_JOB_PLACE];
-    int status = ASSAY_OK;
-    if (list && !cJSON_IsArray(list))
-        return job_fail(r, "modules", "expected a list of paths");
-    if (list && cJSON_GetArraySize(list) > ASSAY_JOB_TRIALS)
-        return job_fail(r, "modules", "more than %d modules", ASSAY_JOB_TRIALS);
-    const cJSON *item = list ? list->child : NULL;
-    for (size_t i = 0; status == ASSAY_OK && item; item = item->next, i++) {
+    size_t i = 0;
+    for (const cJSON *item = list ? list->child : NULL; item; item = item->next, i++) {
+        char place[ASSAY_JOB_PLACE];
         assay_error why = {""};
         snprintf(place, sizeof place, "modules[%zu]", i);
-        if (!cJSON_IsString(item) || item->valuestring[0] == '\0')
-            return job_fail(r, place, "expected the path of a shared object");
-        status = assay_module_load(item->valuestring, &why);
+        const int status = assay_module_load(item->valuestring, &why);
         if (status != ASSAY_OK)
-            status = status == ASSAY_ENOMEM ? job_no_memory(r) : job_fail(r, place, "%s", why.text);
+            return status == ASSAY_ENOMEM ? job_no_memory(r) : job_fail(r, place, "%s", why.text);
     }
-    return status;
+    return ASSAY_OK;
 }
 
-static int read_document(const job_reader *r, cJSON *document, assay_job *job)
+static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
 {
-    /* "$schema" is for editors. */
-    static const char *const keys[] = {"trials",
-                                       "modules",
-                                       "rules",
-                                       "DebugRuleConfigurations",
-                                       "aggregations",
-                                       "images",
-                                       "histograms",
-                                       "comparison",
-                                       "output",
-                                       "actions",
-                                       "s3",
-                                       "$schema",
-                                       NULL};
-    int status = job_known_keys(r, "the job", document, keys);
-    if (status == ASSAY_OK)
-        job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");
-    if (status == ASSAY_OK)
-        status = job_read_trials(r, cJSON_GetObjectItemCaseSensitive(document, "trials"), job);
-    if (status == ASSAY_OK)
-        status = read_comparison(r, cJSON_GetObjectItemCaseSensitive(document, "comparison"), job);
-    if (status == ASSAY_OK)
-        status = read_output(r, cJSON_GetObjectItemCaseSensitive(document, "output"), job);
-    if (status == ASSAY_OK)
-        status = read_s3(r, cJSON_GetObjectItemCaseSensitive(document, "s3"), job);
-    if (status == ASSAY_OK)
-        status = read_modules(r, cJSON_GetObjectItemCaseSensitive(document, "modules"));
-    return status == ASSAY_OK ? job_read_rules(r, document, job) : status;
+    job_document document;
+    int status = job_read(r, "the job", job_settings, tree, &document);
+    if (status != ASSAY_OK)
+        return status;
+    job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
+    const struct {
+        const char *place;
+        const assay_setting *table;
+        const cJSON *object;
+    } sections[] = {{"comparison", job_comparison_settings, document.comparison}, {"s3", job_s3_settings, document.s3}};
+    if ((status = job_read_trials(r, document.trials, job)) != ASSAY_OK)
+        return status;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if ((status = job_read(r, sections[i].place, sections[i].table, sections[i].object, job)) != ASSAY_OK)
+            return status;
+    if ((status = read_output(r, document.output, job)) != ASSAY_OK)
+        return status;
+    status = read_modules(r, document.modules);
+    return status == ASSAY_OK ? job_read_rules(r, &document, job) : status;
 }
 
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err)
 {
     const job_reader r = {file, err};
-    assay_job job = {.forms = forms, .max_findings = ASSAY_MAX_FINDINGS, .tolerance = TOLERANCE};
+    assay_job job = {.forms = forms};
     for (int f = 0; f < forms->count; f++)
         job.formats |= (unsigned)forms->list[f].by_default << f;
     cJSON *document = NULL;

@@ -10,6 +10,7 @@ typedef struct assay_job_trial {
     char *name;                   /* unique in the job; by default the last part of the path, without ".h5" */
     bool named;                   /* the name was given */
     assay_trial_options *options; /* how it is to be read; NULL: as usual; owned */
+    char *plain;                  /* where it lies, in the one spelling in which places are compared; owned */
 } assay_job_trial;
 
 /* A form that a report can be written in, as far as a job needs to know it. Who writes reports hands in the list. */

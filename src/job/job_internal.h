@@ -2,10 +2,10 @@
 #ifndef ASSAY_JOB_JOB_INTERNAL_H
 #define ASSAY_JOB_JOB_INTERNAL_H
 
-#include "base/json.h"
+#include "base/settings.h"
 #include "job/job.h"
 
-enum { ASSAY_JOB_TRIALS = 1000, ASSAY_JOB_ENTRIES = 10000 }; /* more are refused */
+enum { ASSAY_JOB_TRIALS = 20000, ASSAY_JOB_ENTRIES = 10000 }; /* more are refused */
 enum { ASSAY_JOB_PLACE = 96 }; /* room for a place: "DebugRuleConfigurations[4294967295].RuleParameters" */
 
 typedef struct job_reader {
@@ -30,26 +30,40 @@ char *job_name_free(const job_names *names, const char *base);
 int job_fail(const job_reader *r, const char *place, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* ASSAY_ENOMEM with the job file's name. */
 int job_no_memory(const job_reader *r);
-/* assay_json_known_keys() with the file in front and ASSAY_EJOB as status. */
+/* assay_settings_read() with the file in front and ASSAY_EJOB for what is wrong. */
+int job_read(const job_reader *r, const char *place, const assay_setting *table, const cJSON *object, void *into);
+/* assay_json_known_keys(), likewise. */
 int job_known_keys(const job_reader *r, const char *place, const cJSON *object, const char *const *known);
 /* *out gets the text under `key` (borrowed), or NULL where the key is missing; anything but a text that is not empty
  * is ASSAY_EJOB. */
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out);
 
-/* *out gets the number under `key`, and stays as it is where the key is missing; anything but a number from `least` to
- * `most` is ASSAY_EJOB. */
-int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-               double *out);
-
 /* Reads "trials" (NULL: not there) into the job; patterns stay as they are. */
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job);
 void job_release_trials(assay_job *job);
-/* Reads the options of a trial ("steps", "void") from its object. */
-int job_read_trial_options(const job_reader *r, const char *place, const cJSON *object, assay_job_trial *trial);
 
-/* Reads "rules", "DebugRuleConfigurations" and "aggregations" of the document into the job. Takes items out of the
- * document on the way. */
-int job_read_rules(const job_reader *r, cJSON *document, assay_job *job);
+/* An entry of "trials" that is an object. Texts and items are the document's. */
+typedef struct job_trial_entry {
+    const char *path, *name;
+    const cJSON *steps, *void_types, *topology;
+} job_trial_entry;
+/* Gives the trial the options of its entry: "steps", "void" and "topology". */
+int job_read_trial_options(const job_reader *r, const char *place, const job_trial_entry *entry,
+                           assay_job_trial *trial);
+
+/* The keys of a job file, by the place that docs/schema/job.schema.json has for them. */
+extern const assay_setting job_settings[], job_output_settings[], job_comparison_settings[], job_s3_settings[],
+    job_trial_settings[], job_rule_settings[], job_condition_settings[], job_sagemaker_settings[];
+
+/* The members of a job file, each NULL where it is missing. */
+typedef struct job_document {
+    const char *schema; /* for editors */
+    const cJSON *trials, *modules, *rules, *sagemaker_rules, *aggregations, *images, *histograms, *comparison, *output,
+        *actions, *s3;
+} job_document;
+
+/* Reads the rules and aggregations of the document into the job. Takes items out of the document on the way. */
+int job_read_rules(const job_reader *r, const job_document *document, assay_job *job);
 
 /* ---- places that a pattern finds ---- */
 
@@ -67,5 +81,8 @@ bool job_is_in_s3(const char *path);
 /* The prefixes in a bucket that a pattern finds, as "s3://BUCKET/PREFIX", in the order of their names. '*', '?' and
  * "[]" stand for characters other than '/', in any part behind the bucket. */
 int job_glob_s3(const job_reader *r, const char *pattern, job_places *out);
+/* The directories and files on this machine that a pattern finds and that may be trials, in byte order; also those that
+ * match and cannot be looked at. */
+int job_glob_files(const job_reader *r, const char *pattern, job_places *out);
 
 #endif

@@ -12,38 +12,68 @@ typedef struct rule_entry {
     const char *name, *rule;
     const char *python; /* "FILE:CLASS" of a rule in Python; NULL: it is none */
     const cJSON *parameters;
+    const cJSON *unused; /* of keys that another table reads, or nobody */
     assay_severity severity;
 } rule_entry;
 
-static int read_severity(const job_reader *r, const char *place, const char *word, assay_severity *out)
-{
-    for (int s = ASSAY_INFO; word && s <= ASSAY_ERROR; s++) {
-        if (strcmp(word, assay_severity_name(s)) == 0) {
-            *out = (assay_severity)s;
-            return ASSAY_OK;
-        }
+#define SEVERITY(text)                                                                                                 \
+    {                                                                                                                  \
+        .name = "severity", .kind = ASSAY_SETTING_WORD, ENTRY(severity), .words = "info|warning|error",                \
+        .initial = "warning", .help = text                                                                             \
     }
-    if (word)
-        return job_fail(r, place, "unknown severity \"%.40s\"; known: info, warning, error", word);
-    *out = ASSAY_WARNING;
-    return ASSAY_OK;
-}
+#define ENTRY(member) .at = offsetof(rule_entry, member)
+#define NAME(key)                                                                                                      \
+    {                                                                                                                  \
+        .name = key, .kind = ASSAY_SETTING_TEXT, ENTRY(name), .help = "what reports call it; made up otherwise"        \
+    }
+#define PASSED_ON(key, text)                                                                                           \
+    {                                                                                                                  \
+        .name = key, .kind = ASSAY_SETTING_ITEM, ENTRY(unused), .help = text                                           \
+    }
+
+const assay_setting job_rule_settings[] = {
+    NAME("name"),
+    {.name = "rule", .kind = ASSAY_SETTING_TEXT, ENTRY(rule), .help = "a name that `assay rules` lists"},
+    {.name = "python",
+     .kind = ASSAY_SETTING_TEXT,
+     ENTRY(python),
+     .help = "FILE:CLASS, a rule in Python (docs/python-rules.md)"},
+    {.name = "parameters",
+     .kind = ASSAY_SETTING_OBJECT,
+     ENTRY(parameters),
+     .help = "as `assay rules NAME` lists them: texts as in SageMaker, or numbers, booleans and lists"},
+    SEVERITY("how grave findings are"),
+    {0}};
+/* All but the first two are parameters of the rule Expression, which checks them. */
+const assay_setting job_condition_settings[] = {NAME("name"),
+                                                SEVERITY("how grave findings are"),
+                                                PASSED_ON("when", "a condition (docs/expressions.md)"),
+                                                PASSED_ON("for_steps", "steps in a row for which it has to hold"),
+                                                PASSED_ON("mode", "only steps of this mode"),
+                                                PASSED_ON("worker", "only this worker"),
+                                                PASSED_ON("start_step", "first global step to evaluate"),
+                                                PASSED_ON("end_step", "stop before this global step"),
+                                                {0}};
+/* SageMaker's DebugRuleConfiguration. The keys about its machines, images and paths mean nothing here. */
+const assay_setting job_sagemaker_settings[] = {NAME("RuleConfigurationName"),
+                                                {.name = "RuleParameters",
+                                                 .kind = ASSAY_SETTING_OBJECT,
+                                                 ENTRY(parameters),
+                                                 .required = true,
+                                                 .help = "an object with \"rule_to_invoke\" and the rule's parameters"},
+                                                PASSED_ON("RuleEvaluatorImage", "ignored"),
+                                                PASSED_ON("InstanceType", "ignored"),
+                                                PASSED_ON("VolumeSizeInGB", "ignored"),
+                                                PASSED_ON("LocalPath", "ignored"),
+                                                PASSED_ON("S3OutputPath", "ignored"),
+                                                {0}};
 
 /* A condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
 static int read_condition(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
-    static const char *const keys[] = {"name",   "severity",   "when",     "for_steps", "mode",
-                                       "worker", "start_step", "end_step", NULL};
-    const char *severity = NULL;
     if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
         return job_fail(r, place, "\"when\" states the rule itself: take \"rule\" and \"parameters\" away");
-    int status = job_known_keys(r, place, item, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "name", &out->name);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "severity", &severity);
-    if (status == ASSAY_OK)
-        status = read_severity(r, place, severity, &out->severity);
+    int status = job_read(r, place, job_condition_settings, item, out);
     if (status != ASSAY_OK)
         return status;
     *taken = cJSON_CreateObject();
@@ -58,56 +88,37 @@ static int read_condition(const job_reader *r, const char *place, const cJSON *i
 
 static int read_own_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
-    static const char *const keys[] = {"name", "rule", "python", "parameters", "severity", NULL};
-    const char *severity = NULL;
     if (cJSON_GetObjectItemCaseSensitive(item, "when"))
         return read_condition(r, place, item, out, taken);
-    int status = job_known_keys(r, place, item, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "name", &out->name);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "rule", &out->rule);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "severity", &severity);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "python", &out->python);
-    if (status == ASSAY_OK && !out->rule && !out->python)
-        status =
-            job_fail(r, place, "neither \"rule\" nor \"when\" nor \"python\" is there; `assay rules` lists the rules");
-    if (status == ASSAY_OK && out->rule && out->python)
-        status = job_fail(r, place, "\"python\" names the rule itself: take \"rule\" away");
-    if (status == ASSAY_OK && out->python)
+    if (!cJSON_IsObject(item))
+        return job_fail(r, place, "expected an object in braces");
+    int status = job_read(r, place, job_rule_settings, item, out);
+    if (status != ASSAY_OK)
+        return status;
+    if (!out->rule && !out->python)
+        return job_fail(r, place,
+                        "neither \"rule\" nor \"when\" nor \"python\" is there; `assay rules` lists the rules");
+    if (out->rule && out->python)
+        return job_fail(r, place, "\"python\" names the rule itself: take \"rule\" away");
+    if (out->python)
         out->rule = assay_python_rule_class(out->python);
-    if (status == ASSAY_OK)
-        status = read_severity(r, place, severity, &out->severity);
-    out->parameters = cJSON_GetObjectItemCaseSensitive(item, "parameters");
-    if (status == ASSAY_OK && out->parameters && !cJSON_IsObject(out->parameters))
-        status = job_fail(r, place, "\"parameters\" has to be an object in braces");
-    return status;
+    return ASSAY_OK;
 }
 
-/* SageMaker's DebugRuleConfiguration. The keys about its machines, images and paths mean nothing here and are left
- * alone; the rule is named inside its parameters. `*taken` gets the item that is no parameter. */
+/* The rule is named inside its parameters. `*taken` gets the item that is no parameter. */
 static int read_sagemaker_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out,
                                 cJSON **taken)
 {
-    static const char *const keys[] = {"RuleConfigurationName", "RuleParameters", "RuleEvaluatorImage", "InstanceType",
-                                       "VolumeSizeInGB",        "LocalPath",      "S3OutputPath",       NULL};
-    int status = job_known_keys(r, place, item, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "RuleConfigurationName", &out->name);
+    int status = job_read(r, place, job_sagemaker_settings, item, out);
     if (status != ASSAY_OK)
         return status;
-    cJSON *parameters = cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
-    if (!cJSON_IsObject(parameters))
-        return job_fail(r, place, "\"RuleParameters\" with \"rule_to_invoke\" is missing");
+    cJSON *parameters = (cJSON *)(uintptr_t)out->parameters;
     status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
     if (status == ASSAY_OK && !out->rule)
         status = job_fail(r, place, "\"rule_to_invoke\" is missing in \"RuleParameters\"");
     if (status != ASSAY_OK)
         return status;
     *taken = cJSON_DetachItemFromObjectCaseSensitive(parameters, "rule_to_invoke");
-    out->parameters = parameters;
     out->severity = ASSAY_WARNING;
     return ASSAY_OK;
 }
@@ -226,25 +237,28 @@ static const short_form SHORT_FORMS[] = {{"histograms", "tensor_histograms", HIS
                                          {"images", "wrong_predictions", IMAGE_KEYS}};
 enum { SHORT_FORM_COUNT = sizeof SHORT_FORMS / sizeof *SHORT_FORMS };
 
-static size_t count_short_forms(const cJSON *document)
+static const cJSON *short_form_of(const job_document *document, size_t i)
+{
+    return i == 0 ? document->histograms : document->images;
+}
+
+static size_t count_short_forms(const job_document *document)
 {
     size_t count = 0;
     for (size_t i = 0; i < SHORT_FORM_COUNT; i++)
-        count += cJSON_GetObjectItemCaseSensitive(document, SHORT_FORMS[i].key) != NULL;
+        count += short_form_of(document, i) != NULL;
     return count;
 }
 
 /* They take the slots from `at` on, which are the last, after all names are known. */
-static int read_short_forms(const job_reader *r, const cJSON *document, size_t at, instance_list *list)
+static int read_short_forms(const job_reader *r, const job_document *document, size_t at, instance_list *list)
 {
     int status = ASSAY_OK;
     for (size_t i = 0; i < SHORT_FORM_COUNT && status == ASSAY_OK; i++) {
         const short_form *form = &SHORT_FORMS[i];
-        const cJSON *given = cJSON_GetObjectItemCaseSensitive(document, form->key);
+        const cJSON *given = short_form_of(document, i);
         if (!given)
             continue;
-        if (!cJSON_IsObject(given))
-            return job_fail(r, form->key, "expected an object in braces");
         status = job_known_keys(r, form->key, given, form->known);
         const job_names names = {list->items, list->count, instance_name_at};
         char *name = status == ASSAY_OK ? job_name_free(&names, form->key) : NULL;
@@ -256,16 +270,9 @@ static int read_short_forms(const job_reader *r, const cJSON *document, size_t a
     return status;
 }
 
-static int count_entries(const job_reader *r, const char *key, const cJSON *document, const cJSON **entries,
-                         size_t *count)
+static size_t count_of(const cJSON *list)
 {
-    *entries = cJSON_GetObjectItemCaseSensitive(document, key);
-    if (*entries && !cJSON_IsArray(*entries))
-        return job_fail(r, key, "expected a list");
-    *count = *entries ? (size_t)cJSON_GetArraySize(*entries) : 0;
-    if (*count > ASSAY_JOB_ENTRIES)
-        return job_fail(r, key, "more than %d entries", ASSAY_JOB_ENTRIES);
-    return ASSAY_OK;
+    return list ? (size_t)cJSON_GetArraySize(list) : 0;
 }
 
 static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs, size_t own_count, instance_list *list)
@@ -279,19 +286,11 @@ static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs
     return status;
 }
 
-int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
+int job_read_rules(const job_reader *r, const job_document *document, assay_job *job)
 {
-    const cJSON *own = NULL, *theirs = NULL, *aggregations = NULL;
-    const size_t short_forms = count_short_forms(document);
-    size_t own_count = 0, their_count = 0, aggregation_count = 0;
-    int status = count_entries(r, "rules", document, &own, &own_count);
-    if (status == ASSAY_OK)
-        status = count_entries(r, "DebugRuleConfigurations", document, &theirs, &their_count);
-    if (status == ASSAY_OK)
-        status = count_entries(r, "aggregations", document, &aggregations, &aggregation_count);
-    if (status != ASSAY_OK)
-        return status;
-    aggregation_count += short_forms;
+    const cJSON *own = document->rules, *theirs = document->sagemaker_rules, *aggregations = document->aggregations;
+    const size_t short_forms = count_short_forms(document), own_count = count_of(own), their_count = count_of(theirs);
+    const size_t aggregation_count = count_of(aggregations) + short_forms;
     instance_list rules = {assay_alloc_zeroed(own_count + their_count, sizeof(assay_instance *)),
                            own_count + their_count};
     instance_list kinds = {assay_alloc_zeroed(aggregation_count, sizeof(assay_instance *)), aggregation_count};
@@ -302,7 +301,7 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
     job->aggregation_count = kinds.items ? kinds.count : 0;
     if (!rules.items || !kinds.items)
         return job_no_memory(r);
-    status = fill_rules(r, own, theirs, own_count, &rules);
+    int status = fill_rules(r, own, theirs, own_count, &rules);
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
     if (status == ASSAY_OK)

@@ -79,11 +79,10 @@ static int read_topology(const job_reader *r, const char *place, const cJSON *to
     return kept ? ASSAY_OK : job_no_memory(r);
 }
 
-int job_read_trial_options(const job_reader *r, const char *place, const cJSON *object, assay_job_trial *trial)
+int job_read_trial_options(const job_reader *r, const char *place, const job_trial_entry *entry, assay_job_trial *trial)
 {
-    int status = read_steps(r, place, cJSON_GetObjectItemCaseSensitive(object, "steps"), trial);
+    int status = read_steps(r, place, entry->steps, trial);
     if (status == ASSAY_OK)
-        status = read_void(r, place, cJSON_GetObjectItemCaseSensitive(object, "void"), trial);
-    return status == ASSAY_OK ? read_topology(r, place, cJSON_GetObjectItemCaseSensitive(object, "topology"), trial)
-                              : status;
+        status = read_void(r, place, entry->void_types, trial);
+    return status == ASSAY_OK ? read_topology(r, place, entry->topology, trial) : status;
 }

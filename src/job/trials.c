@@ -1,5 +1,4 @@
 /* trials.c - the trials of a job: from its file, from the command line, and from patterns. */
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include "base/fault.h"
 #include "job/job_internal.h"
 #include "s3/s3.h"
-#include "trial/storage/storage.h"
+#include "trial/runs.h"
 
 /* Where two spellings of a location are certainly the same: "./runs//a/" and "file://runs/a" are "runs/a". The caller
  * frees it. */
@@ -72,18 +71,12 @@ static const char *trial_name_at(const void *list, size_t i)
     return ((const assay_job_trial *)list)[i].name;
 }
 
-/* The number of the trial with the same location, or trial_count; SIZE_MAX without memory. */
+/* The number of the trial with the same location, or trial_count. */
 static size_t find_location(const assay_job *job, const char *plain)
 {
-    for (size_t i = 0; i < job->trial_count; i++) {
-        char *other = plain_path(job->trials[i].path);
-        if (!other)
-            return SIZE_MAX;
-        bool same = strcmp(plain, other) == 0;
-        free(other);
-        if (same)
+    for (size_t i = 0; i < job->trial_count; i++)
+        if (strcmp(plain, job->trials[i].plain) == 0)
             return i;
-    }
     return job->trial_count;
 }
 
@@ -107,10 +100,10 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
                           named_twice ? "name" : "path", named_twice ? name : path);
     }
     assay_job_trial *trial = &job->trials[job->trial_count];
-    trial->path = twin == SIZE_MAX ? NULL : assay_copy_text(path);
+    trial->path = assay_copy_text(path);
     trial->named = name != NULL;
     trial->name = name ? assay_copy_text(name) : job_name_free(&names, last_part(plain));
-    free(plain);
+    trial->plain = plain;
     if (trial->path && trial->name) {
         trial->options = assay_trial_options_share(options);
         job->trial_count++;
@@ -118,6 +111,7 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
     }
     free(trial->path);
     free(trial->name);
+    free(trial->plain);
     return job_no_memory(r);
 }
 
@@ -126,6 +120,7 @@ void job_release_trials(assay_job *job)
     for (size_t i = 0; i < job->trial_count; i++) {
         free(job->trials[i].path);
         free(job->trials[i].name);
+        free(job->trials[i].plain);
         assay_trial_options_release(job->trials[i].options);
     }
     free(job->trials);
@@ -133,11 +128,34 @@ void job_release_trials(assay_job *job)
     job->trial_count = 0;
 }
 
+const assay_setting job_trial_settings[] = {
+    {.name = "path",
+     .kind = ASSAY_SETTING_TEXT,
+     .at = offsetof(job_trial_entry, path),
+     .required = true,
+     .help = "a path, a pattern, or a place in S3"},
+    {.name = "name",
+     .kind = ASSAY_SETTING_TEXT,
+     .at = offsetof(job_trial_entry, name),
+     .help = "what reports call the trial; the last part of the path otherwise"},
+    {.name = "steps",
+     .kind = ASSAY_SETTING_ITEM,
+     .at = offsetof(job_trial_entry, steps),
+     .help = "of checkpoints: patterns of names whose group 1 is the step"},
+    {.name = "void",
+     .kind = ASSAY_SETTING_ITEM,
+     .at = offsetof(job_trial_entry, void_types),
+     .help = "of NumPy files: the dtype of void elements, such as V2: bfloat16"},
+    {.name = "topology",
+     .kind = ASSAY_SETTING_ITEM,
+     .at = offsetof(job_trial_entry, topology),
+     .help = "which worker has which piece: the path of a topology.json, or the object itself (topology.schema.json)"},
+    {0}};
+
 static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_job *job)
 {
-    static const char *const keys[] = {"path", "name", "steps", "void", "topology", NULL};
     char place[ASSAY_JOB_PLACE];
-    const char *path = NULL, *name = NULL;
+    job_trial_entry entry;
     snprintf(place, sizeof place, "trials[%zu]", i);
     if (cJSON_IsString(item)) {
         if (item->valuestring[0] == '\0')
@@ -146,26 +164,16 @@ static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_jo
     }
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected a path, or an object with \"path\" and \"name\"");
-    int status = job_known_keys(r, place, item, keys);
+    int status = job_read(r, place, job_trial_settings, item, &entry);
     if (status == ASSAY_OK)
-        status = job_text(r, place, item, "path", &path);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "name", &name);
-    if (status == ASSAY_OK && !path)
-        status = job_fail(r, place, "\"path\" is missing");
-    if (status == ASSAY_OK)
-        status = add_trial(r, place, ASSAY_EJOB, job, path, name, NULL);
-    return status == ASSAY_OK ? job_read_trial_options(r, place, item, &job->trials[job->trial_count - 1]) : status;
+        status = add_trial(r, place, ASSAY_EJOB, job, entry.path, entry.name, NULL);
+    return status == ASSAY_OK ? job_read_trial_options(r, place, &entry, &job->trials[job->trial_count - 1]) : status;
 }
 
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job)
 {
     if (!list)
         return ASSAY_OK;
-    if (!cJSON_IsArray(list))
-        return job_fail(r, "trials", "expected a list of paths or objects");
-    if (cJSON_GetArraySize(list) > ASSAY_JOB_TRIALS)
-        return job_fail(r, "trials", "more than %d trials", ASSAY_JOB_TRIALS);
     job->trials = assay_alloc_zeroed((size_t)cJSON_GetArraySize(list), sizeof *job->trials);
     if (!job->trials)
         return job_no_memory(r);
@@ -233,18 +241,6 @@ static bool is_pattern(const char *path)
     return strpbrk(path, "*?[") && (job_is_in_s3(path) || (!strstr(path, "://") && lstat(path, &there) != 0));
 }
 
-/* What a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
-static bool may_be_trial(const char *path)
-{
-    struct stat there;
-    size_t length = strlen(path);
-    if (stat(path, &there) != 0)
-        return false;
-    return S_ISDIR(there.st_mode) ||
-           (S_ISREG(there.st_mode) &&
-            ((length > 3 && strcmp(path + length - 3, ".h5") == 0) || assay_is_tensor_file(path)));
-}
-
 /* Does one of the job's trials lie at this path? */
 static bool has_location(const assay_job *job, const char *path)
 {
@@ -262,18 +258,22 @@ static int put_trial(const job_reader *r, assay_job *to, const char *path, const
     return add_trial(r, "trials", ASSAY_EJOB, to, path, name, options);
 }
 
-/* The places that a pattern finds in the file system. */
-static int glob_files(const job_reader *r, const char *pattern, job_places *out)
+/* Adds a run of a place, called as the place calls it. */
+static int add_run(const job_reader *r, assay_job *to, const assay_trial_run *run, const char *name)
 {
-    glob_t matches;
-    int rc = glob(pattern, 0, NULL, &matches), status = rc == GLOB_NOSPACE ? job_no_memory(r) : ASSAY_OK;
-    for (size_t i = 0; rc == 0 && status == ASSAY_OK && i < matches.gl_pathc; i++)
-        if (may_be_trial(matches.gl_pathv[i]))
-            status = job_places_add(r, out, matches.gl_pathv[i]);
-    if (rc == 0)
-        globfree(&matches);
-    return status;
+    const size_t number = to->trial_count;
+    const job_names names = {to->trials, number, trial_name_at};
+    int status = add_trial(r, "trials", ASSAY_EJOB, to, run->path, name, run->options);
+    char *own = status == ASSAY_OK && !name ? job_name_free(&names, run->name) : NULL;
+    if (status != ASSAY_OK || name)
+        return status;
+    free(to->trials[number].name);
+    to->trials[number].name = own;
+    return own ? ASSAY_OK : job_no_memory(r);
 }
+
+static int put_located(const job_reader *r, assay_job *to, const char *path, const char *name,
+                       assay_trial_options *options, bool *several);
 
 /* What the pattern of one of the job's trials finds, but for what the job has anyway. */
 static int expand(const job_reader *r, const assay_job *job, const assay_job_trial *trial, assay_job *to)
@@ -281,7 +281,22 @@ static int expand(const job_reader *r, const assay_job *job, const assay_job_tri
     const char *name = trial->named ? trial->name : NULL;
     const bool in_s3 = job_is_in_s3(trial->path);
     job_places places = {NULL, 0, 0};
-    int status = in_s3 ? job_glob_s3(r, trial->path, &places) : glob_files(r, trial->path, &places);
+    bool several = false;
+    int status = in_s3 ? job_glob_s3(r, trial->path, &places) : job_glob_files(r, trial->path, &places);
+    if (status == ASSAY_OK && places.count == 0 && !in_s3) { /* a pattern over the runs of a log? */
+        assay_trial_runs runs;
+        status = assay_trial_runs_find(trial->path, trial->options, &runs, r->err);
+        const bool found = runs.count > 0;
+        assay_trial_runs_release(&runs);
+        if (status == ASSAY_EUSAGE)
+            status = ASSAY_EJOB;
+        else if (status == ASSAY_OK && found)
+            status = put_located(r, to, trial->path, name, trial->options, &several);
+        if (status != ASSAY_OK || found) {
+            job_places_release(&places);
+            return status;
+        }
+    }
     if (status == ASSAY_OK && places.count == 0)
         status = job_fail(r, "trials", "the pattern \"%.200s\" matches no %s", trial->path,
                           in_s3 ? "prefix that ends with a '/'" : "directory and no .h5 file");
@@ -291,8 +306,32 @@ static int expand(const job_reader *r, const assay_job *job, const assay_job_tri
                      trial->path, places.count, name);
     for (size_t i = 0; status == ASSAY_OK && i < places.count; i++)
         if (!has_location(job, places.place[i]) && !has_location(to, places.place[i]))
-            status = put_trial(r, to, places.place[i], name, trial->options);
+            status = put_located(r, to, places.place[i], name, trial->options, &several);
     job_places_release(&places);
+    return status;
+}
+
+/* Puts a trial, or those that its place holds. *several is set when there are others than the place itself. */
+static int put_located(const job_reader *r, assay_job *to, const char *path, const char *name,
+                       assay_trial_options *options, bool *several)
+{
+    assay_trial_runs runs;
+    int status = assay_trial_runs_find(path, options, &runs, r->err);
+    if (status == ASSAY_EUSAGE)
+        status = ASSAY_EJOB;
+    if (status == ASSAY_OK && runs.count == 0)
+        status = put_trial(r, to, path, name, options);
+    else if (status == ASSAY_OK && runs.count > 1 && name)
+        status = job_fail(r, "trials", "\"%.200s\" holds %zu runs, which cannot all be called \"%.100s\"", path,
+                          runs.count, name);
+    *several = *several || runs.count > 0;
+    for (size_t i = 0; status == ASSAY_OK && i < runs.count; i++) {
+        if (to->trial_count == ASSAY_JOB_TRIALS)
+            status = job_fail(r, "trials", "more than %d trials", ASSAY_JOB_TRIALS);
+        else
+            status = add_run(r, to, &runs.list[i], name);
+    }
+    assay_trial_runs_release(&runs);
     return status;
 }
 
@@ -307,7 +346,7 @@ int assay_job_expand_trials(assay_job *job, assay_error *err)
         bool pattern = is_pattern(trial->path);
         any = any || pattern;
         status = pattern ? expand(&r, job, trial, &all)
-                         : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL, trial->options);
+                         : put_located(&r, &all, trial->path, trial->named ? trial->name : NULL, trial->options, &any);
     }
     if (status != ASSAY_OK || !any) {
         job_release_trials(&all);
@@ -346,7 +385,8 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
         assay_job_trial *trial = &fresh.trials[fresh.trial_count++];
         trial->path = take_text(in);
         trial->name = take_text(in);
-        made = trial->path && trial->name && assay_trial_options_unpack(in, &trial->options) != ASSAY_ENOMEM;
+        trial->plain = trial->path ? plain_path(trial->path) : NULL;
+        made = trial->plain && trial->name && assay_trial_options_unpack(in, &trial->options) != ASSAY_ENOMEM;
     }
     if (!made || in->failed) {
         job_release_trials(&fresh);
@@ -362,15 +402,9 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
 int assay_job_set_topology(assay_job *job, const char *topology, assay_error *err)
 {
     for (size_t i = 0; topology && i < job->trial_count; i++) {
-        assay_trial_options *own = NULL; /* trials of one pattern share theirs */
-        assay_buf bytes;
-        assay_buf_init(&bytes, SIZE_MAX);
-        assay_trial_options_pack(job->trials[i].options, &bytes);
-        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-        int status = assay_buf_status(&bytes) == ASSAY_OK ? assay_trial_options_unpack(&in, &own) : ASSAY_ENOMEM;
-        assay_buf_release(&bytes);
-        if (status == ASSAY_OK && !own && !(own = assay_trial_options_new()))
-            status = ASSAY_ENOMEM;
+        /* trials of one pattern share theirs */
+        assay_trial_options *own = assay_trial_options_copy(job->trials[i].options);
+        int status = own ? ASSAY_OK : ASSAY_ENOMEM;
         if (status == ASSAY_OK)
             status = assay_trial_options_set_topology(own, topology);
         if (status != ASSAY_OK) {

@@ -3,7 +3,7 @@
 #define ASSAY_PACK_FILE_LIST_H
 
 #include "parallel/comm.h"
-#include "trial/storage/packed.h"
+#include "store/packed.h"
 
 typedef struct assay_file_list {
     assay_packed_file *files; /* byte order of the names; `at` of files is 0 */

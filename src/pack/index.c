@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "pack/pack_internal.h"
-#include "trial/index_cache.h"
+#include "store/index_cache.h"
 
 enum { CHUNK_ROWS = 1 << 16 };
 
@@ -28,7 +28,7 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
     snprintf(path, sizeof path, "%s/%s", p->group, name);
     int status = assay_hdf5_table_new(p->file, path, layout, &table, err);
     if (status == ASSAY_OK) {
-        const void *share = (const uint8_t *)rows + from * layout->row;
+        const void *share = rows ? (const uint8_t *)rows + from * layout->row : NULL; /* NULL: there are none */
         assay_pack_sum(p, name, layout, from, to - from, share);
         status = assay_hdf5_write(table, ASSAY_OK, from, to - from, share, err);
     }

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "pack/pack_internal.h"
 
 enum { FILE_CHUNK = 1 << 15, NAME_MOST = 200 };
@@ -155,8 +156,7 @@ static int check_sources(const assay_sources *sources, assay_error *err)
             *err = s->error;
             return s->status;
         }
-        if (strchr(s->name, '/') || strcmp(s->name, ".") == 0 || strcmp(s->name, "..") == 0 ||
-            strlen(s->name) > NAME_MOST)
+        if (!assay_path_is_name(s->name, strlen(s->name)) || strlen(s->name) > NAME_MOST)
             return assay_fail(err, ASSAY_EUSAGE,
                               "%.100s: not a name for a trial in a packed file; give NAME=PATH with another", s->name);
     }

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "pack/pack_internal.h"
 
 enum { PIECE = 1 << 20 };

@@ -13,6 +13,7 @@
 #include "pilot/pilot_internal.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/log.h"
 
 char *pilot_trial(const assay_pilot *pilot)

@@ -9,6 +9,7 @@
 #include "pilot/pilot_internal.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/log.h"
 #include "report/model/report_model.h"
 

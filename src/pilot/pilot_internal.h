@@ -82,6 +82,7 @@ struct assay_pilot {
 
     /* settings, borrowed from the document */
     const char *base, *script, *runs, *job, *reports;
+    const cJSON *words;              /* the list that is read */
     const char **options, **command; /* of sbatch; what starts assay, NULL: `program`; lists end with NULL, owned */
     double poll_seconds, time_limit;
     int fail_on;                            /* assay_severity */
@@ -95,6 +96,15 @@ struct assay_pilot {
 /* Numbers of history; every one that is asked for is there. */
 uint64_t pilot_count(const assay_pilot *pilot, const char *name);
 void pilot_add(assay_pilot *pilot, const char *name);
+
+/* The members of a state file that people write; `kept` stands for those that the pilot writes. */
+typedef struct pilot_document {
+    const cJSON *run_spec, *launch, *monitor, *strategies, *caps, *notify, *kept;
+} pilot_document;
+
+/* The keys, by their places in docs/schema/pilot.schema.json. */
+extern const assay_setting pilot_settings[], pilot_launch_settings[], pilot_monitor_settings[], pilot_caps_settings[],
+    pilot_strategy_settings[], pilot_target_settings[];
 
 /* settings.c: what people write. */
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot);

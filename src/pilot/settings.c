@@ -10,56 +10,17 @@
 static const char NAME_CHARACTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 static const char KEY_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
-/* The object under `key`, or NULL where it is missing; a missing one that is needed, and anything else, is a failure.
- */
-static int section(const job_reader *r, const assay_pilot *pilot, const char *key, const char *const *known,
-                   bool needed, const cJSON **out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(pilot->document, key);
-    *out = item;
-    if (!item)
-        return needed ? job_fail(r, "", "\"%s\" is missing", key) : ASSAY_OK;
-    return job_known_keys(r, key, item, known);
-}
-
-static int needed_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out)
-{
-    int status = job_text(r, place, object, key, out);
-    return status == ASSAY_OK && !*out ? job_fail(r, place, "\"%s\" is missing", key) : status;
-}
-
-static int whole(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-                 double most, uint64_t *out)
-{
-    double value = (double)*out;
-    int status = job_number(r, place, object, key, least, most, &value);
-    if (status == ASSAY_OK && value != trunc(value))
-        return job_fail(r, place, "\"%s\" has to be a whole number", key);
-    *out = status == ASSAY_OK ? (uint64_t)value : *out;
-    return status;
-}
-
 /* A list of texts as argv; NULL where the key is missing. The texts stay the document's. */
-static int words(const job_reader *r, const char *place, const cJSON *object, const char *key, const char ***out)
+static int make_words(const job_reader *r, const cJSON *list, const char ***out)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key), *item;
     size_t used = 0;
     if (!list)
         return ASSAY_OK;
-    int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
-    if (count < 0 || count > PILOT_WORDS)
-        return job_fail(r, place, "\"%s\" has to be a list of at most %d texts", key, PILOT_WORDS);
-    *out = assay_realloc_array(NULL, (size_t)count + 1, sizeof **out);
+    *out = assay_alloc_zeroed((size_t)cJSON_GetArraySize(list) + 1, sizeof **out);
     if (!*out)
         return job_no_memory(r);
-    cJSON_ArrayForEach(item, list)
-    {
-        if (!cJSON_IsString(item) || item->valuestring[0] == '\0')
-            return job_fail(r, place, "\"%s\" has to be a list of texts that are not empty", key);
+    for (const cJSON *item = list->child; item; item = item->next)
         (*out)[used++] = item->valuestring;
-        (*out)[used] = NULL;
-    }
-    (*out)[used] = NULL;
     return ASSAY_OK;
 }
 
@@ -81,17 +42,77 @@ static bool is_reserved(const char *option)
     return *letter != '\0' && strchr("JHaWM", *letter) != NULL;
 }
 
-static int read_launch(const job_reader *r, assay_pilot *pilot)
+#define AT(member) ASSAY_SETTING_AT(assay_pilot, member)
+const assay_setting pilot_launch_settings[] = {
+    {.name = "script",
+     .kind = ASSAY_SETTING_TEXT,
+     AT(script),
+     .required = true,
+     .help = "the batch script of the training"},
+    {.name = "sbatch_options",
+     .kind = ASSAY_SETTING_TEXTS,
+     AT(words),
+     .most = PILOT_WORDS,
+     .help = "options of sbatch"},
+    {.name = "runs", .kind = ASSAY_SETTING_TEXT, AT(runs), .initial = "runs", .help = "directory of the trials"},
+    {0}};
+const assay_setting pilot_monitor_settings[] = {{.name = "job",
+                                                 .kind = ASSAY_SETTING_TEXT,
+                                                 AT(job),
+                                                 .required = true,
+                                                 .help = "the job file that trials are checked with"},
+                                                {.name = "command",
+                                                 .kind = ASSAY_SETTING_TEXTS,
+                                                 AT(words),
+                                                 .most = PILOT_WORDS,
+                                                 .help = "what starts assay; this program otherwise"},
+                                                {.name = "reports",
+                                                 .kind = ASSAY_SETTING_TEXT,
+                                                 AT(reports),
+                                                 .initial = "reports",
+                                                 .help = "directory of the reports"},
+                                                {.name = "poll_seconds",
+                                                 .kind = ASSAY_SETTING_REAL,
+                                                 AT(poll_seconds),
+                                                 .least = 0.1,
+                                                 .most = 86400,
+                                                 .initial = "30",
+                                                 .help = "seconds between two looks at the job"},
+                                                {.name = "time_limit",
+                                                 .kind = ASSAY_SETTING_REAL,
+                                                 AT(time_limit),
+                                                 .least = 1,
+                                                 .most = 1e6,
+                                                 .initial = "3600",
+                                                 .help = "seconds that one check may take"},
+                                                {.name = "fail_on",
+                                                 .kind = ASSAY_SETTING_WORD,
+                                                 AT(fail_on),
+                                                 .words = "info|warning|error",
+                                                 .initial = "warning",
+                                                 .help = "the least grave findings that end a training"},
+                                                {0}};
+const assay_setting pilot_caps_settings[] = {{.name = "num_retraining",
+                                              .kind = ASSAY_SETTING_COUNT,
+                                              AT(most_retraining),
+                                              .least = 1,
+                                              .most = 10000,
+                                              .initial = "20",
+                                              .help = "how often the training is launched again"},
+                                             {.name = "num_monitor_transitions",
+                                              .kind = ASSAY_SETTING_COUNT,
+                                              AT(most_monitor),
+                                              .most = 1e9,
+                                              .initial = "0",
+                                              .help = "how often it is looked at; 0: any number of times"},
+                                             {0}};
+#undef AT
+
+static int read_launch(const job_reader *r, assay_pilot *pilot, const cJSON *object)
 {
-    static const char *const known[] = {"script", "sbatch_options", "runs", NULL};
-    const cJSON *object;
-    int status = section(r, pilot, "launch", known, true, &object);
+    int status = job_read(r, "launch", pilot_launch_settings, object, pilot);
     if (status == ASSAY_OK)
-        status = needed_text(r, "launch", object, "script", &pilot->script);
-    if (status == ASSAY_OK)
-        status = job_text(r, "launch", object, "runs", &pilot->runs);
-    if (status == ASSAY_OK)
-        status = words(r, "launch", object, "sbatch_options", &pilot->options);
+        status = make_words(r, pilot->words, &pilot->options);
     for (size_t i = 0; status == ASSAY_OK && pilot->options && pilot->options[i]; i++) {
         if (pilot->options[i][0] != '-')
             status =
@@ -101,56 +122,28 @@ static int read_launch(const job_reader *r, assay_pilot *pilot)
             status = job_fail(r, "launch", "sbatch_options[%zu]: \"%.60s\" is the pilot's own to decide", i,
                               pilot->options[i]);
     }
-    pilot->runs = pilot->runs ? pilot->runs : "runs";
     return status;
 }
 
-static int read_monitor(const job_reader *r, assay_pilot *pilot)
+static int read_monitor(const job_reader *r, assay_pilot *pilot, const cJSON *object)
 {
-    static const char *const known[] = {"job", "command", "reports", "poll_seconds", "time_limit", "fail_on", NULL};
-    const cJSON *object;
-    const char *level = NULL;
-    pilot->poll_seconds = 30;
-    pilot->time_limit = 3600;
-    int status = section(r, pilot, "monitor", known, true, &object);
-    if (status == ASSAY_OK)
-        status = needed_text(r, "monitor", object, "job", &pilot->job);
-    if (status == ASSAY_OK)
-        status = job_text(r, "monitor", object, "reports", &pilot->reports);
-    if (status == ASSAY_OK && pilot->reports && strstr(pilot->reports, "://"))
-        status = job_fail(r, "monitor", "\"reports\" is not a directory: the pilot reads the reports there itself");
-    if (status == ASSAY_OK)
-        status = words(r, "monitor", object, "command", &pilot->command);
-    if (status == ASSAY_OK && pilot->command && !pilot->command[0])
-        status =
-            job_fail(r, "monitor",
-                     "\"command\" is empty: it is what starts assay, such as [\"mpirun\", \"-n\", \"4\", \"assay\"]");
-    if (status == ASSAY_OK)
-        status = job_number(r, "monitor", object, "poll_seconds", 0.1, 86400, &pilot->poll_seconds);
-    if (status == ASSAY_OK)
-        status = job_number(r, "monitor", object, "time_limit", 1, 1e6, &pilot->time_limit);
-    if (status == ASSAY_OK)
-        status = job_text(r, "monitor", object, "fail_on", &level);
-    pilot->reports = pilot->reports ? pilot->reports : "reports";
-    pilot->fail_on = ASSAY_WARNING;
-    for (int s = ASSAY_INFO; status == ASSAY_OK && level && s <= ASSAY_ERROR; s++) {
-        if (strcmp(level, assay_severity_name(s)) == 0) {
-            pilot->fail_on = s;
-            return ASSAY_OK;
-        }
-    }
-    return status == ASSAY_OK && level
-               ? job_fail(r, "monitor", "unknown \"fail_on\" \"%.40s\"; known: info, warning, error", level)
-               : status;
+    int status = job_read(r, "monitor", pilot_monitor_settings, object, pilot);
+    if (status != ASSAY_OK)
+        return status;
+    if (strstr(pilot->reports, "://"))
+        return job_fail(r, "monitor", "\"reports\" is not a directory: the pilot reads the reports there itself");
+    if (pilot->words && !pilot->words->child)
+        return job_fail(
+            r, "monitor",
+            "\"command\" is empty: it is what starts assay, such as [\"mpirun\", \"-n\", \"4\", \"assay\"]");
+    return make_words(r, pilot->words, &pilot->command);
 }
 
 /* Names become variables of the environment, values their text. */
-static int read_spec(const job_reader *r, assay_pilot *pilot)
+static int read_spec(const job_reader *r, assay_pilot *pilot, cJSON *spec)
 {
-    cJSON *spec = cJSON_GetObjectItemCaseSensitive(pilot->document, "run_spec"), *item;
+    const cJSON *item;
     size_t count = 0;
-    if (!cJSON_IsObject(spec))
-        return job_fail(r, "", "\"run_spec\" has to be an object: the parameters of the training");
     pilot->run_spec = spec;
     cJSON_ArrayForEach(item, spec)
     {
@@ -170,9 +163,11 @@ static int read_spec(const job_reader *r, assay_pilot *pilot)
         if (++count > PILOT_SPEC)
             return job_fail(r, "run_spec", "more than %d parameters", PILOT_SPEC);
     }
-    int status = needed_text(r, "run_spec", spec, "base_job_name", &pilot->base);
+    int status = job_text(r, "run_spec", spec, "base_job_name", &pilot->base);
     if (status != ASSAY_OK)
         return status;
+    if (!pilot->base)
+        return job_fail(r, "run_spec", "\"base_job_name\" is missing");
     size_t length = strlen(pilot->base);
     if (length > PILOT_BASE || strspn(pilot->base, NAME_CHARACTERS) != length || pilot->base[0] == '.' ||
         pilot->base[0] == '-')
@@ -183,27 +178,60 @@ static int read_spec(const job_reader *r, assay_pilot *pilot)
     return ASSAY_OK;
 }
 
-static int read_multiply(const job_reader *r, const char *place, const cJSON *item, const cJSON *parameter,
-                         pilot_strategy *s)
+#define AT(member) ASSAY_SETTING_AT(pilot_strategy, member)
+const assay_setting pilot_strategy_settings[] = {
+    {.name = "parameter",
+     .kind = ASSAY_SETTING_TEXT,
+     AT(parameter),
+     .required = true,
+     .help = "the parameter of run_spec that changes"},
+    {.name = "multiply",
+     .kind = ASSAY_SETTING_REAL,
+     AT(factor),
+     .least = 1e-6,
+     .most = 1e6,
+     .initial = "1",
+     .help = "what a number is multiplied by"},
+    {.name = "set", .kind = ASSAY_SETTING_ITEM, AT(value), .help = "the new value"},
+    {.name = "times",
+     .kind = ASSAY_SETTING_COUNT,
+     AT(times),
+     .least = 1,
+     .most = 1000,
+     .initial = "1",
+     .help = "how often the strategy is used"},
+    {.name = "at_least",
+     .kind = ASSAY_SETTING_REAL,
+     AT(least),
+     .least = -1e300,
+     .most = 1e300,
+     .initial = "-1e300",
+     .help = "a product below is not taken"},
+    {.name = "at_most",
+     .kind = ASSAY_SETTING_REAL,
+     AT(most),
+     .least = -1e300,
+     .most = 1e300,
+     .initial = "1e300",
+     .help = "a product above is not taken"},
+    {.name = "counter",
+     .kind = ASSAY_SETTING_TEXT,
+     AT(counter),
+     .required = true,
+     .help = "a name of its own in history, like \"num_warmup_adjustments\""},
+    {0}};
+#undef AT
+
+static int check_multiply(const job_reader *r, const char *place, const cJSON *parameter, const pilot_strategy *s)
 {
-    s->multiplies = true;
-    s->factor = 1;
-    s->least = -INFINITY;
-    s->most = INFINITY;
     if (!cJSON_IsNumber(parameter))
         return job_fail(r, place, "run_spec's \"%s\" is not a number: it cannot be multiplied", s->parameter);
-    int status = job_number(r, place, item, "multiply", 1e-6, 1e6, &s->factor);
-    if (status == ASSAY_OK && s->factor == 1)
-        status = job_fail(r, place, "\"multiply\" by 1 changes nothing");
-    if (status == ASSAY_OK)
-        status = job_number(r, place, item, "at_least", -1e300, 1e300, &s->least);
-    return status == ASSAY_OK ? job_number(r, place, item, "at_most", -1e300, 1e300, &s->most) : status;
+    return s->factor == 1 ? job_fail(r, place, "\"multiply\" by 1 changes nothing") : ASSAY_OK;
 }
 
-static int read_set(const job_reader *r, const char *place, const cJSON *item, pilot_strategy *s)
+static int check_set(const job_reader *r, const char *place, const cJSON *item, const pilot_strategy *s)
 {
-    s->value = cJSON_GetObjectItemCaseSensitive(item, "set");
-    bool number_set = cJSON_IsNumber(s->value) && isfinite(s->value->valuedouble);
+    const bool number_set = cJSON_IsNumber(s->value) && isfinite(s->value->valuedouble);
     if (!cJSON_IsString(s->value) && !number_set && !cJSON_IsBool(s->value))
         return job_fail(r, place, "\"set\" has to be a number, a text, true or false");
     if (cJSON_GetObjectItemCaseSensitive(item, "at_least") || cJSON_GetObjectItemCaseSensitive(item, "at_most"))
@@ -222,24 +250,16 @@ static bool is_counter(const char *name)
 
 static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *place, const cJSON *item)
 {
-    static const char *const known[] = {"parameter", "multiply", "set",     "times",
-                                        "at_least",  "at_most",  "counter", NULL};
     pilot_strategy *s = &pilot->strategy[pilot->strategies];
     *s = (pilot_strategy){.times = 1};
-    int status = job_known_keys(r, place, item, known);
-    if (status == ASSAY_OK)
-        status = needed_text(r, place, item, "parameter", &s->parameter);
-    if (status == ASSAY_OK)
-        status = needed_text(r, place, item, "counter", &s->counter);
-    if (status == ASSAY_OK)
-        status = whole(r, place, item, "times", 1, 1000, &s->times);
+    int status = job_read(r, place, pilot_strategy_settings, item, s);
     if (status != ASSAY_OK)
         return status;
     const cJSON *parameter = cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
-    bool multiply = cJSON_GetObjectItemCaseSensitive(item, "multiply") != NULL;
+    s->multiplies = cJSON_GetObjectItemCaseSensitive(item, "multiply") != NULL;
     if (!parameter || strcmp(s->parameter, "base_job_name") == 0)
         return job_fail(r, place, "\"%.60s\" is not a parameter of run_spec that can be changed", s->parameter);
-    if (multiply == (cJSON_GetObjectItemCaseSensitive(item, "set") != NULL))
+    if (s->multiplies == (s->value != NULL))
         return job_fail(r, place, "expected either \"multiply\" or \"set\"");
     if (!is_counter(s->counter))
         return job_fail(r, place, "\"counter\" has to be a name like \"num_warmup_adjustments\"");
@@ -247,83 +267,105 @@ static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *pl
         if (strcmp(pilot->strategy[i].counter, s->counter) == 0)
             return job_fail(r, place, "the counter \"%s\" belongs to strategies[%zu]", s->counter, i);
     }
-    status = multiply ? read_multiply(r, place, item, parameter, s) : read_set(r, place, item, s);
+    status = s->multiplies ? check_multiply(r, place, parameter, s) : check_set(r, place, item, s);
     pilot->strategies += status == ASSAY_OK;
     return status;
 }
 
-static int read_strategies(const job_reader *r, assay_pilot *pilot)
+static int read_strategies(const job_reader *r, assay_pilot *pilot, const cJSON *list)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "strategies"), *item;
     int status = ASSAY_OK;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > PILOT_STRATEGIES)
-        return job_fail(r, "", "\"strategies\" has to be a list of at most %d strategies", PILOT_STRATEGIES);
-    cJSON_ArrayForEach(item, list)
-    {
+    for (const cJSON *item = list->child; item && status == ASSAY_OK; item = item->next) {
         char place[ASSAY_JOB_PLACE];
         snprintf(place, sizeof place, "strategies[%zu]", pilot->strategies);
         status = read_strategy(r, pilot, place, item);
-        if (status != ASSAY_OK)
-            return status;
     }
-    return ASSAY_OK;
-}
-
-static int read_caps(const job_reader *r, assay_pilot *pilot)
-{
-    static const char *const known[] = {"num_retraining", "num_monitor_transitions", NULL};
-    const cJSON *object;
-    pilot->most_retraining = 20;
-    int status = section(r, pilot, "caps", known, false, &object);
-    if (status == ASSAY_OK && object)
-        status = whole(r, "caps", object, "num_retraining", 1, 10000, &pilot->most_retraining);
-    if (status == ASSAY_OK && object)
-        status = whole(r, "caps", object, "num_monitor_transitions", 0, 1e9, &pilot->most_monitor);
     return status;
 }
 
+typedef struct target_entry {
+    const cJSON *webhook, *mail;
+} target_entry;
+
+const assay_setting pilot_target_settings[] = {
+    {.name = "notify",
+     .kind = ASSAY_SETTING_ITEM,
+     ASSAY_SETTING_AT(target_entry, webhook),
+     .help = "a webhook that hears of launches and the end"},
+    {.name = "mail", .kind = ASSAY_SETTING_ITEM, ASSAY_SETTING_AT(target_entry, mail), .help = "likewise, by mail"},
+    {0}};
+
 static int read_target(const job_reader *r, assay_pilot *pilot, const cJSON *item)
 {
-    static const char *const known[] = {"notify", "mail", NULL};
     char place[ASSAY_JOB_PLACE];
+    target_entry entry;
     snprintf(place, sizeof place, "notify[%zu]", pilot->targets);
-    int status = job_known_keys(r, place, item, known);
+    int status = job_read(r, place, pilot_target_settings, item, &entry);
     if (status != ASSAY_OK)
         return status;
-    const cJSON *webhook = cJSON_GetObjectItemCaseSensitive(item, "notify"),
-                *mail = cJSON_GetObjectItemCaseSensitive(item, "mail");
-    if (!webhook == !mail)
+    if (!entry.webhook == !entry.mail)
         return job_fail(r, place, "expected either \"notify\" or \"mail\"");
-    snprintf(place, sizeof place, "notify[%zu].%s", pilot->targets, mail ? "mail" : "notify");
-    status = assay_notify_parse(r->file, place, mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK, mail ? mail : webhook,
-                                &pilot->target[pilot->targets], r->err);
+    snprintf(place, sizeof place, "notify[%zu].%s", pilot->targets, entry.mail ? "mail" : "notify");
+    status = assay_notify_parse(r->file, place, entry.mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK,
+                                entry.mail ? entry.mail : entry.webhook, &pilot->target[pilot->targets], r->err);
     pilot->targets += status == ASSAY_OK;
     return status;
 }
 
-static int read_targets(const job_reader *r, assay_pilot *pilot)
-{
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "notify"), *item;
-    int status = ASSAY_OK;
-    if (!list)
-        return ASSAY_OK;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > PILOT_TARGETS)
-        return job_fail(r, "", "\"notify\" has to be a list of at most %d targets", PILOT_TARGETS);
-    for (item = list->child; item && status == ASSAY_OK; item = item->next)
-        status = read_target(r, pilot, item);
-    return status;
-}
+#define AT(member) ASSAY_SETTING_AT(pilot_document, member)
+const assay_setting pilot_settings[] = {
+    {.name = "next_action", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "what the pilot does next"},
+    {.name = "job_status", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "what became of the latest launch"},
+    {.name = "rule_status", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "what its trial came to"},
+    {.name = "history", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "how often the pilot did what"},
+    {.name = "run_spec",
+     .kind = ASSAY_SETTING_OBJECT,
+     AT(run_spec),
+     .required = true,
+     .help = "the parameters of the training"},
+    {.name = "launch",
+     .kind = ASSAY_SETTING_OBJECT,
+     AT(launch),
+     .required = true,
+     .help = "how the training is launched"},
+    {.name = "monitor",
+     .kind = ASSAY_SETTING_OBJECT,
+     AT(monitor),
+     .required = true,
+     .help = "how its trial is checked"},
+    {.name = "strategies",
+     .kind = ASSAY_SETTING_LIST,
+     AT(strategies),
+     .most = PILOT_STRATEGIES,
+     .required = true,
+     .help = "what is changed after findings, one after the other"},
+    {.name = "caps", .kind = ASSAY_SETTING_OBJECT, AT(caps), .help = "when the pilot gives up"},
+    {.name = "notify", .kind = ASSAY_SETTING_LIST, AT(notify), .most = PILOT_TARGETS, .help = "who hears of it"},
+    {.name = "pilot", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "what the pilot keeps for itself"},
+    {.name = "launches",
+     .kind = ASSAY_SETTING_ITEM,
+     AT(kept),
+     .help = "The record of the newest launches; the pilot decides nothing by it"},
+    {.name = "$schema", .kind = ASSAY_SETTING_ITEM, AT(kept), .help = "for editors"},
+    {0}};
+#undef AT
 
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot)
 {
-    int status = read_spec(r, pilot);
+    pilot_document document;
+    int status = job_read(r, "the state", pilot_settings, pilot->document, &document);
     if (status == ASSAY_OK)
-        status = read_launch(r, pilot);
+        status = read_spec(r, pilot, (cJSON *)(uintptr_t)document.run_spec);
     if (status == ASSAY_OK)
-        status = read_monitor(r, pilot);
+        status = read_launch(r, pilot, document.launch);
     if (status == ASSAY_OK)
-        status = read_strategies(r, pilot);
+        status = read_monitor(r, pilot, document.monitor);
     if (status == ASSAY_OK)
-        status = read_caps(r, pilot);
-    return status == ASSAY_OK ? read_targets(r, pilot) : status;
+        status = read_strategies(r, pilot, document.strategies);
+    if (status == ASSAY_OK)
+        status = job_read(r, "caps", pilot_caps_settings, document.caps, pilot);
+    const cJSON *target = document.notify ? document.notify->child : NULL;
+    for (; target && status == ASSAY_OK; target = target->next)
+        status = read_target(r, pilot, target);
+    return status;
 }

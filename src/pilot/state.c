@@ -145,16 +145,11 @@ static int check_state(const job_reader *r, const assay_pilot *pilot)
 
 static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes, size_t size)
 {
-    static const char *const known[] = {"next_action", "job_status", "rule_status", "history", "run_spec",
-                                        "launch",      "monitor",    "strategies",  "caps",    "notify",
-                                        "pilot",       "launches",   "$schema",     NULL};
     assay_error cause = {""};
     int status = assay_json_parse(r->file, bytes, size, &pilot->document, &cause);
     if (status != ASSAY_OK)
         return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s", cause.text);
-    status = job_known_keys(r, "the state", pilot->document, known);
-    if (status == ASSAY_OK)
-        status = pilot_read_settings(r, pilot);
+    status = pilot_read_settings(r, pilot);
     if (status == ASSAY_OK)
         status = read_history(r, pilot);
     if (status == ASSAY_OK)

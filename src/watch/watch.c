@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "watch/look.h"
+#include "watch/scan.h"
 
 int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_watch **out)
 {
@@ -30,6 +30,8 @@ int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_wa
     for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
         const assay_source *source = &watch->sources.list[s];
         status = assay_watched_init(&watch->list[s], source->path, source->options ? source->options->topology : NULL);
+        watch->list[s].root = assay_trial_root(source->options, source->path);
+        watch->list[s].options = source->options;
     }
     return status;
 }

@@ -1,9 +1,9 @@
 /* watch.h - trials that are still being written: what of them can be evaluated now, and what was evaluated before.
  *
- * Rank 0 looks at the trials (look.c) and keeps, of every unit, what its index says, and of every step the packed
+ * Rank 0 looks at the trials (scan.c) and keeps, of every unit, what its index says, and of every step the packed
  * result of its rules. An engine run with its view then sees a trial that has the complete steps alone
- * (view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
- * what is kept (keep.c), so that only new and changed steps are read. What such a run says is provisional: the
+ * (run_view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
+ * what is kept (result_cache.c), so that only new and changed steps are read. What such a run says is provisional: the
  * report of a watched job is that of an ordinary run at its end. docs/watch.md. */
 #ifndef ASSAY_WATCH_H
 #define ASSAY_WATCH_H
@@ -32,7 +32,7 @@ typedef struct assay_watch_sight {
  * failure. ASSAY_ENOMEM; ASSAY_EUSAGE and ASSAY_EUNSUPPORTED for a location that can never be read. Not collective. */
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err);
 
-/* ---- calls.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */
+/* ---- signals.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */
 
 typedef enum assay_watch_call {
     ASSAY_WATCH_EVALUATE = 1, /* an engine run with the watch */

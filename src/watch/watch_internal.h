@@ -3,10 +3,10 @@
 #define ASSAY_WATCH_INTERNAL_H
 
 #include "engine/plan/plan.h"
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 #include "engine/source/run_view.h"
 #include "watch/watch.h"
-#include "watch/numbers.h"
+#include "watch/stable_ids.h"
 
 /* One unit: its index, and the files that it speaks of. */
 typedef struct watched_part {
@@ -37,7 +37,9 @@ typedef struct kept_node {
 } kept_node;
 
 typedef struct watched_source {
-    const char *path; /* borrowed of watch->sources */
+    const char *path;                   /* borrowed of watch->sources */
+    const char *root;                   /* where it lies, if not there: likewise */
+    const assay_trial_options *options; /* borrowed; NULL: none */
     assay_store *store;
     assay_catalog catalog; /* the whole of it */
     bool listed;
@@ -49,9 +51,9 @@ typedef struct watched_source {
     uint8_t *late;       /* [catalog.workers] workers that are not waited for */
     bool unnamed_late;   /* nor workers that the trial announced and that never wrote */
     bool collections_late;
-    assay_dict *names;       /* tensors, in order of occurrence: how the parts' shards are numbered */
-    watched_numbers numbers; /* of the tensors, as evaluations see them */
-    uint8_t *train;          /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
+    assay_dict *names;   /* tensors, in order of occurrence: how the parts' shards are numbered */
+    watched_ids numbers; /* of the tensors, as evaluations see them */
+    uint8_t *train;      /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
     uint32_t train_known;
     uint64_t train_changes; /* how often that changed of a name that was seen before */
     const char *topology;   /* given by the job; borrowed; NULL: none */
@@ -82,7 +84,7 @@ struct assay_watch {
     uint64_t words; /* to rank 0; on rank 0: those taken */
 };
 
-/* Will the next evaluation see the part? (view.c) */
+/* Will the next evaluation see the part? (run_view.c) */
 static inline bool watched_part_seen(const watched_part *part)
 {
     return part->ready && part->taken;
@@ -91,8 +93,8 @@ static inline bool watched_part_seen(const watched_part *part)
 /* The calls of assay_run_view; `context` is the assay_watch. */
 int assay_watch_put_catalogs(void *context, assay_sources *sources, assay_buf *out);
 int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
-const struct assay_layouts *assay_watch_layouts(void *context, uint32_t source); /* look_topology.c */
-int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+const struct assay_layouts *assay_watch_layouts(void *context, uint32_t source); /* scan_topology.c */
+int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_restart *mine,
                        assay_error *err);
 int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                      assay_error *err);

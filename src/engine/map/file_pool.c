@@ -35,8 +35,8 @@ int assay_file_pool_enter(assay_file_pool *pool)
     const assay_map_source *source = pool->source;
     if (!source->wanted->looks_back)
         return ASSAY_OK;
-    return assay_history_new(&source->source->shard, source->wanted->looks_back,
-                             assay_dict_count(source->source->info->tensors), &pool->history);
+    return assay_record_history_new(&source->source->shard, source->wanted->looks_back,
+                                    assay_dict_count(source->source->info->tensors), &pool->history);
 }
 
 /* The source's parts may go, and others may come to lie where one of them lay: no open file may be taken for that
@@ -54,7 +54,7 @@ static void forget_parts(assay_file_pool *pool)
 
 void assay_file_pool_leave(assay_file_pool *pool)
 {
-    assay_history_free(pool->history);
+    assay_record_history_free(pool->history);
     pool->history = NULL;
     assay_step_lookup_release(&pool->first_worker.lookup);
     assay_step_lookup_release(&pool->own.lookup);

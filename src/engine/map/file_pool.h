@@ -51,7 +51,7 @@ typedef struct assay_file_pool {
     assay_open_file files[ASSAY_OPEN_FILES], references[ASSAY_OPEN_REFERENCES], window; /* window: units.h */
     assay_open_file *main; /* of files: the one that records are read from now */
     assay_reference_cache *reference_cache;
-    assay_history *history;               /* where earlier records are; NULL: nothing looks back */
+    assay_record_history *history;        /* where earlier records are; NULL: nothing looks back */
     assay_lookback_index *lookback_index; /* further back than that; NULL: not needed so far */
     assay_same_step first_worker;         /* of the same trial */
     assay_same_step own;                  /* of the same trial and worker */

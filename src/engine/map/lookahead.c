@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "engine/map/record.h"
 
 enum { LARGE = 256 << 10 };                            /* bytes of a record that are worth measuring it early */
@@ -38,7 +39,7 @@ struct assay_lookahead {
     const assay_part *parts[ASSAY_OPEN_FILES];
     uint64_t part_step[ASSAY_OPEN_FILES];
     int part_count;
-    bool off; /* the steps need nearly all of the memory: results would wait in vain */
+    bool off; /* disabled: the steps need nearly all of the memory, and none is left for early results */
 };
 
 static size_t step_ceiling(const assay_lookahead *a)
@@ -156,14 +157,8 @@ static int keep_result(assay_lookahead *a, const assay_entry *entry, const assay
     if (early->step != step)
         forget_step(a, early);
     early->step = step;
-    if (early->count == early->room) {
-        size_t room = early->room ? 2 * early->room : 16;
-        early_result *grown = assay_realloc_array(early->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        early->list = grown;
-        early->room = room;
-    }
+    if (!assay_vec_reserve(&early->list, &early->room, early->count + 1, sizeof *early->list))
+        return ASSAY_ENOMEM;
     size_t at = early->bytes.size, place = early->count;
     bool packed;
     int status = pack_result(a, early, result, &packed);

@@ -27,8 +27,8 @@ static bool step_back(const assay_record_work *w, back_iterator *it, assay_place
     if (it->at == it->count) {
         if (it->count > 0)
             it->step = it->place[it->count - 1].part->step;
-        it->count =
-            assay_history_before(w->pool->history, w->entry->tensor, w->part->worker, it->step, it->place, it->most);
+        it->count = assay_record_history_before(w->pool->history, w->entry->tensor, w->part->worker, it->step,
+                                                it->place, it->most);
         it->most = PAGE;
         it->at = 0;
     }

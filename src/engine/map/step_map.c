@@ -10,6 +10,7 @@ typedef struct step_mapping {
     assay_step_work *work;
     const assay_observer *observer;
     assay_error *observed;
+    bool stopped;          /* by the observer: what it said ends the run, and is no failure of the rule under way */
     assay_slot_view *slot; /* [uses] */
 } step_mapping;
 
@@ -135,7 +136,7 @@ static void fill_slots(step_mapping *mapping)
 
 /* Maps a step of an aggregation into a state of its own, shows what it counted, and joins it: by the rules' laws that
  * comes to the same as mapping it into the state of all. */
-static int map_counted(const step_mapping *mapping, uint32_t instance, const assay_rule *rule, void *state,
+static int map_counted(step_mapping *mapping, uint32_t instance, const assay_rule *rule, void *state,
                        const assay_step_view *view, assay_error *err)
 {
     const assay_map_source *source = mapping->work->source;
@@ -144,9 +145,11 @@ static int map_counted(const step_mapping *mapping, uint32_t instance, const ass
     if (!own)
         return ASSAY_ENOMEM;
     int status = rule->ops->map(rule, own, view, err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
         status = observer->counts(observer->context, source->number, instance - (uint32_t)source->plan->job->rule_count,
                                   mapping->work->step, ((const assay_common_state *)own)->counter, mapping->observed);
+        mapping->stopped = status != ASSAY_OK;
+    }
     if (status == ASSAY_OK)
         status = rule->ops->combine(rule, state, own, err);
     rule->ops->state_free(own);
@@ -157,12 +160,11 @@ static bool is_counted(const step_mapping *mapping, uint32_t instance, const ass
 {
     const assay_job *job = mapping->work->source->plan->job;
     return mapping->observer && instance < job->rule_count + job->aggregation_count &&
-           (rule->ops->traits & ASSAY_RULE_AGGREGATION) && rule->ops->state_new == assay_common_new &&
-           rule->ops->series_width == 0;
+           (rule->ops->traits & ASSAY_RULE_COUNTS);
 }
 
 /* Runs one rule's map; a failing rule is marked and not called again for this chunk. */
-static int map_rule(const step_mapping *mapping, uint32_t instance)
+static int map_rule(step_mapping *mapping, uint32_t instance)
 {
     const assay_step_work *work = mapping->work;
     const assay_plan *plan = work->source->plan;
@@ -187,7 +189,7 @@ static int map_rule(const step_mapping *mapping, uint32_t instance)
                                                      : rule->ops->map(rule, partial->state, &view, &err);
     if (status == ASSAY_OK)
         return assay_partial_bound(work->partial, instance, work->source->rules);
-    if (status == ASSAY_ENOMEM || mapping->observed->text[0])
+    if (status == ASSAY_ENOMEM || mapping->stopped)
         return status;
     return assay_partial_fail(work->partial, instance, status, err.text);
 }

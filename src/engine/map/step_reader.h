@@ -1,5 +1,4 @@
-/* step_reader.h - reads the records of a step, or of a range of it, in the order in which they lie in their files.
- */
+/* step_reader.h - reads the records of a step, or of a range of it, in the order in which they lie in their files. */
 #ifndef ASSAY_ENGINE_MAP_STEP_READER_H
 #define ASSAY_ENGINE_MAP_STEP_READER_H
 

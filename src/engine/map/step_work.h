@@ -3,12 +3,14 @@
  * This is a value: everyone who measures records has one (the step being mapped, the later steps of lookahead.h).
  *
  * Memory is granted before it is allocated. What a record needs depends only on its head (dtype, shape, strings) and
- * the measures wanted of it: held  bytes that stay until the step is mapped: results, and the lists of them that rules
- * get work  further bytes while the record is measured In the order of records, each is granted what fits the step's
- * budget beside all that is held by then, or is refused. The budget is the same at any number of ranks, and the arena
- * has room for all that is granted, so it never refuses itself. Whoever measures records out of turn starts with
- * nothing held, and reports what they came to hold and the peak. If the step has that much left in their turn, one rank
- * would have granted them the same; if not, they are measured again. */
+ * the measures wanted of it:
+ *   held  bytes that stay until the step is mapped: results, and the lists of them that rules get
+ *   work  further bytes while the record is measured
+ * In the order of records, each is granted what fits the step's budget beside all that is held by then, or is refused.
+ * The budget is the same at any number of ranks, and the arena has room for all that is granted, so it never refuses
+ * itself. Whoever measures records out of turn starts with nothing held, and reports what they came to hold and the
+ * peak. If the step has that much left in their turn, one rank would have granted them the same; if not, they are
+ * measured again. */
 #ifndef ASSAY_ENGINE_MAP_STEP_WORK_H
 #define ASSAY_ENGINE_MAP_STEP_WORK_H
 
@@ -32,7 +34,7 @@ typedef struct assay_step_work {
     const assay_map_source *source;
     const assay_step_info *step;
     const assay_entry_range *range; /* what of the step is read; NULL: all of it */
-    const int *measurer;            /* only what this rank has of the tensors is read (by_tensor.c); NULL: all */
+    const int *measurer;            /* only what this rank has of the tensors is read (split_by_tensor.c); NULL: all */
     assay_partial *partial;         /* takes the problems; borrowed */
     assay_arena *arena;             /* holds the results */
     size_t budget;                  /* bytes, see above */

@@ -65,7 +65,8 @@ static int next_earlier(const assay_record_work *w, earlier_records *e, assay_pl
 {
     assay_file_pool *pool = w->pool;
     if (e->at == e->count) {
-        e->count = assay_history_before(pool->history, w->entry->tensor, w->part->worker, e->step, e->page, PAGE);
+        e->count =
+            assay_record_history_before(pool->history, w->entry->tensor, w->part->worker, e->step, e->page, PAGE);
         e->at = 0;
     }
     bool is_sent = e->at < e->count && (e->looked_at < e->sent || !e->page[e->at].part->before);

@@ -17,7 +17,7 @@
 enum {
     TARGET_CHUNKS = 2048,
     LEAST_COST = 1 << 18, /* a chunk is at least so much, in byte equivalents */
-    ROW_MOST = 5 * 10     /* bytes of a packed row: five numbers, each of 64 bits in sevens */
+    ROW_MOST = 5 * 10     /* bytes of a packed row: five 64-bit varints */
 };
 
 typedef struct step_cost {
@@ -131,8 +131,7 @@ static int merge_rows(cost_rows *rows, assay_cursor *later, const step_cost *fir
     return assay_buf_status(&rows->bytes);
 }
 
-/* The later ranks' steps are nearly always later ones: then only how far on the first of them is has to be found anew.
- */
+/* The later ranks' steps are nearly always later ones: then only the first delta changes. */
 static int join_costs(void *mine, assay_cursor *later, assay_error *err)
 {
     costs *c = mine;

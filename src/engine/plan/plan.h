@@ -89,8 +89,8 @@ typedef struct assay_plan {
     bool by_step;         /* one chunk a step, however little it costs */
     uint64_t *rank_chunk; /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
     uint64_t *helps;      /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
-    bool moves;           /* steps may move to ranks that are done sooner (engine/moving.h) */
-    bool by_tensor;       /* each rank measures its own tensors at all steps (by_tensor.c); nobody helps */
+    bool moves;           /* steps may move to ranks that are done sooner (engine/steal.h) */
+    bool by_tensor;       /* each rank measures its own tensors at all steps (split_by_tensor.c); nobody helps */
     double excess_by_tensor; /* then: what the busiest rank has to measure beyond its share, as a part of it */
     assay_pair *pairs;
     uint32_t pair_count;
@@ -142,7 +142,7 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
  * one rank. Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_partition(assay_plan *plan, int ranks);
 
-/* Divides the tensors among the ranks if that is better than dividing the steps: by_tensor.c. To be called while every
+/* Divides the tensors among the ranks if that is better than dividing the steps: split_by_tensor.c. To be called while every
  * index entry is on the rank that read it. Collective; 0 or ASSAY_ENOMEM or ASSAY_EMPI. */
 int assay_plan_divide_tensors(assay_comm *comm, assay_plan *plan, const assay_sources *sources, assay_error *err);
 /* The rank that measures a tensor of a worker, with plan->by_tensor. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/vec.h"
 
 void assay_combiner_init(assay_combiner *combiner, const assay_rule *rules, uint32_t rule_count, uint64_t chunks)
 {
@@ -39,14 +39,8 @@ static bool are_siblings(const assay_combiner_node *left, const assay_combiner_n
 
 int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *partial)
 {
-    if (combiner->count == combiner->room) {
-        size_t room = combiner->room ? combiner->room * 2 : 16;
-        assay_combiner_node *grown = assay_realloc_array(combiner->held, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        combiner->held = grown;
-        combiner->room = room;
-    }
+    if (!assay_vec_reserve(&combiner->held, &combiner->room, combiner->count + 1, sizeof *combiner->held))
+        return ASSAY_ENOMEM;
     combiner->held[combiner->count++] = (assay_combiner_node){.level = level, .index = index, .partial = *partial};
     *partial = (assay_partial){0};
     int status = ASSAY_OK;

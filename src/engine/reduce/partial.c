@@ -40,7 +40,7 @@ int assay_partial_bound(assay_partial *partial, uint32_t rule, const assay_rule 
 {
     assay_partial_rule *r = &partial->rule[rule];
     assay_error err = {""};
-    if (r->state && r->status == ASSAY_OK && rules[rule].ops->state_free == assay_common_free) {
+    if (r->state && r->status == ASSAY_OK && assay_rule_has_common_state(rules[rule].ops)) {
         int status = assay_common_check(&rules[rule], r->state, &err);
         if (status != ASSAY_OK && assay_partial_fail(partial, rule, status, err.text) != ASSAY_OK)
             return ASSAY_ENOMEM;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 #include "parallel/comm.h"
 
 static int compare_mode_steps(const void *a, const void *b)
@@ -76,17 +77,16 @@ int assay_summary_check_steps(summary *s)
     return status == ASSAY_OK ? s->problems.status : status;
 }
 
-enum { PACKED_STEP = 8 + 8 + 4 + 1 + 1 };
+static const assay_field step_fields[] = {
+    ASSAY_FIELD(assay_worker_step, own),     ASSAY_FIELD(assay_worker_step, mode_step),
+    ASSAY_FIELD(assay_worker_step, worker),  ASSAY_FIELD(assay_worker_step, mode),
+    ASSAY_FIELD(assay_worker_step, by_mode), {0}};
 
 static void put_worker_steps(const assay_shard *shard, assay_buf *out)
 {
     for (size_t p = 0; p < shard->count; p++) {
         const assay_worker_step row = assay_part_worker_step(&shard->parts[p]);
-        assay_put_i64(out, row.own);
-        assay_put_i64(out, row.mode_step);
-        assay_put_u32(out, row.worker);
-        assay_put_u8(out, row.mode);
-        assay_put_u8(out, row.by_mode);
+        assay_fields_pack(step_fields, &row, out);
     }
 }
 
@@ -123,23 +123,20 @@ static int list_steps(summary *s, assay_worker_step *rows, size_t count)
 /* On rank 0: from what all ranks say of their parts to the step of each, for its rank. */
 static int align_rows(summary *s, const assay_buf *all, const uint64_t *starts, int ranks, assay_buf *to)
 {
-    const size_t count = all->size / PACKED_STEP;
+    const size_t packed = assay_fields_least(step_fields), count = all->size / packed;
     assay_cursor in = assay_cursor_over(all->data, all->size);
     assay_worker_step *rows = assay_alloc_zeroed(count, sizeof *rows);
     if (!rows)
         return ASSAY_ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        rows[i].own = assay_get_i64(&in);
-        rows[i].mode_step = assay_get_i64(&in);
-        rows[i].worker = assay_get_u32(&in);
-        rows[i].mode = assay_get_u8(&in);
-        rows[i].by_mode = assay_get_u8(&in) != 0;
-    }
-    int status = assay_steps_align(rows, count, &s->shifts);
+    for (size_t i = 0; i < count; i++)
+        (void)assay_fields_unpack(step_fields, &in, &rows[i]);
+    int status = in.failed ? ASSAY_EINTERNAL : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = assay_steps_align(rows, count, &s->shifts);
     if (status == ASSAY_OK)
         status = list_steps(s, rows, count);
     for (int r = 0; r < ranks; r++)
-        for (uint64_t i = starts[r] / PACKED_STEP; i < starts[r + 1] / PACKED_STEP; i++)
+        for (uint64_t i = starts[r] / packed; i < starts[r + 1] / packed; i++)
             assay_put_i64(&to[r], rows[i].step);
     for (int r = 0; status == ASSAY_OK && r < ranks; r++)
         status = assay_buf_status(&to[r]);

@@ -1,16 +1,16 @@
 /* list.c - finds the trials of a job, and lists them:
  *   1. rank i mod ranks lists trial i
  *   2. everyone gets the heads of all: workers, collections, problems, the number of units
- *   3. each rank gets the units that it will read; rank 0 gets all of them, and looks for missing ones
- */
+ *   3. each rank gets the units that it will read; rank 0 gets all of them, and looks for missing ones */
 #include "engine/source/source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "engine/source/run_view.h"
-#include "trial/topology/attach.h"
+#include "topology/attach.h"
 
 static uint32_t find_source(const assay_sources *s, const char *trial)
 {
@@ -107,7 +107,7 @@ static int list_source(assay_source *source, uint32_t number, bool verbatim, ass
     assay_catalog catalog = {0};
     assay_error error = {""};
     assay_store *store = NULL;
-    int status = assay_store_open(source->path, &store, &error);
+    int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);
     if (status == ASSAY_OK)
         status = assay_catalog_read(store, source->options, &catalog, &error);
     if (status == ASSAY_OK && !verbatim)
@@ -155,7 +155,7 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
             rc = assay_catalog_unpack(&in, &source->catalog, err);
         source->catalog.options = source->options;
         if (rc == ASSAY_OK && !source->store)
-            rc = assay_store_open(source->path, &source->store, err);
+            rc = assay_store_open(assay_trial_root(source->options, source->path), &source->store, err);
         if (rc == ASSAY_OK && !s->view)
             rc = assay_store_unpack_listed(source->store, &in);
         if (rc != ASSAY_OK)
@@ -181,14 +181,8 @@ static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *
 /* `number` units, or so many more that the last step is whole. */
 static uint64_t whole_steps(const assay_source *source, uint64_t number)
 {
-    uint64_t low = 0, high = source->steps;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (source->step_end[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, source->steps, source->step_end[low] < number);
     return number == 0 || low == source->steps ? number : source->step_end[low];
 }
 

@@ -5,7 +5,7 @@
 #include "engine/source/run_view.h"
 #include "engine/source/summary.h"
 #include "parallel/rank_reduce.h"
-#include "trial/topology/form.h"
+#include "topology/form.h"
 
 typedef struct known { /* of one trial, by some ranks */
     assay_layouts *layouts;
@@ -61,7 +61,7 @@ static int take_names(assay_source *source, summary *s)
     int status = s->names ? assay_shard_used_names(&source->shard, recorded, s->names, &new_id) : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
         assay_shard_renumber(&source->shard, new_id);
-        assay_claims_renumber(&source->shard.claims, new_id);
+        assay_manifest_renumber(&source->shard.claims, new_id);
     }
     free(new_id);
     assay_dict_free(recorded);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 
 typedef struct reached { /* by one worker */
     uint64_t left;       /* positions of the steps that were not read yet: [0, left) */
@@ -109,14 +110,8 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
     while (w->left > 0) {
         assay_shard shard;
         assay_shard_init(&shard);
-        if (w->count == w->room) {
-            size_t room = w->room ? 2 * w->room : 16;
-            assay_shard *grown = assay_realloc_array(w->shards, room, sizeof *grown);
-            if (!grown)
-                return ASSAY_ENOMEM;
-            w->shards = grown;
-            w->room = room;
-        }
+        if (!assay_vec_reserve(&w->shards, &w->room, w->count + 1, sizeof *w->shards))
+            return ASSAY_ENOMEM;
         int status = read_step(f->source, --w->left, worker, &shard);
         if (status == ASSAY_OK && shard.count > 0) {
             w->shards[w->count++] = shard;

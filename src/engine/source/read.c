@@ -40,7 +40,7 @@ static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, boo
     if (!verbatim)
         assay_shard_drop_shapes(shard);
     s->claims = shard->claims;
-    shard->claims = (assay_claims){0};
+    shard->claims = (assay_manifest){0};
     return ASSAY_OK;
 }
 
@@ -104,8 +104,8 @@ static int sort_names(summary *s)
     }
     free(s->modes);
     s->modes = modes;
-    assay_claims_renumber(&s->claims, s->new_id);
-    assay_claims_sort(&s->claims);
+    assay_manifest_renumber(&s->claims, s->new_id);
+    assay_manifest_sort(&s->claims);
     return ASSAY_OK;
 }
 
@@ -148,7 +148,7 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     s->steps = NULL;
     s->worker_modes = NULL;
     s->shifts = (assay_step_shifts){0};
-    s->claims = (assay_claims){0};
+    s->claims = (assay_manifest){0};
     assay_problems unkept;
     assay_problems_init(&unkept);
     int status = info->name && info->path ? ASSAY_OK : ASSAY_ENOMEM;

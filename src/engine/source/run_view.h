@@ -8,7 +8,7 @@
 
 #include "engine/source/source.h"
 
-struct assay_checkpoint;
+struct assay_restart;
 struct assay_plan;
 
 typedef struct assay_run_view {
@@ -28,7 +28,7 @@ typedef struct assay_run_view {
 
     /* Marks the chunks whose results are known as done, and hands these to the ranks that own the chunks, as if they
      * came from a checkpoint. Collective. */
-    int (*recall)(void *context, const assay_sources *sources, struct assay_plan *plan, struct assay_checkpoint *mine,
+    int (*recall)(void *context, const assay_sources *sources, struct assay_plan *plan, struct assay_restart *mine,
                   assay_error *err);
 
     /* Gets the results of the chunks that were mapped: those of this rank as assay_chunk_result_put() wrote them, in

@@ -6,8 +6,8 @@
 #include "job/job.h"
 #include "rule/trial_info.h"
 #include "trial/index.h"
-#include "trial/topology/layout.h"
-#include "trial/storage/storage.h"
+#include "mesh/layout.h"
+#include "store/storage.h"
 
 typedef struct assay_source {
     char *path, *name;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "engine/source/saved_order.h"
 
 void assay_summaries_release(summaries *s)
@@ -17,7 +18,7 @@ void assay_summaries_release(summaries *s)
         free(s->list[i].worker_modes);
         assay_step_shifts_release(&s->list[i].shifts);
         assay_problems_release(&s->list[i].problems);
-        assay_claims_release(&s->list[i].claims);
+        assay_manifest_release(&s->list[i].claims);
     }
     free(s->list);
 }
@@ -42,14 +43,8 @@ int assay_summary_add_step(summary *s, const assay_step_info *step)
     for (size_t k = s->step_count; k > 0 && s->steps[k - 1].step == step->step; k--)
         if (s->steps[k - 1].mode == step->mode && s->steps[k - 1].mode_step == step->mode_step)
             return ASSAY_OK;
-    if (s->step_count == s->step_room) {
-        size_t room = s->step_room ? s->step_room * 2 : 256;
-        assay_step_info *grown = assay_realloc_array(s->steps, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        s->steps = grown;
-        s->step_room = room;
-    }
+    if (!assay_vec_reserve(&s->steps, &s->step_room, s->step_count + 1, sizeof *s->steps))
+        return ASSAY_ENOMEM;
     s->steps[s->step_count++] = *step;
     return ASSAY_OK;
 }
@@ -73,7 +68,7 @@ int assay_summaries_pack(const void *mine, assay_buf *out)
         assay_put_bytes(out, s->worker_modes, s->workers);
         assay_step_shifts_pack(&s->shifts, out);
         assay_problems_pack(&s->problems, out);
-        assay_claims_pack(&s->claims, out);
+        assay_manifest_pack(&s->claims, out);
     }
     return assay_buf_status(out);
 }
@@ -167,13 +162,13 @@ static int join_problems(assay_problems *problems, assay_cursor *later, assay_er
     return status;
 }
 
-static int join_claims(assay_claims *claims, const uint32_t *id, uint64_t names, assay_cursor *later)
+static int join_manifests(assay_manifest *claims, const uint32_t *id, uint64_t names, assay_cursor *later)
 {
-    assay_claims more = {0};
-    int status = assay_claims_unpack(later, names, &more);
+    assay_manifest more = {0};
+    int status = assay_manifest_unpack(later, names, &more);
     if (status == ASSAY_OK)
-        status = assay_claims_append(claims, &more, id);
-    assay_claims_release(&more);
+        status = assay_manifest_append(claims, &more, id);
+    assay_manifest_release(&more);
     return status == ASSAY_EFORMAT ? ASSAY_EINTERNAL : status;
 }
 
@@ -189,7 +184,7 @@ static int join_summary(summary *s, assay_cursor *later, assay_error *err)
     if (status == ASSAY_OK)
         status = join_problems(&s->problems, later, err);
     if (status == ASSAY_OK)
-        status = join_claims(&s->claims, id, names, later);
+        status = join_manifests(&s->claims, id, names, later);
     free(id);
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct summary {
     uint32_t workers;
     assay_step_shifts shifts;
     assay_problems problems;
-    assay_claims claims;
+    assay_manifest claims;
 } summary;
 
 typedef struct summaries {
@@ -38,7 +38,7 @@ int assay_summaries_join(void *mine, assay_cursor *later, assay_error *err);
 /* ---- logical.c ---- */
 
 /* Names the tensors of this rank's share as the trial's topology says, agrees with the other ranks on where they are,
- * and puts those together of which workers have pieces (trial/topology/form.h). `status` is how this rank fared before.
+ * and puts those together of which workers have pieces (topology/form.h). `status` is how this rank fared before.
  * Does nothing for trials without a topology. Collective. */
 int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all, int status, assay_error *err);
 

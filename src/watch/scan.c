@@ -1,4 +1,4 @@
-/* look.c - finds what was written to a trial since the last look.
+/* scan.c - finds what was written to a trial since the last look.
  *
  * A look at a trial in which nothing happens costs one question a place and an unsettled file; nothing is listed and no
  * file opened. Where a place changed, the trial is listed again, and units that are new are read once.
@@ -6,7 +6,7 @@
  * A storage that waits for a server is told from which step on something may be new, and lists what is behind. It lists
  * all of the trial at the first look, at every twentieth, when a worker has come that was not there before, and when
  * the trial has ended: the last evaluation misses nothing. */
-#include "watch/look.h"
+#include "watch/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "trial/places.h"
 
 /* A file's time may be as coarse as the storage's clock: what changed so recently is taken to change still. */
@@ -28,7 +29,7 @@ enum { WHOLE_EVERY = 20, TREES = 8, TREE_ROOM = 128 };
 int assay_watched_init(watched_source *source, const char *path, const char *topology)
 {
     *source = (watched_source){
-        .path = path, .topology = topology, .names = assay_dict_new(), .place_names = assay_dict_new()};
+        .path = path, .root = path, .topology = topology, .names = assay_dict_new(), .place_names = assay_dict_new()};
     return source->names && source->place_names ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -62,7 +63,7 @@ void assay_watched_release(watched_source *source)
     free(source->kept);
     free(source->places);
     free(source->train);
-    assay_watch_numbers_release(&source->numbers);
+    assay_watch_ids_release(&source->numbers);
     assay_layouts_release(&source->layouts);
     assay_dict_free(source->names);
     assay_dict_free(source->place_names);
@@ -96,14 +97,8 @@ static int add_place(watched_source *source, const char *path, double now)
         return ASSAY_ENOMEM;
     if (id < count)
         return ASSAY_OK;
-    if (id == source->place_room) {
-        size_t room = source->place_room ? source->place_room * 2 : 32;
-        watched_place *grown = assay_realloc_array(source->places, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        source->places = grown;
-        source->place_room = room;
-    }
+    if (!assay_vec_reserve(&source->places, &source->place_room, id + 1, sizeof *source->places))
+        return ASSAY_ENOMEM;
     source->places[id] = (watched_place){.since = now};
     (void)look_at(source->store, path, &source->places[id].stamp);
     return ASSAY_OK;
@@ -264,7 +259,7 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     adding places = {source, now};
     int status = assay_trial_places(source->store, visit_place, &places);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(source->store, NULL, &fresh, err);
+        status = assay_catalog_read(source->store, source->options, &fresh, err);
     if (status == ASSAY_OK && assay_catalog_is_unwatched(&fresh)) {
         assay_catalog_release(&fresh);
         return assay_fail(err, ASSAY_EUSAGE,
@@ -439,7 +434,7 @@ static int open_again(watched_source *source, bool whole, assay_error *err)
 {
     assay_store *store = NULL;
     trees t = {.count = 0};
-    int status = assay_store_open(source->path, &store, err);
+    int status = assay_store_open(source->root, &store, err);
     if (status == ASSAY_OK)
         status = assay_trial_trees(whole ? -1 : first_open_step(source), add_tree, &t);
     if (status == ASSAY_OK)

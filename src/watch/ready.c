@@ -1,4 +1,4 @@
-/* judge.c - which steps of a watched trial are evaluated.
+/* ready.c - which steps of a watched trial are evaluated.
  *
  * Steps are those of all workers (trial/align.h), whatever each of them counts.
  *
@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "trial/align.h"
-#include "watch/look.h"
+#include "watch/scan.h"
 
 typedef struct step_state {
     uint64_t absent; /* workers that are waited for */

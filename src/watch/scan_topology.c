@@ -1,14 +1,14 @@
-/* look_topology.c - the topology of a watched trial, and the names that its tensors have by it.
+/* scan_topology.c - the topology of a watched trial, and the names that its tensors have by it.
  *
- * Rows of the index are kept with the tensors' own names (trial/topology/form.h), so that tensors keep their numbers
+ * Rows of the index are kept with the tensors' own names (topology/form.h), so that tensors keep their numbers
  * from one evaluation to the next. The engine puts pieces together in each evaluation. What the recording says of
  * pieces may change while it goes on: then all rows are read again. */
-#include "watch/look.h"
+#include "watch/scan.h"
 
 #include <string.h>
 
-#include "trial/topology/attach.h"
-#include "trial/topology/form.h"
+#include "topology/attach.h"
+#include "topology/form.h"
 
 static bool is_same(const assay_topology *a, const assay_topology *b)
 {

@@ -1,11 +1,11 @@
-/* checkpoint_run.c - saving and resuming, on all ranks together. Only rank 0 touches the file. */
+/* restart_run.c - saving and resuming, on all ranks together. Only rank 0 touches the file. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 
 enum { CEILING_SHIFT = 40, TABLE_ROW = 4 + 4 + 8 + 8 };
 
@@ -22,7 +22,7 @@ static int put_combiners(const assay_plan *plan, const assay_combiner *combiners
             const assay_combiner_node *held = &combiners[s].held[i];
             assay_buf_clear(&packed);
             status = assay_partial_pack(&held->partial, combiners[s].rules, &packed);
-            assay_checkpoint_put_node(out, s, held->level, held->index, packed.data, packed.size);
+            assay_restart_put_node(out, s, held->level, held->index, packed.data, packed.size);
             *count += 1;
             *done += (uint64_t)1 << held->level;
         }
@@ -32,25 +32,25 @@ static int put_combiners(const assay_plan *plan, const assay_combiner *combiners
 }
 
 /* What this rank adds to the file: its own results, then the ones of the checkpoint before that lie ahead of it. */
-static int put_mine(const assay_plan *plan, const assay_combiner *combiners, const assay_checkpoint *mine,
-                    assay_buf *out, uint64_t *count, uint64_t *done)
+static int put_mine(const assay_plan *plan, const assay_combiner *combiners, const assay_restart *mine, assay_buf *out,
+                    uint64_t *count, uint64_t *done)
 {
     int status = put_combiners(plan, combiners, out, count, done);
     for (size_t i = mine->next; status == ASSAY_OK && i < mine->count; i++) {
-        const assay_checkpoint_node *node = &mine->nodes[i];
-        assay_checkpoint_put_node(out, node->source, node->level, node->index, mine->bytes.data + node->at, node->size);
+        const assay_restart_node *node = &mine->nodes[i];
+        assay_restart_put_node(out, node->source, node->level, node->index, mine->bytes.data + node->at, node->size);
         *count += 1;
         *done += (uint64_t)1 << node->level;
     }
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-static int write_file(const char *path, const assay_checkpoint_identity *identity, const assay_plan *plan,
+static int write_file(const char *path, const assay_restart_identity *identity, const assay_plan *plan,
                       const assay_buf *nodes, uint64_t count, assay_error *err)
 {
     assay_buf file;
     assay_buf_init(&file, SIZE_MAX);
-    assay_checkpoint_put_file(&file, identity, plan->chunk_count, nodes, count);
+    assay_restart_put_file(&file, identity, plan->chunk_count, nodes, count);
     int status = assay_buf_status(&file);
     if (status == ASSAY_OK)
         status = assay_file_write(path, file.data, file.size, err);
@@ -58,9 +58,9 @@ static int write_file(const char *path, const assay_checkpoint_identity *identit
     return status;
 }
 
-int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkpoint_identity *identity,
-                          const assay_plan *plan, const assay_combiner *combiners, const assay_checkpoint *mine,
-                          int status, uint64_t *done, assay_error *err)
+int assay_restart_save(assay_comm *comm, const char *path, const assay_restart_identity *identity,
+                       const assay_plan *plan, const assay_combiner *combiners, const assay_restart *mine, int status,
+                       uint64_t *done, assay_error *err)
 {
     uint64_t numbers[2] = {0, 0}; /* nodes, chunks */
     assay_buf own, all;
@@ -88,20 +88,20 @@ int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkp
 /* ---- resuming ---- */
 
 /* On rank 0: reads and checks the file. There may be none: then there are no nodes. */
-static int read_checkpoint(const assay_engine_options *options, const assay_checkpoint_identity *identity,
-                           const assay_plan *plan, assay_checkpoint *file, assay_error *err)
+static int read_checkpoint(const assay_engine_options *options, const assay_restart_identity *identity,
+                           const assay_plan *plan, assay_restart *file, assay_error *err)
 {
     const char *path = options->checkpoint;
-    int status = assay_file_read_own(path, ASSAY_CHECKPOINT_MAGIC, (size_t)1 << CEILING_SHIFT, &file->bytes, err);
+    int status = assay_file_read_own(path, ASSAY_RESTART_MAGIC, (size_t)1 << CEILING_SHIFT, &file->bytes, err);
     if (status == ASSAY_EFORMAT) /* it begins as no checkpoint does: the parser has the words for that */
-        status = assay_checkpoint_parse(path, NULL, 0, identity, plan, &file->nodes, &file->count, err);
+        status = assay_restart_parse(path, NULL, 0, identity, plan, &file->nodes, &file->count, err);
     if (status == ASSAY_ENOTFOUND) {
-        assay_log_note("%s: no checkpoint there: the run starts anew", path);
+        assay_log_note("%s: no checkpoint found; starting from the beginning", path);
         return ASSAY_OK;
     }
     if (status == ASSAY_OK)
-        status = assay_checkpoint_parse(path, file->bytes.data, file->bytes.size, identity, plan, &file->nodes,
-                                        &file->count, err);
+        status = assay_restart_parse(path, file->bytes.data, file->bytes.size, identity, plan, &file->nodes,
+                                     &file->count, err);
     uint64_t done = 0;
     for (size_t i = 0; status == ASSAY_OK && i < file->count; i++)
         done += (uint64_t)1 << file->nodes[i].level;
@@ -112,10 +112,10 @@ static int read_checkpoint(const assay_engine_options *options, const assay_chec
 }
 
 /* What every rank has to know of the nodes. */
-static int put_table(const assay_checkpoint *all, assay_buf *table)
+static int put_table(const assay_restart *all, assay_buf *table)
 {
     for (size_t i = 0; i < all->count; i++) {
-        const assay_checkpoint_node *node = &all->nodes[i];
+        const assay_restart_node *node = &all->nodes[i];
         assay_put_u32(table, node->source);
         assay_put_u32(table, node->level);
         assay_put_u64(table, node->index);
@@ -125,11 +125,11 @@ static int put_table(const assay_checkpoint *all, assay_buf *table)
 }
 
 /* Marks the nodes' chunks as done and deals the chunks out anew; keeps the nodes that are this rank's. */
-static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int ranks, assay_checkpoint *mine)
+static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int ranks, assay_restart *mine)
 {
     size_t count = table->size / TABLE_ROW;
     assay_cursor in = assay_cursor_over(table->data, table->size);
-    assay_checkpoint_node *all = assay_alloc_zeroed(count, sizeof *all);
+    assay_restart_node *all = assay_alloc_zeroed(count, sizeof *all);
     if (!all)
         return ASSAY_ENOMEM;
     for (size_t i = 0; i < count; i++) {
@@ -137,13 +137,13 @@ static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int rank
         all[i].level = assay_get_u32(&in);
         all[i].index = assay_get_u64(&in);
         all[i].size = assay_get_u64(&in);
-        for (uint64_t c = assay_checkpoint_first(plan, &all[i]); c < assay_checkpoint_end(plan, &all[i]); c++)
+        for (uint64_t c = assay_restart_first(plan, &all[i]); c < assay_restart_end(plan, &all[i]); c++)
             plan->chunks[c].done = true;
     }
     int status = assay_plan_partition(plan, ranks);
     uint64_t at = 0;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
-        if (assay_plan_owner(plan, ranks, assay_checkpoint_first(plan, &all[i])) != rank)
+        if (assay_plan_owner(plan, ranks, assay_restart_first(plan, &all[i])) != rank)
             continue;
         all[i].at = at;
         at += all[i].size;
@@ -154,7 +154,7 @@ static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int rank
 }
 
 /* Rank 0 puts each node's bytes where its chunks are now. */
-static int hand_out(assay_comm *comm, const assay_checkpoint *file, const assay_plan *plan, assay_checkpoint *mine)
+static int hand_out(assay_comm *comm, const assay_restart *file, const assay_plan *plan, assay_restart *mine)
 {
     int ranks = assay_comm_size(comm);
     assay_buf *out = assay_alloc_zeroed((size_t)ranks, sizeof *out);
@@ -163,7 +163,7 @@ static int hand_out(assay_comm *comm, const assay_checkpoint *file, const assay_
     for (int r = 0; out && r < ranks; r++)
         assay_buf_init(&out[r], SIZE_MAX);
     for (size_t i = 0; status == ASSAY_OK && i < file->count; i++) {
-        int owner = assay_plan_owner(plan, ranks, assay_checkpoint_first(plan, &file->nodes[i]));
+        int owner = assay_plan_owner(plan, ranks, assay_restart_first(plan, &file->nodes[i]));
         assay_put_bytes(&out[owner], file->bytes.data + file->nodes[i].at, file->nodes[i].size);
         status = assay_buf_status(&out[owner]);
     }
@@ -177,8 +177,8 @@ static int hand_out(assay_comm *comm, const assay_checkpoint *file, const assay_
     return status;
 }
 
-int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, assay_plan *plan, assay_checkpoint *mine,
-                              assay_error *err)
+int assay_restart_hand_out(assay_comm *comm, const assay_restart *all, assay_plan *plan, assay_restart *mine,
+                           assay_error *err)
 {
     assay_buf table;
     assay_buf_init(&table, SIZE_MAX);
@@ -196,20 +196,19 @@ int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, ass
     return status;
 }
 
-int assay_checkpoint_resume(assay_comm *comm, const assay_engine_options *options,
-                            const assay_checkpoint_identity *identity, assay_plan *plan, assay_checkpoint *mine,
-                            assay_error *err)
+int assay_restart_resume(assay_comm *comm, const assay_engine_options *options, const assay_restart_identity *identity,
+                         assay_plan *plan, assay_restart *mine, assay_error *err)
 {
-    assay_checkpoint file;
-    assay_checkpoint_init(&file);
+    assay_restart file;
+    assay_restart_init(&file);
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0)
         status = read_checkpoint(options, identity, plan, &file, err);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
-        status = assay_checkpoint_hand_out(comm, &file, plan, mine, err);
+        status = assay_restart_hand_out(comm, &file, plan, mine, err);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "%s: out of memory while the checkpoint was read", options->checkpoint);
-    assay_checkpoint_release(&file);
+    assay_restart_release(&file);
     return status;
 }

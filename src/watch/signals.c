@@ -1,4 +1,4 @@
-/* calls.c - the ranks' calls to each other between evaluations. A rank that waits in a collective call keeps its
+/* signals.c - the ranks' calls to each other between evaluations. A rank that waits in a collective call keeps its
  * processor busy, and a watch waits for most of its life: words are looked for now and then instead. */
 #include <time.h>
 

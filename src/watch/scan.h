@@ -1,6 +1,6 @@
-/* look.h - one watched trial: its changes, and which of its steps are complete. Inside watch only. */
-#ifndef ASSAY_WATCH_LOOK_H
-#define ASSAY_WATCH_LOOK_H
+/* scan.h - one watched trial: its changes, and which of its steps are complete. Inside watch only. */
+#ifndef ASSAY_WATCH_SCAN_H
+#define ASSAY_WATCH_SCAN_H
 
 #include "watch/watch_internal.h"
 
@@ -22,13 +22,13 @@ typedef struct watched_steps {
 int assay_watched_judge(watched_source *source, const char *name, double now, double lag, watched_steps *out);
 
 /* Finds the topology of a new listing; where it is another one than before, all rows are to be read again, and *changed
- * is set. As assay_topology_attach(). (look_topology.c) */
+ * is set. As assay_topology_attach(). (scan_topology.c) */
 int assay_watched_lay_out(watched_source *source, assay_catalog *fresh, bool *changed, assay_error *err);
-/* Gives the rows of a part the tensors' own names. 0 or ASSAY_ENOMEM. (look_topology.c) */
+/* Gives the rows of a part the tensors' own names. 0 or ASSAY_ENOMEM. (scan_topology.c) */
 int assay_watched_name(watched_source *source, assay_shard *shard);
 
 /* Looks at the event files of a trial that is listed. *changed is set where they are others than at the last look.
- * (look_events.c) */
+ * (scan_events.c) */
 void assay_watched_look_at_events(watched_source *source, double now, bool *changed);
 
 #endif

@@ -1,5 +1,5 @@
-/* moving.c - see moving.h. */
-#include "engine/moving.h"
+/* steal.c - see steal.h. */
+#include "engine/steal.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ typedef enum word_kind { ASK = 1, GIVE, NOTHING, ENDED, ALL_ENDED } word_kind;
 
 /* ---- words ---- */
 
-static int say(const assay_moving *m, int to, word_kind kind, uint64_t rate)
+static int say(const assay_steal *m, int to, word_kind kind, uint64_t rate)
 {
     return assay_comm_note(m->comm, to, kind | (uint64_t)assay_comm_rank(m->comm) << 3 | rate << (3 + RANK_BITS));
 }
@@ -37,7 +37,7 @@ static int rank_of(uint64_t word)
 }
 
 /* Nanoseconds that a mebibyte of cost took this rank. */
-static uint64_t rate_of(const assay_moving *m)
+static uint64_t rate_of(const assay_steal *m)
 {
     double seconds = assay_clock_seconds() - m->start, rate = 1e9 * seconds * 0x1p20 / (double)(m->cost + 1);
     return m->cost == 0 ? 0 : rate < (double)UINT32_MAX ? (uint64_t)rate : UINT32_MAX;
@@ -45,24 +45,24 @@ static uint64_t rate_of(const assay_moving *m)
 
 /* ---- the rank that is behind ---- */
 
-void assay_moving_begin(assay_moving *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
-                        assay_mapper *mapper, uint64_t end)
+void assay_steal_begin(assay_steal *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
+                       assay_mapper *mapper, uint64_t end)
 {
-    *m = (assay_moving){
+    *m = (assay_steal){
         .comm = comm, .plan = plan, .sources = sources, .mapper = mapper, .start = assay_clock_seconds(), .end = end};
     assay_buf_init(&m->sent, SIZE_MAX);
 }
 
-void assay_moving_release(assay_moving *m)
+void assay_steal_release(assay_steal *m)
 {
-    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
-        assay_buf_release(&m->gifts[i].results);
+    for (int i = 0; i < ASSAY_STEALS_MOST; i++)
+        assay_buf_release(&m->stolen[i].results);
     assay_buf_release(&m->sent);
 }
 
 /* The first of the chunks from `at` to m->end to give to a rank of that rate; m->end: none. They are of one source, and
  * the one that is next stays. */
-static uint64_t choose(const assay_moving *m, uint64_t at, uint64_t rate)
+static uint64_t choose(const assay_steal *m, uint64_t at, uint64_t rate)
 {
     const assay_chunk *chunks = m->plan->chunks;
     uint64_t own = rate_of(m), first = m->end;
@@ -79,18 +79,18 @@ static uint64_t choose(const assay_moving *m, uint64_t at, uint64_t rate)
 }
 
 /* A place for a gift, which the mapper has passed by if it held one before. */
-static assay_gift *free_place(assay_moving *m, uint64_t at)
+static assay_stolen_chunks *free_place(assay_steal *m, uint64_t at)
 {
-    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
-        if (m->gifts[i].end <= at && (m->gifts[i].came || m->gifts[i].end == 0))
-            return &m->gifts[i];
+    for (int i = 0; i < ASSAY_STEALS_MOST; i++)
+        if (m->stolen[i].end <= at && (m->stolen[i].came || m->stolen[i].end == 0))
+            return &m->stolen[i];
     return NULL;
 }
 
-static int answer(assay_moving *m, uint64_t at, uint64_t word)
+static int answer(assay_steal *m, uint64_t at, uint64_t word)
 {
     const int to = rank_of(word);
-    assay_gift *place = at < m->end ? free_place(m, at) : NULL;
+    assay_stolen_chunks *place = at < m->end ? free_place(m, at) : NULL;
     const uint64_t first = place ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
@@ -103,7 +103,7 @@ static int answer(assay_moving *m, uint64_t at, uint64_t word)
     int status = say(m, to, GIVE, 0), sent = assay_comm_send(m->comm, to, &bytes);
     assay_buf_release(&bytes);
     assay_buf_release(&place->results);
-    *place = (assay_gift){.rank = to, .first = first, .end = m->end};
+    *place = (assay_stolen_chunks){.rank = to, .first = first, .end = m->end};
     assay_buf_init(&place->results, SIZE_MAX);
     m->end = first;
     if (m->mapper->end_chunk > first)
@@ -111,7 +111,7 @@ static int answer(assay_moving *m, uint64_t at, uint64_t word)
     return status == ASSAY_OK ? sent : status;
 }
 
-int assay_moving_border(assay_moving *m, uint64_t at)
+int assay_steal_border(assay_steal *m, uint64_t at)
 {
     uint64_t word;
     int got = 0, status = ASSAY_OK;
@@ -123,20 +123,20 @@ int assay_moving_border(assay_moving *m, uint64_t at)
     return got < 0 ? got : status;
 }
 
-static assay_gift *find_gift(assay_moving *m, uint64_t chunk)
+static assay_stolen_chunks *find_stolen(assay_steal *m, uint64_t chunk)
 {
-    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
-        if (m->gifts[i].first <= chunk && chunk < m->gifts[i].end)
-            return &m->gifts[i];
+    for (int i = 0; i < ASSAY_STEALS_MOST; i++)
+        if (m->stolen[i].first <= chunk && chunk < m->stolen[i].end)
+            return &m->stolen[i];
     return NULL;
 }
 
 /* The gift whose results come next from a rank, which measures what it was given in that order. */
-static assay_gift *next_of(assay_moving *m, int rank)
+static assay_stolen_chunks *next_of(assay_steal *m, int rank)
 {
-    assay_gift *next = NULL;
-    for (int i = 0; i < ASSAY_MOST_GIFTS; i++) {
-        assay_gift *gift = &m->gifts[i];
+    assay_stolen_chunks *next = NULL;
+    for (int i = 0; i < ASSAY_STEALS_MOST; i++) {
+        assay_stolen_chunks *gift = &m->stolen[i];
         if (gift->end > 0 && !gift->came && gift->rank == rank && (!next || gift->first > next->first))
             next = gift; /* what is given later lies before it */
     }
@@ -145,9 +145,9 @@ static assay_gift *next_of(assay_moving *m, int rank)
 
 /* Receives the next results of a rank. They have come then, also if there was no memory for them: nobody sends them
  * again. */
-static int receive_from(assay_moving *m, int rank)
+static int receive_from(assay_steal *m, int rank)
 {
-    assay_gift *gift = next_of(m, rank);
+    assay_stolen_chunks *gift = next_of(m, rank);
     if (!gift)
         return ASSAY_EINTERNAL;
     const int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &gift->results);
@@ -157,9 +157,9 @@ static int receive_from(assay_moving *m, int rank)
     return status == ASSAY_OK ? assay_buf_status(&gift->results) : status;
 }
 
-int assay_moving_before(assay_moving *m, uint64_t at)
+int assay_steal_before(assay_steal *m, uint64_t at)
 {
-    assay_gift *g = find_gift(m, at);
+    assay_stolen_chunks *g = find_stolen(m, at);
     int status = ASSAY_OK;
     while (g && !g->came && status == ASSAY_OK)
         status = receive_from(m, g->rank);
@@ -168,7 +168,7 @@ int assay_moving_before(assay_moving *m, uint64_t at)
     return status;
 }
 
-void assay_moving_after(assay_moving *m, uint64_t at)
+void assay_steal_after(assay_steal *m, uint64_t at)
 {
     if (!m->plan->moves)
         return;
@@ -179,14 +179,14 @@ void assay_moving_after(assay_moving *m, uint64_t at)
 /* ---- the rank that is done ---- */
 
 /* Bytes for the results of what moves at a time: a rank may have to keep those of several others. */
-static size_t room_of(const assay_moving *m)
+static size_t room_of(const assay_steal *m)
 {
-    const size_t room = m->mapper->measured_room / ASSAY_MOST_GIFTS;
+    const size_t room = m->mapper->measured_room / ASSAY_STEALS_MOST;
     return room < ASSAY_COMM_POST_MOST ? room : ASSAY_COMM_POST_MOST;
 }
 
 /* Measures what rank `from` gives and sends it the results; nothing where that fails. */
-static int work_for(assay_moving *m, int from, assay_error *err)
+static int work_for(assay_steal *m, int from, assay_error *err)
 {
     assay_buf steps;
     assay_buf_init(&steps, SIZE_MAX);
@@ -211,7 +211,7 @@ static int work_for(assay_moving *m, int from, assay_error *err)
 }
 
 /* The next rank to ask, near ones first; -1: all were asked. */
-static int next_candidate(const assay_moving *m, int *next)
+static int next_candidate(const assay_steal *m, int *next)
 {
     const int rank = assay_comm_rank(m->comm), size = assay_comm_size(m->comm);
     while (*next < MOST_ASKED) {
@@ -230,7 +230,7 @@ typedef struct search {
 } search;
 
 /* Acts on one word. 1: all ranks have ended. */
-static int act_on(assay_moving *m, uint64_t word, search *s, int *failed, assay_error *err)
+static int act_on(assay_steal *m, uint64_t word, search *s, int *failed, assay_error *err)
 {
     switch (kind_of(word)) {
     case ASK:
@@ -253,7 +253,7 @@ static int act_on(assay_moving *m, uint64_t word, search *s, int *failed, assay_
 }
 
 /* Asks the next neighbour, or says that there is no more to ask. */
-static int go_on(assay_moving *m, search *s, bool failed, uint64_t rate)
+static int go_on(assay_steal *m, search *s, bool failed, uint64_t rate)
 {
     int other = failed ? -1 : next_candidate(m, &s->next);
     if (other >= 0) {
@@ -267,16 +267,16 @@ static int go_on(assay_moving *m, search *s, bool failed, uint64_t rate)
     return ASSAY_OK;
 }
 
-int assay_moving_finish(assay_moving *m, int status, assay_error *err)
+int assay_steal_finish(assay_steal *m, int status, assay_error *err)
 {
     const int rank = assay_comm_rank(m->comm), size = assay_comm_size(m->comm);
     const uint64_t rate = rate_of(m);
     search s = {.next = 0};
     assay_pause pause = {0};
     int rc = ASSAY_OK;
-    for (int i = 0; i < ASSAY_MOST_GIFTS; i++) /* of one that failed before it came to them */
-        while (rc == ASSAY_OK && m->gifts[i].end > 0 && !m->gifts[i].came) {
-            const int came = receive_from(m, m->gifts[i].rank);
+    for (int i = 0; i < ASSAY_STEALS_MOST; i++) /* of one that failed before it came to them */
+        while (rc == ASSAY_OK && m->stolen[i].end > 0 && !m->stolen[i].came) {
+            const int came = receive_from(m, m->stolen[i].rank);
             status = status == ASSAY_OK ? came : status;
             rc = came == ASSAY_EMPI ? came : ASSAY_OK; /* the others wait for a word of every rank */
         }

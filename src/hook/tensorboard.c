@@ -1,4 +1,4 @@
-/* board.c - scalars and histograms for TensorBoard. */
+/* tensorboard.c - scalars and histograms for TensorBoard. */
 #include "hook/board.h"
 
 #include <ctype.h>
@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/log.h"
 #include "hook/encode.h"
 #include "hook/reduce.h"
@@ -138,7 +139,7 @@ static int open_file(hook_output *out, int mode)
     snprintf(name, sizeof name, "events.out.tfevents.%lld.%s", (long long)time(NULL), out->worker);
     char *path = folder ? assay_path_join(folder, name) : NULL;
     if (path && (rc = assay_dir_make(folder, NULL)) == ASSAY_OK) {
-        out->board_file[mode] = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        out->board_file[mode] = assay_file_open_append(path, NULL);
         rc = out->board_file[mode] < 0 ? ASSAY_EIO : ASSAY_OK;
     }
     free(own);

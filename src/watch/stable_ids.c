@@ -1,4 +1,4 @@
-/* numbers.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names
+/* stable_ids.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names
  * appear.
  *
  * Tensors are numbered in byte order of their names, and the results that are kept speak of numbers. A name that comes
@@ -10,15 +10,15 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "watch/numbers.h"
+#include "watch/stable_ids.h"
 
 enum { WIDEST_GAP = 63, FILLER = 1 };
 
-void assay_watch_numbers_release(watched_numbers *n)
+void assay_watch_ids_release(watched_ids *n)
 {
     free(n->name);
     free(n->placed);
-    *n = (watched_numbers){0};
+    *n = (watched_ids){0};
 }
 
 static int compare_names(const assay_dict *names, uint32_t a, uint32_t b)
@@ -41,7 +41,7 @@ static bool has_low_bytes(const assay_dict *names, uint32_t id)
 }
 
 /* Puts a name into the middle of its gap. False: there is no room. */
-static bool place(watched_numbers *n, const assay_dict *names, uint32_t id)
+static bool place(watched_ids *n, const assay_dict *names, uint32_t id)
 {
     uint32_t begin = 0, end = 0; /* the gap, between the last name before and the first one behind */
     for (end = 0; end < n->count; end++) {
@@ -59,7 +59,7 @@ static bool place(watched_numbers *n, const assay_dict *names, uint32_t id)
 }
 
 /* Names by their numbers, sorted: those of `all` that are placed or wanted. */
-static int sort_wanted(const watched_numbers *n, const assay_dict *all, const uint8_t *wanted, uint32_t *sorted,
+static int sort_wanted(const watched_ids *n, const assay_dict *all, const uint8_t *wanted, uint32_t *sorted,
                        uint32_t *count)
 {
     assay_dict *order = assay_dict_new();
@@ -86,7 +86,7 @@ static int sort_wanted(const watched_numbers *n, const assay_dict *all, const ui
 }
 
 /* Numbers all names anew, with wider gaps. */
-static int spread(watched_numbers *n, const assay_dict *all, const uint8_t *wanted)
+static int spread(watched_ids *n, const assay_dict *all, const uint8_t *wanted)
 {
     uint32_t many = assay_dict_count(all), count = 0, *sorted = assay_alloc(many * sizeof *sorted);
     int status = sorted ? sort_wanted(n, all, wanted, sorted, &count) : ASSAY_ENOMEM;
@@ -113,7 +113,7 @@ static int spread(watched_numbers *n, const assay_dict *all, const uint8_t *want
     return ASSAY_OK;
 }
 
-static int place_all(watched_numbers *n, const assay_dict *all, const uint8_t *wanted)
+static int place_all(watched_ids *n, const assay_dict *all, const uint8_t *wanted)
 {
     uint32_t many = assay_dict_count(all);
     uint8_t *placed = assay_realloc_array(n->placed, many, 1);
@@ -146,8 +146,7 @@ static uint32_t add_filler(const assay_dict *all, uint32_t before, uint32_t dept
     return id;
 }
 
-int assay_watch_number(watched_numbers *n, const assay_dict *all, const uint8_t *wanted, assay_dict *out,
-                       uint32_t *new_id)
+int assay_watch_number(watched_ids *n, const assay_dict *all, const uint8_t *wanted, assay_dict *out, uint32_t *new_id)
 {
     int status = place_all(n, all, wanted);
     uint32_t before = ASSAY_NO_ID, depth = 0;

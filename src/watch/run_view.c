@@ -1,5 +1,4 @@
-/* view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there.
- */
+/* run_view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there. */
 #include <stdlib.h>
 
 #include "base/fault.h"

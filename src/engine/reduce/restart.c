@@ -1,5 +1,5 @@
-/* checkpoint.c - writes the bytes of a checkpoint file, and reads them without trusting them. */
-#include "engine/reduce/checkpoint.h"
+/* restart.c - writes the bytes of a checkpoint file, and reads them without trusting them. */
+#include "engine/reduce/restart.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,29 +7,29 @@
 #include "base/fault.h"
 #include "base/hash.h"
 
-enum { MAGIC = sizeof ASSAY_CHECKPOINT_MAGIC - 1, FORMAT_VERSION = 2, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
+enum { MAGIC = sizeof ASSAY_RESTART_MAGIC - 1, FORMAT_VERSION = 3, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
 
-void assay_checkpoint_init(assay_checkpoint *c)
+void assay_restart_init(assay_restart *c)
 {
-    *c = (assay_checkpoint){.nodes = NULL};
+    *c = (assay_restart){.nodes = NULL};
     assay_buf_init(&c->bytes, SIZE_MAX);
 }
 
-void assay_checkpoint_release(assay_checkpoint *c)
+void assay_restart_release(assay_restart *c)
 {
     free(c->nodes);
     assay_buf_release(&c->bytes);
-    assay_checkpoint_init(c);
+    assay_restart_init(c);
 }
 
-uint64_t assay_checkpoint_first(const assay_plan *plan, const assay_checkpoint_node *node)
+uint64_t assay_restart_first(const assay_plan *plan, const assay_restart_node *node)
 {
     return plan->sources[node->source].first_chunk + (node->index << node->level);
 }
 
-uint64_t assay_checkpoint_end(const assay_plan *plan, const assay_checkpoint_node *node)
+uint64_t assay_restart_end(const assay_plan *plan, const assay_restart_node *node)
 {
-    return assay_checkpoint_first(plan, node) + ((uint64_t)1 << node->level);
+    return assay_restart_first(plan, node) + ((uint64_t)1 << node->level);
 }
 
 static void digest_of(const void *bytes, size_t size, char hex[HEX + 1])
@@ -40,8 +40,8 @@ static void digest_of(const void *bytes, size_t size, char hex[HEX + 1])
     assay_sha256_hex(&hash, hex);
 }
 
-void assay_checkpoint_put_node(assay_buf *out, uint32_t source, uint32_t level, uint64_t index, const void *packed,
-                               uint64_t size)
+void assay_restart_put_node(assay_buf *out, uint32_t source, uint32_t level, uint64_t index, const void *packed,
+                            uint64_t size)
 {
     assay_put_u32(out, source);
     assay_put_u32(out, level);
@@ -50,11 +50,11 @@ void assay_checkpoint_put_node(assay_buf *out, uint32_t source, uint32_t level, 
     assay_put_bytes(out, packed, size);
 }
 
-void assay_checkpoint_put_file(assay_buf *out, const assay_checkpoint_identity *identity, uint64_t chunks,
-                               const assay_buf *nodes, uint64_t count)
+void assay_restart_put_file(assay_buf *out, const assay_restart_identity *identity, uint64_t chunks,
+                            const assay_buf *nodes, uint64_t count)
 {
     char hex[HEX + 1];
-    assay_put_bytes(out, ASSAY_CHECKPOINT_MAGIC, MAGIC);
+    assay_put_bytes(out, ASSAY_RESTART_MAGIC, MAGIC);
     assay_put_u32(out, FORMAT_VERSION);
     assay_put_text(out, identity->version);
     assay_put_bytes(out, identity->job, HEX);
@@ -67,12 +67,12 @@ void assay_checkpoint_put_file(assay_buf *out, const assay_checkpoint_identity *
 }
 
 /* A node has to lie in its trial and behind the node before it. */
-static bool fits(const assay_plan *plan, const assay_checkpoint_node *node, uint64_t behind)
+static bool fits(const assay_plan *plan, const assay_restart_node *node, uint64_t behind)
 {
     if (node->source >= plan->source_count || node->level >= 64)
         return false;
     uint64_t chunks = plan->sources[node->source].chunks, width = (uint64_t)1 << node->level;
-    return width <= chunks && node->index < chunks / width && assay_checkpoint_first(plan, node) >= behind;
+    return width <= chunks && node->index < chunks / width && assay_restart_first(plan, node) >= behind;
 }
 
 static int damaged(const char *path, assay_error *err)
@@ -83,15 +83,15 @@ static int damaged(const char *path, assay_error *err)
                       path);
 }
 
-static int read_nodes(assay_cursor *in, const char *path, const assay_plan *plan, assay_checkpoint_node **nodes,
+static int read_nodes(assay_cursor *in, const char *path, const assay_plan *plan, assay_restart_node **nodes,
                       size_t *count, assay_error *err)
 {
     uint64_t n = assay_get_count(in, NODE_HEAD), behind = 0;
-    assay_checkpoint_node *list = assay_alloc_zeroed((size_t)n, sizeof *list);
+    assay_restart_node *list = assay_alloc_zeroed((size_t)n, sizeof *list);
     if (!list)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for the nodes of the checkpoint", path);
     for (uint64_t i = 0; i < n; i++) {
-        assay_checkpoint_node *node = &list[i];
+        assay_restart_node *node = &list[i];
         node->source = assay_get_u32(in);
         node->level = assay_get_u32(in);
         node->index = assay_get_u64(in);
@@ -102,7 +102,7 @@ static int read_nodes(assay_cursor *in, const char *path, const assay_plan *plan
             return damaged(path, err);
         }
         (void)assay_get_bytes(in, (size_t)node->size);
-        behind = assay_checkpoint_end(plan, node);
+        behind = assay_restart_end(plan, node);
     }
     if (assay_cursor_bad(in)) {
         free(list);
@@ -118,11 +118,11 @@ static bool same_hex(const uint8_t *bytes, const char *hex)
     return bytes && memcmp(bytes, hex, HEX) == 0;
 }
 
-int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, const assay_checkpoint_identity *identity,
-                           const assay_plan *plan, assay_checkpoint_node **nodes, size_t *count, assay_error *err)
+int assay_restart_parse(const char *path, const void *bytes, size_t size, const assay_restart_identity *identity,
+                        const assay_plan *plan, assay_restart_node **nodes, size_t *count, assay_error *err)
 {
     char hex[HEX + 1];
-    if (size < MAGIC || memcmp(bytes, ASSAY_CHECKPOINT_MAGIC, MAGIC) != 0)
+    if (size < MAGIC || memcmp(bytes, ASSAY_RESTART_MAGIC, MAGIC) != 0)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: not a checkpoint of assay: give another --checkpoint, or remove "
                           "the file",

@@ -1,4 +1,4 @@
-/* keep.c - the results of steps, kept from one evaluation to the next.
+/* result_cache.c - the results of steps, kept from one evaluation to the next.
  *
  * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number),
  * where rules look back also all files of the same worker before, where they compare also the other trial's files of
@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "engine/reduce/chunk_result.h"
 #include "watch/watch_internal.h"
 
@@ -217,19 +218,13 @@ static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sou
 
 static uint64_t find_kept(const watched_source *source, int64_t step, uint64_t key)
 {
-    size_t low = 0, high = source->kept_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (source->kept[middle].step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, source->kept_count, source->kept[low].step < step);
     return low < source->kept_count && source->kept[low].step == step && source->kept[low].key == key ? low : NOWHERE;
 }
 
 /* On rank 0: the nodes that are still right, as those of a checkpoint. */
-static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, assay_checkpoint *all)
+static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, assay_restart *all)
 {
     free(watch->key);
     free(watch->found);
@@ -247,7 +242,7 @@ static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sour
         if (watch->found[c] == NOWHERE)
             continue;
         const kept_node *kept = &source->kept[watch->found[c]];
-        all->nodes[all->count++] = (assay_checkpoint_node){
+        all->nodes[all->count++] = (assay_restart_node){
             .source = s, .index = c - plan->sources[s].first_chunk, .at = all->bytes.size, .size = kept->size};
         assay_put_bytes(&all->bytes, kept->packed, kept->size);
         status = assay_buf_status(&all->bytes);
@@ -255,17 +250,17 @@ static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sour
     return status;
 }
 
-int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_restart *mine,
                        assay_error *err)
 {
     assay_watch *watch = context;
-    assay_checkpoint all;
-    assay_checkpoint_init(&all);
+    assay_restart all;
+    assay_restart_init(&all);
     int status = assay_comm_rank(watch->comm) == 0 ? find_all(watch, plan, sources, &all) : ASSAY_OK;
     status = assay_comm_agree(watch->comm, status, err);
     if (status == ASSAY_OK)
-        status = assay_checkpoint_hand_out(watch->comm, &all, plan, mine, err);
-    assay_checkpoint_release(&all);
+        status = assay_restart_hand_out(watch->comm, &all, plan, mine, err);
+    assay_restart_release(&all);
     return status;
 }
 

@@ -1,8 +1,8 @@
-/* look_events.c - which event files a watched trial has, and how long those are that may still grow. */
+/* scan_events.c - which event files a watched trial has, and how long those are that may still grow. */
 #include <string.h>
 
 #include "base/hash.h"
-#include "watch/look.h"
+#include "watch/scan.h"
 
 /* An evaluation reads the event files as a whole: it is made for their sake so often at most. */
 static const double EVENTS_EVERY = 5.0;

@@ -1,4 +1,4 @@
-/* wait.c - see wait.h. */
+/* timeouts.c - see wait.h. */
 #include "hook/wait.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* by_tensor.c - decides whether the ranks divide the tensors among them instead of the steps.
+/* split_by_tensor.c - decides whether the ranks divide the tensors among them instead of the steps.
  *
  * A rank that has some of the steps reads again what its first steps are compared with. With few steps a rank that is
  * a tenth of all reading and more. So such a trial is measured by tensor: each rank measures its own tensors at every

@@ -1,4 +1,4 @@
-/* mask.c - see mask.h.
+/* mask_secrets.c - see mask.h.
  *
  * A name is cut into words: '_', '-', '.', '/' and capitals begin a new one. One word, or two neighbouring ones,
  * decide. Masking too much costs a setting in a comparison, masking too little a password: in doubt it masks. */

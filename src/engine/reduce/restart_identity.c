@@ -1,9 +1,9 @@
-/* checkpoint_identity.c - the job, the options and the state of the trials that results of chunks belong to. */
+/* restart_identity.c - the job, the options and the state of the trials that results of chunks belong to. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 #include "rule/python_rule.h"
 
 static void identify_job(const assay_job *job, const assay_engine_options *options, char hex[65])
@@ -94,11 +94,11 @@ static int identify_trials(const assay_sources *sources, const assay_plan *plan,
     return status;
 }
 
-int assay_checkpoint_identify(assay_comm *comm, const assay_sources *sources, const assay_plan *plan,
-                              const assay_engine_options *options, assay_checkpoint_identity *out, assay_error *err)
+int assay_restart_identify(assay_comm *comm, const assay_sources *sources, const assay_plan *plan,
+                           const assay_engine_options *options, assay_restart_identity *out, assay_error *err)
 {
     uint64_t sum = 0;
-    *out = (assay_checkpoint_identity){.version = ""};
+    *out = (assay_restart_identity){.version = ""};
     snprintf(out->version, sizeof out->version, "%s", options->version);
     int status = add_up_index(sources, &sum);
     int summed = assay_comm_sum(comm, &sum, 1);

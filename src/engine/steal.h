@@ -1,4 +1,4 @@
-/* moving.h - steps that move from a rank that is behind to one that is done with its own.
+/* steal.h - steps that move from a rank that is behind to one that is done with its own.
  *
  * The plan deals steps out by what they are expected to cost. A processor that other work shares, a slow disk or values
  * that cost more make that wrong, and then one rank would wait for another.
@@ -11,28 +11,28 @@
  *   3. The one that asked measures the records, step by step, and sends the results: states, problems, checkpoints and
  *      the order in which results are combined stay with the rank that has the chunks.
  *   4. That rank takes them when it comes to those steps, where one rank alone would have come to the same
- *      (step_sharing.h), and else measures the step itself. So no byte of the report depends on what moved.
+ *      (split_step.h), and else measures the step itself. So no byte of the report depends on what moved.
  *   5. A rank that nobody has work for tells rank 0 so. When all have, rank 0 tells everyone, and nobody asks any more.
  * Nobody waits in a circle: a rank asks only when nothing of its own is waiting to be taken. Not with checkpoints,
  * which all ranks write at chunk borders, nor with comparisons between trials, nor while trials are watched. */
-#ifndef ASSAY_ENGINE_MOVING_H
-#define ASSAY_ENGINE_MOVING_H
+#ifndef ASSAY_ENGINE_STEAL_H
+#define ASSAY_ENGINE_STEAL_H
 
 #include "engine/map/mapper.h"
 
-enum { ASSAY_MOST_GIFTS = 8 }; /* whose results a rank may have to keep at a time */
+enum { ASSAY_STEALS_MOST = 8 }; /* whose results a rank may have to keep at a time */
 
 /* Chunks that moved to another rank, and what it measured. */
-typedef struct assay_gift {
+typedef struct assay_stolen_chunks {
     int rank;
     uint64_t first, end; /* end 0: none */
     bool came;
     assay_buf results;
     assay_cursor from, part;
     assay_measured_steps steps; /* over these two */
-} assay_gift;
+} assay_stolen_chunks;
 
-typedef struct assay_moving {
+typedef struct assay_steal {
     assay_comm *comm;
     const assay_plan *plan;
     assay_sources *sources;
@@ -41,25 +41,25 @@ typedef struct assay_moving {
     double start;  /* of this rank's chunks, by the clock */
     uint64_t cost; /* of those that are done */
     uint64_t end;  /* this rank's chunks from here on moved, or are shared */
-    assay_gift gifts[ASSAY_MOST_GIFTS];
+    assay_stolen_chunks stolen[ASSAY_STEALS_MOST];
     assay_buf sent; /* to a rank that was behind, on its way */
-} assay_moving;
+} assay_steal;
 
 /* Begins with this rank's chunks, of which those before `end` may move. Nothing moves unless plan->moves. Not
  * collective. */
-void assay_moving_begin(assay_moving *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
-                        assay_mapper *mapper, uint64_t end);
-void assay_moving_release(assay_moving *m);
+void assay_steal_begin(assay_steal *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
+                       assay_mapper *mapper, uint64_t end);
+void assay_steal_release(assay_steal *m);
 
 /* At a chunk border: gives chunks away if another rank asked, chunk `at` being the next. 0, ASSAY_ENOMEM or
  * ASSAY_EMPI. */
-int assay_moving_border(assay_moving *m, uint64_t at);
+int assay_steal_border(assay_steal *m, uint64_t at);
 /* Before chunk `at` is mapped: if it moved, waits for what was measured of it and lets the mapper take that. */
-int assay_moving_before(assay_moving *m, uint64_t at);
+int assay_steal_before(assay_steal *m, uint64_t at);
 /* Chunk `at` was mapped. */
-void assay_moving_after(assay_moving *m, uint64_t at);
+void assay_steal_after(assay_steal *m, uint64_t at);
 /* This rank is done with its chunks, or has failed: works for others, and waits until all are done. `status` is how it
  * fared so far; one that failed only answers. Returns `status`, or what went wrong. Every rank calls it. */
-int assay_moving_finish(assay_moving *m, int status, assay_error *err);
+int assay_steal_finish(assay_steal *m, int status, assay_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* step_sharing.h - a step that several ranks measure and one maps. partition.c decides which. A rule sees a step as a
+/* split_step.h - a step that several ranks measure and one maps. partition.c decides which. A rule sees a step as a
  * whole, but records are measured one by one, and that is most of the work. No MPI inside.
  *
  * How it works:
@@ -13,8 +13,8 @@
  * Where each rank measures its own tensors (plan->by_tensor), every step is such a step. A part of it is what a rank
  * has of the tensors, and not a range. So a step is taken as a whole, if there is room for all of it whatever the
  * order, and no more than one rank met problems; otherwise the rank that has it reads all of it. */
-#ifndef ASSAY_ENGINE_MAP_STEP_SHARING_H
-#define ASSAY_ENGINE_MAP_STEP_SHARING_H
+#ifndef ASSAY_ENGINE_MAP_SPLIT_STEP_H
+#define ASSAY_ENGINE_MAP_SPLIT_STEP_H
 
 #include "engine/map/step_reader.h"
 
@@ -46,8 +46,7 @@ typedef struct assay_measured_steps {
 
 /* Measures what `rank` has of the tensors of work->step, or with -1 the whole step. Appends the size of the packed
  * results and the results; the size is 0 when the other rank has to do without, and when they take more than `room`
- * bytes. Returns 0 or ASSAY_ENOMEM.
- */
+ * bytes. Returns 0 or ASSAY_ENOMEM. */
 int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work, int rank, size_t room, assay_buf *out);
 
 /* Takes the next step, work->step, or reads it. *helped tells which. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */

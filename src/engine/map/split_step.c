@@ -1,5 +1,5 @@
-/* step_sharing.c - see step_sharing.h. */
-#include "engine/map/step_sharing.h"
+/* split_step.c - see split_step.h. */
+#include "engine/map/split_step.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,115 @@
+/* glob_files.c - trials in the file system that a pattern stands for.
+ *
+ * The parts of the pattern are matched one after the other, as in glob_s3.c. Unlike glob(3), what matches and cannot be
+ * looked at (a link that leads nowhere, a directory that nobody may list) is a match: opening it as a trial fails, and
+ * the report names it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "job/job_internal.h"
+#include "store/storage.h"
+
+/* What a part of the pattern found. */
+typedef struct matches {
+    job_places open;   /* where the next part goes on */
+    job_places closed; /* what cannot be looked at */
+} matches;
+
+static bool is_absence(int reason)
+{
+    return reason == ENOENT || reason == ENOTDIR;
+}
+
+/* Adds the names in a directory that match a part. `listed`: a directory around it has its name. */
+static int match_names(const job_reader *r, const char *directory, const char *part, bool listed, matches *found)
+{
+    DIR *dir = opendir(*directory ? directory : ".");
+    int status = ASSAY_OK;
+    if (!dir && (errno == ENOTDIR || (errno == ENOENT && !listed)))
+        return ASSAY_OK;
+    if (!dir)
+        return job_places_add(r, &found->closed, directory);
+    while (status == ASSAY_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            break;
+        if (fnmatch(part, entry->d_name, FNM_PERIOD) != 0)
+            continue;
+        char *path = *directory ? assay_path_join(directory, entry->d_name) : assay_copy_text(entry->d_name);
+        status = path ? job_places_add(r, &found->open, path) : job_no_memory(r);
+        free(path);
+    }
+    if (status == ASSAY_OK && errno != 0)
+        status = job_places_add(r, &found->closed, directory);
+    closedir(dir);
+    return status;
+}
+
+/* What a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
+static bool may_be_trial(const char *path, const struct stat *there)
+{
+    const size_t length = strlen(path);
+    return S_ISDIR(there->st_mode) ||
+           (S_ISREG(there->st_mode) &&
+            ((length > 3 && strcmp(path + length - 3, ".h5") == 0) || assay_is_tensor_file(path)));
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. */
+static int walk(const job_reader *r, char *rest, matches *found, bool *listed)
+{
+    int status = job_places_add(r, &found->open, *rest == '/' ? "/" : "");
+    for (char *part; status == ASSAY_OK && (part = strsep(&rest, "/"));) {
+        matches next = {.closed = found->closed};
+        const bool pattern = strpbrk(part, "*?[\\") != NULL;
+        if (!*part)
+            continue;
+        for (size_t i = 0; status == ASSAY_OK && i < found->open.count; i++) {
+            const char *directory = found->open.place[i];
+            if (pattern) {
+                status = match_names(r, directory, part, *listed, &next);
+                continue;
+            }
+            char *path = *directory ? assay_path_join(directory, part) : assay_copy_text(part);
+            status = path ? job_places_add(r, &next.open, path) : job_no_memory(r);
+            free(path);
+        }
+        job_places_release(&found->open);
+        *found = next;
+        *listed = pattern;
+    }
+    return status;
+}
+
+int job_glob_files(const job_reader *r, const char *pattern, job_places *out)
+{
+    matches found = {0};
+    bool listed = false;
+    char *copy = assay_copy_text(pattern);
+    int status = copy ? walk(r, copy, &found, &listed) : job_no_memory(r);
+    for (size_t i = 0; status == ASSAY_OK && i < found.open.count; i++) {
+        struct stat there;
+        const char *path = found.open.place[i];
+        if (stat(path, &there) == 0 ? may_be_trial(path, &there) : listed || !is_absence(errno))
+            status = job_places_add(r, out, path);
+    }
+    for (size_t i = 0; status == ASSAY_OK && i < found.closed.count; i++)
+        status = job_places_add(r, out, found.closed.place[i]);
+    if (status == ASSAY_OK && out->count > 1)
+        qsort(out->place, out->count, sizeof *out->place, compare_places);
+    job_places_release(&found.open);
+    job_places_release(&found.closed);
+    free(copy);
+    return status;
+}
