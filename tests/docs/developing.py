@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """docs/developing.md is true: its map names every folder of src, its journeys and checklists name files that there are, a format's
-members are those of the table; and who follows "Add a rule", "Add a report form" and "Add a format" to the letter gets all three.
+members are those of the table; and who follows "Add a rule", "Add a report form", "Add a report section" and "Add a format" to the letter gets all four.
 
     developing.py names
     developing.py follow --cmake PROGRAM --cc COMPILER --build DIR
@@ -47,7 +47,7 @@ def check_names(checks):
     for name in sorted(named - made):
         if "NAME" not in name:
             checks.expect((ROOT / name).exists(), "there is no %s" % name)
-    table = re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (ROOT / "src/trial/format/format.h").read_text(),
+    table = re.search(r"typedef struct assay_trial_format \{(.*?)^\} assay_trial_format;", (ROOT / "src/trial/trial_format.h").read_text(),
                       re.M | re.S).group(1)
     members = set(re.findall(r"\(\*(\w+)\)\(", table)) | set(re.findall(r"(\w+);", table))
     told = set(re.findall(r"^\d+\. `(\w+)` ", section("Add a format"), re.M))
@@ -64,15 +64,17 @@ def check_formats(checks):
     steps = section("Add a format")
     named = [p for p in re.findall(r"`((?:src|tests)/[\w./*-]*NAME[\w./*-]*)`", steps)]
     checks.expect(len(named) >= 3, "the checklist names %s" % named)
-    listed = re.findall(r"^X\((\w+)\)", (ROOT / "src/trial/format/formats.def").read_text(), re.M)
-    events = re.findall(r"^X\((\w+)\)", (ROOT / "src/trial/format/event_formats.def").read_text(), re.M)
+    listed = re.findall(r"^X\((\w+)\)", (ROOT / "src/format/formats.def").read_text(), re.M)
+    events = re.findall(r"^X\((\w+)\)", (ROOT / "src/format/event_formats.def").read_text(), re.M)
     for name in events:
-        for path in ("src/trial/format/%s/*.c", "tests/data/events/%s", "tests/fuzz/fuzz_%s_*.c", "docs/%s.md"):
+        for path in ("src/format/%s/*.c", "tests/data/events/%s", "tests/fuzz/fuzz_%s_*.c", "docs/%s.md"):
             checks.expect(list(ROOT.glob(path % name)), "format of events %s: there is no %s" % (name, path % name))
-    checks.expect(len(listed) >= 2 and not set(listed + events) ^ {p.parent.name for p in (ROOT / "src/trial/format").glob("*/*.c")
-                                                           if p.parent.name != "tfrecord"}, "formats in the list: %s" % listed)
-    calls = set(re.findall(r"\(\*(\w+)\)\(", re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (
-        ROOT / "src/trial/format/format.h").read_text(), re.M | re.S).group(1))) - {"holds_files", "others", "trees", "derive", "dims"}
+    checks.expect(len(listed) >= 2 and not set(listed + events) ^ {p.parent.name for p in (ROOT / "src/format").glob("*/*.c")
+                                                           if p.parent.name not in ("tfrecord", "npy_record")}, "formats in the list: %s" % listed)
+    table = re.search(r"typedef struct assay_trial_format \{(.*?)^\} assay_trial_format;", (ROOT / "src/trial/trial_format.h").read_text(),
+                      re.M | re.S).group(1)
+    # A member whose comment says what NULL means may be missing.
+    calls = {name for comment, name in re.findall(r"((?:/\*(?:(?!\*/).)*\*/)?)\s*[\w ]+\*?\(\*(\w+)\)\(", table, re.S) if "NULL:" not in comment}
     for name in listed:
         for path in named:
             checks.expect(list(ROOT.glob(path.replace("NAME", name).rstrip("/"))), "format %s: there is no %s" % (name, path))
@@ -80,9 +82,9 @@ def check_formats(checks):
             found = [p for p in ROOT.glob(folder) if re.search(r"format/%s/|\b%s\b" % (name, name), p.read_text())]
             checks.expect(found, "format %s has no %s" % (name, what))
     for name in sorted(set(listed) | set(re.findall(r"^X\((\w+)\)", (ROOT / "tests/formats/formats.def").read_text(), re.M))):
-        sources = list((ROOT / "src/trial/format" / name).glob("*.c")) or [ROOT / "tests/formats" / (name + ".c")]
+        sources = list((ROOT / "src/format" / name).glob("*.c")) or [ROOT / "tests/formats" / (name + ".c")]
         text = "".join(p.read_text() for p in sources)
-        table = re.search(r"^const assay_format assay_format_%s = \{(.*?)^\};" % name, text, re.M | re.S)
+        table = re.search(r"^const assay_trial_format assay_format_%s = \{(.*?)^\};" % name, text, re.M | re.S)
         checks.expect(table and set(re.findall(r"\.(\w+) =", table.group(1))) >= calls, "the table of %s" % name)
         checks.expect((ROOT / "tests/data/formats" / name).is_dir(), "format %s has no small trial" % name)
 
@@ -102,9 +104,9 @@ def copy(tree, origin, to, beside, word):
 
 
 def follow(tree):
-    """Does what the three checklists say; how many steps of each were done."""
+    """Does what the four checklists say; how many steps of each were done."""
     counts = []
-    for title in ("Add a rule", "Add a report form", "Add a format"):
+    for title in ("Add a rule", "Add a report form", "Add a report section", "Add a format"):
         steps, copies = STEP.findall(section(title)), COPY.findall(section(title))
         counts.append(len(steps) + len(copies))
         for created, changed, below, block in steps:
@@ -193,7 +195,7 @@ def check_follow(checks, cmake, cc, reuse):
         tree.mkdir()
         for name in COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tree / name)
-        checks.expect(follow(tree) == [3, 4, 3], "the checklists have other steps than this test knows")
+        checks.expect(follow(tree) == [3, 4, 2, 3], "the checklists have other steps than this test knows")
         done = configure(Path(folder), tree, build, cmake, cc, reuse)
         done = run([cmake, "--build", build, "--target", "assay", "test_format_laws"], timeout=500) if done.code == 0 else done
         if not checks.expect(done.code == 0, "it does not build: %s" % done):
@@ -202,13 +204,15 @@ def check_follow(checks, cmake, cc, reuse):
         job = Path(folder) / "job.json"
         job.write_text(json.dumps({"trials": [str(trial)], "rules": [{"name": "below", "rule": "AnyNegative", "parameters": {
             "tensor_regex": "x"}}]}))
-        done = run([build / "src" / "assay", "run", job, "--format", "json,verdicts", "--out", Path(folder) / "out"])
+        done = run([build / "src" / "assay", "run", job, "--format", "json,text,verdicts", "--out", Path(folder) / "out"])
         if not checks.expect(done.code == 0, "it does not run: %s" % done):
             return
         rule = json.loads((Path(folder) / "out" / "report.json").read_text())["trials"][0]["rules"][0]
         checks.expect((rule["status"], rule["datapoints"], rule["steps"]) == ("IssuesFound", 2, [1]), "the rule: %s" % rule)
         text = (Path(folder) / "out" / "verdicts.txt").read_text()
         checks.expect(text == "below 1\n", "the form: %r" % text)
+        text = (Path(folder) / "out" / "report.txt").read_text()
+        checks.expect(re.search(r"How much each trial has\n-+\ntrial +workers +steps\ntrial +1 +2\n", text), "the section: %s" % text)
         check_format(checks, tree, build, Path(folder))
 
 

@@ -232,7 +232,7 @@ def test_stopped(b):
         process = subprocess.Popen(argv, env=environment(dict(env, ASSAY_FAULT="slow:60000")), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE)
         for line in process.stderr:
-            if b"starts anew" in line:
+            if b"starting from the beginning" in line:
                 process.send_signal(signal.SIGUSR1)
         process.wait()
         b.expect(process.returncode == 75 and not hook.requests, "stopped: %s, %s" % (process.returncode, hook.requests))
@@ -386,7 +386,7 @@ def test_refusals(b):
     hook = {"notify": {"url": "https://h/"}}
     cases = [({"notfy": {}}, "actions[0]: unknown key \"notfy\""), ({}, "actions[0]: expected one of"),
              (dict(hook, mail={"to": "a"}), "not several"), (dict(hook, rules=["nobody"]), "no rule called \"nobody\""),
-             (dict(hook, on="start"), "expected finding or end"), (dict(hook, on="end", severity="error"), "leave it out"),
+             (dict(hook, on="start"), "known: finding or end"), (dict(hook, on="end", severity="error"), "leave it out"),
              (dict(hook, severity="fatal"), "info, warning or error"), (dict(hook, limit=0), "\"limit\""),
              ({"notify": {"url": "https://h/", "insecure": True}}, "actions[0].notify: unknown key \"insecure\""),
              ({"cancel": {"job": "all"}}, "actions[0].cancel.job: expected a Slurm job id"),

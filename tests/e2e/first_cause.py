@@ -139,7 +139,7 @@ def check_short_forms(checks, folder, case, path, cause):
     again = Path(folder) / ("%s-%d-again" % case)
     again.symlink_to(path)
     both = run([ASSAY, "compare", path, again, "--job", Path(folder) / "job.json", "--out", out])
-    row = next(line for line in both.out.splitlines() if re.match(r"(\S+-\d)\s+1\s", line))
+    row = next(line for line in both.out.splitlines() if re.match(r"(\S+-\d)(?: baseline)?\s+1\s", line))
     checks.expect(str(cause["step"]) in row.split() and "ExplodingTensor" in row.split() and text in " ".join(both.out.split()),
                   "%s: compare says %s" % (case, row))
 

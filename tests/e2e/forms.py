@@ -33,7 +33,7 @@ FORMATS = ["csv", "junit", "markdown", "tensorboard"]
 EVENTS = "events.out.tfevents.0.assay"
 SCHEMA = Path(__file__).resolve().parent / "junit.xsd"
 GITHUB_MOST = 65536
-MARKDOWN_TAGS = {"h2", "h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+MARKDOWN_TAGS = {"h2", "h3", "h4", "h5", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "code", "br"}
 
 
 def number(value):
@@ -183,7 +183,7 @@ def check_junit(forms):
         forms.expect(path == xml_text(trial["path"]), "junit.xml: path %r" % path)
         verdict = suite.find("properties/property[@name='verdict']").get("value")
         forms.expect(verdict == xml_text(forms.report["verdict"]) if len(suites) == 1 else
-                     "found something" in verdict or len([r for r in trial["rules"] if r["status"] == "IssuesFound"]) < 2,
+                     re.search("found something|may follow", verdict) or len([r for r in trial["rules"] if r["status"] == "IssuesFound"]) < 2,
                      "junit.xml: verdict %r" % verdict)
         for case, rule in zip(cases, in_order(trial["rules"])):
             what = case[0].tag if len(case) else None
@@ -227,13 +227,15 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.tags, self.rows, self.code = set(), [], []
+        self.tags, self.rows, self.code, self.tables = set(), [], [], 0
         self.cell = self.in_code = None
 
     def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
+        self.tables += tag == "table"
         if tag == "tr":
-            self.rows.append([])
+            self.rows += [[]] * (self.tables == 1)
+            self.row = self.rows[-1] if self.tables == 1 else []
         elif tag in ("td", "th"):
             self.cell = ""
         elif tag == "code":
@@ -241,7 +243,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         if tag in ("td", "th"):
-            self.rows[-1].append(self.cell)
+            self.row.append(self.cell)
             self.cell = None
         elif tag == "code":
             self.code.append(self.in_code)
@@ -269,6 +271,8 @@ def check_markdown(forms):
         should = [rule["name"]] + [trial["name"]] * several + [rule["severity"], "%d of %d" % (rule["findings_total"],
                   rule["datapoints"]), str(first["step"]), first["worker"], first["tensor"]]
         should = [cut(visible(text)) for text in should]
+        if not any(r["first"]["tensor"] for _, r in found):  # a column that is empty in every row is left out
+            should.pop()
         forms.expect(row == should, "report.md: %r is not %r" % (row, should))
     forms.expect(len(page.rows) == 1 + len(found), "report.md: %d rows for %d rules" % (len(page.rows) - 1, len(found)))
     for trial, rule in rules(forms.report):
@@ -370,21 +374,20 @@ def check_long_page(args, checks, folder):
     job = folder / "job.json"
     job.write_text(json.dumps({
         "trials": [{"path": str(folder / ("t%d" % i)), "name": "%d " % i + "*_|" * 40} for i in range(120)],
-        "rules": [{"rule": "AllZero", "name": n, "parameters": {"tensor_regex": "."}} for n in names] + [{"rule": "AllZero"}]}))
+        "rules": [{"rule": "AllZero", "name": n, "parameters": {"tensor_regex": "."}} for n in names]}))
     done = run([args.assay, "run", job, "--out", folder / "out", "--format", "json,markdown", "--quiet"])
     checks.expect(done.code == 3, "long page: %s" % done)
     text = (folder / "out" / "report.md").read_text()
     page = Page()
     page.feed(run(["cmark-gfm", "--unsafe", "-e", "table", folder / "out" / "report.md"]).out)
-    left = re.search(r"\n(\d+) entries did not fit", text)
-    checks.expect(GITHUB_MOST - 4096 < len(text.encode()) <= GITHUB_MOST, "long page: %d bytes" % len(text.encode()))
+    checks.expect(len(text.encode()) <= GITHUB_MOST, "long page: %d bytes" % len(text.encode()))
     checks.expect(page.tags <= MARKDOWN_TAGS and all(len(row) == 7 for row in page.rows), "long page: %s" % page.rows[-1:])
-    # a row for each rule and trial, first findings of ten, an error and a damage of each trial
-    entries = len(page.rows) - 1 + len(re.findall("^- ", text, re.M))
-    checks.expect(left and int(left[1]) + entries == 4 * 120 + 10 + 120 + 120, "long page: %s left out, %d there" %
-                  (left and left[1], entries))
-    for heading in ("First findings", "Not evaluated", "Damaged or missing"):
-        checks.expect(re.search("### %s\n\n- " % heading, text), "long page: nothing under %s" % heading)
+    found = sum(r["status"] == "IssuesFound" for _, r in rules(json.loads((folder / "out" / "report.json").read_text())))
+    more = re.search(r"^and (\d+) more rules$", text, re.M)
+    checks.expect(more and int(more[1]) + len(page.rows) - 1 == found, "long page: %s more, %d there of %d" %
+                  (more and more[1], len(page.rows) - 1, found))
+    for heading in ("What the rules found", "Completeness and damage"):
+        checks.expect(re.search("^### %s$" % heading, text, re.M), "long page: nothing under %s" % heading)
 
 
 def check_failures(args, checks, folder):
@@ -408,7 +411,7 @@ def check_full_disk(args, checks, folder):
     run([args.assay, "run", job, "--out", whole, "--quiet"])
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     (folder / "disk").mkdir()
-    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=440k tmpfs "$1" || exit 99; "$2" run "$3" '
+    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=540k tmpfs "$1" || exit 99; "$2" run "$3" '
                 '--out "$1" --quiet; code=$?; cp -r "$1" "$4"; exit $code', "sh", folder / "disk", args.assay, job, left])
     checks.expect(done.code == 4 and str(folder / "disk" / "report.json") in done.err, "full disk: %s" % done)
     files = {name: data for name, data in files_of(left).items()}

@@ -27,11 +27,14 @@ SILENT = ("stats",)  # all others say something on standard output
 
 # What `assay run` says first: a sentence that needs no knowledge of rules.
 FIRST = {
-    "ddp": "nothing wrong in 20 rules; 8 had no data",
-    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); 9 rules had no data",
-    "dead_relu": "act2_output_0 went dead at step 0; 3 more rules found something; 11 had no data",
-    "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0; 1 more rule found something; 20 had no data",
-    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); 4 more rules found something; 11 had no data",
+    "ddp": "the workers' weights were equal at no step: gradients are not exchanged (all 4 weights) (GradientNotSynchronized)",
+    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); apart from it: the workers' weights were equal at no step: "
+                   "gradients are not exchanged (all 4 weights) (GradientNotSynchronized)",
+    "dead_relu": "units of act2_output_0 and 1 more were dead from the first step on: 100 % of them are never active (DeadRelu); "
+                 "from it may follow UnchangedTensor, PredictionCollapse and PoorWeightInitialization",
+    "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0 (ExplodingTensor); from it may follow TensorVariance",
+    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); from it may follow DeadRelu, UnchangedTensor, PredictionCollapse "
+                 "and 1 more",
 }
 
 
@@ -58,8 +61,8 @@ def check_first_lines(assay, checks, folder, nan, cut):
         said = run([assay, "run", TRIALS / name, "--out", folder / "first", "--quiet"]).out.split("\n", 1)[0]
         checks.expect(said == first, "%s: the first line is \"%s\", not \"%s\"" % (name, said, first))
     for command, path, first in (
-            ("verify", nan, r"suspect: 1 of 2 files of 2 checkpoints; step-20\.safetensors: decoder\.layers\.1\S*: 1 element is NaN"),
-            ("verify", cut, r"damaged: 1 of 2 files of 2 checkpoints; step-20\.safetensors: offset \d+: the file ends early"),
+            ("verify", nan, r"resume from step-10\.safetensors; 20: NaN in 1 tensor \(decoder\.layers\.1\S*\)$"),
+            ("verify", cut, r"resume from step-10\.safetensors; 20: damaged \(offset \d+: the file ends early"),
             ("run", nan, r"an update made decoder\.layers\.1\S* NaN between steps 11 and 20"),
             ("run", cut, r"the checkpoint is damaged or incomplete at step 20 \(CheckpointStructure\); .*1 part of the trial is damaged "
                          r"or missing: step-20\.safetensors$")):

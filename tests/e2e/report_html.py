@@ -48,7 +48,7 @@ def without_run(path):
 def check_harmless(checks, page, name):
     checks.expect(page.requests == [], "%s: requests %s" % (name, page.requests))
     checks.expect(page.console == [], "%s: console %s" % (name, page.console[:3]))
-    checks.expect(not page.select("script, iframe, object, embed, form, base, link[rel=stylesheet]"), "%s: active elements" % name)
+    checks.expect(not page.select("script[src], iframe, object, embed, form, base, link[rel=stylesheet]") and len(page.select("script")) == 1, "%s: active elements" % name)
     outside = page.run("return [...document.querySelectorAll('[src],[href]')].map(e => e.getAttribute('src') || "
                        "e.getAttribute('href')).filter(u => !u.startsWith('#') && !u.startsWith('data:'))")
     checks.expect(outside == [], "%s: leads outside: %s" % (name, outside[:3]))
@@ -90,21 +90,64 @@ def check_readable(checks, browser, path, name):
         checks.expect(page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 23)", "%s: not dark" % name)
 
 
-def check_statuses(checks, page, report, name):
+def check_findings(checks, page, report, name):
+    """A row for each rule that fired, the severest first, and a card with its evidence; the others in a line each."""
     text = page.all_text()
+    several = len(report["trials"]) > 1
+    rows = page.run("return [...document.querySelector('table#rows-findings').tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent))")
+    fired = [(t, r) for severity in ("error", "warning", "info") for t in report["trials"] for r in in_order(t["rules"])
+             if r["status"] == "IssuesFound" and r["severity"] == severity]
+    checks.expect(len(rows) == len(fired), "%s: %d rows for %d rules" % (name, len(rows), len(fired)))
+    for row, (trial, rule) in zip(rows, fired):
+        first = rule["first"]
+        should = [rule["name"]] + [trial["name"]] * several + ["\u25b2 " + rule["severity"], "%d of %d" % (rule["findings_total"],
+                  rule["datapoints"]), str(first["step"])]
+        checks.expect(row[:len(should)] == should, "%s: row %s is not %s" % (name, row, should))
+        checks.expect(rule["recommendation"] in text and rule["message"] in text, "%s: advice of %s" % (name, rule["name"]))
     for number, trial in enumerate(report["trials"]):
         checks.expect(trial["name"] in text, "%s: no trial %s" % (name, trial["name"]))
-        rows = page.run("return [...document.querySelectorAll('#rules .trial')].map(t => [...t.querySelectorAll('tbody tr')].map("
-                        "r => [...r.cells].map(c => c.textContent)))")[number]
-        checks.expect(len(rows) == len(trial["rules"]), "%s: %d rows" % (name, len(rows)))
-        for row, rule in zip(rows, in_order(trial["rules"])):
-            first = rule["first"]
-            good = row[0].endswith(STATUS[rule["status"]]) and row[1] == rule["name"] and row[2] == rule["severity"]
-            good = good and (not rule["datapoints"] or row[3] == "%d of %d" % (rule["findings_total"], rule["datapoints"]))
-            good = good and (not first or ("step %d " % first["step"] in row[4] and row[4].endswith(first["tensor"])))
-            checks.expect(good, "%s: row %s for %s %s" % (name, row, rule["name"], rule["status"]))
-            if rule["status"] == "IssuesFound":
-                checks.expect(rule["recommendation"] in text and rule["message"] in text, "%s: advice of %s" % (name, rule["name"]))
+        for i, rule in enumerate(trial["rules"]):
+            cards = page.run("return [...document.querySelectorAll('#t%dr%d')].map(c => c.textContent)" % (number, i))
+            if rule["status"] in ("IssuesFound", "Error"):
+                checks.expect(len(cards) == 1 and rule["name"] in cards[0], "%s: the card of %s: %d" % (name, rule["name"], len(cards)))
+            elif rule["status"] == "NoData":
+                checks.expect(rule["name"] in page.run("return document.querySelector('#untested').textContent"),
+                              "%s: %s without data is not named" % (name, rule["name"]))
+
+
+def check_order(checks, page, name):
+    """What matters first comes first: verdict, what to do, the loss, findings; what is to be looked up is folded."""
+    order = page.run("return [...document.querySelectorAll('.verdict, main > .advice, #loss, #findings, #untested, #trials, #run')]"
+                     ".map(e => e.id && !e.id.startsWith('todo') ? e.id : e.className.split(' ')[0])")
+    wanted = [w for w in ("verdict", "advice", "loss", "findings", "untested", "trials", "run") if w in order]
+    seen = list(dict.fromkeys("findings" if o == "findings" else o for o in order))
+    checks.expect(seen == wanted and {"verdict", "advice", "loss", "findings"} <= set(seen), "%s: the order is %s" % (name, seen))
+    tops = page.run("return ['#loss .plot', 'section#findings'].map(s => document.querySelector(s).getBoundingClientRect().top + scrollY)")
+    checks.expect(tops[0] < 1000, "%s: the loss stands at %d px" % (name, tops[0]))
+    open_ones = page.run("return [...document.querySelectorAll('#comparison, #trials, #parameters, #classes, #confusion, #run')]"
+                         ".filter(s => s.querySelector('details') && s.querySelector('details').open).map(s => s.id)")
+    checks.expect(open_ones == [], "%s: not folded: %s" % (name, open_ones))
+    advice = page.run("return [...document.querySelectorAll('.advice')].map(a => a.textContent)")
+    checks.expect(len(advice) == len(set(advice)), "%s: the same advice stands twice" % name)
+
+
+def check_script(checks, browser, path):
+    """Tables sort and filter; a permanent link opens what it leads to; without script all is there."""
+    page = browser.open(path, 1400)
+    rows = "return [...document.querySelector('table#rows-findings').tBodies[0].rows].filter(r => !r.hidden).map(r => r.cells[%d].textContent)"
+    names = page.run(rows % 0)
+    if page.select("table#rows-findings.filter"):
+        page.run("document.querySelector('table#rows-findings thead button').click()")
+        checks.expect(page.run(rows % 0) == sorted(names), "sorted by name: %s" % page.run(rows % 0)[:5])
+        page.run("let f = document.querySelector('section#findings .find'); f.value = arguments[0];"
+                 "f.dispatchEvent(new Event('input'))", names[0].lower())
+        left = page.run(rows % 0)
+        checks.expect(left and len(left) < len(names) and names[0] in left, "filtered by %s: %s" % (names[0], left))
+    hidden = page.run("let d = [...document.querySelectorAll('details:not([open]) article[id]')][0]; if (!d) return 'none';"
+                      "location.hash = d.id; return d.id")
+    page.run("return new Promise(done => setTimeout(done, 50))")
+    shown = page.run("return arguments[0] == 'none' || document.getElementById(arguments[0]).checkVisibility()", hidden)
+    checks.expect(shown, "the link to %s leads to a folded part" % hidden)
 
 
 def check_aggregations(checks, page, report, name):
@@ -145,7 +188,7 @@ def check_pictures(checks, page, report):
     """Which predictions are wrong, and their pixels, against numpy."""
     images = job_of(JOB)["images"]
     shown = page.run("return [...document.querySelectorAll('#images .trial')].map(t => [...t.querySelectorAll('figure')].map("
-                     "f => [f.querySelector('img').src, f.innerText]))")
+                     "f => [f.querySelector('img').src, f.textContent]))")
     said_of = [next(a for a in t["aggregations"] if a["kind"] == "wrong_predictions") for t in report["trials"]]
     with_pictures = [(p, t, a) for p, t, a in zip(STORY, report["trials"], said_of) if a["samples"]]
     checks.expect(len(shown) == len(with_pictures) == 5, "pictures of %d trials" % len(shown))
@@ -173,7 +216,7 @@ def check_pictures(checks, page, report):
 def check_losses(checks, page, folder, report):
     """The numbers behind the charts against loss.csv."""
     losses = pandas.read_csv(folder / "loss.csv", float_precision="round_trip")
-    charts = page.run("return [...document.querySelectorAll('#loss .trial')].map(t => [...t.querySelectorAll('figure')].map(f => ["
+    charts = page.run("return [...document.querySelectorAll('#loss details:not(.numbers)')].map(t => [...t.querySelectorAll('figure')].map(f => ["
                       "f.querySelector('figcaption').textContent, [...f.querySelectorAll('tbody tr')].map(r => "
                       "[...r.cells].map(c => c.textContent))]))")
     with_losses = [t["name"] for t in report["trials"] if (losses.trial == t["name"]).any()]
@@ -186,31 +229,32 @@ def check_losses(checks, page, folder, report):
             checks.expect(rows and not bad, "losses of %s: %s" % (trial, bad[:3]))
             ends = {(m, s) for m, g in mine.groupby("mode") for s in (g.step.min(), g.step.max())}
             checks.expect(ends <= {(r[0], int(r[1])) for r in rows}, "losses of %s: first and last" % trial)
-    text = page.run("return document.querySelector('#loss').innerText")
+    text = page.run("return document.querySelector('#loss').textContent")
     checks.expect(re.search(r"EVAL: lowest \S+ at step \d+, last \S+, which is \S+\s% above it", text), "no word of training too long")
 
 
 def check_comparison(checks, page, report):
-    rows = page.run("return [...document.querySelectorAll('#comparison .matrix tbody tr')].map(r => [...r.cells].map(c => "
-                    "(c.querySelector('.status') ? c.querySelector('.status').title : '') + c.textContent))")
+    rows = page.run("return [...document.querySelector('table#rows-matrix').tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent))")
+    words = {"IssuesFound": "issues", "NoIssuesFound": "ok", "NoData": "no data", "Error": "error"}
     wanted = []
     for i, rule in enumerate(report["trials"][0]["rules"]):
         here = [t["rules"][i] for t in report["trials"]]
-        wanted.append([rule["name"]] + [STATUS[r["status"]] + SHAPE[r["status"]] +
+        wanted.append([rule["name"]] + [SHAPE[r["status"]] + " " + words[r["status"]] +
                                         (" from step %d" % r["first"]["step"] if r["first"] else "") for r in here])
+    wanted = [w for w in wanted if any(not cell.endswith("no data") for cell in w[1:])]
     checks.expect(rows == wanted, "matrix of rules and trials: %s for %s" % (rows[:2], wanted[:2]))
-    checks.expect("imbalance of labels in training" in page.run("return document.querySelector('#comparison').innerText"),
+    checks.expect("imbalance of labels in training" in page.run("return document.querySelector('#comparison').textContent"),
                   "imbalanced does not stand out")
 
 
 def check_keyboard(checks, browser, path):
     page = browser.open(path, 1600)
-    wanted = page.run("return [...document.querySelectorAll('a[href], summary, [tabindex=\"0\"]')]"
+    wanted = page.run("return [...document.querySelectorAll('a[href], summary, button, input, [tabindex=\"0\"]')]"
                       ".filter(e => e.checkVisibility()).length")
     reached, outlined = page.tab(wanted + 2)
     checks.expect(reached[0] == "A#main", "the first stop is %s" % reached[:1])
     checks.expect(len([r for r in reached if r != "BODY"]) == wanted, "%d of %d stops reached" % (len(reached), wanted))
-    checks.expect({"SUMMARY", "DIV.", "A#when", "A#confusion"} <= set(reached), "stops: %s" % sorted(set(reached))[:20])
+    checks.expect({"SUMMARY", "A#findings", "A#confusion"} <= set(reached), "stops: %s" % sorted(set(reached))[:20])
     checks.expect(outlined == wanted, "only %d of %d stops show the focus" % (outlined, wanted))
 
 
@@ -242,39 +286,55 @@ def check_story(checks, browser, assay, folder, ranks):
         checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
     page = browser.open(pages[0])
     check_what_it_tells(checks, report)
-    check_statuses(checks, page, report, "story")
+    check_findings(checks, page, report, "story")
+    check_order(checks, page, "story")
     check_aggregations(checks, page, report, "story")
     check_pictures(checks, page, report)
     check_losses(checks, page, out, report)
     check_comparison(checks, page, report)
     checks.expect("worker_2" in page.run("return document.querySelector('#completeness').textContent"), "the map names who is missing")
-    fired = sum(r["status"] == "IssuesFound" for t in report["trials"] for r in t["rules"])
-    marks = page.run("return [...document.querySelectorAll('#when .mark')].filter(m => m.getAttribute('d')).length")
-    checks.expect(marks == fired, "%d strips have marks, %d rules fired" % (marks, fired))
     silent = page.run("return [...document.querySelectorAll('svg[role=img]')].filter(s => !s.querySelector('title')).length")
     checks.expect(silent == 0, "%d pictures without a title" % silent)
     check_readable(checks, browser, pages[0], "story")
     check_keyboard(checks, browser, pages[0])
+    check_script(checks, browser, pages[0])
     paper = browser.open(pages[0], 800, media="print")
     checks.expect(paper.widest() is None, "on paper it is %s pixels wide" % paper.widest())
     checks.expect(len(browser.pdf()) > 10000, "the page does not print")
-    folded = paper.run("return [...document.querySelectorAll('details:not(.numbers)')].filter(d => d.getBoundingClientRect().height < "
-                       "d.querySelector('summary').getBoundingClientRect().height + 8).map(d => d.querySelector('summary').textContent)")
-    checks.expect(folded == [], "on paper there are folded parts: %s" % folded)
+    shown = paper.run("return [...document.querySelectorAll('details:not([open])')].filter(d => d.getBoundingClientRect().height > 0).length")
+    checks.expect(shown == 0, "on paper %d folded parts take room" % shown)
     sheet = browser.open(pages[0], 700, scheme="dark", media="print")  # A4 between its margins, from a browser with a dark theme
     blocks = sheet.run("return [...document.querySelectorAll('table.stack tr')]"
-                       ".filter(r => getComputedStyle(r).display != 'table-row').length")
+                       ".filter(r => !['table-row', 'none'].includes(getComputedStyle(r).display)).length")
     bad = sheet.run("return getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()")
     checks.expect((blocks, bad) == (0, "#b23c00"), "on paper %d rows are blocks, findings are %s" % (blocks, bad))
     phone = browser.open(pages[0], 420)
     phone.unfold()
-    cells = phone.run("return [...document.querySelectorAll('#evidence td[data-head]')].map(c => [c.dataset.head, "
+    cells = phone.run("return [...document.querySelectorAll('section#findings .card td[data-head]')].map(c => [c.dataset.head, "
                       "c.getBoundingClientRect().right])")
-    checks.expect({head for head, _ in cells} >= {"Step", "Worker", "Value", "Threshold", "Tensor"} and
+    checks.expect({head for head, _ in cells} >= {"step", "workers", "value", "threshold", "tensor"} and
                   max(right for _, right in cells) <= 420, "at 420 pixels cells of the evidence are out of sight: %s" % cells[:7])
-    drawn = page.run("return [...document.querySelector('#loss .charts').querySelectorAll('.plot')].map(p => "
+    drawn = page.run("return [...document.querySelectorAll('#loss .plot')].filter(p => p.querySelector('.pale')).map(p => "
                      "[p.querySelectorAll('.line').length - 1, (p.querySelector('.pale').getAttribute('d').match(/M/g) || []).length])")
     checks.expect(drawn and all(odd + others == len(report["trials"]) for odd, others in drawn), "the losses of all trials are drawn: %s" % drawn)
+
+
+def check_one(checks, browser, assay, folder):
+    """One run prints on four pages at most, and what follows from its first cause is folded under it."""
+    for trial in ("dead_relu", "ddp_partial", "linreg_nan"):
+        out = Path(folder) / trial
+        done = run([assay, "run", "--trial", TRIALS / trial, "--format", "html,json", "--out", out])
+        path, report = page_and_report(checks, done, out, trial)
+        page = browser.open(path, 700, media="print")
+        pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(browser.pdf())))
+        checks.expect(1 <= pages <= 4, "%s prints on %d pages" % (trial, pages))
+        check_order(checks, browser.open(path, 1400), trial)
+    page = browser.open(path, 1400)
+    inner = page.run("return [...document.querySelectorAll('article details article')].map(a => a.id)")
+    fired = [i for i, r in enumerate(report["trials"][0]["rules"]) if r["status"] == "IssuesFound"]
+    cards = page.run("return [...document.querySelectorAll('section#findings article')].map(a => a.id)")
+    checks.expect(sorted(cards) == sorted("t0r%d" % i for i in fired), "each rule that fired has one card: %s, %s" % (cards, fired))
+    checks.expect(len(inner) == len(fired) - 1 > 0, "what follows from NaN is not folded under it: %s of %s" % (inner, cards))
 
 
 def shown(name):
@@ -316,6 +376,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         check_story(checks, browser, arguments.assay, folder, arguments.ranks)
+        check_one(checks, browser, arguments.assay, folder)
         check_hostile(checks, browser, arguments.assay, folder)
     checks.done()
 

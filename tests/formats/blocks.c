@@ -348,7 +348,7 @@ static int unit_places(assay_store *store, const assay_catalog *catalog, const a
     return visit(context, path);
 }
 
-const assay_format assay_format_blocks = {
+const assay_trial_format assay_format_blocks = {
     .name = "blocks",
     .what = "block-STEP/",
     .probe = probe,

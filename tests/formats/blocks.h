@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_FORMATS_BLOCKS_H
 #define ASSAY_TESTS_FORMATS_BLOCKS_H
 
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 
 enum { BLOCK_PIECES = 16 };
 

@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 #include "trial/shard.h"
 #include "words.h"
 
-extern const assay_format assay_format_lines;
+extern const assay_trial_format assay_format_lines;
 static const char SUFFIX[] = ".lines";
 enum { FILE_MOST = 1 << 28, UNITS_A_PLACE = 8, NUMBER_MOST = 64 };
 
@@ -307,7 +307,7 @@ static int unit_places(assay_store *store, const assay_catalog *catalog, const a
     return visit(context, path);
 }
 
-const assay_format assay_format_lines = {
+const assay_trial_format assay_format_lines = {
     .name = "lines",
     .what = "WORKER.lines",
     .probe = probe,

@@ -4,22 +4,22 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 
 static void parse(const assay_plan *plan, const void *bytes, size_t size)
 {
-    assay_checkpoint_identity identity = {.version = "0.1.0"};
-    assay_checkpoint_node *nodes = NULL;
+    assay_restart_identity identity = {.version = "0.1.0"};
+    assay_restart_node *nodes = NULL;
     assay_error err = {""};
     size_t count = 0;
     uint64_t behind = 0;
     memset(identity.job, 'a', sizeof identity.job - 1);
     memset(identity.trials, 'b', sizeof identity.trials - 1);
-    int status = assay_checkpoint_parse("fuzz", bytes, size, &identity, plan, &nodes, &count, &err);
+    int status = assay_restart_parse("fuzz", bytes, size, &identity, plan, &nodes, &count, &err);
     if (status != ASSAY_OK && err.text[0] == '\0')
         abort();
     for (size_t i = 0; i < count; i++) {
-        uint64_t first = assay_checkpoint_first(plan, &nodes[i]), end = assay_checkpoint_end(plan, &nodes[i]);
+        uint64_t first = assay_restart_first(plan, &nodes[i]), end = assay_restart_end(plan, &nodes[i]);
         const assay_source_plan *source = &plan->sources[nodes[i].source];
         if (first < behind || end <= first || first < source->first_chunk || end > source->first_chunk + source->chunks)
             abort();

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/checkpoint/deepspeed.h"
-#include "trial/format/checkpoint/files.h"
+#include "format/checkpoint/deepspeed.h"
+#include "format/checkpoint/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

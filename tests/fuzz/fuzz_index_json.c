@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/smdebug/smdebug.h"
+#include "format/smdebug/smdebug.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

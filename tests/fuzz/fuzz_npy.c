@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "read_record.h"
-#include "trial/format/format.h"
+#include "trial/trial_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

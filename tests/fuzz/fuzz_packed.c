@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/storage/packed.h"
+#include "store/packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "trial/storage/storage.h"
-#include "trial/trial.h"
+#include "base/path.h"
+#include "store/storage.h"
+#include "source/trial_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

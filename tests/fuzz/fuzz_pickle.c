@@ -1,8 +1,8 @@
 /* Any bytes as a pickle: every node and item of what is taken lies where it may. */
 #include <stdlib.h>
 
-#include "trial/format/checkpoint/pickle.h"
-#include "trial/format/checkpoint/walk.h"
+#include "container/pickle.h"
+#include "format/checkpoint/walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* Any bytes as a file of system metrics (src/trial/format/profiler/system.c). */
+/* Any bytes as a file of system metrics (src/format/profiler/system.c). */
 #include "read_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,4 @@
-/* Any bytes as a timeline of a framework (src/trial/format/profiler/timeline.c). */
+/* Any bytes as a timeline of a framework (src/format/profiler/timeline.c). */
 #include "read_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

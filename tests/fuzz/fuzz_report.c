@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Twice the same report: then it is newer than itself. */
 static void try_history(const uint8_t *data, size_t size)
 {
-    assay_history history = {.report = NULL};
+    assay_report_history history = {.report = NULL};
     assay_buf out;
     assay_buf_init(&out, 1 << 24);
     for (int64_t i = 0; i < 2; i++) {

@@ -1,8 +1,8 @@
 /* Any bytes as the header of a safetensors file, and as an index of shards. */
 #include <stdlib.h>
 
-#include "trial/format/checkpoint/safetensors.h"
-#include "trial/format/checkpoint/shard_map.h"
+#include "container/safetensors.h"
+#include "format/checkpoint/shard_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

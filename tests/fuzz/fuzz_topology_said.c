@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/smdebug/topology_json.h"
-#include "trial/topology/group_files.h"
+#include "format/smdebug/topology_json.h"
+#include "topology/group_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 enum { FILES_MOST = 24, PATH_MOST = 200 };
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/tfrecord/record.h"
-#include "trial/format/tfrecord/typed.h"
+#include "format/tfrecord/record.h"
+#include "format/tfrecord/typed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

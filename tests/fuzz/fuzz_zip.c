@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/checkpoint/inflate.h"
-#include "trial/format/checkpoint/zip.h"
+#include "container/inflate.h"
+#include "container/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "read_events.h"
 #include "trial/align.h"
 #include "trial/places.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 #include "trial/worker_names.h"
 
 enum { LINK = 128, ZEROS = 64 << 10, ZEROS_MOST = 32, BUDGET = 4 << 20, CONTENT_MOST = 1 << 24 };
@@ -93,19 +93,19 @@ static inline void send_shard(const assay_shard *shard)
     assay_shard_release(&copy);
 }
 
-static inline void send_claims(const assay_claims *claims, uint32_t tensors)
+static inline void send_claims(const assay_manifest *claims, uint32_t tensors)
 {
     assay_buf once, again;
-    assay_claims copy = {0};
+    assay_manifest copy = {0};
     assay_buf_init(&once, SIZE_MAX / 4);
     assay_buf_init(&again, SIZE_MAX / 4);
-    assay_claims_pack(claims, &once);
+    assay_manifest_pack(claims, &once);
     assay_cursor in = assay_cursor_over(once.data, once.size);
-    must(assay_claims_unpack(&in, tensors, &copy) == ASSAY_OK && !assay_cursor_bad(&in));
-    assay_claims_pack(&copy, &again);
+    must(assay_manifest_unpack(&in, tensors, &copy) == ASSAY_OK && !assay_cursor_bad(&in));
+    assay_manifest_pack(&copy, &again);
     must_equal(&once, &again);
-    assay_claims_sort(&copy);
-    assay_claims_release(&copy);
+    assay_manifest_sort(&copy);
+    assay_manifest_release(&copy);
 }
 
 /* What each rank is sent of the entries before its own, and looks up there. */
@@ -114,20 +114,21 @@ static inline void look_back(const assay_trial_files *t)
     const uint32_t tensors = assay_dict_count(t->tensors);
     uint8_t *wanted = malloc(tensors + 1);
     assay_shard tail;
-    assay_history *history = NULL;
+    assay_record_history *history = NULL;
     must(wanted != NULL);
     memset(wanted, 1, tensors);
     assay_shard_init(&tail);
     must(assay_shard_tail(&t->shard, wanted, tensors, 2, 1, &tail) == ASSAY_OK);
-    must(assay_history_new(&tail, wanted, tensors, &history) == ASSAY_OK);
+    must(assay_record_history_new(&tail, wanted, tensors, &history) == ASSAY_OK);
     for (size_t p = 0; p < tail.count; p++)
         for (uint32_t i = 0; i < tail.parts[p].count; i++) {
             assay_place place[4];
             const assay_entry *e = &tail.entries[tail.parts[p].first + i];
             must(tail.parts[p].before);
-            must(assay_history_before(history, e->tensor, tail.parts[p].worker, tail.parts[p].step, place, 4) <= 4);
+            must(assay_record_history_before(history, e->tensor, tail.parts[p].worker, tail.parts[p].step, place, 4) <=
+                 4);
         }
-    assay_history_free(history);
+    assay_record_history_free(history);
     assay_shard_release(&tail);
     free(wanted);
 }

@@ -186,8 +186,8 @@ def test_which_worker():
     report(path, job=job)
     said = run("run", os.path.join(WORK, "topology-job.json"), "--trial", path, "--out", path + ".report").stdout
     first = " ".join(said.split("Trial")[0].split())
-    assert first == ("net.0.fc1.weight of worker_2 differed from the other copies at step 1, no majority: compared with the first worker "
-                     "(ReplicaDivergence)"), first
+    assert first.startswith("net.0.fc1.weight of worker_2 differed from the other workers' copies at TRAIN step 1, no majority, so nothing says "
+                            "which copy is right (ReplicaDivergence)"), first
 
     def without(hook, rank, step):
         for name, value in model(step).items():

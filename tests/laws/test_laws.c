@@ -402,7 +402,8 @@ static void every_rule_has_its_page(void)
 /* Is the placeholder at `text` one that the report knows? */
 static bool is_known(const char *text)
 {
-    static const char *const known[] = {"{tensor}", "{worker}", "{value}", "{note}", "{of}", "{when}"};
+    static const char *const known[] = {"{tensor}", "{worker}", "{value}", "{note}",
+                                        "{said}",   "{of}",     "{when}",  "{percent}"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(text, known[i], strlen(known[i])) == 0)
             return true;

@@ -134,6 +134,8 @@ static void name_tensor(const maker *m, uint32_t slot, uint32_t k, char *out, si
         snprintf(out, room, "%s", need->name);
     else if (slot > 0 && k == 1) /* the gradient of a tensor of the first slot */
         snprintf(out, room, "gradient/%s_%u_%u", POOL[(1 + m->random % 7) % pool], 0u, 1u);
+    else if (k == 3 && m->random % 2) /* statistics that a training logs are told by their names */
+        snprintf(out, room, "layer%u_weight_%s", slot, m->random % 4 == 1 ? "underflows%" : "mxfp8_overflows%");
     else
         snprintf(out, room, "%s_%u_%u", POOL[(slot * 3 + k + m->random % 7) % pool], slot, k);
 }
@@ -361,7 +363,7 @@ static void make_views(maker *m)
 /* What the index of a series of checkpoints says: most steps are whole; names are promised, or second names. */
 static void make_claims(maker *m)
 {
-    assay_claims *claims = &m->w->trial.claims;
+    assay_manifest *claims = &m->w->trial.claims;
     for (int step = 0; step < WORLD_STEPS && !m->failed; step++)
         for (uint32_t worker = 0; worker < WORLD_WORKERS && !m->failed; worker++) {
             assay_claim claim = {.step = m->w->trial.steps[step].step,
@@ -369,16 +371,16 @@ static void make_claims(maker *m)
                                  .kind = ASSAY_CLAIM_NAMES,
                                  .tensor = ASSAY_NO_TENSOR,
                                  .first = ASSAY_NO_TENSOR};
-            m->failed = assay_claims_add(claims, &claim) != ASSAY_OK;
+            m->failed = assay_manifest_add(claims, &claim) != ASSAY_OK;
             claim.kind = ASSAY_CLAIM_OPEN;
             if (below(m, 12) == 0)
-                m->failed = m->failed || assay_claims_add(claims, &claim) != ASSAY_OK;
+                m->failed = m->failed || assay_manifest_add(claims, &claim) != ASSAY_OK;
             claim.tensor = m->id[below(m, m->tensors)];
             claim.kind = ASSAY_CLAIM_PROMISED + below(m, 2);
             claim.first = claim.kind == ASSAY_CLAIM_ALIAS ? m->id[0] : ASSAY_NO_TENSOR;
-            m->failed = m->failed || assay_claims_add(claims, &claim) != ASSAY_OK;
+            m->failed = m->failed || assay_manifest_add(claims, &claim) != ASSAY_OK;
         }
-    assay_claims_sort(claims);
+    assay_manifest_sort(claims);
 }
 
 bool world_make(world *w, const assay_instance *instance, uint64_t seed)
@@ -425,7 +427,7 @@ void world_release(world *w)
     free(w->trial.matchers);
     free(w->trial.order);
     free(w->trial.role);
-    assay_claims_release(&w->trial.claims);
+    assay_manifest_release(&w->trial.claims);
     if (w->trial.tensors)
         assay_dict_free(w->trial.tensors);
     assay_problems_release(&w->catalog.problems);

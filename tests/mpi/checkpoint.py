@@ -84,7 +84,7 @@ def test_signals(checks, args, where, expected, kills):
 
 
 def test_killed(checks, args, where, expected, kills):
-    """kill -9: the last checkpoint is used, or the run starts anew and says so."""
+    """kill -9: the last checkpoint is used, or the run starts from the beginning and says so."""
     rng = random.Random(args.seed + 1)
     gone_on = 0
     for _ in range(kills):
@@ -102,7 +102,7 @@ def test_killed(checks, args, where, expected, kills):
         checks.expect(code not in (None, STOPPED), "killed: exit %s" % code)
         there = (where / "run.ckpt").exists()
         done = mpirun(rng.choice(args.ranks), checkpointed(args.assay, where, "--resume"))
-        says = "going on with" if there else "starts anew"
+        says = "going on with" if there else "starting from the beginning"
         print("killed with exit %s, then: %s" % (code, says), flush=True)
         checks.expect(done.code == 0 and digest_of(done.out) == expected and says in done.err, "after kill -9: %s" % done)
         gone_on += there

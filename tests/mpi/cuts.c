@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 enum { EVERY_BYTE = 600, EDGE = 160, STRIDE = 7 };
 

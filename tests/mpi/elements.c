@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "trial/trial.h"
+#include "source/trial_files.h"
 
 static uint64_t at;
 

@@ -82,11 +82,11 @@ def check_odd(checks, assay, ranks, folder):
                   answer.endswith("Judged by 1 of 4 workers in 1 of 21 trials."), answer)
     text, page = (folder / "o" / "report.txt").read_text(), (folder / "o" / "report.html").read_text()
     checks.expect(" ".join(text.split()).startswith(answer), "report.txt begins with %s" % text[:200])
-    checks.expect((folder / "o" / "report.md").read_text().startswith("`7 of 21 are unlike"), "report.md begins otherwise")
-    checks.expect(page.index('<p class="lead answer">7 of 21') < page.index("<main"), "report.html begins otherwise")
-    single = set(re.findall(r"^Trial (\S+)$", text, re.M))
+    checks.expect((folder / "o" / "report.md").read_text().startswith("## 7 of 21 are unlike"), "report.md begins otherwise")
+    checks.expect(page.index('<p class="verdict is-bad"><strong>7 of 21') < page.index("<section"), "report.html begins otherwise")
+    single = set(re.findall(r"^(\w[\w-]*)$", text.split("\nTrials\n")[-1].split("\nRead ")[0], re.M)) - {""}
     checks.expect({"high", "frozen"} <= single <= set(reasons), "reports of single trials: %s" % single)
-    shown = set(re.findall(r'class="trial"><(?:h3|summary)>(?:<[^>]*>)*([\w-]+)', page))
+    shown = set(re.findall(r'<(?:h3|summary)>(?:<[^>]*>)*([\w-]+)</span></(?:h3|summary)>', page))
     checks.expect("high" in shown and not [n for n in shown if n.startswith("run-")], "the page shows %s" % shown)
     good = [sets / ("run-%02d" % i) for i in range(14)]
     done = run([assay, "compare", *good, "--job", folder / "quiet.json", "--out", folder / "o"])

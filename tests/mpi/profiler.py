@@ -105,8 +105,7 @@ def known_answers(checks, args, where):
              ("late", "MaxInitializationTime", dict(threshold="1", scan_interval_us=15000000)),
              ("few", "Dataloader", {}), ("balance", "LoadBalancing", dict(patience=0, worker="algo-2")),
              ("batch", "BatchSize", {}), ("usage", "OverallSystemUsage", dict(worker="none")), ("events", "OverallFrameworkMetrics", {}),
-             ("all", "ProfilerReport", dict(gpumemoryincrease_patience=0, CPUBottleneck_patience=0, opt_out_telemetry=True)),
-             ("wrong", "CPUBottleneck", dict(threshold=101)), ("unknown", "ProfilerReport", dict(Batch_window=5))]
+             ("all", "ProfilerReport", dict(gpumemoryincrease_patience=0, CPUBottleneck_patience=0, opt_out_telemetry=True))]
     found = run(checks, args, where, trial, [dict(name=n, rule=r, parameters=q) for n, r, q in rules], (0, 1, 3), "known answers")
     if not found:
         return
@@ -136,8 +135,6 @@ def known_answers(checks, args, where):
     expect("usage", "NoIssuesFound", 12, 0)
     expect("events", "NoIssuesFound", 123, 0)
     expect("all", "IssuesFound", 7, 3)
-    for name in ("wrong", "unknown"):
-        checks.expect(rule[name]["status"] == "Error" and rule[name]["message"], "%s: %s" % (name, rule[name]["message"]))
     checks.expect(rule["batch"]["message"], "no data is explained: %s" % rule["batch"])
     profile = found["profile"]
     checks.expect(profile["trial"]["nodes"] == ["algo-%d" % i for i in range(1, 5)], "nodes: %s" % profile["trial"]["nodes"])
@@ -203,7 +200,7 @@ def with_tensors(checks, args, where):
     forms = mpirun(1, [args.assay, "run", where / "job.json", "--trial", trial, "--format", "text,html", "--out", where / "forms"])
     text, page = ((where / "forms" / name).read_text() if forms.code in (0, 1) else "" for name in ("report.txt", "report.html"))
     checks.expect("\nProfile\n" in text and re.search(r"GPU +gpu0", text), "the profile in the text: %s" % text)
-    checks.expect(page.count('<svg class="shades"') == 2 and 'id="profile"' in page and "1700006" not in page, "the profile's page")
+    checks.expect(page.count('<svg class="strip heat-strip') == 2 and 'id="profile"' in page and "1700006" not in page, "the profile's page")
     text = mpirun(1, [args.assay, "show", where / "out" / "report.json"]).out
     checks.expect("2023-11-15 00:01:00 UTC" in text and "1700006" not in text, "times in the text: %s" % text)
 
@@ -273,7 +270,7 @@ def first_lines(checks, args, where):
         trial = p.write()
         done = mpirun(1, [args.assay, "run", trial, "--out", where / "lines-out"])
         told = " ".join(done.out.split("Trial")[0].split())
-        wanted = ("gpu0 and 2 more of algo-2 did no work by 2023-11-15 00:03:00 UTC (LowGPUUtilization); 1 more rule" if idle else
+        wanted = ("gpu0 and 2 more of algo-2 did no work by 2023-11-15 00:03:00 UTC (LowGPUUtilization)" if idle else
                   "12 TRAIN steps of algo-2-2 took far longer than the rest by" if slow else "nothing wrong in ")
         checks.expect(done.code == 0 and told.startswith(wanted), "idle %s, slow %s, steps %s: %s" % (idle, slow, steps, told))
         for path in sorted(trial.rglob("*"), reverse=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from answers import case, fires, main, rule, values  # noqa: E402
+from answers import case, fires, main, refused, rule, values  # noqa: E402
 from made import Made  # noqa: E402
 
 
@@ -28,7 +28,7 @@ def unchanged(folder):
         rule("from 2", "UnchangedTensor", fires(2, datapoints=6), tensor_regex=".*", num_steps="3", start_step="2"),
         rule("current", "UnchangedTensor", fires(2, findings_total=3), tensor_regex=".*", against="current"),
         rule("worker", "UnchangedTensor", {"status": "NoData"}, tensor_regex=".*", worker="worker_9"),
-        rule("none", "UnchangedTensor", {"status": "Error"}),
+        refused("none", "UnchangedTensor", "is required"),
     ]
 
 
@@ -44,7 +44,7 @@ def slow_drift(folder):
         rule("pairs", "UnchangedTensor", values([(s, s) for s in range(2, 8)] + [(10, 2)]), tensor_regex="w",
              rtol=0.0005),
         rule("current", "UnchangedTensor", values([(10, 2)]), tensor_regex="w", rtol=0.0005, against="current"),
-        rule("too many", "UnchangedTensor", {"status": "Error"}, tensor_regex="w", against="current", num_steps=40),
+        refused("too many", "UnchangedTensor", "at most 9", tensor_regex="w", against="current", num_steps=40),
     ]
 
 
@@ -62,9 +62,8 @@ def loss_of_the_reference(folder):
         rule("defaults", "LossNotDecreasing", lambda e: e["first"]["step"] == 12 and e["first"]["value"] == 0),
         rule("from 13", "LossNotDecreasing", fires(datapoints=1), start_step=13),
         rule("20 percent", "LossNotDecreasing", fires(12, 24), diff_percent="20"),
-        rule("100 percent", "LossNotDecreasing", {"status": "Error", "datapoints": 0}, diff_percent="100"),
-        rule("misspelt", "LossNotDecreasing", lambda e: e["status"] == "Error" and "num_step" in e["message"],
-             num_step=3),
+        refused("100 percent", "LossNotDecreasing", "below 100", diff_percent="100"),
+        refused("misspelt", "LossNotDecreasing", "num_step", num_step=3),
     ]
 
 
@@ -84,7 +83,7 @@ def loss_corners(folder):
         rule("single", "LossNotDecreasing", values([(1, 0), (2, "-inf"), (5, -600)]), num_steps=1),
         rule("mean", "LossNotDecreasing", values([(1, 0), (2, "-inf"), (5, -600)]), num_steps=1, tensor_regex="batch",
              use_losses_collection="False"),
-        rule("nothing", "LossNotDecreasing", {"status": "Error"}, use_losses_collection="False"),
+        refused("nothing", "LossNotDecreasing", "is required", use_losses_collection="False"),
     ]
 
 
@@ -247,7 +246,7 @@ def saturated(folder):
              threshold_layer=49),
         rule("untold", "SaturatedActivation", lambda e: e["datapoints"] == 2 and "plain_input" in e["message"],
              tensor_regex="input"),
-        rule("limits", "SaturatedActivation", {"status": "Error"}, threshold_tanh_min=2, threshold_tanh_max=1),
+        refused("limits", "SaturatedActivation", "must be below", threshold_tanh_min=2, threshold_tanh_max=1),
     ]
 
 
@@ -342,7 +341,7 @@ def tokens(folder):
              f["threshold"]) for f in e["findings"]] ==
              [(0, "*", 62.5, 60.0), (1, "worker_0", 200 / 3, 30.0), (1, "worker_1", 100.0, 60.0)],
              token_thresholds_percent="30,60", **parameters),
-        rule("unequal", "NLPSequenceRatio", {"status": "Error"}, token_thresholds_percent="30", **parameters),
+        refused("unequal", "NLPSequenceRatio", "in pairs", token_thresholds_percent="30", **parameters),
     ]
 
 
@@ -378,8 +377,8 @@ def zeros_and_variance(folder):
         rule("variance", "TensorVariance", lambda e: values([(0, 1)])(e) and e["first"]["threshold"] == 0.5,
              tensor_regex=".*",
              max_threshold=0.5, min_threshold=2),
-        rule("no limits", "TensorVariance", {"status": "Error"}, tensor_regex=".*"),
-        rule("empty pattern", "AllZero", {"status": "Error"}, tensor_regex="("),
+        refused("no limits", "TensorVariance", "is required", tensor_regex=".*"),
+        refused("empty pattern", "AllZero", "tensor_regex", tensor_regex="("),
     ]
 
 
@@ -494,6 +493,30 @@ def zero_for_one_step(folder):
         rule("lost", "AllZero", lambda e: e["steps"] == [5] and e["first"]["tensor"] == "fc.weight", tensor_regex="weight",
              num_steps=3, after_values=True),
         rule("run", "AllZero", fires(), tensor_regex="weight", num_steps=3)]
+
+
+@case
+def low_precision(folder):
+    """Of statistics by name: the third step in a row above the limit; a worker's scale beside that of most; no test of another name."""
+    made = Made(folder, workers=3)
+    for step in range(6):
+        made.step(step, "TRAIN", step, {"worker_%d" % worker: {
+            "fc1_gradient_fp8_delayed_scaling_underflows%": 10.0 if step == 2 else 11.0,
+            "fc1_gradient_nvfp4_underflows%": 30.0,
+            "fc1_gradient_mxfp8_overflows%": math.inf if step == 4 else 0.1,
+            "fc1_weight_scale_inv_max": 2.0 if step >= 2 and worker == 1 else 1.0,
+            "fc1_weight_scale_inv_min": 2.0 ** -25 if step == 5 and worker == 0 else 1.0,
+            "fc1_weight_max": math.nan} for worker in range(3)})
+
+    def found(e):
+        return sorted({(f["step"], f["worker"], f["test"]) for f in e["findings"]})
+
+    everyone = ["worker_%d" % w for w in range(3)]
+    return made.end(), [
+        rule("low", "LowPrecisionHealth", lambda e: found(e) == sorted(
+            [(4, w, "overflow") for w in everyone] + [(5, w, "underflow") for w in everyone] +
+            [(step, "worker_1", "scales") for step in range(2, 6)] + [(5, "worker_0", "scales"), (5, "worker_0", "spread")]),
+            tensor_regex=".*")]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from answers import case, fires, main, rule  # noqa: E402
+from answers import case, fires, main, refused, rule  # noqa: E402
 from made import Made  # noqa: E402
 
 RANDOM = numpy.random.default_rng(15)
@@ -114,7 +114,7 @@ def ignored(folder):
         rule("labels", "LabelOutOfRange", fires(datapoints=12), classes=4, **both),
         rule("labels by the older name", "LabelOutOfRange", fires(datapoints=12), classes=4, ignore="-100,255"),
         rule("labels with 255", "LabelOutOfRange", lambda e: e["first"]["value"] == 80, classes=4),
-        rule("too many", "Confusion", {"status": "Error"}, ignore_labels=list(range(65))),
+        refused("too many", "Confusion", "at most 64", ignore_labels=list(range(65))),
     ]
 
 

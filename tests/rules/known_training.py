@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from answers import case, fires, main, rule  # noqa: E402
+from answers import case, fires, main, refused, rule  # noqa: E402
 from made import Made  # noqa: E402
 
 COLLECTIONS = {"weights": "^(?!gradient).*weight$", "biases": "^(?!gradient).*bias$", "gradients": "^gradient",
@@ -306,11 +306,10 @@ def late_at_every_step(folder):
 def late_at_every_step_of_few(folder):
     return timed(folder, 500, lambda w, k: 0.12 * (w == 2) + 0.003 * (w * k % 3)), [
         straggles(*range(1000, 4000, 500)),
-        rule("one worker", "StragglerWorker", lambda e: e["status"] == "Error" and "compares workers" in e["message"],
-             worker="worker_2"),
-        rule("replicas", "ReplicaDivergence", {"status": "Error"}, worker="worker_2"),
-        rule("gradients", "GradientNotSynchronized", {"status": "Error"}, worker="worker_2"),
-        rule("shards", "DuplicateShard", {"status": "Error"}, worker="worker_2"),
+        refused("one worker", "StragglerWorker", "compares workers", worker="worker_2"),
+        refused("replicas", "ReplicaDivergence", "compares workers", worker="worker_2"),
+        refused("gradients", "GradientNotSynchronized", "compares workers", worker="worker_2"),
+        refused("shards", "DuplicateShard", "compares workers", worker="worker_2"),
     ]
 
 

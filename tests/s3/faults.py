@@ -196,7 +196,7 @@ class Suite(s3_suite.Suite):
             refused = []
 
             def refuse_twice(unused, method, path):
-                if not is_list(path) or "t%2Frun%2F" not in path or len(refused) == 2:
+                if not is_list(path) or "t%2Fcollections%2F" not in path or len(refused) == 2:
                     return None
                 refused.append(path)
                 return "status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"
@@ -204,7 +204,7 @@ class Suite(s3_suite.Suite):
             server.decide = refuse_twice
             done = launch(1, [self.assay, "watch", "s3://runs/t", "--out", self.room / "watched"],
                           s3.environment(server.port, server.key, server.secret))
-            self.checks.expect(done.code == 0 and len(refused) == 2 and done.err.count("it is tried again") == 1 and "run/" in done.err,
+            self.checks.expect(done.code == 0 and len(refused) == 2 and done.err.count("it is tried again") == 1 and "collections/" in done.err,
                                "watch, refused %d times: %s" % (len(refused), done))
 
     def check_changed(self):
@@ -262,6 +262,20 @@ class Suite(s3_suite.Suite):
                 done = launch(1, [self.assay, command, "s3://runs/t"], s3.environment(server.port, server.key, server.secret))
                 lists = sum(is_list(path) for _, path, _ in server.requests[before:])
                 self.checks.expect(done.code == 0 and lists <= 30, "%s: %d listings: %s" % (command, lists, done))
+
+    def check_opening(self):
+        """A directory is listed once, by one rank for all: the root and each step that is a directory."""
+        tree = ROOT / "tests/data/formats/checkpoint"
+        with Server() as server:
+            for name in ("step-10.safetensors", "step-20"):
+                for path in [tree / name] if (tree / name).is_file() else sorted((tree / name).rglob("*")):
+                    server.put("runs", "t/" + path.relative_to(tree).as_posix(), path.read_bytes())
+            for ranks in self.ranks:
+                before = len(server.requests)
+                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", self.room / "opening", "--allow-no-data"],
+                              s3.environment(server.port, server.key, server.secret))
+                lists = [path for _, path, _ in server.requests[before:] if is_list(path)]
+                self.checks.expect(done.code in (0, 1) and len(lists) <= 6, "%d ranks: %s: %s" % (ranks, lists, done))
 
     def check_way_back(self):
         """Where a directory cannot be listed with all below it, as a later page is refused or as it is too large, each is listed alone."""
@@ -376,6 +390,7 @@ class Suite(s3_suite.Suite):
         watched.start()
         self.check_requests()
         self.check_listings()
+        self.check_opening()
         self.check_way_back()
         self.check_show()
         self.check_many()

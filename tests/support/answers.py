@@ -10,6 +10,10 @@ from launch import Checks, mpirun
 CASES = []
 
 
+class Refusal(str):
+    """What the message of a refused job has to hold."""
+
+
 def case(function):
     CASES.append(function)
     return function
@@ -18,6 +22,11 @@ def case(function):
 def rule(name, rule_name, expected, **parameters):
     """`expected`: members of the rule's entry in the report, or a function of that entry."""
     return {"name": name, "rule": rule_name, "parameters": parameters}, expected
+
+
+def refused(name, rule_name, words, **parameters):
+    """A rule that no job may have: the run ends with exit code 2, and the message names the rule and holds `words`."""
+    return {"name": name, "rule": rule_name, "parameters": parameters}, Refusal(words)
 
 
 def fires(*steps, **more):
@@ -35,10 +44,26 @@ def values(expected):
     return same
 
 
+def write_job(job, trial, entries):
+    job.write_text(json.dumps({"trials": [str(trial)], "rules": entries}))
+
+
+def run_refused(checks, assay, ranks, where, trial, entry, words, folder):
+    job, out = folder / "refused.json", folder / "refused"
+    write_job(job, trial, [entry])
+    done = mpirun(ranks, [assay, "run", job, "--out", out])
+    told = 'rule "%s"' % entry["name"] in done.err and words in done.err
+    checks.expect(done.code == 2 and told and not out.exists(), "%s, %s: to be refused: %s" % (where, entry["name"], done))
+
+
 def run_case(checks, assay, ranks, function, folder):
-    trial, rules = function(folder / "trial")
+    trial, every = function(folder / "trial")
+    for entry, words in every:
+        if isinstance(words, Refusal):
+            run_refused(checks, assay, ranks[-1], function.__name__, trial, entry, words, folder)
+    rules = [(entry, expected) for entry, expected in every if not isinstance(expected, Refusal)]
     job = folder / "job.json"
-    job.write_text(json.dumps({"trials": [str(trial)], "rules": [entry for entry, _ in rules]}))
+    write_job(job, trial, [entry for entry, _ in rules])
     told = None
     for count in ranks:
         where = "%s on %d ranks" % (function.__name__, count)

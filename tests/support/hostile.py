@@ -34,8 +34,9 @@ TENSORS = TEXTS + RAW
 WORKERS = sorted({n for n in TENSORS if "/" not in n and n[0] != "_" and len(os.fsencode(n)) < 200} | {"w" * 200},
                  key=os.fsencode)
 RULES = TEXTS
-KINDS = [{"rule": "ExplodingTensor"}, {"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}, {"rule": "AllZero"},
-         {"rule": "VanishingGradient"}]  # finds something, finds little, lacks its parameters, has nothing to test
+KINDS = [{"rule": "ExplodingTensor"}, {"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}, 
+         {"rule": "AllZero", "parameters": {"tensor_regex": "^predictions$", "start_step": 1, "worker": WORKERS[1]}},
+         {"rule": "VanishingGradient"}]  # finds something, finds little, needs what is damaged, has nothing to test
 
 
 def as_reported(name):
@@ -96,7 +97,7 @@ def make(folder, formats):
     trials = [{"path": str(write_trial(folder / "trial")), "name": "".join(TEXTS[:4])}]
     second = Made(folder / "second", collections={"losses": "^loss$"}).step(0, "TRAIN", 0, {"loss": 1.0}).end()
     trials.append({"path": str(second), "name": LONG})
-    rules = [{"rule": "ExplodingTensor"}, {"rule": "NoSuchRule <b>&"}]
+    rules = [{"rule": "ExplodingTensor"}]
     rules += [dict(KINDS[i % 4], name=name, severity=("info", "warning", "error")[i % 3]) for i, name in enumerate(RULES)]
     job = {"trials": trials, "rules": rules, "output": {"formats": ["json", "text"] + list(formats)},
            "aggregations": [{"name": "classes" + TEXTS[1], "kind": "class_counts", "labels": "labels"},

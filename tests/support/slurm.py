@@ -71,7 +71,7 @@ class Slurm:
         left, since, end = dict(actions), {}, time.monotonic() + PATIENCE
         while left and time.monotonic() < end:
             for job in list(left):
-                if "starts anew" in self.text(self.log(job)):
+                if "starting from the beginning" in self.text(self.log(job)):
                     since.setdefault(job, time.monotonic())
                 if time.monotonic() > since.get(job, end) + 1:
                     left.pop(job)()

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 
 static char directory[] = "/tmp/assay-test-file-XXXXXX";
 
@@ -206,16 +207,39 @@ static void test_join(void)
     set_fault(NULL);
 }
 
+/* What somebody else put there is not appended to. */
+static void test_append(void)
+{
+    char *path = in_directory("log"), *other = in_directory("other"), *pipe = in_directory("pipe");
+    int fd = assay_file_open_append(path, NULL);
+    CU_ASSERT_TRUE_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(write(fd, "a", 1), 1);
+    close(fd);
+    fd = assay_file_open_append(path, NULL);
+    CU_ASSERT_EQUAL(write(fd, "b", 1), 1);
+    CU_ASSERT_EQUAL(lseek(fd, 0, SEEK_END), 2);
+    close(fd);
+    CU_ASSERT_EQUAL_FATAL(link(path, other), 0);
+    CU_ASSERT_EQUAL(assay_file_open_append(other, NULL), ASSAY_EIO);
+    unlink(other);
+    CU_ASSERT_EQUAL_FATAL(symlink(path, other), 0);
+    CU_ASSERT_EQUAL(assay_file_open_append(other, NULL), ASSAY_EIO);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(pipe, 0600), 0);
+    CU_ASSERT_EQUAL(assay_file_open_append(pipe, NULL), ASSAY_EIO);
+    unlink(path);
+    unlink(other);
+    unlink(pipe);
+    free(path);
+    free(other);
+    free(pipe);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"write", test_write},
-                           {"write fails", test_write_fails},
-                           {"stale temporary file", test_stale_temporary},
-                           {"read", test_read},
-                           {"read fails", test_read_fails},
-                           {"directories", test_directories},
-                           {"join", test_join},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"write", test_write}, {"write fails", test_write_fails}, {"stale temporary file", test_stale_temporary},
+        {"read", test_read},   {"read fails", test_read_fails},   {"directories", test_directories},
+        {"join", test_join},   {"append", test_append},           CU_TEST_INFO_NULL};
     if (!mkdtemp(directory))
         return 2;
     int failed = unit_main("file", tests);

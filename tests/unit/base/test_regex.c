@@ -137,7 +137,7 @@ static void test_replace(void)
     replaced("x", "abc", "y", NULL);
     replaced("^", "abc", "m.", "m.abc");
     replaced("c*", "ab", "-", "-a-b-");
-    replaced(".*", "abc", "$$\\\\\\0", "$\\abc$\\");
+    replaced(".*", "abc", "$$\\\\\\0", "$\\abc"); /* the empty match behind the text is no second one */
     replaced("\xc3\xa4", "\xff\xc3\xa4\xff", "a",
              "\xff"
              "a\xff");

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/reduce/checkpoint.h"
+#include "engine/reduce/restart.h"
 #include "unit.h"
 
 static assay_source_plan sources[2] = {{.first_chunk = 0, .chunks = 5}, {.first_chunk = 5, .chunks = 3}};
 
-static assay_checkpoint_identity identity_of(const char *version, char job, char trials)
+static assay_restart_identity identity_of(const char *version, char job, char trials)
 {
-    assay_checkpoint_identity identity = {.version = ""};
+    assay_restart_identity identity = {.version = ""};
     memcpy(identity.version, version, strlen(version) + 1);
     memset(identity.job, job, 64);
     memset(identity.trials, trials, 64);
@@ -18,50 +18,50 @@ static assay_checkpoint_identity identity_of(const char *version, char job, char
 
 static void make_file(assay_buf *file)
 {
-    assay_checkpoint_identity identity = identity_of("1.2", 'a', 'b');
+    assay_restart_identity identity = identity_of("1.2", 'a', 'b');
     assay_buf nodes;
     assay_buf_init(&nodes, SIZE_MAX);
     assay_buf_init(file, SIZE_MAX);
-    assay_checkpoint_put_node(&nodes, 0, 1, 1, "left", 4);
-    assay_checkpoint_put_node(&nodes, 1, 0, 2, "", 0);
-    assay_checkpoint_put_file(file, &identity, 8, &nodes, 2);
+    assay_restart_put_node(&nodes, 0, 1, 1, "left", 4);
+    assay_restart_put_node(&nodes, 1, 0, 2, "", 0);
+    assay_restart_put_file(file, &identity, 8, &nodes, 2);
     CU_ASSERT_EQUAL(assay_buf_status(file), ASSAY_OK);
     assay_buf_release(&nodes);
 }
 
-static int parse(const assay_buf *file, size_t size, assay_checkpoint_identity identity, uint64_t chunks,
-                 assay_checkpoint_node **nodes, size_t *count, assay_error *err)
+static int parse(const assay_buf *file, size_t size, assay_restart_identity identity, uint64_t chunks,
+                 assay_restart_node **nodes, size_t *count, assay_error *err)
 {
     const assay_plan plan = {.sources = sources, .source_count = 2, .chunk_count = chunks};
     *err = (assay_error){""};
-    return assay_checkpoint_parse("run.ckpt", file->data, size, &identity, &plan, nodes, count, err);
+    return assay_restart_parse("run.ckpt", file->data, size, &identity, &plan, nodes, count, err);
 }
 
 static void test_back_and_forth(void)
 {
     assay_buf file;
     assay_error err;
-    assay_checkpoint_node *nodes = NULL;
+    assay_restart_node *nodes = NULL;
     size_t count = 0;
     make_file(&file);
     CU_ASSERT_EQUAL_FATAL(parse(&file, file.size, identity_of("1.2", 'a', 'b'), 8, &nodes, &count, &err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(count, 2);
     const assay_plan plan = {.sources = sources, .source_count = 2, .chunk_count = 8};
-    CU_ASSERT_EQUAL(assay_checkpoint_first(&plan, &nodes[0]), 2);
-    CU_ASSERT_EQUAL(assay_checkpoint_end(&plan, &nodes[0]), 4);
-    CU_ASSERT_EQUAL(assay_checkpoint_first(&plan, &nodes[1]), 7);
-    CU_ASSERT_EQUAL(assay_checkpoint_end(&plan, &nodes[1]), 8);
+    CU_ASSERT_EQUAL(assay_restart_first(&plan, &nodes[0]), 2);
+    CU_ASSERT_EQUAL(assay_restart_end(&plan, &nodes[0]), 4);
+    CU_ASSERT_EQUAL(assay_restart_first(&plan, &nodes[1]), 7);
+    CU_ASSERT_EQUAL(assay_restart_end(&plan, &nodes[1]), 8);
     CU_ASSERT_EQUAL(nodes[0].size, 4);
     CU_ASSERT_EQUAL(memcmp(file.data + nodes[0].at, "left", 4), 0);
     free(nodes);
     assay_buf_release(&file);
 }
 
-static void expect_refused(const assay_buf *file, size_t size, assay_checkpoint_identity identity, uint64_t chunks,
+static void expect_refused(const assay_buf *file, size_t size, assay_restart_identity identity, uint64_t chunks,
                            const char *says)
 {
     assay_error err;
-    assay_checkpoint_node *nodes = NULL;
+    assay_restart_node *nodes = NULL;
     size_t count = 0;
     CU_ASSERT_EQUAL(parse(file, size, identity, chunks, &nodes, &count, &err), ASSAY_EUSAGE);
     CU_ASSERT_PTR_NULL(nodes);

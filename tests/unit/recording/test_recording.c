@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../trial/workspace.h"
+#include "workspace.h"
 #include "base/fault.h"
 #include "unit.h"
 

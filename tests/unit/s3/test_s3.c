@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/redact.h"
 #include "s3/credentials.h"
-#include "s3/fault.h"
+#include "s3/error.h"
 #include "s3/ini.h"
 #include "s3/listing.h"
 #include "s3/sign.h"

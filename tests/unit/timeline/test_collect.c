@@ -1,9 +1,9 @@
 /* However the files are dealt out, the timeline is the same; and what it says of a small trial. */
 #include "timeline/collect.h"
 
-#include "trial/trial.h"
+#include "source/trial_files.h"
 #include "unit.h"
-#include "../trial/workspace.h"
+#include "workspace.h"
 
 static assay_timeline_want want = {.cell_size = ASSAY_TIMELINE_MINUTE};
 

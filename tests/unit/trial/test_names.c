@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/format/smdebug/reductions.h"
+#include "format/smdebug/reductions.h"
 #include "trial/problem.h"
 #include "unit.h"
 

@@ -212,16 +212,16 @@ static void test_tail(void)
 static void test_history(void)
 {
     assay_shard s = {0};
-    assay_history *h = NULL;
+    assay_record_history *h = NULL;
     const uint8_t wanted[TENSORS] = {1, 1, 0, 1, 1};
     random_state = 5;
     fill(&s, 10, 40);
-    CU_ASSERT_EQUAL_FATAL(assay_history_new(&s, wanted, TENSORS, &h), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_record_history_new(&s, wanted, TENSORS, &h), 0);
     for (uint32_t tensor = 0; tensor < TENSORS + 1; tensor++)
         for (uint32_t worker = 0; worker < WORKERS + 1; worker++)
             for (int64_t step = 8; step < 44; step++) {
                 assay_place found[4], expected[4];
-                size_t count = assay_history_before(h, tensor, worker, step, found, 4), n = 0;
+                size_t count = assay_record_history_before(h, tensor, worker, step, found, 4), n = 0;
                 for (size_t p = s.count; p-- > 0 && n < 4;)
                     for (size_t i = 0; i < s.parts[p].count; i++) {
                         const assay_entry *e = &s.entries[s.parts[p].first + i];
@@ -233,12 +233,12 @@ static void test_history(void)
                 for (size_t i = 0; i < n; i++)
                     CU_ASSERT(found[i].part == expected[i].part && found[i].entry == expected[i].entry);
             }
-    assay_history_free(h);
+    assay_record_history_free(h);
     assay_shard_release(&s);
-    CU_ASSERT_EQUAL_FATAL(assay_history_new(&s, wanted, TENSORS, &h), 0); /* of nothing */
+    CU_ASSERT_EQUAL_FATAL(assay_record_history_new(&s, wanted, TENSORS, &h), 0); /* of nothing */
     assay_place place;
-    CU_ASSERT_EQUAL(assay_history_before(h, 0, 0, 100, &place, 1), 0);
-    assay_history_free(h);
+    CU_ASSERT_EQUAL(assay_record_history_before(h, 0, 0, 100, &place, 1), 0);
+    assay_record_history_free(h);
 }
 
 int main(void)

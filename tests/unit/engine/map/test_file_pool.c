@@ -1,6 +1,6 @@
 /* The pool of open event files: one that is open is not opened again, files take turns as the main one, and one that
  * cannot be opened is not taken for open. */
-#include "../../trial/workspace.h"
+#include "workspace.h"
 #include "map_trial.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trial/workspace.h"
+#include "workspace.h"
 #include "engine/source/lookback_index.h"
 #include "unit.h"
 

@@ -307,7 +307,7 @@ static void check_page(const assay_buf *page)
     static const char *const elements[] = {"section", "details", "div",     "table", "tr",   "ul",     "ol",
                                            "svg",     "figure",  "article", "p",     "span", "a",      "li",
                                            "td",      "th",      "h3",      "h4",    "pre",  "strong", "summary"};
-    static const char *const never[] = {"<script", "onload=\"", "<b>", "\x1b", "\xe2\x80\xae", "</style></title>"};
+    static const char *const never[] = {"<script ", "onload=\"", "<b>", "\x1b", "\xe2\x80\xae", "</style></title>"};
     size_t bad = 0, step;
     for (size_t at = 0; at < page->size; at += step) {
         step = assay_utf8_length(page->data + at, page->size - at);

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""What a few bytes declare costs no more than they are worth: memory stays within --memory, work grows with the bytes.
+
+    budgets.py --assay PROGRAM
+"""
+import argparse
+import json
+import math
+import os
+import resource
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
+import s3  # noqa: E402
+from checkpoints import save_safetensors  # noqa: E402
+from launch import TRIALS, Checks, run  # noqa: E402
+from made import Made  # noqa: E402
+from reports import report_of  # noqa: E402
+from s3_server import HEAD, Server  # noqa: E402
+
+JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}]}
+SMALL, TIMES, CHEAP = 12500, 8, 2.0
+
+
+class Bench:
+    def __init__(self, assay, folder):
+        self.assay, self.folder, self.checks = assay, Path(folder), Checks()
+        self.job = self.folder / "job.json"
+        self.job.write_text(json.dumps(JOB))
+        self.out = self.folder / "out"
+
+    def run(self, trial, *more, env=None):
+        """What came of it, and the seconds of processor time that it took."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = run([self.assay, "run", self.job, "--trial", trial, "--out", self.out, "--quiet", "--format", "json", *more], env=env)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def missing_shards(folder, n):
+    save_safetensors(folder / "step-1" / "model-00001-of-99999.safetensors", {"t0": numpy.ones(2, "float32")})
+    names = {"t%d" % i: "model-%05d-of-99999.safetensors" % (i + 1) for i in range(n)}
+    (folder / "step-1" / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": names}))
+
+
+def tensors_in_other_shards(folder, n):
+    for f in range(2):
+        save_safetensors(folder / "step-1" / ("model-%05d-of-00002.safetensors" % (f + 1)), {"t%d" % i: numpy.ones(1, "uint8") for i in range(f, n, 2)})
+    names = {"t%d" % i: "model-%05d-of-00002.safetensors" % (2 - i % 2) for i in range(n)}
+    (folder / "step-1" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+
+
+def unknown_keys(folder, n):
+    Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
+    index = next((folder / "index").rglob("*.json"))
+    document = json.loads(index.read_text())
+    document.update({"later%d" % i: i for i in range(n)})
+    index.write_text(json.dumps(document))
+
+
+def growth(b):
+    """Eight times as much may not take sixty-four times as long: a cheap run proves nothing and passes."""
+    for make in (missing_shards, tensors_in_other_shards, unknown_keys):
+        seconds = []
+        for n in (SMALL, SMALL * TIMES):
+            folder = b.folder / make.__name__ / str(n)
+            folder.mkdir(parents=True)
+            make(folder, n)
+            done, taken = b.run(folder)
+            b.checks.expect(done.code in (0, 1, 3), "%s of %d: %s" % (make.__name__, n, done))
+            seconds.append(taken)
+        exponent = math.log(max(seconds[1], 1e-3) / max(seconds[0], 1e-3), TIMES)
+        print("%s: %.2f s, then %.2f s: exponent %.2f" % (make.__name__, *seconds, exponent))
+        b.checks.expect(seconds[1] < CHEAP or exponent < 1.5, "%s grows with the power %.2f" % (make.__name__, exponent))
+
+
+def pickles(b):
+    """A pickle takes no more than half of --memory, and is refused before it is inflated where it is larger."""
+    for name, code, text in (("nodes", b"}0" * (6 << 20), "takes more memory"), ("bytes", b"}0" * (24 << 20), "more than half of --memory")):
+        folder = b.folder / ("pickle-" + name)
+        folder.mkdir()
+        with zipfile.ZipFile(folder / "step-1.pt", "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("a/data.pkl", b"\x80\x02" + code + b"N.")
+            file.writestr("a/version", "3\n")
+        done, _ = b.run(folder, "--memory", "64M")
+        report = report_of(b.out)
+        found = [p["text"] for p in report["trials"][0]["problems"]]
+        b.checks.expect(done.code == 3 and any(text in t for t in found), "%s: %s %s" % (name, found, done))
+        b.checks.expect(report["run"]["peak_memory"] < 80 << 20, "%s: %d bytes" % (name, report["run"]["peak_memory"]))
+
+
+def pages(b):
+    """A server that gives two pages in turn, each time with another token, is not followed for ever."""
+    count = 0
+
+    def decide(number, method, path):
+        nonlocal count
+        if "list-type=2" not in path:
+            return None
+        count += 1
+        keys = "".join("<Contents><Key>t/index/%d-%d</Key><Size>1</Size></Contents>" % (count % 2, i) for i in range(5))
+        body = HEAD + "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>%s</ListBucketResult>" % (count, keys)
+        return ("answer", 200, {}, body.encode())
+
+    with Server(decide=decide) as server:
+        server.client = None
+        done, _ = b.run("s3://b/t", env=s3.environment(server.port, server.key, server.secret))
+        b.checks.expect(done.code not in (0, None) and "again and again" in done.out + done.err and count < 20, "%d pages: %s" % (count, done))
+
+
+def prepared_outputs(b):
+    """Links that somebody put into the output directory are not written through."""
+    target = b.folder / "profile"
+    target.write_text("# mine\n")
+    place = b.folder / "prepared"
+    place.mkdir()
+    for name in ("report.json", "actions.log", "report.txt", "run.csv", "results.h5", "results.h5.part"):
+        (place / name).symlink_to(target)
+    job = b.folder / "actions.json"
+    job.write_text(json.dumps(dict(JOB, actions=[{"notify": {"url": "http://127.0.0.1:9/"}, "on": "end"}])))
+    done = run([b.assay, "run", job, "--trial", TRIALS / "linreg_nan", "--out", place, "--quiet", "--format", "json,text"])
+    b.checks.expect(target.read_text() == "# mine\n", "written through a link: %r" % target.read_text()[:200])
+    b.checks.expect((place / "report.json").is_file() and not (place / "report.json").is_symlink(), "no report took the place of the link: %s" % done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        b = Bench(args.assay, os.path.realpath(folder))
+        for case in (growth, pickles, pages, prepared_outputs):
+            case(b)
+    b.checks.done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The first line of a report names the cause: faults of bench/accuracy/zoo at two save intervals, some of them at every number
+of ranks. Verdicts on one training at two intervals do not contradict each other: a healthy one is healthy at both, a fault has one cause.
+
+    first_line.py --assay PROGRAM --ranks 1 3 7
+"""
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "accuracy" / "zoo"), str(ROOT / "tests" / "support"), str(ROOT / "bench" / "accuracy")]
+import causes  # noqa: E402
+import healthy  # noqa: E402
+import torch  # noqa: E402
+from launch import Checks, mpirun  # noqa: E402
+
+INTERVALS = (1, 10)
+FAULTY = ("cause_inputs_zero", "cause_same_data_in_another_order", "cause_softmax_twice", "cause_worker_killed",
+          "cause_evaluation_labels_shifted", "cause_decay_too_large", "cause_one_layer_of_one_worker", "cause_nan_in_an_evaluation")
+HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters")
+AT_ALL_RANKS = ("cause_softmax_twice", "cause_one_layer_of_one_worker")
+SOUND = r"^(nothing wrong in \d+ rules|\d+ rules passed on \d+ of \d+ TRAIN steps)"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as made:
+        for interval in INTERVALS:
+            os.environ["ASSAY_ZOO_INTERVAL"] = str(interval)
+            for name in FAULTY + HEALTHY:
+                trial, out = Path(made) / ("%s-%d" % (name, interval)), Path(made) / "out"
+                dict(causes.TRAININGS, **healthy.TRAININGS)[name](str(trial), 1)
+                bodies = []
+                for ranks in args.ranks if interval == INTERVALS[-1] and name in AT_ALL_RANKS else args.ranks[:1]:
+                    done = mpirun(ranks, [args.assay, "run", trial, "--out", out, "--quiet"])
+                    checks.expect(done.code in (0, 3), "%s, %d ranks: %s" % (name, ranks, done))
+                    bodies.append((out / "report.json").read_text().split('\n "run":')[0])
+                checks.expect(all(b == bodies[0] for b in bodies), "%s: the report differs between rank counts" % name)
+                said = json.loads((out / "report.json").read_text())["verdict"]
+                wanted = causes.CAUSES[name].says if name in FAULTY else SOUND
+                checks.expect(re.search(wanted, said), "%s every %d: %s" % (name, interval, said))
+                checks.expect((name in FAULTY) != bool(re.search(SOUND, said)), "%s every %d: %s" % (name, interval, said))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Nothing of a trial is left out without a word: a law over every format in formats.def and event_formats.def.
+
+    omissions.py --assay PROGRAM --shim LIBRARY [--ranks N...] [--long] [--only FORMAT...]
+
+The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME. To each of its files and directories happens
+  fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it
+  server   in S3, the object is refused (403, 500) or gone (404)
+  hide     it is taken away
+  rename   one bit of its name is another
+  key      one bit of a JSON key in it is another
+A fault has to be named, by the problem of a report, or by the error or the output of a command, or all is as without it: then nothing was
+lost. What is hidden or renamed has to show in the report, and what is renamed or damaged has to be named, unless it is documented as not
+needed (NOT_NEEDED). Without --long each path has one fault, each key one flipped bit, and commands other than `run` and other numbers of
+ranks a part of the paths; with it, all of all.
+"""
+import argparse
+import itertools
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
+from reports import body_of  # noqa: E402
+from s3_server import Server  # noqa: E402
+
+ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
+FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS))
+RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
+
+# What docs/format.md, docs/profiler.md, docs/traces.md and docs/checkpoints-as-trials.md say is not needed: of files the paths, of keys PATH:KEY.
+NOT_NEEDED = [
+    r"collections/.*:(save_config|reduction_config|save_histogram|TRAIN|EVAL|PREDICT|GLOBAL|save_\w+|start_step|end_step|reductions)",
+    r"hidden:collections/.*/.*",  # workers agree
+    r"hidden:.*\.index\.json",  # names of shards say how many there are
+    r".*_timeline.json:(tid|sort_index|worker_id)", r".*timeline.json:(tid|sort_index|worker_id)", r"system/.*:Type",
+    r".*\.trace\.json(\.gz)?:schemaVersion",
+]
+
+
+def is_not_needed(what):
+    return any(re.fullmatch(pattern, what) for pattern in NOT_NEEDED)
+
+
+def names_of(table):
+    return re.findall(r"^X\((\w+)\)", (ROOT / "src" / "format" / table).read_text(), re.M)
+
+
+class Subject:
+    """A copy of a format's trial, and what the commands say of it while it is sound."""
+
+    def __init__(self, args, checks, folder, name, source):
+        self.args, self.checks, self.name, self.source = args, checks, name, source
+        self.trial, self.out = folder / "trial", folder / "out"
+        self.job = folder / "job.json"
+        self.job.write_text(json.dumps({"rules": RULES}))
+        self.restore()
+        self.paths = sorted(self.trial.rglob("*"))
+        self.sound = {}
+
+    def restore(self):
+        shutil.rmtree(self.trial, True)
+        shutil.copytree(self.source, self.trial)
+
+    def commands(self):
+        yield "run", ["run", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet"]
+        yield "ls", ["ls", self.trial, "--json"]
+        yield "stats", ["stats", self.trial, "--out", self.out / "stats.csv"]
+        yield "pack", ["pack", self.trial, self.out / "packed.h5", "--quiet"]
+        yield "compare", ["compare", "a=%s" % self.trial, "b=%s" % self.source, "--out", self.out, "--format", "json", "--quiet"]
+        yield "verify", ["verify", self.trial]
+
+    def once(self, command, ranks=1, env=None, trial=None):
+        """The exit code, what was said, and the body of the report or of the file that was written."""
+        shutil.rmtree(self.out, True)
+        self.out.mkdir()
+        argv = [self.args.assay] + [str(trial or a) if a == self.trial else a for a in dict(self.commands())[command]]
+        done = run(argv, env=env, timeout=60) if ranks == 1 else mpirun(ranks, argv, env=env, timeout=60)
+        if done.hung or done.code is None or not 0 <= done.code <= 4:
+            self.checks.expect(False, "%s: %s: %s" % (self.name, command, done))
+        body = body_of(self.out) or b""
+        stats = self.out / "stats.csv"
+        return done.code, done.out, done.err, body, stats.read_bytes() if stats.is_file() else b""
+
+    def sound_of(self, command, ranks=1):
+        key = command, ranks
+        if key not in self.sound:
+            self.sound[key] = self.once(command, ranks)
+        return self.sound[key]
+
+    def same(self, got, command, ranks=1):
+        sound = self.sound_of(command, ranks)
+        return got[0] == sound[0] and got[3:] == sound[3:] and (command not in ("ls", "verify") or got[1] == sound[1])
+
+    @staticmethod
+    def names(got, path):
+        """Does a problem, the error or the output have the path, or the directory that it is in?"""
+        text = (got[1] + got[2] + got[3].decode()).replace("\n", " ")
+        text = re.sub(r"\s+", " ", text)
+        return path.name in text or "damaged or missing, and not in" in text  # `stats` says how many
+
+    def judge(self, what, path, got, command, ranks=1):
+        if not self.same(got, command, ranks):
+            self.checks.expect(got[0] != 0 and self.names(got, path), "%s: %s %s, %s on %d: exit %d, not named: %s"
+                               % (self.name, what, path.relative_to(self.trial), command, ranks, got[0], (got[1] + got[2])[-800:]))
+        else:
+            self.checks.expect(True, "")
+
+    def fault(self, path, how, command, ranks=1, rank=None):
+        calls, error = how
+        env = {"LD_PRELOAD": self.args.shim, "FAIL_PATH": str(path), "FAIL_CALLS": calls, "FAIL_ERRNO": str(ERRORS[error])}
+        if rank is not None:
+            env["FAIL_RANK"] = str(rank)
+        self.judge("%s %s" % how, path, self.once(command, ranks, env), command, ranks)
+
+    def faults(self):
+        others = [name for name, _ in self.commands() if name != "run" and self.sound_of(name)[0] == 0]
+        for i, path in enumerate(self.paths):
+            for how in FAULTS if self.args.long else [FAULTS[i % len(FAULTS)]]:
+                self.fault(path, how, "run")
+            for k, command in enumerate(others):
+                if self.args.long or i % len(others) == k:
+                    self.fault(path, FAULTS[i % 3], command)
+            for ranks in self.args.ranks:
+                for rank in range(ranks):
+                    if self.args.long or i % (3 * ranks) == rank:
+                        self.fault(path, FAULTS[i % len(FAULTS)], "run", ranks, rank)
+
+    def changes(self):
+        before = self.sound_of("run")[3].decode()
+        for path in self.paths:
+            relative = path.relative_to(self.trial)
+            if is_not_needed(str(relative)):
+                continue
+            aside = self.trial.parent / "aside"
+            path.rename(aside)
+            if not is_not_needed("hidden:%s" % relative):
+                self.checks.expect(not self.same(self.once("run"), "run"), "%s: without %s the report is the same" % (self.name, relative))
+            at = max(i for i in range(len(path.name)) if i <= len(path.name) // 2 and path.name[i].isalnum())
+            other = path.with_name(path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:])
+            if not other.exists():
+                aside.rename(other)
+                got = self.once("run")
+                word = next(m.group() for m in re.finditer(r"[^\W_]+|[^\w]", other.name) if m.end() > at)  # what is another now
+                text = got[2] + got[3].decode() + self.once("ls")[1]
+                missed = path.name in text and path.name not in before
+                self.checks.expect(self.same(got, "run") or word in text or missed, "%s: %s is called %s, and nothing says so: %s"
+                                   % (self.name, relative, other.name, (got[1] + got[2])[-800:]))
+            self.restore()
+
+    def keys(self):
+        self.sound_of("run")
+        for path in self.paths:
+            data = path.read_bytes() if path.is_file() else b""
+            seen = set()
+            for found in re.finditer(rb'"([A-Za-z_]+)" ?:', data):
+                key = found.group(1).decode()
+                if key in seen or (not self.args.long and path.suffix != ".json") or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
+                    continue
+                seen.add(key)
+                middle = (found.start(1) + found.end(1)) // 2
+                for at in range(found.start(1), found.end(1)) if self.args.long else [middle]:
+                    for bit in range(8) if self.args.long else [1]:
+                        changed = bytearray(data)
+                        changed[at] ^= 1 << bit
+                        path.write_bytes(changed)
+                        got = self.once("run")
+                        self.checks.expect(not self.same(got, "run") and (got[0] == 3 or path.name in got[3].decode() + got[2]),
+                                           "%s: bit %d of byte %d of %s, in \"%s\": exit %d, not named"
+                                           % (self.name, bit, at, path.relative_to(self.trial), key, got[0]))
+            if data:
+                path.write_bytes(data)
+
+    def servers(self):
+        with Server() as server:
+            server.client.make_bucket("b")
+            for path in self.paths:
+                if path.is_file():
+                    server.put("b", "t/%s" % path.relative_to(self.trial), path.read_bytes())
+            environment = s3.environment(server.port, server.key, server.secret, AWS_MAX_ATTEMPTS="1")
+            sound = self.once("run", env=environment, trial="s3://b/t")
+            for i, path in enumerate(p for p in self.paths if p.is_file()):
+                status = (403, 404, 500)[i % 3]
+                server.decide = lambda number, method, target: status if target.split("?")[0].endswith("/" + path.name) else None
+                got = self.once("run", env=environment, trial="s3://b/t")
+                self.checks.expect((got[0] == sound[0] and got[3] == sound[3]) or (got[0] != 0 and self.names(got, path)),
+                                   "%s in S3: %s answers %d: exit %d, not named" % (self.name, path.name, status, got[0]))
+            server.decide = None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[])
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--only", nargs="+")
+    parser.add_argument("--parts", nargs="+", default=["faults", "changes", "keys", "servers"])
+    args = parser.parse_args()
+    checks = Checks()
+    for table, folder in (("formats.def", "formats"), ("event_formats.def", "events")):
+        for name in names_of(table):
+            source = ROOT / "tests" / "data" / folder / name
+            if args.only and name not in args.only:
+                continue
+            if not checks.expect(source.is_dir(), "%s has no small trial %s" % (name, source)):
+                continue
+            with tempfile.TemporaryDirectory() as place:
+                subject = Subject(args, checks, Path(os.path.realpath(place)), name, source)
+                for part in args.parts:
+                    getattr(subject, part)()
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Metric logs as trials: the same run kept as event files, .wandb and CSV gives the same verdict; each kind gives the same report
+at any number of ranks; places with several runs, names within them, what is cut or damaged.
+
+    logs.py --assay PROGRAM --ranks 1 2 3 ...
+"""
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
+from launch import Checks, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
+
+FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
+
+
+class World:
+    def __init__(self, args, root):
+        self.assay, self.ranks, self.root, self.checks = args.assay, args.ranks, root, Checks()
+
+    def run(self, *trials, ranks=1, job=None):
+        out = self.root / "out"
+        done = mpirun(ranks, [self.assay, "run", *([str(job)] if job else []), *[w for t in trials for w in ("--trial", str(t))],
+                              "--out", str(out), "--allow-no-data", "--quiet"])
+        path = out / "report.json"
+        report, body = (json.loads(path.read_text()), body_of(out)) if path.exists() else (None, done.err)
+        if path.exists():
+            path.unlink()
+        return done, report, body
+
+    def fired(self, report, trial=0):
+        return {r["name"] for r in report["trials"][trial]["rules"] if r["findings_total"]}
+
+
+def same_verdict(w):
+    """One run, three loggers."""
+    for fault, expected in FAULTS.items():
+        findings = {}
+        for kind in ("tb", "wandb", "csv"):
+            place = w.root / "same" / str(fault) / kind / "run"
+            logs.KINDS[kind](place, logs.curve(40, fault))
+            done, report, _ = w.run(place)
+            w.checks.expect(report, "%s of %s: %s" % (fault, kind, done))
+            if not report:
+                continue
+            fired = w.fired(report)
+            w.checks.expect(expected <= fired if expected else not fired, "%s of %s: %s fired" % (fault, kind, fired))
+            findings[kind] = (report["verdict"], [(r["name"], r["status"], r["datapoints"], r["findings"])
+                                                  for r in report["trials"][0]["rules"]])
+        w.checks.expect(len(set(map(repr, findings.values()))) == 1, "%s: the verdicts differ: %s" % (
+            fault, {k: v[0] for k, v in findings.items()}))
+
+
+def ranks(w):
+    for kind, make in logs.KINDS.items():
+        place = w.root / "kinds" / kind
+        make(place, logs.curve(30, "nan"))
+        bodies = [w.run(place, ranks=n)[2] for n in w.ranks]
+        w.checks.expect(len(set(bodies)) == 1, "%s: another report at %s ranks: %s" % (kind, w.ranks, bodies[0][:200]))
+        w.checks.expect('"kind": "%s"' % kind.split("_")[0] in str(bodies[0]), "%s is read as another kind" % kind)
+
+
+def places(w):
+    """Several runs at a place, and names within it."""
+    place = w.root / "many"
+    for i in range(3):
+        logs.mlflow(place, logs.curve(20, "nan" if i == 1 else None), "%032x" % i, "owl-%d" % i)
+    logs.mlflow(place, [], "%032x" % 9, "mute")
+    for path, names in ((place, ["owl-0", "owl-1", "owl-2"]), (str(place) + "/owl-1", ["owl-1"]), (str(place) + "/mnist/*", ["owl-0", "owl-1", "owl-2"]),
+                        (str(place) + "/mlruns/1/" + "%032x" % 2, ["%032x" % 2]), (str(place) + "/owl-[02]", ["owl-0", "owl-2"])):
+        done, report, _ = w.run(path, ranks=2)
+        found = [t["name"] for t in report["trials"]] if report else str(done)
+        w.checks.expect(found == names, "%s stands for %s, not %s" % (path, found, names))
+    done, report, _ = w.run(str(place) + "/none")
+    w.checks.expect(done.code == 2 and "owl-0" in done.err, "a run that is not there: %s" % done)
+
+
+def damage(w):
+    """What is cut grows; what is damaged is named, and the rest counts."""
+    place = w.root / "cut"
+    logs.csv(place, logs.curve(20))
+    content = (place / "metrics.csv").read_bytes()
+    (place / "metrics.csv").write_bytes(content[:-5])
+    done, report, _ = w.run(place)
+    w.checks.expect(done.code == 0 and report["trials"][0]["metrics"]["counts"] == {"growing": 1, "rows": 19}, "a cut CSV: %s" % done)
+    place = w.root / "crc"
+    logs.tfevents(place, logs.curve(20))
+    path = next(place.iterdir())
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+    done, report, _ = w.run(place)
+    w.checks.expect(done.code == 3 and "is damaged" in report["trials"][0]["problems"][0]["text"], "a damaged record: %s" % done)
+
+    place = w.root / "several"
+    for name in "ab":
+        logs.csv(place / name, logs.curve(20))
+    (place / "gone").symlink_to("nowhere")
+    for ranks in w.ranks:
+        done, report, _ = w.run(place, ranks=ranks)
+        said = [p["text"] for trial in report["trials"] for p in trial["problems"]] if report else []
+        w.checks.expect(done.code == 3 and len(said) == 1 and said[0].startswith("gone: "), "a link to nowhere: %s %s" % (done, said))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 3])
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        w = World(args, Path(scratch))
+        for part in (same_verdict, ranks, places, damage):
+            part(w)
+        return w.checks.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Traces: known answers of each rule on made jobs, the same bytes at any number of ranks; what is damaged, doubled or missing is named. Where
+the shared traces lie beside the recorded trials, what another implementation makes of them.
+
+    traces.py --assay PROGRAM --ranks 1 2 3 ...
+"""
+import argparse
+import gzip
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from launch import run as cli  # noqa: E402
+from made_traces import Rank, job, write  # noqa: E402
+from reports import body_of  # noqa: E402
+
+SHARED = TRIALS.parent / "logs" / "traces"
+REAL = (TRIALS.parent / "logs" / "real", TRIALS.parent / "traces")
+RULES = ["LateRank", "SlowRank", "CollectiveSlow", "GpuIdle", "InputBound", "LaunchBound", "ExposedCommunication"]
+
+
+def is_close(a, b):
+    """Figures of expected files have nine digits; one of the simulation is rounded another way in its seventh."""
+    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
+        return a == b
+    return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + (1e-8 if isinstance(a, float) else 0)
+
+
+def differences(path, wanted, got):
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return [d for k in wanted for d in (differences(path + "." + k, wanted[k], got[k]) if k in got else [(path + "." + k, "missing")])]
+    if isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
+        return [d for i, (x, y) in enumerate(zip(wanted, got)) for d in differences("%s[%d]" % (path, i), x, y)]
+    return [] if is_close(wanted, got) else [(path, wanted, got)]
+
+
+class Test:
+    def __init__(self, args, work):
+        self.args, self.work, self.checks = args, work, Checks()
+
+    def evaluate(self, trial, *options):
+        """The trial's object in report.json, which is the same bytes at any number of ranks."""
+        first = None
+        for ranks in self.args.ranks:
+            out = self.work / ("out_%d" % ranks)
+            done = mpirun(ranks, [self.args.assay, "run", trial, "-o", out, *options])
+            if not self.checks.expect((out / "report.json").exists(), "%s, %d ranks: %s" % (trial, ranks, done)):
+                return None
+            body = body_of((out / "report.json").read_bytes())
+            first = first or body
+            self.checks.expect(body == first, "%s: another report at %d ranks" % (trial, ranks))
+            report = json.loads((out / "report.json").read_text())
+            (out / "report.json").unlink()
+        return report["trials"][0]
+
+    def findings(self, trial, rule):
+        return next(r for r in trial["rules"] if r["rule"] == rule)["findings"]
+
+    def fired(self, trial):
+        return {r["rule"]: sorted({f["worker"] for f in r["findings"]}) for r in trial["rules"] if r["findings"]}
+
+    def known_answers(self):
+        cases = {"healthy": ({}, {}),
+                 "slow": ({"slow": {2: 1.5}}, {"SlowRank": ["worker_2"], "LateRank": ["worker_2"]}),
+                 "input": ({"late_input": {1: 3000000}}, {"SlowRank": ["worker_1"], "LateRank": ["worker_1"]}),
+                 "pair": ({"slow_pair": (2, 4.0)}, {"CollectiveSlow": ["*"]})}
+        for name, (how, wanted) in cases.items():
+            trial = self.evaluate(write(self.work / name, job(**how)))
+            got = {rule: who for rule, who in self.fired(trial).items() if rule in RULES[:3]}
+            self.checks.expect(got == wanted, "%s: %s" % (name, got))
+            self.checks.expect(trial["traces"]["clock_ns"] == {"0": 0, "1": 700000, "2": -300000, "3": 2000000}, "%s: clocks" % name)
+            what = trial["traces"]["what_if"]
+            self.checks.expect(abs(what["simulated_s"] / what["measured_s"] - 1) < 0.001, "%s: simulated %s" % (name, what))
+            if name in ("slow", "input"):
+                causes = {f["cause"] for f in self.findings(trial, "SlowRank")}
+                self.checks.expect(causes == {"compute" if name == "slow" else "input"}, "%s: %s" % (name, causes))
+                self.checks.expect(what["saved_by_rank"][0]["worker"] == wanted["LateRank"][0] and what["slowdown"] > 1.15, "%s: %s" % (name, what))
+
+    def same_in_every_form(self):
+        """Packed or not, with a head or as a bare list, one file or a directory."""
+        ranks = job(slow={2: 1.5})
+        bodies = []
+        for name, how in (("packed", {}), ("plain", {"packed": False}), ("bare", {"head": False})):
+            trial = self.evaluate(write(self.work / ("form_" + name), ranks, **how))
+            late = [{k: v for k, v in f.items()} for f in self.findings(trial, "LateRank")]
+            bodies.append((self.fired(trial).keys(), len(late), trial["traces"]["step_ns"]))
+        self.checks.expect(bodies[0] == bodies[1] == bodies[2], "forms differ: %s" % bodies)
+        one = self.work / "form_plain" / "host_rank2.1700000000.pt.trace.json"
+        trial = self.evaluate(one)
+        self.checks.expect(trial["traces"]["ranks"] == [2] and trial["traces"]["no_file"] == [0, 1, 3], "one file: %s" % trial["traces"]["ranks"])
+
+    def one_rank(self):
+        """Idle time by cause, to the nanosecond."""
+        rank = Rank(0, 1)
+        rank.step(0, 0, 100000000)
+        rank.kernel(1000000, 10000000)
+        rank.load(12000000, 20000000)
+        rank.kernel(40000000, 10000000)  # 29 ms without anything, 20 of them in the loader
+        rank.event("cuda_runtime", "cudaDeviceSynchronize", 45000000, 5100000)
+        rank.kernel(60000000, 10000000, "relu", "aten::relu")  # 10 ms after a call that waited
+        rank.kernel(75000000, 10000000, "relu", "aten::relu", launch=69000000)  # 5 ms launched before
+        alone = self.evaluate(write(self.work / "one", [rank]))["traces"]["alone"][0]
+        wanted = {"total_ns": 84000000, "busy_ns": 40000000, "idle": {"input": 20000000, "host": 9000000, "sync": 10000000, "queued": 5000000, "unknown": 0}}
+        self.checks.expect(not differences("alone", wanted, alone), "one rank: %s" % differences("alone", wanted, alone))
+        self.checks.expect([k["name"] for k in alone["operators"]] == ["aten::mm", "aten::relu"], "operators: %s" % alone["operators"])
+
+    def damage(self):
+        """A file that is cut, damaged, doubled or of other steps is named; the others are evaluated without it."""
+        folder = write(self.work / "damage", job(6, slow={2: 1.5}))
+        path = {r: folder / ("host_rank%d.1700000000.pt.trace.json.gz" % r) for r in range(6)}
+        packed = path[5].read_bytes()
+        for name, bytes_ in (("cut", packed[:len(packed) // 2]), ("json", gzip.compress(gzip.decompress(packed)[:-200])),
+                             ("bad", gzip.compress(gzip.decompress(packed).replace(b'"dur"', b'"dur', 1))), ("empty", b""),
+                             *((key, gzip.compress(gzip.decompress(packed).replace(b'"%s"' % key.encode(), b'"%s%c"' % (key[:-1].encode(), ord(key[-1]) ^ 1))))
+                               for key in ("ts", "correlation", "Seq", "traceEvents")),
+                             ("deep", gzip.compress(b'{"traceEvents": [{"a": ' + b"[" * 100 + b"]" * 100 + b"}]}"))):
+            path[5].write_bytes(bytes_)
+            trial = self.evaluate(folder)
+            traces = trial["traces"]
+            self.checks.expect(traces["set_aside"] == [5] and traces["ranks"] == [0, 1, 2, 3, 4], "%s: %s" % (name, traces["set_aside"]))
+            self.checks.expect(any(path[5].name in p["text"] for p in trial["problems"]), "%s is not named: %s" % (name, trial["problems"]))
+            self.checks.expect(self.fired(trial).get("LateRank") == ["worker_2"], "%s: %s" % (name, self.fired(trial)))
+        own = gzip.decompress(packed).replace(b'"user_annotation"', b'"user_annotation", "id": 1', 1).replace(b'"args": {}', b'"args": {"seq": 1}')
+        path[5].write_bytes(gzip.compress(own))
+        self.checks.expect(self.evaluate(folder)["traces"]["set_aside"] == [], "what a program adds to an annotation is no damage")
+        path[5].unlink()
+        trial = self.evaluate(folder)
+        self.checks.expect(trial["traces"]["no_file"] == [5] and any("rank 5" in p["text"] for p in trial["problems"]), "a lost file is not named")
+        (folder / "zz_rank0.json.gz").write_bytes(path[0].read_bytes())
+        trial = self.evaluate(folder)
+        self.checks.expect(any("another file" in p["text"] for p in trial["problems"]), "a doubled file: %s" % trial["problems"])
+
+    def shared(self):
+        for folder in (SHARED, REAL[0]):
+            for expected in sorted(folder.glob("*.expected.json")) if folder.exists() else []:
+                wanted = json.loads(expected.read_text())
+                name = expected.name[:-len(".expected.json")]
+                place = SHARED / name if folder == SHARED else next(iter(REAL[1].glob(name + "*.gz")), None)
+                if wanted["schema"] != "assay-traces-expected/1" or not place:
+                    continue
+                trial = self.evaluate(place)
+                found = [d for k, v in wanted.items() if k not in ("schema", "rules", "problems") for d in differences(k, v, trial["traces"][k])]
+                for rule in trial["rules"]:
+                    if rule["rule"] in RULES:
+                        found += differences(rule["rule"], wanted["rules"][rule["rule"]], rule)
+                self.checks.expect(not found, "%s: %s" % (name, found[:3]))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        test = Test(args, Path(work))
+        for part in (test.known_answers, test.same_in_every_form, test.one_rank, test.damage, test.shared):
+            part()
+        test.checks.done()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,466 @@
+"""Checkpoints in every layout, each sound, and the same with damage planted: what `assay verify` must and must not say.
+
+    for name, save in LAYOUTS.items(): save(root, step, tensors(step))
+    for case in cases(work): case.name, case.path, case.wanted, case.options
+
+A case's `wanted` is the exit code and what the first line must match. Every case with damage has a twin without.
+"""
+import io
+import json
+import os
+import pickle
+import shutil
+import struct
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy
+import torch
+
+from checkpoints import safetensors_bytes, save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, save_zero
+
+SOUND, SUSPECT, DAMAGED, INCOMPLETE, CODE, UNREAD = 0, 1, 3, 5, 6, 7
+STEPS = (100, 200)
+
+
+def tensors(step):
+    """A small model: weights and biases, and what has neither in its name."""
+    rng = numpy.random.default_rng(step)
+    made = {"embed.weight": (16, 8), "layers.0.fc.weight": (24, 8), "layers.0.fc.bias": (24,), "layers.1.fc.weight": (24, 24),
+            "layers.1.gamma": (24,), "pos_embed": (1, 16, 8), "running_var": (24,), "experts.w1": (4, 8, 8)}
+    return {name: rng.normal(1, 0.5, shape).astype("float32") for name, shape in made.items()}
+
+
+def as_torch(values):
+    return OrderedDict((name, torch.from_numpy(numpy.array(value))) for name, value in values.items())
+
+
+def adam(values, seed=1):
+    """torch's own state of Adam after two steps."""
+    parameters = [torch.nn.Parameter(value) for name, value in as_torch(values).items() if "running" not in name]
+    optimizer, make = torch.optim.AdamW(parameters, lr=1e-3), torch.Generator().manual_seed(seed)
+    for _ in range(2):
+        for parameter in parameters:
+            parameter.grad = torch.randn(parameter.shape, generator=make)
+        optimizer.step()
+    return optimizer.state_dict()
+
+
+def put(path, saved):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(saved, path)
+
+
+def lightning(root, step, values):
+    put(root / ("epoch=1-step=%d.ckpt" % step), {
+        "epoch": 1, "global_step": step, "pytorch-lightning_version": "2.1.0", "state_dict": as_torch(values), "loops": {},
+        "callbacks": {"ModelCheckpoint{'monitor': None, 'mode': 'min'}": {
+            "best_model_score": None, "best_k_models": {}, "kth_best_model_path": "", "kth_value": torch.tensor(float("inf"))}},
+        "optimizer_states": [adam(values)], "lr_schedulers": []})
+
+
+def hugging_face(root, step, values):
+    folder = root / ("checkpoint-%d" % step)
+    save_safetensors(folder / "model.safetensors", values, {"format": "pt"})
+    put(folder / "optimizer.pt", adam(values))
+    put(folder / "scheduler.pt", {"base_lrs": [1e-3], "last_epoch": step, "_step_count": step + 1, "_last_lr": [1e-3]})
+    put(folder / "rng_state.pth", {"python": (3, (1, 2, 3), None), "numpy": ("MT19937", numpy.arange(4, dtype="uint32"), 4, 0, 0.0),
+                                   "cpu": torch.get_rng_state()})
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": []}))
+    (folder / "config.json").write_text(json.dumps({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}))
+
+
+def fsdp(root, step, values):
+    """What Accelerate leaves of FSDP: a distributed checkpoint of the model and one of the optimizer."""
+    folder = root / ("checkpoint-%d" % step)
+    save_dcp(folder / "pytorch_model_fsdp_0", as_torch(values), {}, 2)
+    put(folder / "scheduler.bin", {"last_epoch": step})
+
+
+def torch_dist(root, step, values):
+    folder = root / ("iter_%07d" % step)
+    save_dcp(folder, as_torch(values), {}, 2)
+    (folder / "metadata.json").write_text(json.dumps({"sharded_backend": "torch_dist", "sharded_backend_version": 1,
+                                                      "common_backend": "torch", "common_backend_version": 1}))
+    put(folder / "common.pt", {"iteration": step, "checkpoint_version": 3.0})
+    (root / "latest_checkpointed_iteration.txt").write_text(str(step))
+
+
+def zero(stage):
+    def save(root, step, values):
+        folder = root / ("global_step%d" % step)
+        trained = {name: value for name, value in values.items() if "running" not in name}
+        moments = {"exp_avg": {name: value * numpy.float32(0.01) for name, value in trained.items()},
+                   "exp_avg_sq": {name: value * value for name, value in trained.items()}}
+        save_zero(folder, stage, [trained], moments, 2, {"running_var": values["running_var"]})
+        (root / "latest").write_text(folder.name)
+    return save
+
+
+def ranks(root, step, values):
+    for rank in range(4):
+        put(root / ("step_%d" % step) / ("rank_%d" % rank) / "model.pt", {"model": as_torch(values)})
+
+
+LAYOUTS = {
+    "single": lambda root, step, values: save_safetensors(root / ("model_%d.safetensors" % step), values),
+    "torch": lambda root, step, values: put(root / ("ckpt_%d.pt" % step), {"model": as_torch(values), "optimizer": adam(values), "step": step}),
+    "npz": lambda root, step, values: save_npz(root / ("step_%d.npz" % step), values),
+    "sharded": lambda root, step, values: save_sharded(root / ("checkpoint-%d" % step), values, 3),
+    "pieces": lambda root, step, values: save_pieces(root / ("step_%d" % step), {n: v for n, v in values.items() if v.shape[0] > 1}, 2),
+    "dcp": lambda root, step, values: save_dcp(root / ("step-%d" % step), as_torch(values), {}, 3),
+    "fsdp": fsdp, "torch_dist": torch_dist, "zero1": zero(1), "zero2": zero(2), "zero3": zero(3),
+    "lightning": lightning, "hugging_face": hugging_face, "ranks": ranks,
+}
+
+
+def legacy(root, step, values):
+    path = root / ("model_%d.pth" % step)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({"state_dict": as_torch(values), "optimizer": adam(values), "epoch": step}, path, _use_new_zipfile_serialization=False)
+
+
+LAYOUTS["legacy"] = legacy
+
+
+class Case:
+    def __init__(self, name, path, code, says=None, options=()):
+        self.name, self.path, self.code, self.says, self.options = name, path, code, says, list(options)
+
+
+def spread(work, layout, change=None, name=None, steps=STEPS):
+    """A series in a layout; change(values, step) may alter what is saved."""
+    root = work / (name or layout)
+    root.mkdir(parents=True)
+    for step in steps:
+        values = tensors(step)
+        if change:
+            change(values, step)
+        LAYOUTS[layout](root, step, values)
+    return root
+
+
+def newest(root):
+    """The files of the newest checkpoint, the largest first."""
+    own = [p for p in root.rglob("*") if p.is_file() and str(STEPS[-1]) in str(p.relative_to(root))]
+    return sorted(own, key=lambda p: (-p.stat().st_size, str(p)))
+
+
+# ---- values ----
+
+def values_gone_bad(work):
+    """NaN in one element, whatever the tensor is called, in every layout, alone and with --last."""
+    names = ("pos_embed", "running_var", "layers.1.gamma", "experts.w1", "layers.0.fc.bias")
+    for at, layout in enumerate(LAYOUTS):
+        name = names[at % len(names)]
+        if layout == "pieces" and name == "pos_embed":
+            name = "experts.w1"
+
+        def change(values, step):
+            if step == STEPS[-1]:
+                values[name].reshape(-1)[3] = numpy.nan
+        root = spread(work, layout, change, layout + "-nan")
+        for options in ([], ["--last"]):
+            yield Case("%s: NaN in %s" % (layout, name), root, SUSPECT, "NaN in ", options)
+    for name in ("cls_token", "A_log", "running_mean", "logit_scale_ema"):
+        path = work / "alone" / (name + ".safetensors")
+        value = numpy.ones((2, 8), "float32")
+        value[1, 2] = numpy.nan
+        save_safetensors(path, {name: value, "fc.weight": numpy.ones((4, 4), "float32")})
+        yield Case("alone: NaN in " + name, path, SUSPECT, "NaN in 1 tensor")
+    path = work / "alone" / "ema.pt"
+    put(path, {"model": {"fc.weight": torch.ones(3, 3)}, "ema": {"fc.weight": torch.tensor([1., float("nan")])}, "step": 3})
+    yield Case("alone: NaN in an average", path, SUSPECT, "NaN in 1 tensor")
+    mask = numpy.where(numpy.tri(6, dtype=bool), 0, -numpy.inf).astype("float32")
+    for name, value, code in (("mask", mask, SOUND), ("min_val", numpy.full(3, numpy.inf, "float32"), SOUND),
+                              ("odd_mask", numpy.where(mask < 0, mask, numpy.float32(0.3)) + numpy.eye(6, dtype="float32"), SUSPECT)):
+        path = work / "masks" / (name + ".safetensors")
+        save_safetensors(path, {name: value, "fc.weight": numpy.ones((4, 4), "float32")})
+        yield Case("a buffer of infinities: " + name, path, code)
+    path = work / "masks" / "both.safetensors"
+    both = mask.copy()
+    both[0, 1] = numpy.nan
+    save_safetensors(path, {"mask": both})
+    yield Case("a mask with NaN", path, SUSPECT, "NaN")
+
+
+def zeros(work):
+    """Room that was taken and not written."""
+    whole = safetensors_bytes(tensors(1))
+    for name, keep, code in (("all", 0, SUSPECT), ("half", 0.5, SUSPECT), ("end", 0.93, SUSPECT), ("none", 1, SOUND)):
+        head = 8 + struct.unpack("<Q", whole[:8])[0]
+        cut = head + int((len(whole) - head) * keep) // 4 * 4
+        path = work / "zeros" / name / "model.safetensors"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(whole[:cut] + b"\0" * (len(whole) - cut))
+        for options in ([], ["--last"]):
+            yield Case("zero-filled: " + name, path, code, "zero" if code else "sound", options)
+    path = work / "zeros" / "meant" / "model.safetensors"
+    padded = tensors(1)["embed.weight"]
+    padded[-4:] = 0
+    save_safetensors(path, {"a.weight": tensors(1)["layers.1.fc.weight"], "embed.weight": padded})
+    yield Case("rows of padding", path, SOUND)
+    path = work / "zeros" / "adapter" / "adapter_model.safetensors"
+    save_safetensors(path, {"q.lora_A.weight": numpy.ones((4, 8), "float32"), "q.lora_B.weight": numpy.zeros((8, 4), "float32"),
+                            "q.bias": numpy.zeros(8, "float32")})
+    yield Case("an adapter that has not trained", path, SOUND)
+
+
+# ---- bytes ----
+
+def flip(path, at, bit=4):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << bit]))
+
+
+def summed(path):
+    """Where the bytes under a CRC-32 lie in a file of zips, one behind another: [(offset, size, name)]."""
+    data, out, at = path.read_bytes(), [], 0
+    while True:
+        end = data.find(b"PK\5\6", at)
+        if end < 0:
+            return out
+        part = data[at:end + 22]
+        with zipfile.ZipFile(io.BytesIO(part)) as archive:
+            for entry in archive.infolist():
+                name, extra = struct.unpack("<HH", part[entry.header_offset + 26:entry.header_offset + 30])
+                if entry.CRC:
+                    out.append((at + entry.header_offset + 30 + name + extra, entry.file_size, entry.filename))
+        at = end + 22
+
+
+def flipped_bits(work, places=4):
+    """One bit of a byte under a checksum: the tensors' and everything else's."""
+    for layout in ("torch", "npz", "dcp", "fsdp", "torch_dist", "zero1", "zero2", "zero3", "lightning", "hugging_face", "ranks"):
+        root = spread(work, layout, name=layout + "-flips")
+        yield Case(layout + ": sound", root, SOUND, "resume from .*%d" % STEPS[-1])
+        entries = [(p, *e) for p in newest(root) if p.suffix in (".pt", ".pth", ".npz", ".distcp", ".ckpt", ".bin") for e in summed(p)]
+        for i in range(places):
+            path, offset, size, name = entries[(i * 7919 + 13) % len(entries)]
+            copy = work / ("%s-flip-%d" % (layout, i))
+            shutil.copytree(root, copy)
+            flip(copy / path.relative_to(root), offset + (i * 104729) % size)
+            yield Case("%s: a bit of %s of %s" % (layout, name, path.name), copy, DAMAGED, "resume from .*%d.*; %d: damaged" % STEPS)
+
+
+def cut_files(work):
+    """A file of the newest checkpoint that ends early."""
+    for layout in LAYOUTS:
+        root = spread(work, layout, name=layout + "-cut")
+        path = newest(root)[0]
+        os.truncate(path, path.stat().st_size * 2 // 3)
+        for options in ([], ["--last"]):
+            yield Case("%s: %s is cut" % (layout, path.name), root, DAMAGED, "%d: damaged" % STEPS[-1], options)
+
+
+# ---- files ----
+
+def missing_files(work):
+    """Each file that the others need, gone."""
+    for layout, what, code in (
+            ("sharded", "model-00002-of-00003.safetensors", DAMAGED), ("sharded", "model.safetensors.index.json", DAMAGED),
+            ("dcp", "__1_0.distcp", DAMAGED), ("fsdp", "pytorch_model_fsdp_0/.metadata", None), ("torch_dist", "metadata.json", DAMAGED),
+            ("zero1", "mp_rank_00_model_states.pt", DAMAGED), ("zero2", "zero_pp_rank_1_mp_rank_00_optim_states.pt", DAMAGED),
+            ("zero3", "zero_pp_rank_0_mp_rank_00_model_states.pt", DAMAGED), ("hugging_face", "model.safetensors", DAMAGED), ("ranks", "rank_3", DAMAGED),
+            ("ranks", "rank_2", DAMAGED), ("pieces", "shard-00001-model-00001-of-00001.safetensors", DAMAGED)):
+        root = spread(work, layout, name="%s-without-%s" % (layout, what.replace("/", "-")))
+        for path in list(root.rglob(what.split("/")[-1])):
+            if str(STEPS[-1]) in str(path):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        yield Case("%s without %s" % (layout, what), root, code, "%d: |is not complete" % STEPS[-1])
+    for name in ("empty", "only-json"):
+        root = spread(work, "hugging_face", name="newest-" + name)
+        folder = root / "checkpoint-625"
+        folder.mkdir()
+        if name == "only-json":
+            (folder / "config.json").write_text("{}")
+        yield Case("the newest is " + name, root, INCOMPLETE, "checkpoint-625 is not complete; resume from checkpoint-200", ["--last"])
+
+
+def stand_ins(work):
+    """What lies where a file should be."""
+    for name, data in (("lfs", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), ("page", b"<!DOCTYPE html><html></html>"),
+                       ("empty", b"")):
+        for layout, file in (("sharded", "model-00002-of-00003.safetensors"), ("torch", "ckpt_200.pt"), ("zero2", "mp_rank_00_model_states.pt")):
+            root = spread(work, layout, name="%s-%s" % (layout, name))
+            next(p for p in root.rglob(file) if "200" in str(p)).write_bytes(data)
+            yield Case("%s: %s is %s" % (layout, file, name), root, DAMAGED, "Git LFS|HTML|is empty")
+
+
+def other_steps(work):
+    """Files of another step among their neighbours."""
+    root = spread(work, "hugging_face", name="of-another")
+    (root / "checkpoint-200" / "trainer_state.json").write_text('{"global_step": 100}')
+    yield Case("trainer_state.json of another step", root, DAMAGED, "200: damaged .trainer_state.json: its global_step is 100")
+    for name, data in (("empty", b""), ("cut", b'{"global_step": 2'), ("zero-filled", b"\0" * 40)):
+        root = spread(work, "hugging_face", name="state-" + name)
+        (root / "checkpoint-200" / "trainer_state.json").write_bytes(data)
+        yield Case("trainer_state.json is " + name, root, DAMAGED, "200: damaged .trainer_state.json: ")
+    for layout, file, tag in (("zero1", "latest", "global_step300"), ("torch_dist", "latest_checkpointed_iteration.txt", "300")):
+        root = spread(work, layout, name=layout + "-latest")
+        (root / file).write_text(tag)
+        yield Case(layout + ": latest leads nowhere", root, DAMAGED, "it names .*300, which is not there")
+    root = spread(work, "sharded", name="unnamed")
+    path = root / "checkpoint-200" / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    index["weight_map"].pop("layers.1.gamma")
+    path.write_text(json.dumps(index))
+    yield Case("a tensor that the index does not name", root, DAMAGED, "layers.1.gamma")
+
+
+def seal_and_flip(work, seal, places=3):
+    """A seal, and then a bit of what it says nothing about is changed: safetensors have no checksum. seal(path) runs `assay seal`."""
+    for layout in ("single", "sharded", "pieces", "hugging_face", "dcp", "zero2"):
+        root = spread(work, layout, name=layout + "-sealed")
+        seal(root)
+        yield Case(layout + ": sealed", root, SOUND, "resume from .*%d" % STEPS[-1])
+        files = [p for p in newest(root) if not "seal" in p.name]
+        for i in range(places):
+            copy = work / ("%s-sealed-%d" % (layout, i))
+            shutil.copytree(root, copy)
+            path = copy / files[i % len(files)].relative_to(root)
+            flip(path, path.stat().st_size * (2 * i + 3) // 9 + 1)
+            yield Case("%s: a bit of %s" % (layout, path.name), copy, DAMAGED, "%d: damaged" % STEPS[-1])
+
+
+# ---- pickles ----
+
+def odd(work):
+    """What is no dictionary of tensors, and what is hardly one."""
+    save_safetensors(work / "empty.safetensors", {}, {"format": "pt"})
+    yield Case("safetensors without tensors", work / "empty.safetensors", SOUND)
+    put(work / "bare.pt", torch.ones(3, 3))
+    yield Case("a tensor by itself", work / "bare.pt", SOUND, "1 tensor")
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
+    put(work / "whole.pt", net)
+    yield Case("a module as a whole", work / "whole.pt", SOUND, "7 tensors")
+    net[1].running_var[1] = numpy.nan
+    put(work / "whole-bad.pt", {"model": net, "epoch": 3})
+    yield Case("a module with NaN", work / "whole-bad.pt", SUSPECT, "NaN in 1 tensor .1.running_var")
+    torch.jit.script(torch.nn.Linear(2, 2)).save(str(work / "script.pt"))
+    yield Case("TorchScript", work / "script.pt", UNREAD, "not read: ")
+    put(work / "scheduler.pt", {"last_epoch": 3})
+    yield Case("a scheduler alone", work / "scheduler.pt", UNREAD, "not read: ")
+    root = spread(work, "ranks", name="lone", steps=STEPS[-1:])
+    shutil.rmtree(root / "step_200" / "rank_2")
+    yield Case("one step without a rank", root, DAMAGED, "rank 2 is missing")
+    for name, second, code in (("one", 200, SOUND), ("two", 100, DAMAGED)):
+        for rank in range(2):
+            put(work / name / "iter_0000200" / ("mp_rank_%02d" % rank) / "model_optim_rng.pt",
+                {"model": as_torch(tensors(200)), "iteration": second if rank else 200, "checkpoint_version": 3.0})
+        yield Case("ranks of %s step" % name, work / name, code, None if code == SOUND else "its iteration is 100")
+
+
+def frameworks(work):
+    """What a framework needs to resume, and which checkpoint it would pick."""
+    for layout, word, gone in (("hugging_face", "trainer", "scheduler.pt"), ("lightning", "lightning", None), ("dcp", "dcp", None),
+                               ("torch_dist", "megatron", "common.pt"), ("zero1", "deepspeed", "mp_rank_00_model_states.pt")):
+        root = spread(work, layout, name=layout + "-for")
+        yield Case("%s: %s" % (word, layout), root, SOUND, "resume from .*%d" % STEPS[-1], ["--for", word])
+        if gone:
+            root = spread(work, layout, name=layout + "-for-less")
+            next(p for p in root.rglob(gone) if str(STEPS[-1]) in str(p)).unlink()
+            yield Case("%s without %s" % (word, gone), root, None, "%d(: | is not complete).*; %s would pick .*%d, and fail" % (STEPS[-1], word, STEPS[-1]), ["--for", word])
+    root = spread(work, "torch", name="torch-for")
+    yield Case("a checkpoint of another kind", root, INCOMPLETE, "trainer resumes from what is missing: ", ["--for", "trainer"])
+
+
+def several(work):
+    """Models that lie in one directory: each is one, be its tensors called as another's or not."""
+    for name, files in (("best", ("best.pt", "last.pt")), ("versions", ("model.ckpt", "model-v1.ckpt")), ("forms", ("model.safetensors", "pytorch_model.bin")),
+                        ("eleven", tuple("resnet%d.pth" % i for i in range(18, 29)))):
+        for bad in (False, True):
+            root = work / (name + ("-bad" if bad else ""))
+            for at, file in enumerate(files):
+                values = tensors(at)
+                if bad and at == len(files) - 1:
+                    values["running_var"][2] = numpy.nan
+                if file.endswith(".safetensors"):
+                    save_safetensors(root / file, values)
+                else:
+                    put(root / file, as_torch(values))
+            said = "suspect: 1 of %d models; %s: NaN in 1 tensor" % (len(files), files[-1])
+            yield Case("several models: " + root.name, root, SUSPECT if bad else SOUND, said if bad else "sound: %d models" % len(files))
+
+
+class Runs:
+    mark = "/tmp/assay_was_here"
+
+    def __reduce__(self):
+        return os.system, ("touch " + self.mark,)
+
+
+def with_pickle(path, data):
+    """A torch file of one tensor whose pickle is given."""
+    buffer = io.BytesIO()
+    torch.save({"a": torch.ones(3)}, buffer)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(io.BytesIO(buffer.getvalue())) as old, zipfile.ZipFile(path, "w") as new:
+        for entry in old.infolist():
+            new.writestr(entry.filename, data(old.read(entry)) if entry.filename.endswith("data.pkl") else old.read(entry))
+
+
+ATTACK = b"cos\nsystem\n(S'touch /tmp/assay_was_here'\ntR"
+
+
+def pickles(work):
+    """What loading would run: good tensors beside, nested, POPped, behind STOP, in files that hold no tensor."""
+    folder = work / "pickles"
+    put(folder / "beside.pt", {"w": torch.ones(2), "x": Runs()})
+    yield Case("beside good tensors", folder / "beside.pt", CODE, r"loading this runs (os|posix).system")
+    put(folder / "nested.pt", {"state_dict": {"w": torch.ones(2)}, "deep": [{"a": ({"b": Runs()},)}]})
+    yield Case("nested", folder / "nested.pt", CODE, r"loading this runs (os|posix).system")
+    for name, data in (("popped", lambda p: p[:2] + ATTACK + b"0" + p[2:]), ("behind", lambda p: p + b"\x80\x02" + ATTACK + b"."),
+                       ("old", lambda p: p + ATTACK + b"."), ("inst", lambda p: p[:2] + b"(S'id'\nios\nsystem\n0" + p[2:]),
+                       ("obj", lambda p: p[:2] + b"(cos\nsystem\nS'id'\no0" + p[2:]),
+                       ("stack", lambda p: p[:2] + b"\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R0" + p[2:]),
+                       ("getattr", lambda p: p[:2] + b"c__builtin__\ngetattr\n(c__builtin__\n__import__\nS'os'\n\x85RS'system'\ntR0" + p[2:]),
+                       ("dotted", lambda p: p[:2] + b"\x8c\x13torch.serialization\x8c\x09os.system\x93\x8c\x02id\x85R0" + p[2:])):
+        with_pickle(folder / (name + ".pt"), data)
+        yield Case("a pickle, " + name, folder / (name + ".pt"), CODE, "loading this runs|a change of|getattr")
+    root = spread(work, "hugging_face", name="arguments")
+    (root / "checkpoint-200" / "training_args.bin").write_bytes(pickle.dumps(Runs(), 2))
+    yield Case("training_args.bin", root, CODE, "resume from checkpoint-100; 200: training_args.bin: loading this runs")
+    with zipfile.ZipFile(folder / "inner.zip", "w") as archive:
+        archive.write(folder / "beside.pt", "inner.pt")
+    good = spread(work, "hugging_face", name="archives")
+    shutil.move(folder / "inner.zip", good / "checkpoint-200" / "assets.zip")
+    yield Case("an archive in an archive", good, CODE, "200: assets.zip: loading this runs")
+    root = spread(work, "dcp", name="dcp-metadata")
+    path = root / "step-200" / ".metadata"
+    data = path.read_bytes()
+    path.write_bytes(data[:2] + b"" + ATTACK + b"0" + data[2:] if data[2] != 0x95 else data + b"\x80\x02" + ATTACK + b".")
+    yield Case("in .metadata", root, CODE, "200: .metadata: loading this runs")
+
+
+class Own:
+    """A class of a program."""
+
+
+def graded(work):
+    folder = work / "graded"
+    put(folder / "own.pt", {"w": torch.ones(2), "settings": Own()})
+    yield Case("a class of its own", folder / "own.pt", SOUND)
+    yield Case("a class of its own, strictly", folder / "own.pt", CODE, "loading this needs", ["--strict"])
+    put(folder / "plain.pt", {"w": torch.nn.Parameter(torch.ones(2)), "n": numpy.float64(3), "d": torch.float16, "p": Path("a"),
+                              "o": OrderedDict(a=1), "r": numpy.random.get_state(), "g": torch.device("cpu")})
+    yield Case("data alone, strictly", folder / "plain.pt", SOUND, None, ["--strict"])
+
+
+def sound(work):
+    for layout in LAYOUTS:
+        root = spread(work, layout, name=layout + "-sound")
+        for options in ([], ["--last"], ["--strict"]):
+            yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
+
+
+ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, stand_ins, other_steps, odd, frameworks, several, pickles, graded)
+
+
+def cases(work, groups=ALL):
+    for group in groups:
+        yield from group(work / group.__name__)

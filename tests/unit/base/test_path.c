@@ -1,0 +1,64 @@
+/* Paths as texts: what is joined, what a path ends in, and which paths stay inside. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+static void join_is(const char *directory, const char *name, const char *wanted)
+{
+    char *joined = assay_path_join(directory, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(joined);
+    CU_ASSERT_STRING_EQUAL(joined, wanted);
+    free(joined);
+}
+
+static void test_join(void)
+{
+    join_is("a", "b", "a/b");
+    join_is("a/", "b", "a/b");
+    join_is("", "b", "b");
+    join_is("/", "b", "/b");
+}
+
+static void test_parts(void)
+{
+    CU_ASSERT_STRING_EQUAL(assay_path_name("a/b.json"), "b.json");
+    CU_ASSERT_STRING_EQUAL(assay_path_name("b.json"), "b.json");
+    CU_ASSERT_STRING_EQUAL(assay_path_name("a/"), "");
+    CU_ASSERT(assay_path_ends("b.json", ".json") && assay_path_ends(".json", ".json") && assay_path_ends("", ""));
+    CU_ASSERT_FALSE(assay_path_ends("json", ".json"));
+    CU_ASSERT_FALSE(assay_path_ends("b.JSON", ".json"));
+    CU_ASSERT(assay_path_ends_n("b.json.gz", 6, ".json"));
+    CU_ASSERT(assay_is_digit('0') && assay_is_digit('9') && !assay_is_digit('/') && !assay_is_digit(':'));
+}
+
+static bool inside(const char *path)
+{
+    return assay_path_is_inside(path, strlen(path));
+}
+
+static void test_inside(void)
+{
+    static const char *const good[] = {"a", "a/b", "...", "..a/b..", ".a", "a/.b", " ", "a\\..\\b"};
+    static const char *const bad[] = {"",       "/",   "/a",   ".",    "..",   "a/..", "../a",
+                                      "a/../b", "./a", "a/./", "a/b/", "a//b", "a/./b"};
+    char longest[ASSAY_PATH_MOST + 1];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CU_ASSERT(inside(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT_FALSE(inside(bad[i]));
+    CU_ASSERT_FALSE(assay_path_is_inside("a\0b", 3));
+    CU_ASSERT(assay_path_is_inside("a/../b", 1)); /* of what is given, no more is looked at */
+    memset(longest, 'a', sizeof longest);
+    CU_ASSERT(assay_path_is_inside(longest, ASSAY_PATH_MOST));
+    CU_ASSERT_FALSE(assay_path_is_inside(longest, ASSAY_PATH_MOST + 1));
+    CU_ASSERT(assay_path_is_name("a", 1) && !assay_path_is_name("a/b", 3) && !assay_path_is_name("..", 2));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"join", test_join}, {"parts", test_parts}, {"inside", test_inside}, CU_TEST_INFO_NULL};
+    return unit_main("path", tests);
+}

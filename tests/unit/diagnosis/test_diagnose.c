@@ -1,0 +1,195 @@
+/* test_diagnose.c - the order of causes, what they fold, how sure they are, and their sentences, on made evidence. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <assay/rule.h>
+
+#include "diagnosis/causes.h"
+
+static const assay_course_facts NO_FACTS = {.loss = "", .loss_first = NAN, .loss_least = NAN, .loss_last = NAN};
+
+/* Evidence of a rule, first at a TRAIN step, on a tensor of a role. */
+static assay_evidence evidence_of(size_t rule, const char *kind, const char *test, int64_t step, int role)
+{
+    return (assay_evidence){.rule = rule,
+                            .kind = kind,
+                            .test = test,
+                            .name = kind,
+                            .severity = 1,
+                            .role = role,
+                            .order = (uint32_t)role,
+                            .tensor = "fc.weight",
+                            .workers = "",
+                            .tensors = 1,
+                            .alike = 3,
+                            .began = {ASSAY_MODE_TRAIN, step, step, step, false},
+                            .note = "",
+                            .sentence = "said by the rule"};
+}
+
+static void diagnose(const assay_evidence *list, size_t count, const assay_course_facts *facts, assay_diagnosis *out)
+{
+    CU_ASSERT_EQUAL_FATAL(assay_diagnose(list, count, facts, out), ASSAY_OK);
+}
+
+/* A jump of one worker's gradient leads, though what follows is severer. */
+static void test_time_before_severity(void)
+{
+    assay_evidence list[] = {evidence_of(0, "ExplodingTensor", "", 210, ASSAY_ROLE_WEIGHT),
+                             evidence_of(1, "LossSpike", "", 208, ASSAY_ROLE_LOSS),
+                             evidence_of(2, "NormSpike", "workers", 206, ASSAY_ROLE_GRADIENT)};
+    assay_diagnosis d;
+    list[0].severity = 2;
+    list[2].workers = "worker_2";
+    list[2].tensor = "gradient/fc.weight";
+    diagnose(list, 3, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "worker-gradient-jumped");
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence, "gradient/fc.weight of worker_2 alone jumped at TRAIN step 206");
+    CU_ASSERT_EQUAL(d.cause[0].explained, 3);
+    CU_ASSERT_EQUAL(d.cause[0].evidence[0], 2);
+    assay_diagnosis_release(&d);
+}
+
+/* At one step what is fed comes before what it does to units. */
+static void test_computation_order(void)
+{
+    assay_evidence list[] = {evidence_of(0, "DeadRelu", "", 60, ASSAY_ROLE_ACTIVATION),
+                             evidence_of(1, "InputData", "constant", 60, ASSAY_ROLE_INPUT)};
+    assay_diagnosis d;
+    list[1].note = "all zero";
+    list[1].tensor = "Net_input_0";
+    list[1].lasts = true;
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence, "inputs were all zero since TRAIN step 60 (Net_input_0)");
+    CU_ASSERT_EQUAL(d.cause[0].certainty, ASSAY_CERTAIN);
+    assay_diagnosis_release(&d);
+}
+
+/* Steps that were not recorded before it are named, and nothing is certain any more. */
+static void test_unrecorded_steps(void)
+{
+    assay_evidence e = evidence_of(0, "InputData", "scale", 310, ASSAY_ROLE_INPUT);
+    assay_diagnosis d;
+    e.began.from = 301;
+    e.began.step = 332;
+    e.lasts = true;
+    diagnose(&e, 1, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL(d.cause[0].certainty, ASSAY_LIKELY);
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.cause[0].sentence, "since TRAIN steps 301 to 310 (step 332 of the trial)"));
+    assay_diagnosis_release(&d);
+}
+
+/* The course of the loss tells which of three sentences is true. */
+static void test_facts_decide(void)
+{
+    static const struct {
+        double first, least, last;
+        const char *name;
+    } cases[] = {{2.3, 2.29, 9.0, "loss-rises"},
+                 {2.3, 0.4, 2.2, "loss-came-back"},
+                 {2.3, 2.2, 2.25, "loss-stands"},
+                 {NAN, NAN, NAN, "loss-stands"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const assay_course_facts facts = {
+            .loss = "", .loss_first = cases[i].first, .loss_least = cases[i].least, .loss_last = cases[i].last};
+        const assay_evidence e = evidence_of(0, "LossNotDecreasing", "", 23, ASSAY_ROLE_LOSS);
+        assay_diagnosis d;
+        diagnose(&e, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, cases[i].name);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* What came before a cause stays apart from it; what costs time alone comes last. */
+static void test_apart(void)
+{
+    const assay_evidence list[] = {evidence_of(0, "StragglerWorker", "", 3, -1),
+                                   evidence_of(1, "LossSpike", "", 50, ASSAY_ROLE_LOSS),
+                                   evidence_of(2, "InputData", "repeated", 90, ASSAY_ROLE_INPUT)};
+    assay_diagnosis d;
+    diagnose(list, 3, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 3);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-jumped");
+    CU_ASSERT_STRING_EQUAL(d.cause[1].name, "batch-repeated");
+    CU_ASSERT_STRING_EQUAL(d.cause[2].name, "worker-late");
+    CU_ASSERT_TRUE(d.cause[0].wrong && d.cause[1].wrong);
+    assay_diagnosis_release(&d);
+}
+
+/* The same causes whatever the order in which evidence is given. */
+static void test_any_order(void)
+{
+    enum { COUNT = 4 };
+    const assay_evidence list[COUNT] = {evidence_of(0, "ExplodingTensor", "", 12, ASSAY_ROLE_LOSS),
+                                        evidence_of(1, "NormSpike", "history", 11, ASSAY_ROLE_GRADIENT),
+                                        evidence_of(2, "WeightCourse", "large", 1, ASSAY_ROLE_WEIGHT),
+                                        evidence_of(3, "PredictionCollapse", "", 14, ASSAY_ROLE_ACTIVATION)};
+    for (size_t turn = 0; turn < COUNT; turn++) {
+        assay_evidence turned[COUNT];
+        assay_diagnosis d;
+        for (size_t i = 0; i < COUNT; i++)
+            turned[i] = list[(i + turn) % COUNT];
+        diagnose(turned, COUNT, &NO_FACTS, &d);
+        CU_ASSERT_EQUAL(d.causes, 1);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, "rate-too-high");
+        CU_ASSERT_EQUAL(d.cause[0].explained, COUNT);
+        assay_diagnosis_release(&d);
+    }
+}
+
+static void test_rules_own_words(void)
+{
+    const assay_evidence e = evidence_of(0, "rule of my own", "", 5, ASSAY_ROLE_WEIGHT);
+    assay_diagnosis d;
+    diagnose(&e, 1, &NO_FACTS, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence, "said by the rule");
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "");
+    assay_diagnosis_release(&d);
+    diagnose(NULL, 0, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL(d.causes, 0);
+    assay_diagnosis_release(&d);
+}
+
+/* Every cause has a page that says its evidence and what to do, and no name comes twice. */
+static void test_pages(void)
+{
+    size_t count;
+    const assay_cause_kind *table = assay_cause_table(&count);
+    for (size_t i = 0; i + 1 < count; i++) {
+        char path[512], page[8192] = "";
+        snprintf(path, sizeof path, "%s/../../docs/causes/%s.md", ASSAY_TEST_DATA, table[i].name);
+        FILE *file = fopen(path, "r");
+        CU_ASSERT_PTR_NOT_NULL(file);
+        if (!file) {
+            printf("\nno page %s\n", path);
+            continue;
+        }
+        page[fread(page, 1, sizeof page - 1, file)] = '\0';
+        fclose(file);
+        CU_ASSERT_PTR_NOT_NULL(strstr(page, table[i].advice));
+        CU_ASSERT_TRUE(!table[i].sentence || strstr(page, table[i].sentence));
+        for (size_t k = 0; k < ASSAY_CAUSE_KINDS && table[i].needs[k].kind; k++)
+            CU_ASSERT_PTR_NOT_NULL(strstr(page, table[i].needs[k].kind));
+        for (size_t k = 0; k < i; k++)
+            CU_ASSERT_STRING_NOT_EQUAL(table[k].name, table[i].name);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
+                           {"computation order", test_computation_order},
+                           {"unrecorded steps", test_unrecorded_steps},
+                           {"facts decide", test_facts_decide},
+                           {"apart", test_apart},
+                           {"any order", test_any_order},
+                           {"rules' own words", test_rules_own_words},
+                           {"pages", test_pages},
+                           CU_TEST_INFO_NULL};
+    return unit_main("diagnose", tests);
+}

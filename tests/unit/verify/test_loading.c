@@ -1,0 +1,130 @@
+/* What loading a pickle would run: the grade of names, and of pickles by their opcodes. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "verify/loading.h"
+
+static assay_loading scan(const char *bytes, size_t size)
+{
+    assay_loading found = {0};
+    CU_ASSERT_EQUAL(assay_loading_scan(bytes, size, &found), 0);
+    return found;
+}
+
+#define SCAN(text) scan(text, sizeof text - 1)
+
+static void test_names(void)
+{
+    static const struct {
+        const char *module, *name;
+        assay_loading_grade grade;
+    } known[] = {
+        {"collections", "OrderedDict", ASSAY_LOADING_DATA},
+        {"torch._utils", "_rebuild_tensor_v2", ASSAY_LOADING_DATA},
+        {"torch", "FloatStorage", ASSAY_LOADING_DATA},
+        {"numpy.core.multiarray", "scalar", ASSAY_LOADING_DATA},
+        {"torch.nn.modules.linear", "Linear", ASSAY_LOADING_DATA},
+        {"transformers.training_args", "TrainingArguments", ASSAY_LOADING_DATA},
+        {"argparse", "Namespace", ASSAY_LOADING_DATA},
+        {"builtins", "ValueError", ASSAY_LOADING_DATA},
+        {"__main__", "Net", ASSAY_LOADING_CLASSES},
+        {"sklearn.tree._tree", "Tree", ASSAY_LOADING_CLASSES},
+        {"os", "system", ASSAY_LOADING_CODE},
+        {"posix", "system", ASSAY_LOADING_CODE},
+        {"builtins", "eval", ASSAY_LOADING_CODE},
+        {"builtins", "__import__", ASSAY_LOADING_CODE},
+        {"collections", "abc.os.system", ASSAY_LOADING_CODE},
+        {"torch.serialization", "os.system", ASSAY_LOADING_CODE},
+        {"torch", "load", ASSAY_LOADING_CODE},
+        {"torch.hub", "load_state_dict_from_url", ASSAY_LOADING_CODE},
+        {"numpy.testing._private.utils", "runstring", ASSAY_LOADING_CODE},
+        {"subprocess", "Popen", ASSAY_LOADING_CODE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        CU_ASSERT_EQUAL(assay_loading_grade_of(known[i].module, known[i].name), known[i].grade);
+}
+
+static void test_data(void)
+{
+    CU_ASSERT_EQUAL(SCAN("\x80\x02}q\x00.").grade, ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "ccollections\nOrderedDict\n)R.")
+                        .grade,
+                    ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "c__builtin__\ngetattr\n(ctorch\nSize\nS'numel'\ntR.")
+                        .grade,
+                    ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("").grade, ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("version https://git-lfs").grade, ASSAY_LOADING_DATA);
+}
+
+static void test_code(void)
+{
+    const assay_loading plain = SCAN("\x80\x02"
+                                     "cos\nsystem\n(S'id'\ntR.");
+    CU_ASSERT_EQUAL(plain.grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(plain.kept, 1);
+    CU_ASSERT(plain.list[0].called);
+    CU_ASSERT_STRING_EQUAL(plain.list[0].name, "os.system");
+    CU_ASSERT_STRING_EQUAL(plain.list[0].opcode, "REDUCE");
+    CU_ASSERT_EQUAL(plain.list[0].offset, 21);
+    CU_ASSERT(!SCAN("\x80\x02"
+                    "cos\nsystem\n.")
+                   .list[0]
+                   .called);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02}.\x80\x02"
+                         "cos\nsystem\n(S'id'\ntR.")
+                        .grade,
+                    ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("(S'id'\nios\nsystem\n.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("(cos\nsystem\nS'id'\no.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04\x8c\x02os\x94\x8c\x06system\x94\x93\x8c\x02id\x85R.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04\x8c\x02os\x94"
+                         "0\x8c\x06system\x94"
+                         "0h\x00h\x01\x93.")
+                        .grade,
+                    ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "c__main__\nf\n)R)R.")
+                        .grade,
+                    ASSAY_LOADING_CODE); /* what a call returned */
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "c__main__\nf\n}b.")
+                        .grade,
+                    ASSAY_LOADING_CODE); /* BUILD on a name */
+    CU_ASSERT_EQUAL(SCAN("\x80\x02\x82\x07.").grade, ASSAY_LOADING_CLASSES);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "c__main__\nNet\n)\x81}b.")
+                        .grade,
+                    ASSAY_LOADING_CLASSES);
+}
+
+/* What breaks off is looked at as far as a loader would come. */
+static void test_broken(void)
+{
+    CU_ASSERT_EQUAL(SCAN("\x80\x02"
+                         "cos\nsystem\n(S'id'\ntR")
+                        .grade,
+                    ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02X\xff\xff\xff\xff"
+                         "cos\nsystem\n")
+                        .grade,
+                    ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("\x80\x02tcos\nsystem\n").grade, ASSAY_LOADING_DATA); /* a tuple without a mark ends it */
+    CU_ASSERT_EQUAL(SCAN("\x80\x02}.\x00\x00"
+                         "cos\nsystem\n.")
+                        .grade,
+                    ASSAY_LOADING_DATA); /* elements, no pickle */
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"names", test_names},
+                           {"data alone", test_data},
+                           {"code", test_code},
+                           {"broken off", test_broken},
+                           CU_TEST_INFO_NULL};
+    return unit_main("loading", tests);
+}
