@@ -9,8 +9,11 @@ What a training does beyond that is a function it hands over:
   scale(step)                         a factor on the loss
 """
 import copy
+import os
 
 import torch
+
+from torch import nn
 
 import assay_hook
 from assay_hook import SaveConfig, SaveConfigMode, modes
@@ -19,6 +22,9 @@ WATCH = [r"_input_\d+$", r"(?i)(relu|act|tanh|sig|gelu)\w*_output"]
 
 
 def hook_for(path, every, rank=0, workers=1, collections=("weights", "biases", "gradients", "losses"), watch=WATCH, **options):
+    every = int(os.environ.get("ASSAY_ZOO_INTERVAL", every))  # the same trainings at another save interval
+    if os.environ.get("ASSAY_ZOO_ALL"):
+        options["save_all"] = True
     known = assay_hook._rank_and_workers
     assay_hook._rank_and_workers = lambda: (rank, workers)
     try:
@@ -39,8 +45,9 @@ def finish(*hooks):
 
 
 def fit(path, net, batch, loss, optimizer, steps, every=1, held=None, eval_every=50, eval_batches=1, schedule=None, clip=None,
-        accumulate=1, change=None, after=None, scale=None, autocast=False, forward=None, **options):
-    """Trains one network and records it. `forward(net, x)` where it is not net(x)."""
+        accumulate=1, change=None, after=None, scale=None, autocast=False, forward=None, evaluate=None, updated=None, **options):
+    """Trains one network and records it. `forward(net, x)` where it is not net(x); evaluate(net) sets the mode where it is
+    not net.eval(); updated(step, net) comes behind the update."""
     forward = forward or (lambda net, x: net(x))
     hook = hook_for(path, every, **options)
     hook.register_module(net)
@@ -61,11 +68,13 @@ def fit(path, net, batch, loss, optimizer, steps, every=1, held=None, eval_every
         if after:
             after(step, net, 0)
         optimizer.step()
+        if updated:
+            updated(step, net)
         if schedule:
             schedule.step()
         if held and (step + 1) % eval_every == 0:
             hook.set_mode(modes.EVAL)
-            net.eval()
+            (evaluate or nn.Module.eval)(net)
             with torch.no_grad():
                 for k in range(eval_batches):
                     x, y = held(k)

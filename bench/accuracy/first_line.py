@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Does the first line of a report name the cause? Trainings of the zoo at several save intervals.
+
+    bench/accuracy/first_line.py BUILD FOLDER [--intervals 1 10 100] [--seeds 1 2] [--only NAME...] [--healthy] [--make]
+
+Records what is missing in FOLDER (it stays), runs assay on each, and prints one line a training: the first line of its report and whether it
+is right. For healthy trainings right is a line that starts with "nothing wrong" or a count of rules that passed.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+QUIET = r"^(nothing wrong|\d+ rules? passed)"
+
+
+def record(folder, interval, seed, names, env):
+    folder.mkdir(parents=True, exist_ok=True)
+    code = ("import sys, torch; torch.set_num_threads(1)\nimport causes, faulty, healthy\n"
+            "known = dict(healthy.TRAININGS, **faulty.TRAININGS, **causes.TRAININGS)\n"
+            "for n in sys.argv[3:]:\n    known[n](sys.argv[1] + '/' + n, int(sys.argv[2]))")
+    env = dict(env, ASSAY_ZOO_INTERVAL=str(interval), PYTHONPATH="%s:%s" % (HERE / "zoo", env["PYTHONPATH"]))
+    subprocess.run([sys.executable, "-c", code, str(folder), str(seed), *names], env=env, check=True)
+
+
+def verdict(assay, trial, env):
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run([assay, "run", str(trial), "--out", out], env=env, capture_output=True, text=True)
+        try:
+            report = json.loads((Path(out) / "report.json").read_text())
+        except OSError:
+            return "no report: " + done.stderr[-200:], []
+        return report["verdict"], [r["rule"] for t in report["trials"] for r in t["rules"]
+                                   if r["status"] == "IssuesFound" and r["severity"] != "info"]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--intervals", type=int, nargs="+", default=[1, 10, 100])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--only", nargs="+")
+    parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--make", action="store_true", help="record, and judge nothing")
+    args = parser.parse_args()
+    env = dict(os.environ, PYTHONPATH="%s:%s" % (HERE.parents[1] / "src" / "python", HERE), PYTHONDONTWRITEBYTECODE="1",
+               OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
+    env.setdefault("ASSAY_HOOK_LIBRARY", str(Path(args.build) / "src" / "hook" / "libassay_hook.so"))
+    sys.path[:0] = [str(HERE / "zoo"), str(HERE.parents[1] / "src" / "python")]
+    os.environ.update(env)
+    import causes
+    import faulty
+    import healthy
+    known = list(healthy.TRAININGS) if args.healthy else [*causes.TRAININGS]
+    names = [n for n in known if not args.only or any(o in n for o in args.only)]
+    for seed in args.seeds:
+        for interval in args.intervals:
+            folder = args.folder / ("%d-%d" % (seed, interval))
+            missing = [n for n in names if not (folder / n).exists()]
+            if missing:
+                record(folder, interval, seed, missing, env)
+            if args.make:
+                continue
+            with ThreadPoolExecutor(2) as pool:
+                said = list(pool.map(lambda n: verdict(Path(args.build) / "src" / "assay", folder / n, env), names))
+            right = 0
+            for name, (line, fired) in zip(names, said):
+                says = causes.CAUSES[name].says if name in causes.CAUSES else QUIET
+                good = re.search(says, line) is not None and (name not in causes.CAUSES or not re.search(QUIET, line))
+                right += good
+                if not (good and args.healthy):
+                    print("%-4s %s: %s [%s]" % ("ok" if good else "BAD", name, line, ", ".join(sorted(set(fired)))))
+            print("seed %d, interval %d: %d of %d right\n" % (seed, interval, right, len(names)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
