@@ -10,12 +10,13 @@ class Assay(CMakePackage):
     maintainers = []
     license("Apache-2.0")
     version("main", branch="main")
-    version("0.1.0")
+    version("0.2.0")
 
     variant("mpi", default=True, description="Run on several ranks")
     variant("hdf5", default=True, when="+mpi", description="Packed trials and results.h5")
     variant("curl", default=True, description="Notifications by webhook")
     variant("zstd", default=True, description="Zip files compressed by Zstandard")
+    variant("sqlite", default=True, description="MLflow's databases")
 
     depends_on("c", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -27,6 +28,7 @@ class Assay(CMakePackage):
     depends_on("hdf5@1.10:+mpi", when="+hdf5")
     depends_on("curl@7.85:", when="+curl")
     depends_on("zstd@1.4:", when="+zstd")
+    depends_on("sqlite@3.38:", when="+sqlite")
 
     def cmake_args(self):
         return [
@@ -34,6 +36,7 @@ class Assay(CMakePackage):
             self.define_from_variant("ASSAY_WITH_HDF5", "hdf5"),
             self.define_from_variant("ASSAY_WITH_CURL", "curl"),
             self.define_from_variant("ASSAY_WITH_ZSTD", "zstd"),
+            self.define_from_variant("ASSAY_WITH_SQLITE", "sqlite"),
             self.define("ASSAY_BUILD_TESTS", False),
         ]
 
