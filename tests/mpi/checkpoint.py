@@ -65,8 +65,9 @@ def test_signals(checks, args, where, expected, kills):
         name = "%s to %s of %d ranks, %s" % (number.name, how, ranks, "resumed" if resumed else "anew")
         said = re.search(r"stopped with (\d+) of (\d+) chunks done", err)
         print("%-50s exit %s %s" % (name, code, said.group(0) if said else ""), flush=True)
-        if how == "launcher" and number == signal.SIGTERM and LAUNCHER != "none" and code != 0:
-            # mpirun gives its ranks a second to end and has an exit code of its own: the checkpoint may be the one before
+        if how == "launcher" and LAUNCHER != "none" and (number == signal.SIGTERM and code != 0 or code == -number):
+            # mpirun gives its ranks a second to end and has an exit code of its own: the checkpoint may be the one before.
+            # At its own end it takes its handlers back first: any signal then ends it, behind ranks that are done.
             checks.expect(code is not None and digest_of(out) in (None, expected), "%s: %s, another report" % (name, code))
         elif code == STOPPED:
             ends[STOPPED] += 1
