@@ -267,6 +267,18 @@ static void put_heading(page *p, const doc_block *b, unsigned level)
     flush(p);
 }
 
+/* What other forms fold away is not written here: a heading with nothing left below it goes with it. */
+static void put_section(page *p, const doc_block *b, unsigned depth)
+{
+    const size_t before = p->out->size;
+    put_heading(p, b, depth + 3 < 6 ? depth + 3 : 6);
+    const size_t headed = p->out->size;
+    const uint64_t left_out = p->left_out;
+    put_blocks(p, b, depth + 1);
+    if (p->out->size == headed && p->left_out == left_out && b->kind == BLOCK_SECTION)
+        p->out->size = before;
+}
+
 static void put_block(page *p, const doc_block *b, unsigned depth)
 {
     switch (b->kind) {
@@ -278,8 +290,7 @@ static void put_block(page *p, const doc_block *b, unsigned depth)
         break;
     case BLOCK_SECTION:
     case BLOCK_CARD:
-        put_heading(p, b, depth + 3 < 6 ? depth + 3 : 6);
-        put_blocks(p, b, depth + 1);
+        put_section(p, b, depth);
         break;
     case BLOCK_DETAILS:
         break;

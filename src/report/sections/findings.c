@@ -311,6 +311,21 @@ static void put_info_row(const assay_report *report, size_t t, size_t i, doc *d)
 }
 
 /* Rules that could not run in some trial, by name: their cards say why. */
+/* Has the section anything to say? Where no rule had data, the section of what was not tested says all. */
+static bool has_findings(const assay_report *report, size_t cards)
+{
+    const assay_outcome *outcome = report->outcome;
+    for (size_t i = 0; cards == 0 && i < outcome->job->rule_count; i++) {
+        if (passed(report, i, &(uint64_t){0}))
+            return true;
+        for (size_t t = 0; t < outcome->trial_count; t++)
+            if (sections_read(&outcome->trials[t]) &&
+                report_rule_of(outcome, &outcome->trials[t], i, false).status == ASSAY_RULE_ERROR)
+                return true;
+    }
+    return cards > 0;
+}
+
 static void put_failed(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
@@ -348,8 +363,10 @@ void section_findings(const assay_report *report, doc *d)
     size_t cards = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
         cards += count_cards(report, t);
-    if (outcome->job->rule_count == 0)
+    if (!has_findings(report, cards)) {
+        sections_put_usual(report, d);
         return;
+    }
     doc_section(d, "findings", "What the rules found");
     if (cards > 0)
         put_table(report, d);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/compare/bands.h"
 #include "report/compare/comparison.h"
 #include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
@@ -11,12 +12,21 @@ static doc_tone tone_of(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     doc_tone tone = report_nothing_tested(report) ? DOC_NONE : DOC_GOOD;
+    if ((report->comparison && report->comparison->odd > 0) || (report->bands && assay_band_report_fires(report->bands)))
+        return DOC_BAD;
     for (size_t t = 0; t < outcome->trial_count; t++) {
         if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
             tone = DOC_BROKEN;
         for (size_t i = 0; i < outcome->job->rule_count; i++)
-            if (report_rule_of(outcome, &outcome->trials[t], i, false).status == ASSAY_ISSUES_FOUND)
+            switch (report_rule_of(outcome, &outcome->trials[t], i, false).status) {
+            case ASSAY_ISSUES_FOUND:
                 return DOC_BAD;
+            case ASSAY_RULE_ERROR:
+                tone = DOC_BROKEN;
+                break;
+            default:
+                break;
+            }
     }
     return tone;
 }

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The first line over several trials, and the forms around it: nothing is called sound, or good, that is not.
+
+    headline.py --assay PROGRAM
+"""
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from launch import Checks, run  # noqa: E402
+from made import Made  # noqa: E402
+
+GOOD = ROOT / "tests" / "data" / "trials" / "healthy"
+QUIET = {"rules": [{"rule": "ExplodingTensor"}]}
+
+
+def training(folder, seed, until=40, rate=0.1):
+    """A loss that comes down, a little otherwise for each seed."""
+    made = Made(folder, collections={"losses": "loss"})
+    for step in range(until):
+        value = 2.0 * (1 - rate) ** step + 0.01 * ((7 * seed + 3 * step) % 5)
+        made.step(step, "TRAIN", step, {"worker_0": {"loss": [value]}})
+    made.end()
+    return folder
+
+
+def report_of(args, folder, *command):
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    done = run([args.assay, *command, "--out", out, "--format", "json,text,markdown,html"])
+    texts = {p.suffix[1:]: p.read_text() for p in out.iterdir()} if out.exists() else {}
+    return done, json.loads(texts.get("json", "{}")), texts
+
+
+def check_damage(args, checks, folder):
+    """A damaged one among three: no word of "nothing wrong" for all of them, as exit code 3 has it."""
+    for i in range(3):
+        shutil.copytree(GOOD, folder / ("t%d" % i))
+    victim = sorted((folder / "t1").rglob("*.tfevents"))[-1]
+    victim.write_bytes(victim.read_bytes()[:300])
+    (folder / "job.json").write_text(json.dumps(QUIET))
+    trials = [o for i in range(3) for o in ("--trial", folder / ("t%d" % i))]
+    done, report, _ = report_of(args, folder, "run", folder / "job.json", *trials)
+    checks.expect(done.code == 3 and report["verdict"].startswith("1 of 3 trials is damaged: t1 ("), "damaged: %s" % report["verdict"])
+
+
+def check_unread(args, checks, folder):
+    """One that cannot be opened has no findings: it says so, in a few words."""
+    (folder / "nowhere").mkdir()
+    done, report, _ = report_of(args, folder, "compare", folder / "t0", folder / "nowhere", "--job", folder / "job.json")
+    said = report["verdict"]
+    checks.expect(done.code != 0 and re.fullmatch(r"1 of 2 trials could not be opened: nowhere \([^:;()]+\)", said), "unread: %s" % said)
+
+
+def check_compared(args, checks, folder):
+    """One of six is unlike the others: the page does not greet with green, and report.md says what it leaves out, with and without rules."""
+    trials = [training(folder / ("run-%d" % i), i, rate=0.1 if i < 5 else 0.001) for i in range(6)]
+    done, report, texts = report_of(args, folder, "compare", *trials)
+    checks.expect(report["comparison"]["answer"].startswith("1 of 6 is unlike the others: run-5"), report["comparison"]["answer"])
+    checks.expect('class="verdict is-good"' not in texts["html"], "the page is green")
+    checks.expect("not reported here: 5" in texts["md"], "report.md: %s" % texts["md"])
+    (folder / "none.json").write_text(json.dumps({"rules": [], "aggregations": [{"name": "classes", "kind": "class_counts", "labels_regex": "label"}]}))
+    done, report, texts = report_of(args, folder, "compare", *trials, "--job", folder / "none.json")
+    checks.expect("not reported here: 5" in texts.get("md", ""), "report.md without rules: %s %s" % (done, texts.get("md")))
+
+
+def check_headings(args, checks, folder):
+    """A heading has something below it, also where no rule had data."""
+    (folder / "idle.json").write_text(json.dumps({"rules": [{"rule": "DuplicateShard"}]}))
+    done, _, texts = report_of(args, folder, "run", folder / "idle.json", "--trial", folder / "t0")
+    for form in ("txt", "md"):
+        checks.expect("What the rules found" not in texts[form], "%s: an empty heading: %s" % (form, texts[form]))
+    lines = [line for line in texts["md"].splitlines() if line]
+    empty = [a for a, b in zip(lines, lines[1:] + ["# "]) if a.startswith("###") and b.startswith("#") and b.split()[0] <= a.split()[0]]
+    checks.expect(not empty, "empty headings: %s" % empty)
+
+
+def check_bands(args, checks, folder):
+    """A run that leaves the bands of good ones: that leads, though every rule passed."""
+    good = [training(folder / ("good-%d" % i), i) for i in range(12)]
+    done = run([args.assay, "compare", *good, "--learn", folder / "bands", "--out", folder / "out"])
+    odd = training(folder / "odd", 3, rate=0.002)
+    done, report, texts = report_of(args, folder, "run", folder / "job.json", "--trial", odd, "--against", folder / "bands")
+    if not report:  # bands are compare's alone
+        done, report, texts = report_of(args, folder, "compare", odd, good[0], "--job", folder / "job.json", "--against", folder / "bands")
+    checks.expect(re.match(r"(1 of 2 trials leaves|odd leaves) the bands of good runs: ", report.get("verdict", "")), "bands: %s %s" % (done, report.get("verdict")))
+    checks.expect('class="verdict is-good"' not in texts.get("html", ""), "the page is green")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        for check in (check_damage, check_unread, check_compared, check_headings, check_bands):
+            check(args, checks, Path(folder))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
