@@ -48,6 +48,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--assay", help="another program than the build's")
     parser.add_argument("--make", action="store_true", help="record, and judge nothing")
     args = parser.parse_args()
     env = dict(os.environ, PYTHONPATH="%s:%s" % (HERE.parents[1] / "src" / "python", HERE), PYTHONDONTWRITEBYTECODE="1",
@@ -69,7 +70,7 @@ def main():
             if args.make:
                 continue
             with ThreadPoolExecutor(2) as pool:
-                said = list(pool.map(lambda n: verdict(Path(args.build) / "src" / "assay", folder / n, env), names))
+                said = list(pool.map(lambda n: verdict(args.assay or Path(args.build) / "src" / "assay", folder / n, env), names))
             right = 0
             for name, (line, fired) in zip(names, said):
                 says = causes.CAUSES[name].says if name in causes.CAUSES else QUIET

@@ -18,11 +18,19 @@ enum { MOST_REPORTS = 10000, MOST_BYTES = 1 << 28 /* of a report */, TOGETHER = 
 
 typedef struct history_options {
     bool all, json;
+    int fail_on; /* 1: what is new */
 } history_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(history_options, all), NULL, "List rules that never had findings, too."},
     {"json", ASSAY_SETTING_SWITCH, offsetof(history_options, json), NULL, "Print JSON."},
+    {"fail-on",
+     ASSAY_SETTING_WORD,
+     offsetof(history_options, fail_on),
+     "WHAT",
+     "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
+     "one before in which it was tested, or is not tested any more. Default: never.",
+     .words = "never|new"},
     {0}};
 
 /* A report.json, or the directory of a report. */
@@ -195,6 +203,9 @@ static int history(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_history, argc, argv, &options, operand, &operands, &err);
     if (status == ASSAY_OK)
         status = read_reports(&all, operand, operands, &left_out, &err);
+    if (status == ASSAY_OK && options.fail_on && all.reports < 2)
+        status = assay_fail(&err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
+    const bool worse = status == ASSAY_OK && options.fail_on && assay_history_is_worse(&all);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK)
         status = options.json ? assay_history_put_json(&all, &out)
@@ -203,7 +214,7 @@ static int history(const cli_context *context, int argc, char **argv)
         assay_fail(&err, status, "history: out of memory");
     assay_history_release(&all);
     if (status == ASSAY_OK)
-        return cli_finish(&out, left_out > 0 ? CLI_LOSSES : CLI_DONE);
+        return cli_finish(&out, worse ? CLI_FINDINGS : left_out > 0 ? CLI_LOSSES : CLI_DONE);
     assay_buf_release(&out);
     return cli_fail(status, &err);
 }

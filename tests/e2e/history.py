@@ -96,6 +96,26 @@ def check_what_is_no_report(checks, assay, folder, operands):
     checks.expect(run([assay, "history"]).code == 2, "no report")
 
 
+def check_gate(checks, assay, folder):
+    """--fail-on new: each letter pair is a rule in two reports, and what the gate makes of it."""
+    cases = {"..": 0, "xx": 0, "x.": 0, ".x": 1, "_x": 1, ".-": 1, ".!": 1, "._": 1, "x-": 1, "--": 0, "-.": 0, "-x": 1}
+    for severity in ("warning", "info"):
+        for letters, code in cases.items():
+            places = []
+            for night, letter in enumerate(letters):
+                rules = [] if letter == "_" else [{"name": "r", "rule": "r", "status": STATUS[letter], "severity": severity}]
+                place = folder / ("%s-%s-%d.json" % (severity, letters.replace(".", "q").replace("!", "e"), night))
+                place.parent.mkdir(exist_ok=True)
+                place.write_text(json.dumps({"schema": "assay-report/1", "verdict": "v", "run": {"date": day(night)},
+                                             "trials": [{"name": "a", "rules": rules}]}))
+                places.append(place)
+            done = run([assay, "history", "--fail-on", "new", *reversed(places)])
+            wanted = code if severity == "warning" else 0
+            checks.expect(done.code == wanted, "%s %s: exit %d, not %d: %s" % (severity, letters, done.code, wanted, done))
+            checks.expect(run([assay, "history", *places]).code == 0, "without a gate")
+    checks.expect(run([assay, "history", "--fail-on", "new", places[0]]).code == 2, "one report alone has nothing new")
+
+
 def check_real_reports(checks, assay, folder):
     for name in ("healthy", "ddp"):
         run([assay, "run", TRIALS / name, "--out", folder / name, "--quiet"])
@@ -112,6 +132,7 @@ def main():
         folder = Path(name)
         operands = check_nights(checks, assay, folder / "nights")
         check_what_is_no_report(checks, assay, folder, operands)
+        check_gate(checks, assay, folder / "gate")
         check_real_reports(checks, assay, folder)
     checks.done()
 

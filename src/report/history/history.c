@@ -228,3 +228,14 @@ history_course assay_history_course(const assay_report_history *h, const history
         course.since = untested_since;
     return course;
 }
+
+bool assay_history_is_worse(const assay_report_history *h)
+{
+    for (size_t i = 0; h->reports > 1 && i < h->rules; i++) {
+        const history_course course = assay_history_course(h, &h->rule[i]);
+        const bool is_new = course.now == HISTORY_FOUND || !is_tested(course.now);
+        if (h->rule[i].severity > ASSAY_INFO && is_new && course.since == h->reports - 1)
+            return true;
+    }
+    return false;
+}
