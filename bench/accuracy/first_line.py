@@ -22,8 +22,8 @@ QUIET = r"^(nothing wrong|\d+ rules? passed)"
 
 def record(folder, interval, seed, names, env):
     folder.mkdir(parents=True, exist_ok=True)
-    code = ("import sys, torch; torch.set_num_threads(1)\nimport causes, faulty, healthy\n"
-            "known = dict(healthy.TRAININGS, **faulty.TRAININGS, **causes.TRAININGS)\n"
+    code = ("import sys, torch; torch.set_num_threads(1)\nimport causes, causes_more, faulty, healthy\n"
+            "known = dict(healthy.TRAININGS, **faulty.TRAININGS, **causes.TRAININGS, **causes_more.TRAININGS)\n"
             "for n in sys.argv[3:]:\n    known[n](sys.argv[1] + '/' + n, int(sys.argv[2]))")
     env = dict(env, ASSAY_ZOO_INTERVAL=str(interval), PYTHONPATH="%s:%s" % (HERE / "zoo", env["PYTHONPATH"]))
     subprocess.run([sys.executable, "-c", code, str(folder), str(seed), *names], env=env, check=True)
@@ -48,6 +48,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--healthy", action="store_true")
+    parser.add_argument("--held", action="store_true", help="the faults at which nobody looked while causes were written")
     parser.add_argument("--assay", help="another program than the build's")
     parser.add_argument("--make", action="store_true", help="record, and judge nothing")
     args = parser.parse_args()
@@ -57,9 +58,11 @@ def main():
     sys.path[:0] = [str(HERE / "zoo"), str(HERE.parents[1] / "src" / "python")]
     os.environ.update(env)
     import causes
+    import causes_more
     import faulty
     import healthy
-    known = list(healthy.TRAININGS) if args.healthy else [*causes.TRAININGS]
+    faults = [n for n in [*causes.TRAININGS, *causes_more.TRAININGS] if args.held == (n in causes_more.HELD)]
+    known = list(healthy.TRAININGS) if args.healthy else faults
     names = [n for n in known if not args.only or any(o in n for o in args.only)]
     for seed in args.seeds:
         for interval in args.intervals:

@@ -24,10 +24,7 @@ typedef struct history_options {
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(history_options, all), NULL, "List rules that never had findings, too."},
     {"json", ASSAY_SETTING_SWITCH, offsetof(history_options, json), NULL, "Print JSON."},
-    {"fail-on",
-     ASSAY_SETTING_WORD,
-     offsetof(history_options, fail_on),
-     "WHAT",
+    {"fail-on", ASSAY_SETTING_WORD, offsetof(history_options, fail_on), "WHAT",
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
      "one before in which it was tested, or is not tested any more. Default: never.",
      .words = "never|new"},

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "report/forms/forms.h"
 #include "report/model/curves.h"
+#include "report/sections/sections.h"
 #include "report/text/csv.h"
 
 static void put_text(assay_buf *out, const char *text)

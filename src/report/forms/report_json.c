@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "report/forms/forms.h"
+#include "report/sections/sections.h"
 
 /* The JSON text `null` for what is not there. */
 static void put_null(assay_buf *out)

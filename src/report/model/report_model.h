@@ -42,13 +42,10 @@ bool report_nothing_tested(const assay_report *report);
  * 500th)". False, and nothing, where all was recorded. (choice.c) */
 bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out);
 
-/* Appends what the report comes to, in one sentence without its full stop: the first line of every form. "worker_2 fed
- * NaN at step 33; all workers by step 34", "worker_2 wrote nothing at step 51 (MissingWorker)", "nothing wrong in 24
- * rules; 3 had no data". Names are as they are; the last has them cleaned. (verdict.c) */
-void report_put_verdict(const assay_report *report, assay_buf *out);
-/* The same of one trial alone. */
+/* Appends what a trial comes to, in one sentence without its full stop: "worker_2 fed NaN at step 33; all workers by step
+ * 34", "worker_2 wrote nothing at step 51 (MissingWorker)", "nothing wrong in 24 rules; 3 had no data". Names are as they
+ * are. (verdict.c) */
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
-void report_put_clean_verdict(const assay_report *report, assay_buf *out);
 
 /* When a finding is: its step, "120", or its time, "2023-11-14 22:13:35 UTC". With what stands in front in a sentence:
  * "step 120", and the time alone. */

@@ -20,6 +20,10 @@ int report_make_document(const assay_report *report, doc **out);
 /* Adds how the report was made: the one section that depends on the run. (run.c) */
 void report_add_run(const assay_report *report, const assay_report_origin *origin, doc *d);
 
+/* Appends what the report comes to, in one sentence without its full stop: the first line of every form. Names are as
+ * they are. (headline.c) */
+void report_put_verdict(const assay_report *report, assay_buf *out);
+
 /* ---- parts of sections, which other forms take too ---- */
 
 /* False for a trial that is like the others, where only those that are not are shown by themselves. */

@@ -12,7 +12,8 @@ static doc_tone tone_of(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     doc_tone tone = report_nothing_tested(report) ? DOC_NONE : DOC_GOOD;
-    if ((report->comparison && report->comparison->odd > 0) || (report->bands && assay_band_report_fires(report->bands)))
+    if ((report->comparison && report->comparison->odd > 0) ||
+        (report->bands && assay_band_report_fires(report->bands)))
         return DOC_BAD;
     for (size_t t = 0; t < outcome->trial_count; t++) {
         if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
