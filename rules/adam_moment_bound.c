@@ -19,10 +19,8 @@ static const char *const tests[] = {[AMSGRAD] = "amsgrad", [BOUND] = "bound", NU
 static const char *const of_adam[] = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "fp32", NULL};
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = "^optimizer/.*/exp_avg$",
-     .help = "Patterns (re.search) for names of first moments; the second moment is exp_avg_sq beside each."},
+    ASSAY_REGEX_PARAM("tensor_regex", "^optimizer/.*/exp_avg$",
+                      "Patterns (re.search) for names of first moments; the second moment is exp_avg_sq beside each."),
     {.name = "beta1",
      .type = ASSAY_PARAM_REAL,
      .least = 0,
@@ -35,11 +33,8 @@ static const assay_param_def params[] = {
      .most = 1,
      .flags = ASSAY_PARAM_BELOW,
      .help = "Adam's second decay rate; default: as the optimizer was saved with, else 0.999."},
-    {.name = "tolerance",
-     .type = ASSAY_PARAM_REAL,
-     .least = 0,
-     .most = 1e308,
-     .help = "How far beyond the bound a ratio may lie; default: 1e-5, and 0.05 where a moment has 16 bits."},
+    ASSAY_REAL_PARAM("tolerance", NULL, 0, 1e308,
+                     "How far beyond the bound a ratio may lie; default: 1e-5, and 0.05 where a moment has 16 bits."),
     {0},
 };
 

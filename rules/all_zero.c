@@ -13,23 +13,12 @@ enum { ONE, SEVERAL, MATRIX };        /* SIZE: elements, or that it has two dime
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "threshold",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "100",
-     .least = 0,
-     .most = 100,
-     .help = "The rule fires at this percentage of zeros or more."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "1",
-     .least = 1,
-     .most = 1000000,
-     .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."},
-    {.name = "after_values",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of "
-             "weights in a checkpoint. Not for single numbers."},
+    ASSAY_REAL_PARAM("threshold", "100", 0, 100, "The rule fires at this percentage of zeros or more."),
+    ASSAY_INT_PARAM("num_steps", "1", 1, 1000000,
+                    "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."),
+    ASSAY_BOOL_PARAM(
+        "after_values", "False",
+        "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of weights in a checkpoint. Not for single numbers."),
     {0},
 };
 

@@ -6,16 +6,8 @@
 #include "traced.h"
 
 #define ALONE_PARAMS(share_default, share_help)                                                                        \
-    {.name = "share",                                                                                                  \
-     .type = ASSAY_PARAM_REAL,                                                                                         \
-     .initial = share_default,                                                                                         \
-     .least = 0,                                                                                                       \
-     .most = 1e308,                                                                                                    \
-     .help = share_help},                                                                                              \
-    {                                                                                                                  \
-        .name = "min_seconds", .type = ASSAY_PARAM_REAL, .initial = "0.001", .least = 0, .most = 1e308,                \
-        .help = "No more than these seconds are nothing."                                                              \
-    }
+    ASSAY_REAL_PARAM("share", share_default, 0, 1e308, share_help),                                                    \
+        ASSAY_REAL_PARAM("min_seconds", "0.001", 0, 1e308, "No more than these seconds are nothing.")
 
 /* The time of a rank that the rule looks at, ns. */
 typedef int64_t alone_time(const assay_trace_alone *alone);

@@ -10,16 +10,12 @@
 enum { COUNTED, IGNORED }; /* second number of the counter */
 
 static const assay_param_def params[] = {
-    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .help = "Patterns (re.search) for names of labels."},
-    {.name = "labels", .type = ASSAY_PARAM_TEXT, .help = "Name of the tensor of labels, in addition to labels_regex."},
-    {.name = "mode",
-     .type = ASSAY_PARAM_CHOICE,
-     .choices = MODE_CHOICES,
-     .help = "Only steps of this mode; by default all."},
-    {.name = "argmax",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "The tensors are scores or one-hot: the class is the position of the maximum along the last axis."},
+    ASSAY_REGEX_PARAM("labels_regex", NULL, "Patterns (re.search) for names of labels."),
+    ASSAY_TEXT_PARAM("labels", NULL, "Name of the tensor of labels, in addition to labels_regex."),
+    ASSAY_CHOICE_PARAM("mode", NULL, MODE_CHOICES, "Only steps of this mode; by default all."),
+    ASSAY_BOOL_PARAM(
+        "argmax", "False",
+        "The tensors are scores or one-hot: the class is the position of the maximum along the last axis."),
     IGNORE_LABELS_PARAM,
     {0},
 };

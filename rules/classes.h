@@ -117,10 +117,8 @@ static inline void ambiguous_axis_say(const assay_rule *rule, const assay_counte
 /* ---- labels that are no class ---- */
 
 #define IGNORE_LABELS_PARAM                                                                                            \
-    {                                                                                                                  \
-        .name = "ignore_labels", .type = ASSAY_PARAM_REALS, .initial = "-100",                                         \
-        .help = "Values that stand for no label, such as the loss function's ignore_index."                            \
-    }
+    ASSAY_REALS_PARAM("ignore_labels", "-100", 0, 0,                                                                   \
+                      "Values that stand for no label, such as the loss function's ignore_index.")
 
 enum { IGNORED_MOST = 64 };
 

@@ -14,24 +14,11 @@
 enum { TEST_GROUPS, TEST_HISTORY, LEAST_HISTORY = 5, WORDS = 320 };
 
 static const assay_param_def params[] = {
-    {.name = "ratio",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "1.5",
-     .least = 0,
-     .most = 1e308,
-     .help = "A group is slow if its transfers take so many times those of other groups."},
-    {.name = "spike",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "3",
-     .least = 0,
-     .most = 1e308,
-     .help = "An operation is slow if its transfer takes so many times the group's median."},
-    {.name = "min_seconds",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.0005",
-     .least = 0,
-     .most = 1e308,
-     .help = "What takes no more than these seconds longer is not slow."},
+    ASSAY_REAL_PARAM("ratio", "1.5", 0, 1e308,
+                     "A group is slow if its transfers take so many times those of other groups."),
+    ASSAY_REAL_PARAM("spike", "3", 0, 1e308,
+                     "An operation is slow if its transfer takes so many times the group's median."),
+    ASSAY_REAL_PARAM("min_seconds", "0.0005", 0, 1e308, "What takes no more than these seconds longer is not slow."),
     {0},
 };
 

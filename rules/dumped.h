@@ -11,12 +11,9 @@
 
 /* A default, checked by the parser; files older than that are left over from an earlier attempt. */
 #define DUMPED_PARAMS                                                                                                  \
-    {.name = "max_age_seconds",                                                                                        \
-     .type = ASSAY_PARAM_REAL,                                                                                         \
-     .initial = "3600",                                                                                                \
-     .least = 0,                                                                                                       \
-     .most = 1e9,                                                                                                      \
-     .help = "A dump whose newest entry is this much older than that of most others is left over from before."},
+    ASSAY_REAL_PARAM(                                                                                                  \
+        "max_age_seconds", "3600", 0, 1e9,                                                                             \
+        "A dump whose newest entry is this much older than that of most others is left over from before."),
 
 typedef struct dumped_finding {
     uint32_t order, test;

@@ -11,23 +11,13 @@ enum { TWIN, WIDTH }; /* values of a row: number of the lowest worker with the s
 static const double NONE = -1;
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial =
-         "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
-     .help = "Patterns (re.search) for names of labels and inputs."},
-    {.name = "min_elements",
-     .type = ASSAY_PARAM_INT,
-     .initial = "16",
-     .least = 1,
-     .most = 0x1p53,
-     .help = "Tensors with fewer elements are not compared."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "2",
-     .least = 1,
-     .most = 1000000,
-     .help = "Consecutive saved steps at which a worker must have the data of another."},
+    ASSAY_REGEX_PARAM(
+        "tensor_regex",
+        "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
+        "Patterns (re.search) for names of labels and inputs."),
+    ASSAY_INT_PARAM("min_elements", "16", 1, 0x1p53, "Tensors with fewer elements are not compared."),
+    ASSAY_INT_PARAM("num_steps", "2", 1, 1000000,
+                    "Consecutive saved steps at which a worker must have the data of another."),
     {0},
 };
 

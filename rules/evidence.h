@@ -15,9 +15,7 @@ static inline double share_lower_bound(uint64_t hits, uint64_t n, double z)
 }
 
 #define EVIDENCE_PARAM                                                                                                 \
-    {                                                                                                                  \
-        .name = "evidence", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 100,                         \
-        .help = "Standard deviations by which a share must exceed its limit, because few samples prove little."        \
-    }
+    ASSAY_REAL_PARAM("evidence", "0", 0, 100,                                                                          \
+                     "Standard deviations by which a share must exceed its limit, because few samples prove little.")
 
 #endif

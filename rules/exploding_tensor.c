@@ -21,12 +21,10 @@ static const uint32_t REDUCTIONS = FORM(ASSAY_MIN) | FORM(ASSAY_MAX) | FORM(ASSA
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "only_nan", .type = ASSAY_PARAM_BOOL, .initial = "False", .help = "Only NaN counts, infinities do not."},
-    {.name = "strict",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "True",
-     .help = "False: tensors that have such elements at every saved step, as masks, padding and leaf marks do, and "
-             "gradients of updates that loss scaling left out, cause a remark and no findings."},
+    ASSAY_BOOL_PARAM("only_nan", "False", "Only NaN counts, infinities do not."),
+    ASSAY_BOOL_PARAM(
+        "strict", "True",
+        "False: tensors that have such elements at every saved step, as masks, padding and leaf marks do, and gradients of updates that loss scaling left out, cause a remark and no findings."),
     {0},
 };
 

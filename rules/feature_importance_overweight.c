@@ -9,22 +9,11 @@
 #include "selection.h"
 
 static const assay_param_def params[] = {
-    {.name = "threshold",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.8",
-     .least = 0,
-     .most = 1,
-     .help = "Share of the total importance that the largest features together may have."},
-    {.name = "nfeatures",
-     .type = ASSAY_PARAM_INT,
-     .initial = "3",
-     .least = 1,
-     .most = 0x1p31,
-     .help = "How many of the largest features are added up."},
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = ".*feature_importance/weight",
-     .help = "Patterns (re.search) for names of importances, one tensor of one element a feature."},
+    ASSAY_REAL_PARAM("threshold", "0.8", 0, 1,
+                     "Share of the total importance that the largest features together may have."),
+    ASSAY_INT_PARAM("nfeatures", "3", 1, 0x1p31, "How many of the largest features are added up."),
+    ASSAY_REGEX_PARAM("tensor_regex", ".*feature_importance/weight",
+                      "Patterns (re.search) for names of importances, one tensor of one element a feature."),
     {0},
 };
 

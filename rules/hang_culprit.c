@@ -5,10 +5,8 @@
 #include "dumped.h"
 
 static const assay_param_def params[] = {
-    DUMPED_PARAMS{.name = "snapshot",
-                  .type = ASSAY_PARAM_BOOL,
-                  .initial = "false",
-                  .help = "The dumps are of a training that runs: whoever is late at that moment is no culprit."},
+    DUMPED_PARAMS ASSAY_BOOL_PARAM(
+        "snapshot", "false", "The dumps are of a training that runs: whoever is late at that moment is no culprit."),
     {0},
 };
 

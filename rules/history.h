@@ -27,34 +27,13 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
 
 /* What both rules are asked. */
 #define HISTORY_PARAMS(z, ratio_default, share_default, what)                                                          \
-    {.name = "threshold",                                                                                              \
-     .type = ASSAY_PARAM_REAL,                                                                                         \
-     .initial = z,                                                                                                     \
-     .least = 0,                                                                                                       \
-     .most = 1e308,                                                                                                    \
-     .help = "Robust z-score of the logarithm above which " what " is a spike."},                                      \
-        {.name = "ratio",                                                                                              \
-         .type = ASSAY_PARAM_REAL,                                                                                     \
-         .initial = ratio_default,                                                                                     \
-         .least = 1,                                                                                                   \
-         .most = 1e308,                                                                                                \
-         .help = "A spike must also exceed the level before it by this factor."},                                      \
-        {.name = "share",                                                                                              \
-         .type = ASSAY_PARAM_REAL,                                                                                     \
-         .initial = share_default,                                                                                     \
-         .least = 0,                                                                                                   \
-         .most = 1e308,                                                                                                \
-         .help = "And by this share of " what " at the beginning."},                                                   \
-        {.name = "window",                                                                                             \
-         .type = ASSAY_PARAM_INT,                                                                                      \
-         .initial = "20",                                                                                              \
-         .least = 2,                                                                                                   \
-         .most = HISTORY_MOST,                                                                                         \
-         .help = "Number of preceding saved steps of the mode that tell the noise."},                                  \
-    {                                                                                                                  \
-        .name = "min_history", .type = ASSAY_PARAM_INT, .initial = "5", .least = 2, .most = HISTORY_MOST,              \
-        .help = "Saved steps that must come before the first test."                                                    \
-    }
+    ASSAY_REAL_PARAM("threshold", z, 0, 1e308, "Robust z-score of the logarithm above which " what " is a spike."),    \
+        ASSAY_REAL_PARAM("ratio", ratio_default, 1, 1e308,                                                             \
+                         "A spike must also exceed the level before it by this factor."),                              \
+        ASSAY_REAL_PARAM("share", share_default, 0, 1e308, "And by this share of " what " at the beginning."),         \
+        ASSAY_INT_PARAM("window", "20", 2, HISTORY_MOST,                                                               \
+                        "Number of preceding saved steps of the mode that tell the noise."),                           \
+        ASSAY_INT_PARAM("min_history", "5", 2, HISTORY_MOST, "Saved steps that must come before the first test.")
 
 #define HISTORY_FLOOR  0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */
 #define HISTORY_BEYOND 1.5  /* how far beyond other jumps, as a factor of r */

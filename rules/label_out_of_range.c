@@ -29,25 +29,16 @@ enum {
 }; /* values of a row: a datapoint; are all its bad labels of one value? */
 
 static const assay_param_def params[] = {
-    {.name = "labels_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = "labels?$,CrossEntropyLoss_input_1$,NLLLoss_input_1$",
-     .help = "Patterns (re.search) for names of labels."},
-    {.name = "predictions_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = "predictions?$,CrossEntropyLoss_input_0$,NLLLoss_input_0$",
-     .help = "Patterns (re.search) for names of predictions, whose shape tells the number of classes."},
-    {.name = "classes",
-     .type = ASSAY_PARAM_INT,
-     .least = 1,
-     .most = 0x1p53,
-     .help = "Number of classes; by default from the predictions."},
+    ASSAY_REGEX_PARAM("labels_regex", "labels?$,CrossEntropyLoss_input_1$,NLLLoss_input_1$",
+                      "Patterns (re.search) for names of labels."),
+    ASSAY_REGEX_PARAM("predictions_regex", "predictions?$,CrossEntropyLoss_input_0$,NLLLoss_input_0$",
+                      "Patterns (re.search) for names of predictions, whose shape tells the number of classes."),
+    ASSAY_INT_PARAM("classes", NULL, 1, 0x1p53, "Number of classes; by default from the predictions."),
     IGNORE_LABELS_PARAM,
-    {.name = "strict",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "True",
-     .help = "False: one value that labels have at every saved step, negative or 255 and the like, means no label."},
-    {.name = "ignore", .type = ASSAY_PARAM_REALS, .help = "The older name of ignore_labels."},
+    ASSAY_BOOL_PARAM(
+        "strict", "True",
+        "False: one value that labels have at every saved step, negative or 255 and the like, means no label."),
+    ASSAY_REALS_PARAM("ignore", NULL, 0, 0, "The older name of ignore_labels."),
     {0},
 };
 

@@ -7,18 +7,9 @@
 #include "traced.h"
 
 static const assay_param_def params[] = {
-    {.name = "share",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.02",
-     .least = 0,
-     .most = 1e308,
-     .help = "A rank is late if it cost its group this share of a step."},
-    {.name = "min_seconds",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.0005",
-     .least = 0,
-     .most = 1e308,
-     .help = "A rank that cost no more than these seconds of a step is not late."},
+    ASSAY_REAL_PARAM("share", "0.02", 0, 1e308, "A rank is late if it cost its group this share of a step."),
+    ASSAY_REAL_PARAM("min_seconds", "0.0005", 0, 1e308,
+                     "A rank that cost no more than these seconds of a step is not late."),
     {0},
 };
 

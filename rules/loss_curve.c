@@ -9,23 +9,11 @@
 #include "modes.h"
 
 static const assay_param_def params[] = {
-    {.name = "collection_names",
-     .type = ASSAY_PARAM_LIST,
-     .initial = "losses",
-     .help = "Collections of tensors to test, in addition to tensor_regex."},
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."},
-    {.name = "mode",
-     .type = ASSAY_PARAM_CHOICE,
-     .choices = MODE_CHOICES,
-     .help = "Only steps of this mode; by default all."},
-    {.name = "steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "100000",
-     .least = 2,
-     .most = 1e9,
-     .help = "At most this many steps of a mode, evenly spaced."},
+    ASSAY_LIST_PARAM("collection_names", "losses", "Collections of tensors to test, in addition to tensor_regex."),
+    ASSAY_REGEX_PARAM("tensor_regex", NULL,
+                      "Patterns (re.search) for names of tensors to test, in addition to collection_names."),
+    ASSAY_CHOICE_PARAM("mode", NULL, MODE_CHOICES, "Only steps of this mode; by default all."),
+    ASSAY_INT_PARAM("steps", "100000", 2, 1e9, "At most this many steps of a mode, evenly spaced."),
     {0},
 };
 

@@ -27,16 +27,9 @@ enum { EVALUATIONS = 32, FEW_LEAST = 3 };
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "use_losses_collection",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "True",
-     .help = "Also test the tensors of the collection losses."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "10",
-     .least = 1,
-     .most = 0x1p53,
-     .help = "Steps between two evaluations, and the smallest distance between the two losses compared."},
+    ASSAY_BOOL_PARAM("use_losses_collection", "True", "Also test the tensors of the collection losses."),
+    ASSAY_INT_PARAM("num_steps", "10", 1, 0x1p53,
+                    "Steps between two evaluations, and the smallest distance between the two losses compared."),
     {.name = "diff_percent",
      .type = ASSAY_PARAM_REAL,
      .initial = "0.1",
@@ -51,24 +44,15 @@ static const assay_param_def params[] = {
      .most = 100,
      .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW,
      .help = "A loss that rose fires when it rose by more than this percentage."},
-    {.name = "mode",
-     .type = ASSAY_PARAM_CHOICE,
-     .choices = "TRAIN|EVAL|GLOBAL",
-     .help = "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL. "
-             "Against the "
-             "start: TRAIN if it has any, else GLOBAL."},
-    {.name = "against",
-     .type = ASSAY_PARAM_CHOICE,
-     .initial = "previous",
-     .choices = "previous|start",
-     .help = "What a loss is compared with: the loss num_steps earlier, or the whole course since the training began."},
-    {.name = "plateau_percent",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "20",
-     .least = 0,
-     .most = 100,
-     .help =
-         "Against the start: the rule also fires if a loss fell by less than this percentage and has stalled since."},
+    ASSAY_CHOICE_PARAM(
+        "mode", NULL, "TRAIN|EVAL|GLOBAL",
+        "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL. Against the start: TRAIN if it has any, else GLOBAL."),
+    ASSAY_CHOICE_PARAM(
+        "against", "previous", "previous|start",
+        "What a loss is compared with: the loss num_steps earlier, or the whole course since the training began."),
+    ASSAY_REAL_PARAM(
+        "plateau_percent", "20", 0, 100,
+        "Against the start: the rule also fires if a loss fell by less than this percentage and has stalled since."),
     {0},
 };
 

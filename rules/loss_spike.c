@@ -12,13 +12,9 @@
 #define NEEDED       " of one mode (min_history and one more)"
 
 static const assay_param_def params[] = {
-    {.name = "collection_names",
-     .type = ASSAY_PARAM_LIST,
-     .initial = "losses",
-     .help = "Collections of tensors to test, in addition to tensor_regex."},
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."},
+    ASSAY_LIST_PARAM("collection_names", "losses", "Collections of tensors to test, in addition to tensor_regex."),
+    ASSAY_REGEX_PARAM("tensor_regex", NULL,
+                      "Patterns (re.search) for names of tensors to test, in addition to collection_names."),
     HISTORY_PARAMS("7", "2", "0.3", "a loss"),
     {0},
 };

@@ -20,12 +20,7 @@ enum { ABSENT, KILLED, NEVER };
 static const char *const tests[] = {"absent", "killed", "never", NULL};
 
 static const assay_param_def params[] = {
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "1",
-     .least = 1,
-     .most = 1000000,
-     .help = "Consecutive saved steps a worker must miss."},
+    ASSAY_INT_PARAM("num_steps", "1", 1, 1000000, "Consecutive saved steps a worker must miss."),
     {0},
 };
 

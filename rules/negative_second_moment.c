@@ -8,10 +8,8 @@
 #include <stdio.h>
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = "^optimizer/.*/((max_)?exp_avg_sq(_row|_col)?|square_avg|exp_inf|sum|nu)$",
-     .help = "Patterns (re.search) for names of averages and sums of squares."},
+    ASSAY_REGEX_PARAM("tensor_regex", "^optimizer/.*/((max_)?exp_avg_sq(_row|_col)?|square_avg|exp_inf|sum|nu)$",
+                      "Patterns (re.search) for names of averages and sums of squares."),
     {0},
 };
 

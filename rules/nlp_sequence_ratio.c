@@ -6,17 +6,10 @@
 #include "layer.h"
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .initial = ".*embedding0_input_0",
-     .help = "Patterns (re.search) for names of token sequences."},
-    {.name = "token_values", .type = ASSAY_PARAM_REALS, .initial = "0", .help = "The tokens to count."},
-    {.name = "token_thresholds_percent",
-     .type = ASSAY_PARAM_REALS,
-     .initial = "50",
-     .least = 0,
-     .most = 100,
-     .help = "Percentage above which each token fires; one for each token."},
+    ASSAY_REGEX_PARAM("tensor_regex", ".*embedding0_input_0", "Patterns (re.search) for names of token sequences."),
+    ASSAY_REALS_PARAM("token_values", "0", 0, 0, "The tokens to count."),
+    ASSAY_REALS_PARAM("token_thresholds_percent", "50", 0, 100,
+                      "Percentage above which each token fires; one for each token."),
     {0},
 };
 

@@ -29,29 +29,13 @@ static const char *const tests[] = {"history", "workers", NULL};
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases"),
     HISTORY_PARAMS("8", "30", "1", "a norm"),
-    {.name = "min_workers",
-     .type = ASSAY_PARAM_INT,
-     .initial = "4",
-     .least = 3,
-     .most = 1000000,
-     .help = "Fewest workers that are compared with each other."},
-    {.name = "against",
-     .type = ASSAY_PARAM_CHOICE,
-     .initial = "both",
-     .choices = "both|history|workers",
-     .help = "What norms are compared with: their own past, the other workers, or both."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "1",
-     .least = 1,
-     .most = 1000000,
-     .help =
-         "Consecutive saved steps at which a worker must leave the others; with more than one also by a norm that is "
-         "too small."},
-    {.name = "only_finite",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "Leave out norms that are not finite, which ExplodingTensor judges."},
+    ASSAY_INT_PARAM("min_workers", "4", 3, 1000000, "Fewest workers that are compared with each other."),
+    ASSAY_CHOICE_PARAM("against", "both", "both|history|workers",
+                       "What norms are compared with: their own past, the other workers, or both."),
+    ASSAY_INT_PARAM(
+        "num_steps", "1", 1, 1000000,
+        "Consecutive saved steps at which a worker must leave the others; with more than one also by a norm that is too small."),
+    ASSAY_BOOL_PARAM("only_finite", "False", "Leave out norms that are not finite, which ExplodingTensor judges."),
     {0},
 };
 

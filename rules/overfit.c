@@ -17,30 +17,17 @@
 enum { MODE, LOSS, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex",
-     .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) for names of losses; by default the collection losses."},
-    {.name = "patience",
-     .type = ASSAY_PARAM_INT,
-     .initial = "1",
-     .least = 1,
-     .most = 0x1p31,
-     .help = "Consecutive validation phases that must exceed the threshold."},
-    {.name = "ratio_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.1",
-     .help = "How far the validation loss may be above the training loss, as a share of it."},
-    {.name = "rise_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .least = 0,
-     .most = 1e308,
-     .help = "How far it must also have risen above its lowest phase, as a share of that; by default it need not."},
-    {.name = "gain_share",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0",
-     .least = 0,
-     .most = 1e308,
-     .help = "With rise_threshold: the share of what it had gained since the training began that it must have lost."},
+    ASSAY_REGEX_PARAM("tensor_regex", NULL,
+                      "Patterns (re.search) for names of losses; by default the collection losses."),
+    ASSAY_INT_PARAM("patience", "1", 1, 0x1p31, "Consecutive validation phases that must exceed the threshold."),
+    ASSAY_REAL_PARAM("ratio_threshold", "0.1", 0, 0,
+                     "How far the validation loss may be above the training loss, as a share of it."),
+    ASSAY_REAL_PARAM(
+        "rise_threshold", NULL, 0, 1e308,
+        "How far it must also have risen above its lowest phase, as a share of that; by default it need not."),
+    ASSAY_REAL_PARAM(
+        "gain_share", "0", 0, 1e308,
+        "With rise_threshold: the share of what it had gained since the training began that it must have lost."),
     {0},
 };
 

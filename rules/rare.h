@@ -13,10 +13,8 @@
 enum { RARE_TESTED = 1, RARE_BAD };
 
 #define RARE_PARAM                                                                                                     \
-    {                                                                                                                  \
-        .name = "step_share", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 1,                         \
-        .help = "Leave out tensors that are so small at no larger share of their datapoints."                          \
-    }
+    ASSAY_REAL_PARAM("step_share", "0", 0, 1,                                                                          \
+                     "Leave out tensors that are so small at no larger share of their datapoints.")
 
 static inline int rare_count(assay_counter *counter, uint32_t tensor, bool bad)
 {

@@ -26,23 +26,10 @@ static const char *const remarks[] = {NULL, "another shape or type", "no majorit
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
-    {.name = "replicated",
-     .type = ASSAY_PARAM_CHOICE,
-     .initial = "seen",
-     .choices = "seen|always",
-     .help = "Test a tensor from the first step at which most workers agreed, or always."},
-    {.name = "rtol",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0",
-     .least = 0,
-     .most = 1e308,
-     .help = "Relative tolerance of the comparison."},
-    {.name = "atol",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0",
-     .least = 0,
-     .most = 1e308,
-     .help = "Absolute tolerance of the comparison."},
+    ASSAY_CHOICE_PARAM("replicated", "seen", "seen|always",
+                       "Test a tensor from the first step at which most workers agreed, or always."),
+    ASSAY_REAL_PARAM("rtol", "0", 0, 1e308, "Relative tolerance of the comparison."),
+    ASSAY_REAL_PARAM("atol", "0", 0, 1e308, "Absolute tolerance of the comparison."),
     {0},
 };
 

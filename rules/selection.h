@@ -7,13 +7,9 @@
 #include <math.h>
 
 #define SELECTION_PARAMS                                                                                               \
-    {.name = "collection_names",                                                                                       \
-     .type = ASSAY_PARAM_LIST,                                                                                         \
-     .help = "Collections of tensors to test, in addition to tensor_regex."},                                          \
-    {                                                                                                                  \
-        .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
-        .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."                  \
-    }
+    ASSAY_LIST_PARAM("collection_names", NULL, "Collections of tensors to test, in addition to tensor_regex."),        \
+        ASSAY_REGEX_PARAM("tensor_regex", NULL,                                                                        \
+                          "Patterns (re.search) for names of tensors to test, in addition to collection_names.")
 
 /* The slot of those two parameters, with these flags (ASSAY_SLOT_...) beside ASSAY_SLOT_NO_STRINGS; with `required`,
  * one of them has to be given. */

@@ -12,10 +12,8 @@ static const double RTOL = 1e-5, ATOL = 1e-8;
 enum { NAMED = 5 }; /* so many names of a kind go into the message */
 
 static const assay_param_def params[] = {
-    {.name = "other_trials",
-     .type = ASSAY_PARAM_TEXT,
-     .help = "The trial to compare with: its path, or its name in the job."},
-    {.name = "other_trial", .type = ASSAY_PARAM_TEXT, .help = "The older spelling of other_trials."},
+    ASSAY_TEXT_PARAM("other_trials", NULL, "The trial to compare with: its path, or its name in the job."),
+    ASSAY_TEXT_PARAM("other_trial", NULL, "The older spelling of other_trials."),
     SELECTION_PARAMS,
     {0},
 };

@@ -9,24 +9,11 @@
 #include "traced.h"
 
 static const assay_param_def params[] = {
-    {.name = "ratio",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.1",
-     .least = 0,
-     .most = 1e308,
-     .help = "A rank is slow if its own time exceeds the median of its peers by this share of it."},
-    {.name = "min_seconds",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.0005",
-     .least = 0,
-     .most = 1e308,
-     .help = "A rank that needs no more than these seconds more is not slow."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "2",
-     .least = 1,
-     .most = 1000000,
-     .help = "Steps in a row in which a rank must be slow."},
+    ASSAY_REAL_PARAM("ratio", "0.1", 0, 1e308,
+                     "A rank is slow if its own time exceeds the median of its peers by this share of it."),
+    ASSAY_REAL_PARAM("min_seconds", "0.0005", 0, 1e308,
+                     "A rank that needs no more than these seconds more is not slow."),
+    ASSAY_INT_PARAM("num_steps", "2", 1, 1000000, "Steps in a row in which a rank must be slow."),
     {0},
 };
 

@@ -8,19 +8,10 @@
 #include "too_few.h"
 
 static const assay_param_def params[] = {
-    {.name = "threshold",
-     .type = ASSAY_PARAM_INT,
-     .initial = "1800",
-     .least = 0,
-     .most = 0x1p53,
-     .help = "Seconds without a new step after which the training counts as stalled."},
-    {.name = "stop_training_on_fire",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "Accepted without effect: actions belong to the job."},
-    {.name = "training_job_name_prefix",
-     .type = ASSAY_PARAM_TEXT,
-     .help = "Accepted without effect: actions belong to the job."},
+    ASSAY_INT_PARAM("threshold", "1800", 0, 0x1p53,
+                    "Seconds without a new step after which the training counts as stalled."),
+    ASSAY_BOOL_PARAM("stop_training_on_fire", "False", "Accepted without effect: actions belong to the job."),
+    ASSAY_TEXT_PARAM("training_job_name_prefix", NULL, "Accepted without effect: actions belong to the job."),
     {0},
 };
 

@@ -24,24 +24,9 @@
 #define STEADY 6
 
 static const assay_param_def params[] = {
-    {.name = "share",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.25",
-     .least = 0,
-     .most = 1e308,
-     .help = "A worker is late if it lags by this share of the time of one step."},
-    {.name = "min_seconds",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.05",
-     .least = 0,
-     .most = 1e308,
-     .help = "A worker that lags by no more than these seconds is not late."},
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "3",
-     .least = 1,
-     .most = 1000000,
-     .help = "Consecutive saved steps at which a worker must be late."},
+    ASSAY_REAL_PARAM("share", "0.25", 0, 1e308, "A worker is late if it lags by this share of the time of one step."),
+    ASSAY_REAL_PARAM("min_seconds", "0.05", 0, 1e308, "A worker that lags by no more than these seconds is not late."),
+    ASSAY_INT_PARAM("num_steps", "3", 1, 1000000, "Consecutive saved steps at which a worker must be late."),
     {0},
 };
 

@@ -15,16 +15,8 @@
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "mode",
-     .type = ASSAY_PARAM_CHOICE,
-     .choices = MODE_CHOICES,
-     .help = "Only steps of this mode; by default all."},
-    {.name = "steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "64",
-     .least = 2,
-     .most = 1e9,
-     .help = "At most this many steps of a mode, evenly spaced."},
+    ASSAY_CHOICE_PARAM("mode", NULL, MODE_CHOICES, "Only steps of this mode; by default all."),
+    ASSAY_INT_PARAM("steps", "64", 2, 1e9, "At most this many steps of a mode, evenly spaced."),
     {0},
 };
 

@@ -8,24 +8,16 @@
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "max_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .help = "The rule fires above this variance; one of the two limits is required."},
-    {.name = "min_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .help = "The rule fires below this variance; one of the two limits is required."},
-    {.name = "min_dims",
-     .type = ASSAY_PARAM_INT,
-     .initial = "0",
-     .least = 0,
-     .most = 64,
-     .help =
-         "Tensors with fewer axes are not tested for min_threshold: weights of normalisations start as a constant."},
-    {.name = "skip_zero",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "Do not test tensors that are all zero for min_threshold, as the last layer of a residual block often "
-             "starts."},
+    ASSAY_REAL_PARAM("max_threshold", NULL, 0, 0,
+                     "The rule fires above this variance; one of the two limits is required."),
+    ASSAY_REAL_PARAM("min_threshold", NULL, 0, 0,
+                     "The rule fires below this variance; one of the two limits is required."),
+    ASSAY_INT_PARAM(
+        "min_dims", "0", 0, 64,
+        "Tensors with fewer axes are not tested for min_threshold: weights of normalisations start as a constant."),
+    ASSAY_BOOL_PARAM(
+        "skip_zero", "False",
+        "Do not test tensors that are all zero for min_threshold, as the last layer of a residual block often starts."),
     {0},
 };
 

@@ -14,16 +14,9 @@ enum { NODES, YES_TEXTS, NO_TEXTS }; /* measures, with true_depth */
 enum { MOST_NODES = 1 << 20 };
 
 static const assay_param_def params[] = {
-    {.name = "depth",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "4",
-     .least = 0,
-     .most = 1e308,
-     .help = "The rule fires above this depth."},
-    {.name = "true_depth",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "Follow the links between nodes instead of deriving the depth from the largest node number."},
+    ASSAY_REAL_PARAM("depth", "4", 0, 1e308, "The rule fires above this depth."),
+    ASSAY_BOOL_PARAM("true_depth", "False",
+                     "Follow the links between nodes instead of deriving the depth from the largest node number."),
     {0},
 };
 

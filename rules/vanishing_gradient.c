@@ -34,10 +34,7 @@ static const assay_param_def params[] = {
      .most = 1,
      .flags = ASSAY_PARAM_ABOVE,
      .help = "It must also be below this share of the worker's largest mean magnitude at the step."},
-    {.name = "skip_zero",
-     .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help = "Leave out gradients that are all zero."},
+    ASSAY_BOOL_PARAM("skip_zero", "False", "Leave out gradients that are all zero."),
     RARE_PARAM,
     {0},
 };

@@ -28,24 +28,10 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
 static const assay_param_def params[] = {
-    {.name = "jump",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "30",
-     .least = 1,
-     .most = 1e308,
-     .help = "An update fires that is so many times the usual one."},
-    {.name = "large",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "2",
-     .least = 0,
-     .most = 1e308,
-     .help = "And one that changes a weight by so many times its own norm in one step."},
-    {.name = "shrunk",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "0.1",
-     .least = 0,
-     .most = 1,
-     .help = "And weights of which less than this share of their first norm is left."},
+    ASSAY_REAL_PARAM("jump", "30", 1, 1e308, "An update fires that is so many times the usual one."),
+    ASSAY_REAL_PARAM("large", "2", 0, 1e308,
+                     "And one that changes a weight by so many times its own norm in one step."),
+    ASSAY_REAL_PARAM("shrunk", "0.1", 0, 1, "And weights of which less than this share of their first norm is left."),
     {0},
 };
 

@@ -23,18 +23,9 @@ enum {
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights"),
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .initial = "3",
-     .least = 2,
-     .most = 1000000,
-     .help = "Saved steps, including this one, over which the weight must not change."},
-    {.name = "min_gradient",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "1e-7",
-     .least = 0,
-     .most = 1e308,
-     .help = "Gradients with a mean magnitude up to this count as zero."},
+    ASSAY_INT_PARAM("num_steps", "3", 2, 1000000,
+                    "Saved steps, including this one, over which the weight must not change."),
+    ASSAY_REAL_PARAM("min_gradient", "1e-7", 0, 1e308, "Gradients with a mean magnitude up to this count as zero."),
     {0},
 };
 

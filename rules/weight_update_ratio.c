@@ -8,26 +8,12 @@
 #include "too_few.h"
 
 static const assay_param_def params[] = {
-    {.name = "num_steps",
-     .type = ASSAY_PARAM_INT,
-     .least = 1,
-     .most = 0x1p53,
-     .help =
-         "Compare with the oldest saved step at most this many steps back; by default with the previous saved step."},
-    {.name = "large_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "10.0",
-     .help = "The rule fires above this ratio."},
-    {.name = "small_threshold",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "1e-8",
-     .help = "The rule fires below this ratio."},
-    {.name = "epsilon",
-     .type = ASSAY_PARAM_REAL,
-     .initial = "1e-9",
-     .least = 0,
-     .most = 1e308,
-     .help = "Added to the norm of the weights, so that zero weights divide."},
+    ASSAY_INT_PARAM(
+        "num_steps", NULL, 1, 0x1p53,
+        "Compare with the oldest saved step at most this many steps back; by default with the previous saved step."),
+    ASSAY_REAL_PARAM("large_threshold", "10.0", 0, 0, "The rule fires above this ratio."),
+    ASSAY_REAL_PARAM("small_threshold", "1e-8", 0, 0, "The rule fires below this ratio."),
+    ASSAY_REAL_PARAM("epsilon", "1e-9", 0, 1e308, "Added to the norm of the weights, so that zero weights divide."),
     {0},
 };
 

@@ -8,14 +8,9 @@
 
 /* What the replicas of a model are, by default. */
 #define REPLICA_PARAMS(collections)                                                                                    \
-    {.name = "collection_names",                                                                                       \
-     .type = ASSAY_PARAM_LIST,                                                                                         \
-     .initial = collections,                                                                                           \
-     .help = "Collections of tensors to test, in addition to tensor_regex."},                                          \
-    {                                                                                                                  \
-        .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
-        .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."                  \
-    }
+    ASSAY_LIST_PARAM("collection_names", collections, "Collections of tensors to test, in addition to tensor_regex."), \
+        ASSAY_REGEX_PARAM("tensor_regex", NULL,                                                                        \
+                          "Patterns (re.search) for names of tensors to test, in addition to collection_names.")
 
 /* One worker alone cannot be compared: refuses the parameter that narrows a rule to one. 0 or ASSAY_EPARAM. */
 static inline int refuse_one_worker(const assay_params *given, assay_error *err)

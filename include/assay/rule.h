@@ -147,6 +147,45 @@ typedef struct assay_param_def {
     const char *help;    /* one sentence for `assay rules NAME` and the docs */
 } assay_param_def;
 
+/* A row of a table for each type, of parameters that need no flags; the default is a text, or NULL for none:
+ *
+ *     static const assay_param_def params[] = {
+ *         ASSAY_REAL_PARAM("large", "2", 0, 1e308, "Fires when an update is so many times the weight's norm."),
+ *         {0},
+ *     }; */
+#define ASSAY_REAL_PARAM(name, initial, least, most, help)                                                             \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_REAL, initial, least, most, 0, 0, help                                                       \
+    }
+#define ASSAY_REALS_PARAM(name, initial, least, most, help)                                                            \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_REALS, initial, least, most, 0, 0, help                                                      \
+    }
+#define ASSAY_INT_PARAM(name, initial, least, most, help)                                                              \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_INT, initial, least, most, 0, 0, help                                                        \
+    }
+#define ASSAY_BOOL_PARAM(name, initial, help)                                                                          \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_BOOL, initial, 0, 0, 0, 0, help                                                              \
+    }
+#define ASSAY_TEXT_PARAM(name, initial, help)                                                                          \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_TEXT, initial, 0, 0, 0, 0, help                                                              \
+    }
+#define ASSAY_LIST_PARAM(name, initial, help)                                                                          \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_LIST, initial, 0, 0, 0, 0, help                                                              \
+    }
+#define ASSAY_REGEX_PARAM(name, initial, help)                                                                         \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_REGEX, initial, 0, 0, 0, 0, help                                                             \
+    }
+#define ASSAY_CHOICE_PARAM(name, initial, choices, help)                                                               \
+    {                                                                                                                  \
+        name, ASSAY_PARAM_CHOICE, initial, 0, 0, 0, choices, help                                                      \
+    }
+
 typedef struct assay_params assay_params;
 /* True when the parameter has a value: given, or by default. Names that the rule does not declare end the program. */
 bool assay_param_has(const assay_params *params, const char *name);

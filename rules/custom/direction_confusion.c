@@ -32,12 +32,7 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 0x1p31,
      .help = "The other class."},
-    {.name = "most",
-     .type = ASSAY_PARAM_INT,
-     .initial = "10",
-     .least = 0,
-     .most = 0x1p53,
-     .help = "Largest number of confusions that is not a finding."},
+    ASSAY_INT_PARAM("most", "10", 0, 0x1p53, "Largest number of confusions that is not a finding."),
     {.name = NULL},
 };
 
