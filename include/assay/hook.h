@@ -112,6 +112,10 @@ int assay_hook_step_end(assay_hook *hook);
  * gives microseconds since 1970, or 0 where nothing is recorded; end with that does nothing. */
 int64_t assay_hook_phase_begin(assay_hook *hook);
 int assay_hook_phase_end(assay_hook *hook, const char *name, int64_t begun);
+/* Something that took `duration` microseconds from `begun` on (microseconds since 1970), by its name, in the row of a
+ * phase of the training. Starts the recording of steps and phases as well. ASSAY_EUSAGE without names, or for what ends
+ * before it begins. */
+int assay_hook_event(assay_hook *hook, const char *phase, const char *name, int64_t begun, int64_t duration);
 
 /* Makes the next assay_hook_step() begin this global step and this step of `mode`: for a training that goes on from a
  * checkpoint. Other modes keep their counts. */
@@ -157,6 +161,8 @@ int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, 
 /* Saves a float64 of shape (1) named "scalar/<name>" at the current step, whatever the save interval says, unless a
  * collection matches that name: then that collection's steps hold. Also drawn by TensorBoard, when on. */
 int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
+/* The same of a scalar that was so at another time than now, in seconds since 1970. */
+int assay_hook_save_scalar_at(assay_hook *hook, const char *name, double value, double wall_time);
 
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
  * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM

@@ -74,7 +74,7 @@ typedef struct hook_config {
     hook_steps steps[HOOK_MODES + 1];
     hook_reductions reductions;
     bool save_all, dry_run, export_tensorboard, sample_variance, durable, run_facts;
-    int all_workers, constant_checksum, drop, go_on; /* 1: the second word of the setting */
+    int all_workers, true_checksum, drop, go_on; /* 1: the second word of the setting */
     hook_end end;
     uint64_t memory;          /* bytes of the queue */
     int64_t stall;            /* seconds that a disk may not answer */

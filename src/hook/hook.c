@@ -41,12 +41,13 @@ static bool opted_out(void)
     return false;
 }
 
-/* Reads the file that ASSAY_HOOK_CONFIG or SMDEBUG_CONFIG_FILE_PATH names and tries it on a configuration of its own,
- * so that a mistake shows when the hook is opened. It is applied at the first step, after what the program says. */
+/* Reads the file that ASSAY_HOOK_CONFIG names, or, for a program that names no directory and so leaves the choice to
+ * its surroundings, SMDEBUG_CONFIG_FILE_PATH, and tries it on a configuration of its own, so that a mistake shows when
+ * the hook is opened. It is applied at the first step, after what the program says. */
 static int read_environment(assay_hook *hook, assay_error *err)
 {
     const char *path = getenv("ASSAY_HOOK_CONFIG");
-    if (!path || !*path)
+    if ((!path || !*path) && !hook->config.directory)
         path = getenv("SMDEBUG_CONFIG_FILE_PATH");
     if (!path || !*path)
         return ASSAY_OK;

@@ -113,7 +113,7 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
             return rc;
     }
     uint64_t start = out->stream.size;
-    uint32_t crc = hook_encode_footer(&out->head, content, size, &out->tail, out->config->constant_checksum);
+    uint32_t crc = hook_encode_footer(&out->head, content, size, &out->tail, !out->config->true_checksum);
     uint8_t footer[HOOK_FRAME_FOOTER] = {(uint8_t)crc, (uint8_t)(crc >> 8), (uint8_t)(crc >> 16), (uint8_t)(crc >> 24)};
     int rc = hook_stream_put(&out->stream, out->head.data, out->head.size, err);
     if (rc == ASSAY_OK && size)

@@ -36,7 +36,7 @@ static const assay_setting hook_settings[] = {
     {.name = "run_facts", .kind = ASSAY_SETTING_SWITCH, AT(run_facts)},
     {.name = "timeline", .kind = ASSAY_SETTING_SWITCH, AT(timeline)},
     {.name = "include_workers", .kind = ASSAY_SETTING_WORD, AT(all_workers), .words = "one|all"},
-    {.name = "checksum", .kind = ASSAY_SETTING_WORD, AT(constant_checksum), .words = "crc32c|constant"},
+    {.name = "checksum", .kind = ASSAY_SETTING_WORD, AT(true_checksum), .words = "constant|crc32c"},
     {.name = "queue_policy", .kind = ASSAY_SETTING_WORD, AT(drop), .words = "block|drop"},
     {.name = "existing", .kind = ASSAY_SETTING_WORD, AT(go_on), .words = "refuse|continue"},
     {.name = "queue_memory", .kind = ASSAY_SETTING_COUNT, AT(memory), .least = MIN_MEMORY, .most = 0x1p62},

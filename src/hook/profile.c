@@ -231,6 +231,17 @@ void hook_profile_phase(hook_profile *p, const char *name, int64_t begun, int64_
     pthread_mutex_unlock(&p->lock);
 }
 
+void hook_profile_event(hook_profile *p, const char *phase, const char *name, int64_t begun, int64_t ended)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->opened == 0 && begun < p->base) { /* times in a file count from its base, and it is not open yet */
+        p->base_clock -= p->base - begun;
+        p->base = begun;
+    }
+    put_event(p, phase, name, begun, ended, -1);
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void end_step(hook_profile *p, int64_t now)
 {
     char name[64];

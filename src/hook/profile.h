@@ -27,6 +27,8 @@ int hook_profile_end(hook_profile *profile, assay_error *err);
 int64_t hook_profile_now(const hook_profile *profile);
 /* A phase that began and has ended: "data", "forward", "backward" get the names that the reference has for them. */
 void hook_profile_phase(hook_profile *profile, const char *name, int64_t begun, int64_t ended);
+/* Anything else that had a time, in the row of a phase. */
+void hook_profile_event(hook_profile *profile, const char *phase, const char *name, int64_t begun, int64_t ended);
 /* A step begins in a mode ("TRAIN") with its number there; what was begun before ends. */
 void hook_profile_step(hook_profile *profile, const char *mode, int64_t number);
 void hook_profile_step_end(hook_profile *profile);

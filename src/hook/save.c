@@ -104,6 +104,25 @@ int assay_hook_phase_end(assay_hook *hook, const char *name, int64_t begun)
     return rc;
 }
 
+int assay_hook_event(assay_hook *hook, const char *phase, const char *name, int64_t begun, int64_t duration)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    int64_t ended;
+    if (!phase || !*phase || !name || !*name || begun <= 0 || duration < 0 ||
+        __builtin_add_overflow(begun, duration, &ended))
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_event: it has no name, or ends before it begins");
+    else if (hook_begin(hook) == ASSAY_OK && !hook->off) {
+        hook_start_profile(hook);
+        if (hook->profile)
+            hook_profile_event(hook->profile, phase, name, begun, ended);
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
 int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step)
 {
     if (!hook || hook_forked(hook))
@@ -241,6 +260,8 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, cons
     item->dtype = what->dtype;
     item->ndim = ndim;
     item->given = what->given;
+    if (what->wall_time > 0)
+        item->wall_time = what->wall_time;
     if (ndim)
         memcpy((int64_t *)(void *)(item + 1), what->shape, (size_t)ndim * sizeof *what->shape);
     if (what->is_piece)
@@ -405,7 +426,20 @@ int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, 
     return rc;
 }
 
+/* Does some collection other than "all", which has everything, say at which steps this scalar is saved? The lock is
+ * held. */
+static bool is_thinned(const assay_hook *hook, const hook_name *name)
+{
+    const int all = hook_config_find(&hook->config, "all");
+    return (name->mask & ~((uint64_t)(all >= 0) << (all >= 0 ? all : 0))) != 0;
+}
+
 int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
+{
+    return assay_hook_save_scalar_at(hook, name, value, now());
+}
+
+int assay_hook_save_scalar_at(assay_hook *hook, const char *name, double value, double wall_time)
 {
     static const int64_t one = 1;
     int rc = worth_it(hook);
@@ -423,8 +457,9 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
         rc = hook_names_find(&hook->names, &hook->config, tensor, &found, &err);
     if (rc == ASSAY_OK) {
         uint64_t mask = found->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed);
-        if (mask || !found->mask)
-            enqueue(hook, found, mask, &(hook_item){.dtype = ASSAY_FLOAT64, .ndim = 1, .shape = &one}, &value,
+        if (mask || !is_thinned(hook, found))
+            enqueue(hook, found, mask,
+                    &(hook_item){.dtype = ASSAY_FLOAT64, .ndim = 1, .shape = &one, .wall_time = wall_time}, &value,
                     sizeof value);
     } else
         hook_failed(hook, rc, err.text);

@@ -17,26 +17,22 @@ A mistake in the configuration raises; after that nothing here stops a training.
 """
 import atexit
 import contextlib
+import copy
 import ctypes
 import ctypes.util
-import difflib
-import enum
 import functools
 import json
 import os
 import sys
+import time
 import warnings
 import weakref
 
+import assay_hook_config
 import assay_hook_topology
+from assay_hook_config import (Collection, CollectionKeys, CollectionManager, ModeKeys, ReductionConfig, SaveConfig,  # noqa: F401
+                               SaveConfigMode, BUILT_IN_NAMES, kind_of_error)
 from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
-
-
-class ModeKeys(enum.Enum):
-    TRAIN = 1
-    EVAL = 2
-    PREDICT = 3
-    GLOBAL = 4
 
 
 modes = ModeKeys
@@ -72,7 +68,8 @@ _SIGNATURES = {
     "save": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
     "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT],
-    "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
+    "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "save_scalar_at": [_HOOK, _TEXT, ctypes.c_double, ctypes.c_double],
+    "event": [_HOOK, _TEXT, _TEXT, ctypes.c_int64, ctypes.c_int64], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
     "close": [_HOOK], "step_end": [_HOOK], "phase_begin": [_HOOK], "phase_end": [_HOOK, _TEXT, ctypes.c_int64],
 }
 
@@ -114,109 +111,8 @@ def _goes_on(method):
     return guarded
 
 
-def _meant(word, names, likeness=0.85):
-    """What a misspelt word was most likely meant to be, to stand behind it in a message."""
-    near = difflib.get_close_matches(word, names, 1, likeness)
-    return " (did you mean \"%s\"?)" % near[0] if near else ""
-
-
-_BUILT_IN = ("all", "default", "weights", "biases", "gradients", "losses", "metrics", "inputs", "outputs", "labels", "predictions",
-             "optimizer_variables")
-
-
 def _text(value):
     return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
-
-
-class SaveConfigMode:
-    """Which steps of one mode are saved."""
-
-    def __init__(self, save_interval=None, start_step=None, end_step=None, save_steps=None):
-        self.save_interval = 500 if save_interval is None else int(save_interval)
-        self.start_step = 0 if start_step is None else int(start_step)
-        self.end_step = None if end_step is None else int(end_step)
-        self.save_steps = list(save_steps or [])
-
-    def parameters(self, prefix=""):
-        return [(prefix + "save_interval", self.save_interval), (prefix + "start_step", self.start_step),
-                (prefix + "end_step", self.end_step), (prefix + "save_steps", ",".join(map(str, self.save_steps)))]
-
-
-class SaveConfig:
-    """Which steps are saved: one rule for all modes, or a dictionary from modes to SaveConfigMode."""
-
-    def __init__(self, mode_save_configs=None, save_interval=None, start_step=None, end_step=None, save_steps=None):
-        self.every_mode = None
-        self.by_mode = {}
-        if mode_save_configs is None:
-            self.every_mode = SaveConfigMode(save_interval, start_step, end_step, save_steps)
-            return
-        for mode, config in mode_save_configs.items():
-            if isinstance(mode, str):
-                if mode not in ModeKeys.__members__:
-                    raise ValueError("there is no mode \"%s\"%s: TRAIN, EVAL, PREDICT, GLOBAL" %
-                                     (mode, _meant(mode.upper(), ModeKeys.__members__, 0.6)))
-                mode = ModeKeys[mode]
-            self.by_mode[mode] = SaveConfigMode(**config) if isinstance(config, dict) else config
-
-    @classmethod
-    def parse(cls, value):
-        if value is None or isinstance(value, cls):
-            return value
-        if isinstance(value, SaveConfigMode):
-            made = cls({})
-            made.every_mode = value
-            return made
-        if isinstance(value, dict):
-            return cls(value)
-        raise TypeError("save_config has to be a SaveConfig, a SaveConfigMode or a dictionary, not %r" % (value,))
-
-    def parameters(self):
-        pairs = self.every_mode.parameters() if self.every_mode else []
-        for mode, config in self.by_mode.items():
-            if config is not None:
-                pairs += config.parameters(mode.name.lower() + ".")
-        return pairs
-
-
-class ReductionConfig:
-    """Which figures are saved of a tensor, and whether the tensor itself and its shape are."""
-
-    def __init__(self, reductions=None, abs_reductions=None, norms=None, abs_norms=None, save_raw_tensor=False,
-                 save_shape=False):
-        self.reductions, self.abs_reductions = list(reductions or []), list(abs_reductions or [])
-        self.norms, self.abs_norms = list(norms or []), list(abs_norms or [])
-        self.save_raw_tensor, self.save_shape = save_raw_tensor, save_shape
-
-    def parameters(self):
-        names = self.reductions + [n + "_norm" for n in self.norms]
-        names += ["abs_" + r for r in self.abs_reductions] + ["abs_%s_norm" % n for n in self.abs_norms]
-        return [("reductions", ",".join(names)), ("save_raw_tensor", self.save_raw_tensor),
-                ("save_shape", self.save_shape)]
-
-
-class Collection:
-    """What the training adds to a collection; built-in patterns live in the library. `record` is what is kept of its
-    tensors: "raw", "statistics" or "digest"."""
-
-    def __init__(self, name, include_regex=None, tensor_names=None, reduction_config=None, save_config=None,
-                 save_histogram=True, record=None):
-        self.name, self.record = name, record
-        self.include_regex = []
-        self.tensor_names = set(tensor_names or ())
-        self.reduction_config, self.save_config, self.save_histogram = reduction_config, save_config, save_histogram
-        self.include(include_regex or [])
-
-    def include(self, patterns):
-        self.include_regex += [patterns] if isinstance(patterns, str) else list(patterns)
-
-    def add_tensor_name(self, name):
-        self.tensor_names.add(name)
-
-    def add_module_tensors(self, module, inputs=False, outputs=True):
-        """Takes in the tensors of a module that register_module() has named."""
-        name = module._module_name
-        self.include(([name + "_input_"] if inputs else []) + ([name + "_output_"] if outputs else []))
 
 
 def _settings(value, prefix=""):
@@ -287,7 +183,7 @@ def _refuse_existing(path):
     except FileNotFoundError:
         return
     if held and not any(name.startswith(".assay-hook-") for name in os.listdir(path)):
-        raise RuntimeError("%s holds something already: name another directory, or pass existing=\"continue\"" % path)
+        raise kind_of_error(RuntimeError)("%s holds something already: name another directory, or pass existing=\"continue\"" % path)
 
 
 class Hook:
@@ -300,12 +196,22 @@ class Hook:
                  include_workers="one", config_file=None, config=None, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = self._complained = False
-        self._names, self._shapes, self._written = {}, {}, {}
+        self._names, self._shapes, self._written, self._pending, self._open_events = {}, {}, {}, [], {}
         self._laid_out = False
-        self._collections, self._modules, self._copies = {}, weakref.WeakSet(), None
-        self._told = {}  # of each collection, how many patterns and which names the library knows
+        self._modules, self._copies = weakref.WeakSet(), None
+        self.collection_manager = CollectionManager(create_default=True)
+        self._told = {}  # of each collection: the object, and how many patterns, which names and which settings the library knows
         self._intervals = {}
-        self.mode = ModeKeys.GLOBAL
+        self.mode, self.mode_steps = ModeKeys.GLOBAL, {ModeKeys.GLOBAL: -1}
+        for c in self.collection_manager.collections.values():
+            self._note_told(c)
+        if out_dir is None and config_file is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
+            config_file = assay_hook_config.file_of_environment()
+        said = assay_hook_config.from_file(config_file) if config_file is not None else (None, None, {}, {})
+        if config_file is not None and out_dir is None:
+            out_dir = said[0] or assay_hook_config.SAGEMAKER_DIRECTORY
+        if config_file is not None and tensorboard_dir is None and "TRAINING_JOB_NAME" in os.environ:
+            tensorboard_dir = assay_hook_config.tensorboard_of_sagemaker()
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
             if parameters.get("existing") != "continue" and not dry_run:
@@ -319,41 +225,79 @@ class Hook:
         self._left_out = self._left_out and not _chosen_in_a_file("include_workers", config_file)
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
-            raise ValueError(error.text.decode(errors="replace"))
+            raise kind_of_error(ValueError)(error.text.decode(errors="replace"))
         if config_file is not None:
             self._must(_lib.assay_hook_load(self._handle, os.fsencode(config_file)))
         flags = dict(export_tensorboard=export_tensorboard, save_all=save_all, dry_run=dry_run)
-        parameters.update({key: True for key, value in flags.items() if value})
-        parameters.update(include_workers=include_workers) if include_workers != "one" else None
+        settings = {**parameters, **{key: True for key, value in flags.items() if value}}
+        settings.update(include_workers=include_workers) if include_workers != "one" else None
         if tensorboard_dir is not None:
-            parameters["tensorboard_dir"] = os.path.expanduser(tensorboard_dir)
-        pairs = list(parameters.items())
-        for part in (SaveConfig.parse(save_config), reduction_config):
-            pairs += part.parameters() if part is not None else []
+            settings["tensorboard_dir"] = tensorboard_dir = os.path.expanduser(tensorboard_dir)
+        steps = None if save_config is None else SaveConfig.parse(save_config)
+        pairs = [*settings.items(), *(steps.parameters() if steps else []), *(reduction_config.parameters() if reduction_config else [])]
         for key, value in pairs:
             self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
-        declared = {c.name: c for c in include_collections or [] if isinstance(c, Collection)}
-        include_collections = [getattr(c, "name", c) for c in include_collections or []]
-        for name in include_collections:
-            if name in declared:
-                self.add_collection(declared[name])
-                self._hand_over(declared[name], self._must)
-            self._must(_lib.assay_hook_collection(self._handle, name.encode()))
-            self._collections.setdefault(name, Collection(name))
+        self._declare(include_collections, said)
         for pattern in [include_regex] if isinstance(include_regex, str) else include_regex or []:
             self._must(_lib.assay_hook_collection_regex(self._handle, b"default", pattern.encode()))
+            self.include_collections += ["default"] * ("default" not in self.include_collections)
         self._set_facts(config)
-        self._included = set(include_collections or []) | {"losses"} | ({"default"} if include_regex else set())
-        self._save_all = save_all or "all" in self._included
+        self._show(out_dir, tensorboard_dir, settings, said[3], include_regex)
+        self.save_config = steps or assay_hook_config.steps_of(said[3]) or SaveConfig()
+        self.save_config.merge_default_save_config(SaveConfig())
+        self.reduction_config = reduction_config or ReductionConfig(save_raw_tensor=True)
         atexit.register(self.close)
+        _live.add(self)
+        set_hook(self)
+
+    def _declare(self, wanted, said):
+        """The collections that are recorded: those that the program names, and those of its file."""
+        flat = list(assay_hook_config.flat(wanted if wanted is not None else said[1]))
+        self.include_collections = list(dict.fromkeys([getattr(c, "name", c) for c in flat] + ["losses"]))
+        for c in said[2].values():  # the library has read them
+            before = self.collection_manager.collections.get(c.name)
+            c.include_regex = (before.include_regex if before else []) + c.include_regex
+            self.collection_manager.add(c)
+            self._note_told(c)
+        for c in flat:
+            if isinstance(c, Collection):
+                self.add_collection(c)
+                self._hand_over(c, self._must)
+            name = getattr(c, "name", c)
+            self._must(_lib.assay_hook_collection(self._handle, name.encode()))
+            self.collection_manager.create_collection(name)
+
+    def _show(self, out_dir, tensorboard_dir, settings, file, include_regex):
+        """What the reference's hook says of itself."""
+        def of(key):
+            return settings.get(key, assay_hook_config.truth(key, file.get(key, False)))
+        self.out_dir, self.include_regex = out_dir, include_regex
+        self.save_all, self.dry_run = of("save_all"), of("dry_run")
+        self.save_all_workers = settings.get("include_workers", file.get("include_workers", "one")) == "all"
+        self.worker, self.chief_worker = settings.get("worker", "worker_%d" % self._place[0]), "worker_0"
+        self.include_collections += ["all"] * (self.save_all and "all" not in self.include_collections)
+        self.tensorboard_dir = tensorboard_dir or file.get("tensorboard_dir")
+        if self.tensorboard_dir is None and out_dir is not None and of("export_tensorboard"):
+            self.tensorboard_dir = os.path.join(out_dir, "tensorboard")
+
+    def __repr__(self):
+        return "<assay_hook.Hook %s: %s, %s, collections %s>" % (self.out_dir, self.worker, self.mode.name, ", ".join(self.include_collections))
+
+    def __reduce__(self):
+        """A network that is saved whole, or copied, takes no recorder along."""
+        return _Silent, ()
 
     @classmethod
     def create_from_json_file(cls, json_file_path=None):
-        """A hook from a configuration file; without a path, from the one that the environment names."""
-        if json_file_path is None and not (os.environ.get("ASSAY_HOOK_CONFIG") or
-                                           os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
+        """A hook from a configuration file; without a path, from the one that the environment names, or that SageMaker has put there."""
+        path = json_file_path or (None if os.environ.get("ASSAY_HOOK_CONFIG") else assay_hook_config.file_of_environment())
+        if path is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
             raise FileNotFoundError("neither ASSAY_HOOK_CONFIG nor SMDEBUG_CONFIG_FILE_PATH names a configuration file")
-        return cls(config_file=json_file_path)
+        return cls(config_file=path)
+
+    @property
+    def _collections(self):
+        return self.collection_manager.collections
 
     def _set_facts(self, config):
         """Settings and versions, which `assay compare` sets side by side."""
@@ -368,21 +312,60 @@ class Hook:
         if status < 0:
             text = self.counts()["text"]
             self._free()
-            raise ValueError(text)
+            raise kind_of_error(ValueError)(text)
 
     # -- configuration until the first step
 
     def get_collection(self, name, create=True):
-        if create and name not in self._collections and name not in _BUILT_IN and _meant(name, _BUILT_IN):
-            raise ValueError("there is no collection \"%s\"%s: add_collection(Collection(...)) declares one of your own" %
-                             (name, _meant(name, _BUILT_IN)))
-        return self._collections.setdefault(name, Collection(name)) if create else self._collections[name]
+        self._learn_names()
+        return self.collection_manager.get(name, create)
 
     def get_collections(self):
+        self._learn_names()
         return dict(self._collections)
 
     def add_collection(self, collection):
-        self._collections[collection.name] = collection
+        if not isinstance(collection, Collection):
+            raise kind_of_error(TypeError)("%r is no Collection" % (collection,))
+        self.collection_manager.add(collection)
+
+    @_goes_on
+    def _learn_names(self):
+        """Once steps were written, collections have the names of the tensors that they had in them."""
+        path = os.path.join(self.out_dir or "", "collections", "000000000", "%s_collections.json" % self.worker)
+        if self._begun and not self.dry_run:
+            self.flush()
+            if os.path.exists(path):
+                for name, c in CollectionManager.load(path).collections.items():
+                    self._collections.setdefault(name, c).tensor_names |= c.tensor_names
+
+    def has_default_hook_configuration(self, default_saved_collections=("losses",)):
+        """Is nothing recorded but what is recorded anyway?"""
+        return set(self.include_collections) == set(default_saved_collections)
+
+    def should_save_tensor_or_collection(self, tensor_name, collection_name):
+        """Would the current step save the tensor, or some tensor of the collection?"""
+        if not self._begun or not self._active:
+            return False
+        c = self._collections.get(collection_name)
+        if c is not None and ("all" in self.include_collections or collection_name in self.include_collections):
+            off = collection_name in ("gradients", "optimizer_variables") and self.mode in (ModeKeys.EVAL, ModeKeys.PREDICT)
+            steps = SaveConfig(dict((c.save_config or self.save_config).mode_save_configs))
+            steps.merge_default_save_config(self.save_config)
+            if not off and not c.include_regex and steps.should_save_step(self.mode, self.mode_steps[self.mode]):
+                return True
+        return bool(_lib.assay_hook_wants(self._handle, self._encoded(tensor_name)))
+
+    @_goes_on
+    def export_collections(self):
+        """The library writes them with the steps; this waits until it has."""
+        self.flush()
+
+    def _get_worker_name(self):
+        return self.worker
+
+    def _get_num_workers(self):
+        return self._place[1]
 
     @_goes_on
     def _begin(self):
@@ -390,7 +373,7 @@ class Hook:
         self._begun = True
         self._learn()
         for c in self._collections.values():
-            if c.name in self._included or self._save_all:
+            if c.name in self.include_collections or "all" in self.include_collections:
                 self._hand_over(c, lambda status: None)
         for name, interval in self._intervals.items():  # what collections said before is handed over again
             _lib.assay_hook_set_interval(self._handle, name, interval)
@@ -403,21 +386,28 @@ class Hook:
                           "include_workers=\"all\" records all of them; rank_and_workers=(0, 1) is for a process that trains on its own, "
                           "into its own directory" % self._place)
 
+    def _note_told(self, c):
+        self._told[c.name.encode()] = c, len(c.include_regex), set(c.tensor_names), (c.save_config, c.reduction_config)
+
     def _hand_over(self, c, check):
         """Tells the library what a collection has that it was not told before."""
         name = c.name.encode()
+        for module in c.name_modules() if self._begun else ():
+            warnings.warn("collection \"%s\": the module %s belongs to no network that was registered" % (c.name, module._get_name()))
+        same, patterns, names, configs = self._told.get(name, (None, 0, set(), (None, None)))
+        if same is not c:
+            patterns, names, configs = 0, set(), (None, None)
         given = [("record", c.record)] if c.record is not None else []
         given += [] if c.save_histogram else [("save_histogram", False)]
-        for config in (SaveConfig.parse(c.save_config), c.reduction_config):
-            given += config.parameters() if config is not None else []
-        patterns, names = self._told.get(name, (0, set()))
+        for config, told in zip((c.save_config, c.reduction_config), configs):
+            given += config.parameters() if config is not None and config is not told else []
         for pattern in c.include_regex[patterns:]:
             check(_lib.assay_hook_collection_regex(self._handle, name, pattern.encode()))
         for tensor in c.tensor_names - names:
             check(_lib.assay_hook_collection_name(self._handle, name, tensor.encode()))
         for key, value in given:
             check(_lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value)))
-        self._told[name] = len(c.include_regex), set(c.tensor_names)
+        self._note_told(c)
 
     @_goes_on
     def _learn(self):
@@ -446,11 +436,12 @@ class Hook:
 
     # -- steps
 
+    @_goes_on
     def set_mode(self, mode):
-        if not isinstance(mode, ModeKeys):
-            raise ValueError("set_mode takes one of modes.TRAIN, EVAL, PREDICT and GLOBAL, not %r" % (mode,))
-        self.mode = mode
-        _lib.assay_hook_set_mode(self._handle, mode.value)
+        """The mode of the steps that begin from now on: modes.TRAIN, or "TRAIN"."""
+        self.mode = assay_hook_config.mode_of(mode)
+        self.mode_steps.setdefault(self.mode, -1)
+        _lib.assay_hook_set_mode(self._handle, self.mode.value)
 
     @_goes_on
     def step(self):
@@ -464,6 +455,21 @@ class Hook:
         _lib.assay_hook_step(self._handle)
         self._active = _lib.assay_hook_active(self._handle)
         self._written.clear()
+        self.mode_steps[self.mode] += 1
+        if self.mode is not ModeKeys.GLOBAL:
+            self.mode_steps[ModeKeys.GLOBAL] += 1
+        if self._pending:
+            self._save_pending()
+
+    @_goes_on
+    def _save_pending(self):
+        """What was saved before the first step: scalars belong to that step, tensors to the first one that is recorded."""
+        pending, self._pending = self._pending, []
+        for save, arguments in pending:
+            if save == self.save_scalar or self._active:
+                save(*arguments)
+            else:
+                self._pending.append((save, arguments))
 
     @_goes_on
     def step_end(self):
@@ -490,7 +496,9 @@ class Hook:
     @_goes_on
     def seek(self, global_step, mode, mode_step):
         """The next step gets these numbers: for a training that goes on from a checkpoint."""
+        mode = assay_hook_config.mode_of(mode)
         _lib.assay_hook_seek(self._handle, global_step, mode.value, mode_step)
+        self.mode_steps.update({ModeKeys.GLOBAL: global_step - 1, mode: mode_step - 1})
 
     # -- saving
 
@@ -558,23 +566,51 @@ class Hook:
     @_goes_on
     def save_tensor(self, tensor_name, tensor_value, collections_to_write="default", layout=None):
         """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections; layout: which
-        piece of it this worker has (a DTensor tells that itself)."""
+        piece of it this worker has (a DTensor tells that itself). Before the first step it waits for the first one that is recorded."""
         if self._forked():
             return
-        if not self._begun:
-            self._begin()
+        if self._global_step() < 0:
+            kept = tensor_value.detach().clone() if hasattr(tensor_value, "detach") else copy.copy(tensor_value)
+            self._pending.append((self.save_tensor, (tensor_name, kept, collections_to_write, layout)))
+            return
         names = [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write
         if tensor_name not in self._names:
-            for name in names:
-                _lib.assay_hook_collection_name(self._handle, name.encode(), tensor_name.encode())
+            for name in names:  # one that was not declared before the first step cannot be any more
+                known = name in BUILT_IN_NAMES or name.encode() in self._told
+                _lib.assay_hook_collection_name(self._handle, name.encode() if known else b"default", tensor_name.encode())
         if self._active:
             self._save(tensor_name, tensor_value, layout)
 
+    def _global_step(self):
+        return self.mode_steps[ModeKeys.GLOBAL]
+
     @_goes_on
     def save_scalar(self, name, value, sm_metric=False, timestamp=None):
-        """Saves scalar/<name> at the current step. sm_metric and timestamp are the reference's and have no effect."""
-        if not self._forked():
-            _lib.assay_hook_save_scalar(self._handle, name.encode(), float(value))
+        """Saves scalar/<name> at the current step; before the first step, at that. `timestamp` is when it was so, in seconds since 1970;
+        None: now. sm_metric is the reference's and has no effect."""
+        if self._forked():
+            return
+        number, time_of = float(value), time.time() if timestamp is None else float(timestamp)
+        if self._global_step() < 0:
+            self._pending.append((self.save_scalar, (name, number, sm_metric, time_of)))
+        else:
+            _lib.assay_hook_save_scalar_at(self._handle, name.encode(), number, time_of)
+
+    @_goes_on
+    def record_trace_events(self, timestamp, training_phase="", op_name="", phase="X", duration=1, **more):
+        """Records something that took `duration` seconds from `timestamp` on, as an event of a phase of the training; or its begin
+        (phase "B") and its end ("E"). What `more` says is not recorded."""
+        row = training_phase or op_name
+        if phase == "B":
+            self._open_events.setdefault(row, []).append((timestamp, op_name))
+            return
+        if phase == "E":
+            begun = self._open_events.get(row) or [(timestamp - (duration if "duration" in more else 0), op_name)]
+            begin, op_name = begun.pop()
+            timestamp, duration = begin, timestamp - begin
+        if not self._begun and not self._forked():
+            self._begin()
+        _lib.assay_hook_event(self._handle, row.encode(), (op_name or row).encode(), int(timestamp * 1e6), int(duration * 1e6))
 
     @_goes_on
     def record_tensor_value(self, tensor_name, tensor_value):
@@ -695,7 +731,14 @@ class Hook:
             self._begin()
         if self._copies:
             self._copies.finish()
+        if self._pending and not self.dry_run:
+            warnings.warn("%d tensors and scalars were saved before the first step, and no step was recorded: they are lost" %
+                          len(self._pending))
         self._free()
+        _live.discard(self)
+
+    def _cleanup(self):
+        self.close()
 
 
 def auto(*arguments, **named):
@@ -704,12 +747,46 @@ def auto(*arguments, **named):
     return make(*arguments, **named)
 
 
+class _Silent:
+    """Stands where a recorder was in a network that was saved whole: whatever is called, nothing happens."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _nothing
+
+
+def _nothing(*arguments, **named):
+    return None
+
+
 _hook = None
+_live = weakref.WeakSet()  # hooks that have not been closed
+
+
+def flush(directory):
+    """Waits until what hooks of this process have recorded into a directory is there: for who reads it while the training goes on."""
+    for hook in list(_live):
+        if hook.out_dir is not None and os.path.abspath(hook.out_dir) == os.path.abspath(directory):
+            hook.flush()
 
 
 def get_hook(json_config_path=None, create_if_not_exists=False):
-    """The hook made here before; else, when asked to, one from a configuration file; else None."""
-    global _hook
+    """The hook that was made last; else, when asked to, one from a configuration file, where there is one; else None."""
     if _hook is None and create_if_not_exists:
-        _hook = Hook.create_from_json_file(json_config_path)
+        with contextlib.suppress(FileNotFoundError):
+            set_hook(Hook.create_from_json_file(json_config_path))
     return _hook
+
+
+def set_hook(custom_hook):
+    global _hook
+    if not isinstance(custom_hook, Hook):
+        raise kind_of_error(TypeError)("%r is no Hook" % (custom_hook,))
+    _hook = custom_hook
+
+
+def del_hook():
+    """get_hook() gives none any more. The hook itself goes on."""
+    global _hook
+    _hook = None

@@ -41,7 +41,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """The hook that pip calls (PEP 517): writes the wheel and returns its name."""
     tag = "py3-none-linux_" + platform.machine()
     info = "assay-%s.dist-info/" % _version()
-    files = {name: (HERE / name).read_bytes() for name in ("assay_hook.py", "assay_hook_topology.py")}
+    files = {name: (HERE / name).read_bytes() for name in ("assay_hook.py", "assay_hook_config.py", "assay_hook_topology.py")}
     for package in "assay", "assay_recording":
         files.update({"%s/%s" % (package, path.name): path.read_bytes() for path in sorted((HERE / package).glob("*.py"))})
     files.update({name: _library(name).read_bytes() for name in LIBRARIES})

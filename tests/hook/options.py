@@ -109,7 +109,7 @@ def test_dtypes():
             code, got = step.tensors[name]
             assert code == assay_hook._DTYPES.get(value.dtype.newbyteorder("=").name, 0), name
             assert got.shape == value.shape and (got == value).all(), name
-    assert step.checksums == {"true"}
+    assert step.checksums == {"constant"}
 
 
 def test_dtypes_without_numpy():
@@ -205,8 +205,8 @@ def test_modes_and_scalars():
 
 
 def test_files():
-    trial = record(2, save_all=True, checksum="constant", end_marker="never", **EVERY)
-    assert not trial.ended and {k for s in trial.steps.values() for k in s.checksums} == {"constant"}
+    trial = record(2, save_all=True, checksum="crc32c", end_marker="never", **EVERY)
+    assert not trial.ended and {k for s in trial.steps.values() for k in s.checksums} == {"true"}
     assert all(abs(t - os.path.getmtime(trial.path)) < 60 for s in trial.steps.values() for t in s.wall_times)
     assert not os.path.exists(record(0, dry_run=True).path)
     try:
@@ -265,7 +265,7 @@ def test_strings_as_the_reference():
         theirs = file.read(entry["length"])
     value = tfevents.Event.FromString(theirs[12:-4]).summary.value[0]
     _, texts = tfevents.tensor(value)
-    trial = record(1, {entry["tensorname"]: texts}, mode=modes.GLOBAL, save_all=True, checksum="constant", **EVERY)
+    trial = record(1, {entry["tensorname"]: texts}, mode=modes.GLOBAL, save_all=True, **EVERY)
     with open(glob.glob(os.path.join(trial.path, "events", "*", "*"))[0], "rb") as file:
         ours = file.read()
     assert len(texts) > 1 and ours[:13] + ours[21:] == theirs[:13] + theirs[21:]
@@ -317,6 +317,7 @@ def test_file_of_the_reference():
                        {"CollectionName": "custom", "CollectionParameters": {
                            "include_regex": "bias", "save_steps": "1,3", "reductions": "min, abs_max"}}]}, file)
     os.environ["SMDEBUG_CONFIG_FILE_PATH"] = config
+    assay_hook.del_hook()
     hook = assay_hook.get_hook(create_if_not_exists=True)
     del os.environ["SMDEBUG_CONFIG_FILE_PATH"]
     hook.set_mode(modes.TRAIN)
@@ -332,10 +333,10 @@ def test_file_of_the_reference():
 
 def test_mistakes_are_told():
     for arguments in (dict(save_config=SaveConfig(save_interval=0)), dict(include_regex="("), dict(queue_policy="x"),
-                      dict(reduction_config=ReductionConfig(["median"])), dict(include_workers="some"),
-                      dict(nonsense=1)):
+                      lambda: dict(reduction_config=ReductionConfig(["median"])), dict(include_workers="some"),
+                      lambda: dict(save_config=SaveConfig(save_interval="ten")), dict(nonsense=1)):
         try:
-            assay_hook.Hook(fresh(), **arguments)
+            assay_hook.Hook(fresh(), **(arguments() if callable(arguments) else arguments))
         except ValueError as error:
             assert str(error), arguments
         else:

@@ -349,7 +349,7 @@ static void test_accepted(void)
         {NULL, "include_workers", "all"},
         {NULL, "queue_memory", "1000000"},
         {NULL, "queue_policy", "drop"},
-        {NULL, "checksum", "constant"},
+        {NULL, "checksum", "crc32c"},
         {NULL, "end_marker", "never"},
         {NULL, "existing", "continue"},
         {NULL, "export_tensorboard", "true"},
@@ -363,7 +363,7 @@ static void test_accepted(void)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CU_ASSERT_EQUAL(apply(&config, &all[i]), 0);
-    CU_ASSERT(config.all_workers && config.drop && config.constant_checksum && config.go_on && config.dry_run);
+    CU_ASSERT(config.all_workers && config.drop && config.true_checksum && config.go_on && config.dry_run);
     CU_ASSERT(config.export_tensorboard && config.sample_variance && config.durable);
     CU_ASSERT_EQUAL(config.end, HOOK_END_NEVER);
     CU_ASSERT_EQUAL(config.memory, 1000000);

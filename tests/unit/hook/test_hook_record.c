@@ -287,13 +287,19 @@ static void test_environment(void)
              work);
     fputs(text, file);
     fclose(file);
-    setenv("SMDEBUG_CONFIG_FILE_PATH", path, 1);
-    hook = start("from_program", 0, 1);
-    record(hook, 2);
-    CU_ASSERT_EQUAL(assay_hook_close(hook), 0);
-    CU_ASSERT(there("from_file/training_job_end.ts"));
-    CU_ASSERT_FALSE(there("from_program"));
-    clean("from_file");
+    /* The reference's variable is for programs that leave the choice to it; assay's own overrides any. */
+    for (int which = 0; which < 3; which++) {
+        setenv(which == 2 ? "ASSAY_HOOK_CONFIG" : "SMDEBUG_CONFIG_FILE_PATH", path, 1);
+        if (which == 1)
+            CU_ASSERT_EQUAL_FATAL(assay_hook_open(NULL, 0, 1, &hook, &err), 0);
+        if (which != 1)
+            hook = start("from_program", 0, 1);
+        record(hook, 2);
+        CU_ASSERT_EQUAL(assay_hook_close(hook), 0);
+        CU_ASSERT_EQUAL(there("from_file/training_job_end.ts"), which > 0);
+        CU_ASSERT_EQUAL(there("from_program"), which == 0);
+        clean(which ? "from_file" : "from_program");
+    }
     setenv("ASSAY_HOOK_CONFIG", in_work("missing.json"), 1); /* this one goes first */
     CU_ASSERT_EQUAL(assay_hook_open(in_work("x"), 0, 1, &hook, &err), ASSAY_ENOTFOUND);
     CU_ASSERT_PTR_NULL(hook);
