@@ -135,7 +135,7 @@ def topology(root):
 HOOK = """
 import sys, numpy, assay_hook
 hooks = [assay_hook.Hook(sys.argv[1], save_config=assay_hook.SaveConfig(save_interval=1), include_regex=["^fc", "^whole"],
-                         include_workers="all", rank_and_workers=(worker, 2), run_facts=False,
+                         include_workers="all", checksum="crc32c", rank_and_workers=(worker, 2), run_facts=False,
                          include_collections=[assay_hook.Collection("weights", record="digest"),
                                               assay_hook.Collection("gradients", record="statistics")]) for worker in range(2)]
 for step in range(2):
