@@ -23,7 +23,7 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
         f.put = dumped_put_mismatch;
         f.what = m;
         f.text = m->text;
-        status = dumped_add(findings, true, &f);
+        status = dumped_add(rule, findings, true, &f);
     }
     return status;
 }

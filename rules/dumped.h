@@ -27,8 +27,9 @@ typedef struct dumped_finding {
 /* As assay_hang_put_cause() and assay_hang_put_mismatch(). */
 void dumped_put_cause(const void *cause, assay_buf *out);
 void dumped_put_mismatch(const void *mismatch, assay_buf *out);
-/* Adds a finding; `counted`: it is a datapoint of its own. 0 or ASSAY_ENOMEM. */
-int dumped_add(assay_findings *findings, bool counted, const dumped_finding *finding);
+/* Adds a finding; `counted`: it is a datapoint of its own. Findings come in their order: what is not kept of them is not
+ * made, for each may name all ranks. 0 or ASSAY_ENOMEM. */
+int dumped_add(const assay_rule *rule, assay_findings *findings, bool counted, const dumped_finding *finding);
 
 /* For a rule's ops. `find` gets what the dumps come to, and adds findings: 0 or ASSAY_ENOMEM. */
 typedef int dumped_find(const assay_rule *rule, const assay_hang *hang, assay_verdict *verdict);

@@ -33,7 +33,7 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
                                   .put = dumped_put_cause,
                                   .what = c,
                                   .text = c->text};
-        status = dumped_add(findings, false, &f);
+        status = dumped_add(rule, findings, false, &f);
     }
     return status;
 }

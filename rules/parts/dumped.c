@@ -26,12 +26,14 @@ void dumped_put_mismatch(const void *mismatch, assay_buf *out)
     assay_hang_put_mismatch(mismatch, out);
 }
 
-int dumped_add(assay_findings *findings, bool counted, const dumped_finding *finding)
+int dumped_add(const assay_rule *rule, assay_findings *findings, bool counted, const dumped_finding *finding)
 {
+    const size_t kept = rule->max_findings > 0 ? rule->max_findings : ASSAY_MAX_FINDINGS;
     char worker[32] = "*";
     assay_buf extra;
     assay_buf_init(&extra, SIZE_MAX);
-    finding->put(finding->what, &extra);
+    if (finding->order < kept)
+        finding->put(finding->what, &extra);
     assay_put_u8(&extra, 0);
     int status = assay_buf_status(&extra);
     if (finding->rank >= 0)

@@ -24,6 +24,8 @@ void assay_flight_dump_release(assay_flight_dump *d)
     free(d->status.list);
     free(d->entry.list);
     free(d->key.list);
+    free(d->alike.list);
+    free(d->dimension.list);
     for (int side = 0; side < 2; side++) {
         free(d->found.sizes[side].list);
         free(d->found.types[side].list);
@@ -105,7 +107,7 @@ void assay_flight_begin_groups(assay_flight_dump *d)
     d->ranks.count = 0;
 }
 
-/* "[0, 1, 2]". */
+/* "[0, 1, 2]". The groups of all ranks together are most of a dump of many ranks, so there is one pass without calls. */
 static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
 {
     static const char wrong[] = "the ranks of a group are no list of numbers from 0 to 999999999";
@@ -114,13 +116,16 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
         return assay_flight_wrong(d, wrong);
     end--;
     p++;
+    if (!ASSAY_VEC_RESERVE(&d->ranks, d->ranks.count + text.length / 2))
+        return assay_flight_no_memory(d);
     while (p < end && *p == ' ')
         p++;
     while (p < end) {
+        const char *first = p;
         uint32_t rank = 0;
-        int digits = 0;
-        for (; p < end && assay_is_digit(*p) && digits < 10; p++, digits++)
+        for (; p < end && assay_is_digit(*p) && p - first < 10; p++)
             rank = 10 * rank + (uint32_t)(*p - '0');
+        const ptrdiff_t digits = p - first;
         while (p < end && *p == ' ')
             p++;
         const bool more = p < end && *p == ',';
@@ -128,10 +133,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
             return assay_flight_wrong(d, wrong);
         if (d->ranks.count >= ASSAY_FLIGHT_RANKS_MOST)
             return assay_flight_wrong(d, "its groups have more than 2^24 ranks");
-        uint32_t *to = ASSAY_VEC_ADD(&d->ranks);
-        if (!to)
-            return assay_flight_no_memory(d);
-        *to = rank;
+        d->ranks.list[d->ranks.count++] = rank;
         p += more;
         while (p < end && *p == ' ')
             p++;
@@ -271,39 +273,127 @@ static uint8_t state_of(assay_flight_text state)
     return assay_flight_is(state, "started") ? ASSAY_FLIGHT_STARTED : ASSAY_FLIGHT_SCHEDULED;
 }
 
-bool assay_flight_end_entry(assay_flight_dump *d)
+/* Does the entry under way have its texts and numbers? Counts it. */
+static bool is_readable(assay_flight_dump *d, bool texts)
 {
     assay_flight_found *f = &d->found;
     const uint64_t place = d->seen++;
     d->full = d->full && f->has[ASSAY_FLIGHT_RECORD_ID] && f->number[ASSAY_FLIGHT_RECORD_ID] == (int64_t)place;
     for (int i = 0; i < ASSAY_FLIGHT_NUMBERS; i++)
         f->unreadable = f->unreadable || f->bad[i];
-    if (f->unreadable || !f->group.bytes || !f->name.bytes || !f->state.bytes || !f->has[ASSAY_FLIGHT_COLLECTIVE] ||
-        !f->has[ASSAY_FLIGHT_P2P]) {
-        d->unread++;
-        return true;
-    }
+    f->unreadable = f->unreadable || !texts || !f->has[ASSAY_FLIGHT_COLLECTIVE] || !f->has[ASSAY_FLIGHT_P2P];
+    d->unread += f->unreadable;
+    return !f->unreadable;
+}
+
+/* Adds an entry, of which the numbers are those found. */
+static bool add_entry(assay_flight_dump *d, const assay_flight_entry *from)
+{
+    const assay_flight_found *f = &d->found;
     if (d->entry.count >= ASSAY_NO_ID)
         return assay_flight_wrong(d, "it has more than 2^32 entries");
     assay_flight_entry *e = ASSAY_VEC_ADD(&d->entry);
     if (!e)
         return assay_flight_no_memory(d);
-    const assay_flight_text operation = operation_of(f->name);
-    *e = (assay_flight_entry){.collective = f->number[ASSAY_FLIGHT_COLLECTIVE],
-                              .p2p = f->number[ASSAY_FLIGHT_P2P],
-                              .pg_id = f->number[ASSAY_FLIGHT_PG_ID],
-                              .has_pg_id = f->has[ASSAY_FLIGHT_PG_ID],
-                              .group = text_id(d, f->group),
-                              .name = text_id(d, f->name),
-                              .part = part_of(d),
-                              .stack = f->stack,
-                              .next = ASSAY_NO_ID,
-                              .state = state_of(f->state)};
-    e->is_p2p = f->has_p2p ? f->is_p2p : assay_flight_is(operation, "send") || assay_flight_is(operation, "recv");
+    *e = *from;
+    e->collective = f->number[ASSAY_FLIGHT_COLLECTIVE];
+    e->p2p = f->number[ASSAY_FLIGHT_P2P];
+    e->pg_id = f->number[ASSAY_FLIGHT_PG_ID];
+    e->has_pg_id = f->has[ASSAY_FLIGHT_PG_ID];
     d->starts_known = d->starts_known || f->start_known || e->state == ASSAY_FLIGHT_STARTED;
     if (f->has[ASSAY_FLIGHT_CREATED] && f->number[ASSAY_FLIGHT_CREATED] > d->newest)
         d->newest = f->number[ASSAY_FLIGHT_CREATED];
     return !d->no_memory;
+}
+
+bool assay_flight_end_entry(assay_flight_dump *d)
+{
+    assay_flight_found *f = &d->found;
+    if (!is_readable(d, f->group.bytes && f->name.bytes && f->state.bytes))
+        return true;
+    const assay_flight_text operation = operation_of(f->name);
+    const bool is_p2p = assay_flight_is(operation, "send") || assay_flight_is(operation, "recv");
+    const assay_flight_entry entry = {.group = text_id(d, f->group),
+                                      .name = text_id(d, f->name),
+                                      .part = part_of(d),
+                                      .stack = f->stack,
+                                      .next = ASSAY_NO_ID,
+                                      .state = state_of(f->state),
+                                      .is_p2p = f->has_p2p ? f->is_p2p : is_p2p};
+    return add_entry(d, &entry);
+}
+
+/* ---- entries that are alike ---- */
+
+/* Where a key of part_of() has the sizes of one side: the dimensions behind each tensor's count. */
+static bool keep_dimensions(assay_flight_dump *d, size_t at)
+{
+    uint32_t count = 0;
+    memcpy(&count, d->key.list + at, sizeof count);
+    at += 2 * sizeof count;
+    for (uint32_t i = 0; i < count;) {
+        int64_t dimensions = 0;
+        memcpy(&dimensions, d->key.list + at + i++ * sizeof dimensions, sizeof dimensions);
+        for (; dimensions > 0; dimensions--, i++) {
+            uint32_t *to = ASSAY_VEC_ADD(&d->dimension);
+            if (!to)
+                return assay_flight_no_memory(d);
+            *to = (uint32_t)(at + i * sizeof dimensions);
+        }
+    }
+    return true;
+}
+
+bool assay_flight_keep_alike(assay_flight_dump *d, int first)
+{
+    const assay_flight_found *f = &d->found;
+    const size_t from = d->dimension.count;
+    if (f->unreadable || d->entry.count == 0)
+        return false;
+    const size_t second =
+        3 * sizeof(uint32_t) + f->sizes[0].count * sizeof(int64_t) + f->types[0].count * sizeof(uint32_t);
+    const size_t side[2] = {sizeof(uint32_t), second};
+    if (!keep_dimensions(d, side[first]) || !keep_dimensions(d, side[!first]))
+        return false;
+    assay_flight_alike *to = ASSAY_VEC_ADD(&d->alike);
+    if (!to)
+        return assay_flight_no_memory(d);
+    *to =
+        (assay_flight_alike){d->entry.list[d->entry.count - 1], (uint32_t)from, (uint32_t)(d->dimension.count - from)};
+    return true;
+}
+
+/* The part of an entry like another one, of other sizes. */
+static uint32_t part_alike(assay_flight_dump *d, const assay_flight_alike *alike, const assay_pickle_number *size)
+{
+    size_t length = 0;
+    const uint8_t *key = (const uint8_t *)assay_dict_name(d->parts, alike->entry.part, &length);
+    const uint32_t *at = d->dimension.list + alike->dimension;
+    uint32_t same = 0;
+    for (; same < alike->dimensions; same++)
+        if (memcmp(key + at[same], &size[same].integer, sizeof size->integer) != 0)
+            break;
+    if (same == alike->dimensions)
+        return alike->entry.part;
+    d->key.count = 0;
+    if (!put_key(d, key, length))
+        return ASSAY_NO_ID;
+    for (uint32_t i = 0; i < alike->dimensions; i++)
+        memcpy(d->key.list + at[i], &size[i].integer, sizeof size->integer);
+    const uint32_t id = assay_dict_add(d->parts, (const char *)d->key.list, length);
+    d->no_memory = d->no_memory || id == ASSAY_NO_ID;
+    return id;
+}
+
+bool assay_flight_end_alike(assay_flight_dump *d, uint32_t number, const assay_pickle_number *size)
+{
+    d->found.unreadable = false;
+    if (!is_readable(d, true))
+        return true;
+    assay_flight_alike *alike = &d->alike.list[number];
+    if (size) /* the next one is likely to be of the same sizes */
+        alike->entry.part = part_alike(d, alike, size);
+    return !d->no_memory && add_entry(d, &alike->entry);
 }
 
 /* ---- files ---- */

@@ -7,6 +7,7 @@
 
 #include "base/dict.h"
 #include "base/vec.h"
+#include "container/pickle.h"
 #include "store/storage.h"
 
 typedef enum assay_flight_state {
@@ -59,6 +60,12 @@ typedef struct assay_flight_entry {
     bool is_p2p, has_pg_id;
 } assay_flight_entry;
 
+/* What entries of one form have in common, so that another one needs its numbers alone. */
+typedef struct assay_flight_alike {
+    assay_flight_entry entry;
+    uint32_t dimension, dimensions; /* into assay_flight_dump.dimension */
+} assay_flight_alike;
+
 typedef struct assay_flight_config {
     uint32_t name, description; /* in assay_flight_dump.texts */
     uint32_t first, count;      /* in assay_flight_dump.ranks */
@@ -74,8 +81,10 @@ typedef struct assay_flight_dump {
     ASSAY_VEC(uint32_t) ranks;
     ASSAY_VEC(assay_flight_status) status;
     ASSAY_VEC(assay_flight_entry) entry;
-    ASSAY_VEC(uint8_t) key;   /* of the part under way */
-    assay_flight_found found; /* the entry under way */
+    ASSAY_VEC(uint8_t) key; /* of the part under way */
+    ASSAY_VEC(assay_flight_alike) alike;
+    ASSAY_VEC(uint32_t) dimension; /* where the sizes of such an entry stand in the key of its part */
+    assay_flight_found found;      /* the entry under way */
     bool has_version, has_config;
     uint32_t version; /* in texts */
     bool full, starts_known;
@@ -103,6 +112,12 @@ void assay_flight_begin_entries(assay_flight_dump *d);
 /* Begins an entry in d->found, which the reader fills; then ends it. */
 void assay_flight_begin_entry(assay_flight_dump *d);
 bool assay_flight_end_entry(assay_flight_dump *d);
+/* Keeps what entries like the one that was ended last have in common, under the next number from 0, and its sizes, in
+ * the order of sides that `first` begins. False: there are none like it, or no memory. */
+bool assay_flight_keep_alike(assay_flight_dump *d, int first);
+/* Ends an entry like that one; has, bad, number and start_known of d->found are its own, and so are its sizes: NULL for
+ * the same ones. */
+bool assay_flight_end_alike(assay_flight_dump *d, uint32_t alike, const assay_pickle_number *size);
 /* Adds the dimensions of one tensor, or a type, to inputs (0) or outputs (1). */
 bool assay_flight_add_sizes(assay_flight_dump *d, int side, const int64_t *size, size_t count);
 bool assay_flight_add_type(assay_flight_dump *d, int side, assay_flight_text type);

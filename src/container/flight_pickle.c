@@ -223,6 +223,7 @@ bool assay_flight_take_pickle(assay_flight_dump *d, const assay_pickle *p)
 typedef struct feeding {
     assay_flight_file *file;
     assay_flight_dump *d;
+    ASSAY_VEC(uint32_t) form; /* by name: which of d->alike; ASSAY_NO_ID */
 } feeding;
 
 static int feed_more(void *context, size_t used, size_t least, const uint8_t **window, size_t *size, assay_error *err)
@@ -242,16 +243,78 @@ static void feed_begin(void *context)
     assay_flight_begin_entries(((feeding *)context)->d);
 }
 
-static bool feed_item(void *context, const assay_pickle *p, uint32_t node)
+/* Numbers that differ from entry to entry: those of assay_flight_number first. */
+static const char *const numbers[] = {
+    "record_id",   "pg_id",           "collective_seq_id",          "p2p_seq_id",
+    "op_id",       "time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns",
+    "duration_ms", "timeout_ms"};
+static const char *const lists[] = {"input_sizes", "output_sizes"};
+enum { STARTED = ASSAY_FLIGHT_NUMBERS, NUMBERS = sizeof numbers / sizeof *numbers };
+
+/* Which sizes come first in an entry. */
+static int first_side(const assay_pickle *p, uint32_t entry)
 {
-    return take_entry(((feeding *)context)->d, p, node);
+    for (uint32_t i = p->node[entry].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
+        for (int side = 0; side < 2; side++)
+            if (assay_pickle_is_text(p, p->item[i].key, lists[side]))
+                return side;
+    return 0;
+}
+
+static bool feed_item(void *context, const assay_pickle *p, uint32_t node, uint32_t *form, unsigned nested)
+{
+    feeding *f = context;
+    if (!take_entry(f->d, p, node))
+        return false;
+    if (!form)
+        return true;
+    const uint32_t alike = (uint32_t)f->d->alike.count;
+    uint32_t *to = NULL;
+    while (f->form.count <= *form) {
+        if (!(to = ASSAY_VEC_ADD(&f->form)))
+            return assay_flight_no_memory(f->d);
+        *to = ASSAY_NO_ID;
+    }
+    if (!assay_flight_keep_alike(f->d, first_side(p, node)) ||
+        (nested > 0 && nested != f->d->alike.list[alike].dimensions)) {
+        *form = ASSAY_PICKLE_NOTHING; /* sizes that are no numbers, or shared: it is read as it stands */
+        return !f->d->no_memory;
+    }
+    if (nested == 0)
+        f->d->alike.list[alike].dimensions = 0;
+    f->form.list[*form] = alike;
+    return true;
+}
+
+static bool feed_again(void *context, uint32_t form, const assay_pickle_number *number)
+{
+    feeding *f = context;
+    assay_flight_found *found = &f->d->found;
+    const assay_flight_alike *alike = &f->d->alike.list[f->form.list[form]];
+    for (int i = 0; i < ASSAY_FLIGHT_NUMBERS; i++) {
+        found->has[i] = number[i].kind == ASSAY_PICKLE_INT;
+        found->number[i] = found->has[i] ? number[i].integer : 0;
+        found->bad[i] = !found->has[i] && number[i].kind != ASSAY_PICKLE_NONE;
+    }
+    found->start_known = number[STARTED].kind == ASSAY_PICKLE_INT && number[STARTED].integer != 0;
+    return assay_flight_end_alike(f->d, f->form.list[form], alike->dimensions > 0 ? number + NUMBERS : NULL);
 }
 
 bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file)
 {
     enum { MEMORY = 256 << 20 };
-    feeding context = {file, d};
-    const assay_pickle_feed feed = {&context, MEMORY, feed_more, "entries", feed_begin, feed_item};
+    feeding context = {.file = file, .d = d};
+    const assay_pickle_feed feed = {.context = &context,
+                                    .memory = MEMORY,
+                                    .more = feed_more,
+                                    .key = "entries",
+                                    .begin = feed_begin,
+                                    .item = feed_item,
+                                    .again = feed_again,
+                                    .numbers = numbers,
+                                    .number_count = NUMBERS,
+                                    .lists = lists,
+                                    .list_count = sizeof lists / sizeof *lists};
     assay_pickle p = {0};
     bool handed = false;
     int status = assay_pickle_stream(&feed, &p, &handed, file->err);
@@ -259,5 +322,6 @@ bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file)
     if (status != ASSAY_OK && !d->wrong && !d->no_memory)
         file->status = status;
     assay_pickle_release(&p);
+    free(context.form.list);
     return good;
 }

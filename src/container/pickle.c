@@ -280,10 +280,10 @@ static void notice_list(assay_pickle_machine *m)
     m->feed->begin(m->feed->context);
 }
 
-static bool give(assay_pickle_machine *m, uint32_t node)
+static bool taken(assay_pickle_machine *m, bool good)
 {
     m->given = true;
-    if (m->feed->item(m->feed->context, &m->out, node))
+    if (good)
         return true;
     m->status = m->status == ASSAY_OK ? ASSAY_EFORMAT : m->status;
     return false;
@@ -293,21 +293,64 @@ static bool give(assay_pickle_machine *m, uint32_t node)
 static bool hand_out(assay_pickle_machine *m, size_t first)
 {
     for (size_t i = first; i < m->height; i++)
-        if (!give(m, m->stack[i]))
+        if (m->stack[i] == m->stack[0])
+            return assay_pickle_refuse(m, "an item of its list is the whole");
+        else if (!taken(m, m->feed->item(m->feed->context, &m->out, m->stack[i], NULL, 0)))
             return false;
     m->height = first;
     m->handed.pinned = m->handed.pinned || m->handed.left;
     m->handed.left = false;
     assay_pickle_drop_item(m);
+    m->handed.seen = m->out.nodes;
     return true;
+}
+
+/* Hands out items of known forms, the first of which has begun, and the following ones. *map: an EMPTY_DICT was taken
+ * that is of none. */
+static bool hand_out_alike(assay_pickle_machine *m, bool *map)
+{
+    assay_pickle_number number[ASSAY_PICKLE_FORM_HOLES];
+    const assay_pickle_form *form = NULL;
+    for (;;) {
+        if (m->size - m->at <= ASSAY_PICKLE_FORM_MOST && !fetch(m, ASSAY_PICKLE_FORM_MOST + 1))
+            return false;
+        const size_t left = m->size - m->at;
+        const size_t length = assay_pickle_forms_match(m, m->in + m->at, left, number, &form);
+        const uint8_t next = length > 0 && length < left ? m->in[m->at + length] : 0;
+        if ((next != EMPTY_DICT && next != APPENDS) || m->made + form->made > ASSAY_PICKLE_STREAMED)
+            return true;
+        m->made += form->made;
+        if (!taken(m, m->feed->again(m->feed->context, form->name, number)))
+            return false;
+        m->at += length + (next == EMPTY_DICT);
+        if (next == APPENDS) {
+            *map = false;
+            return true;
+        }
+    }
+}
+
+/* Is the machine where an item of the list begins or ends, with so much above the list? */
+static bool is_at_item(const assay_pickle_machine *m, size_t above)
+{
+    const assay_pickle_handed *h = &m->handed;
+    return m->feed && h->list != ASSAY_PICKLE_NOTHING && m->height == h->height + above && !h->left &&
+           m->marks == h->marks + 1 && m->mark[m->marks - 1] == h->height && m->stack[h->height - 1] == h->list;
 }
 
 /* An item of the list begins: a map in the list's place on the stack. */
 static bool begin_map(assay_pickle_machine *m)
 {
     assay_pickle_handed *h = &m->handed;
+    bool map = true;
+    if (m->feed && m->feed->again && is_at_item(m, 0) && !hand_out_alike(m, &map))
+        return false;
+    if (!map)
+        return true;
     if (m->feed && h->list != ASSAY_PICKLE_NOTHING && m->height == h->height && !h->left &&
         m->stack[h->height - 1] == h->list) {
+        h->begin = m->base + m->at;
+        h->made = m->made;
         h->nodes = m->out.nodes;
         h->items = m->out.items;
         h->text = m->text_size;
@@ -317,23 +360,41 @@ static bool begin_map(assay_pickle_machine *m)
     return assay_pickle_push_container(m, ASSAY_PICKLE_DICT);
 }
 
+/* The form of the item that ends here; NULL: none. */
+static const assay_pickle_form *learn_item(assay_pickle_machine *m)
+{
+    const assay_pickle_handed *h = &m->handed;
+    if (!m->feed->again || h->begin < m->base || h->pinned || h->puts > 0)
+        return NULL;
+    return assay_pickle_forms_learn(m, m->in + (h->begin - m->base), (size_t)(m->base + m->at - h->begin),
+                                    (uint32_t)(m->made - h->made));
+}
+
 /* A map was filled. Where it is an item of the list and another one follows, it is done. */
 static bool end_map(assay_pickle_machine *m)
 {
     assay_pickle_handed *h = &m->handed;
-    if (!m->feed || h->list == ASSAY_PICKLE_NOTHING || m->height != h->height + 1 || m->marks != h->marks + 1 ||
-        m->mark[m->marks - 1] != h->height || m->stack[h->height - 1] != h->list)
+    if (!is_at_item(m, 1))
         return true;
+    h->left = h->nodes == 0 || m->stack[h->height] != h->nodes;
+    const assay_pickle_form *form = h->left ? NULL : learn_item(m);
     if (!fetch(m, 1))
         return false;
     const uint8_t next = m->at < m->size ? m->in[m->at] : 0;
-    h->left = h->left || h->nodes == 0 || m->stack[h->height] != h->nodes || (next != EMPTY_DICT && next != APPENDS);
-    if (h->left)
+    h->left = h->left || (next != EMPTY_DICT && next != APPENDS);
+    if (h->left) {
+        assay_pickle_forms_forget(&m->forms);
         return true;
-    if (!give(m, m->stack[h->height]))
+    }
+    uint32_t name = form ? form->name : ASSAY_PICKLE_NOTHING;
+    if (!taken(m, m->feed->item(m->feed->context, &m->out, m->stack[h->height], form ? &name : NULL,
+                                form ? form->nested : 0)))
         return false;
+    if (form && name == ASSAY_PICKLE_NOTHING)
+        assay_pickle_forms_drop(&m->forms, form);
     m->height = h->height;
     assay_pickle_drop_item(m);
+    m->handed.seen = m->out.nodes;
     return true;
 }
 
@@ -576,6 +637,7 @@ static int end_machine(assay_pickle_machine *m, assay_pickle *out)
         assay_pickle_release(&m->out);
     for (size_t i = 0; i < ASSAY_PICKLE_PAGE; i++)
         free(m->memo[i]);
+    assay_pickle_forms_release(&m->forms);
     free(m->stack);
     free(m->mark);
     free(m);
@@ -610,6 +672,7 @@ int assay_pickle_stream(const assay_pickle_feed *feed, assay_pickle *out, bool *
     m->feed = feed;
     m->err = err;
     m->handed.list = ASSAY_PICKLE_NOTHING;
+    m->forms.last = ASSAY_PICKLE_NOTHING;
     for (unsigned i = 0; i < 256 && m->status == ASSAY_OK; i++) /* small integers are never dropped */
         assay_pickle_push_small(m, (uint8_t)i);
     m->height = 0;

@@ -72,6 +72,12 @@ void assay_pickle_release(assay_pickle *p);
 void assay_pickle_set_memory(size_t bytes);
 size_t assay_pickle_memory(void);
 
+/* One of the numbers in which items of one form differ. */
+typedef struct assay_pickle_number {
+    uint8_t kind; /* ASSAY_PICKLE_INT, _FLOAT, _NONE */
+    int64_t integer;
+} assay_pickle_number;
+
 /* A pickle of any length that comes piece by piece, and holds nothing but data: no bytes, no sets, no integer beyond 64
  * bits; STOP is the last byte. The root is a dict; the items of one list in it are handed out as they are read,
  * in order, and what they held is dropped unless the memo has it, so that memory does not grow with the list. */
@@ -83,8 +89,17 @@ typedef struct assay_pickle_feed {
     const char *key; /* of the list */
     /* The list begins, or another one under the same key: what came before does not count. */
     void (*begin)(void *context);
-    /* One item: any node, valid during the call. False ends the reading with ASSAY_EFORMAT; the context knows why. */
-    bool (*item)(void *context, const assay_pickle *p, uint32_t node);
+    /* One item: any node, valid during the call. False ends the reading with ASSAY_EFORMAT; the context knows why.
+     * `form` is NULL, or *form the name of its form, counted from 0: items of that form go to again() from now on,
+     * unless the context sets it to ASSAY_PICKLE_NOTHING. nested: how many whole numbers of its lists may differ. */
+    bool (*item)(void *context, const assay_pickle *p, uint32_t node, uint32_t *form, unsigned nested);
+    /* NULL: all items go through item(). An item as the one of that form was, but for the values under the keys
+     * `numbers` where that one had a number, None included, and for all whole numbers in the lists under the keys
+     * `lists`, where there are at most 16. number[i] is that of numbers[i]; those of the lists follow in their order,
+     * none below 0. At most 16 numbers and 16 lists. */
+    bool (*again)(void *context, uint32_t form, const assay_pickle_number *number);
+    const char *const *numbers, *const *lists;
+    unsigned number_count, list_count;
 } assay_pickle_feed;
 /* Reads such a pickle into `out`, in which the list that was handed out is empty. *handed is false where the root has no
  * such list. Errors as assay_pickle_read(), what feed->more() returned, and ASSAY_EFORMAT where feed->memory is not

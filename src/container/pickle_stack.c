@@ -12,13 +12,7 @@
 
 static size_t memory = SIZE_MAX; /* that a pickle may take: assay_pickle_set_memory() */
 
-enum {
-    NODES_MOST = 1 << 26,
-    STREAMED_MOST = 50000000,
-    STREAMED_SLOTS = 1 << 24,
-    STACK_MOST = 1 << 22,
-    NESTING_MOST = 512
-};
+enum { NODES_MOST = 1 << 26, STREAMED_SLOTS = 1 << 24, STACK_MOST = 1 << 22, NESTING_MOST = 512 };
 
 /* The first thing that is wrong ends the reading. Returns false. */
 bool assay_pickle_refuse(assay_pickle_machine *m, const char *what)
@@ -97,7 +91,7 @@ bool assay_pickle_push(assay_pickle_machine *m, uint32_t number)
 
 bool assay_pickle_push_new(assay_pickle_machine *m, assay_pickle_node node)
 {
-    if (m->out.nodes == NODES_MOST || (m->feed && m->made++ == STREAMED_MOST))
+    if (m->out.nodes == NODES_MOST || (m->feed && m->made++ == ASSAY_PICKLE_STREAMED))
         return assay_pickle_refuse(m, m->feed ? "the pickle has more than 50 million nodes"
                                               : "the pickle has more than 2^26 nodes");
     if (!grow(m, (void **)&m->out.node, m->out.nodes, &m->out.node_room, sizeof *m->out.node))
@@ -177,6 +171,8 @@ bool assay_pickle_hold(assay_pickle_machine *m, uint32_t holder, uint32_t held)
 {
     const unsigned depth = assay_pickle_node_of(m, held)->depth + 1u;
     m->handed.pinned = m->handed.pinned || holder < m->handed.nodes;
+    if (m->given && holder < m->handed.seen && holder != m->stack[0])
+        return assay_pickle_refuse(m, "what items of its list hold grows behind them");
     if (depth > NESTING_MOST)
         return assay_pickle_refuse(m, "the pickle is nested more than 512 deep");
     if (depth > assay_pickle_node_of(m, holder)->depth)
@@ -230,18 +226,30 @@ bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot)
     uint32_t **page = &m->memo[slot / ASSAY_PICKLE_PAGE];
     if (!*page && !(*page = assay_alloc_zeroed(ASSAY_PICKLE_PAGE, sizeof **page)))
         return assay_pickle_no_memory(m);
-    m->memoized += (*page)[slot % ASSAY_PICKLE_PAGE] == 0;
+    if ((*page)[slot % ASSAY_PICKLE_PAGE] != 0)
+        assay_pickle_forms_forget(&m->forms);
+    else
+        m->memoized++;
     (*page)[slot % ASSAY_PICKLE_PAGE] = m->stack[m->height - 1] + 1;
+    return true;
+}
+
+bool assay_pickle_memo_find(const assay_pickle_machine *m, uint64_t slot, uint32_t *node)
+{
+    const uint32_t *page =
+        slot < (uint64_t)ASSAY_PICKLE_PAGE * ASSAY_PICKLE_PAGE ? m->memo[slot / ASSAY_PICKLE_PAGE] : NULL;
+    if (!page || page[slot % ASSAY_PICKLE_PAGE] == 0)
+        return false;
+    *node = page[slot % ASSAY_PICKLE_PAGE] - 1;
     return true;
 }
 
 bool assay_pickle_memo_get(assay_pickle_machine *m, uint64_t slot)
 {
-    const uint32_t *page =
-        slot < (uint64_t)ASSAY_PICKLE_PAGE * ASSAY_PICKLE_PAGE ? m->memo[slot / ASSAY_PICKLE_PAGE] : NULL;
-    if (!page || page[slot % ASSAY_PICKLE_PAGE] == 0)
+    uint32_t node = 0;
+    if (!assay_pickle_memo_find(m, slot, &node))
         return assay_pickle_refuse(m, "an unfilled memo slot is asked for");
-    return assay_pickle_push(m, page[slot % ASSAY_PICKLE_PAGE] - 1);
+    return assay_pickle_push(m, node);
 }
 
 /* ---- what is handed out ---- */

@@ -4,9 +4,12 @@
 #ifndef ASSAY_CONTAINER_PICKLE_STACK_H
 #define ASSAY_CONTAINER_PICKLE_STACK_H
 
-#include "container/pickle.h"
+#include "container/pickle_form.h"
 
-enum { ASSAY_PICKLE_PAGE = 1 << 13 }; /* slots a page, and pages: 2^26 slots */
+enum {
+    ASSAY_PICKLE_PAGE = 1 << 13,     /* slots a page, and pages: 2^26 slots */
+    ASSAY_PICKLE_STREAMED = 50000000 /* nodes of a pickle that is streamed */
+};
 
 /* The list that is handed out while it is read (assay_pickle_feed). Its items stand on the stack from `height` on. */
 typedef struct assay_pickle_handed {
@@ -17,6 +20,9 @@ typedef struct assay_pickle_handed {
     size_t nodes, items, text; /* in use when the map under way began; nodes 0: none is under way */
     uint64_t put[64];          /* slots that were filled since then */
     unsigned puts;
+    size_t seen;    /* nodes that items which were handed out may hold */
+    uint64_t begin; /* offset of the item under way, behind its EMPTY_DICT */
+    uint64_t made;  /* nodes when it began */
 } assay_pickle_handed;
 
 typedef struct assay_pickle_machine {
@@ -29,6 +35,7 @@ typedef struct assay_pickle_machine {
     uint64_t made; /* nodes ever */
     assay_pickle_handed handed;
     bool given; /* an item was handed out */
+    assay_pickle_forms forms;
     uint32_t *stack, *mark;
     size_t height, stack_room, marks, mark_room;
     uint32_t *memo[ASSAY_PICKLE_PAGE]; /* pages of slots: a node's number + 1; NULL: none is filled */
@@ -77,5 +84,7 @@ bool assay_pickle_add_item(assay_pickle_machine *m, uint32_t holder, uint32_t ke
 /* Keeps the topmost item in a slot; puts a slot's on the stack. */
 bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot);
 bool assay_pickle_memo_get(assay_pickle_machine *m, uint64_t slot);
+/* The node in a slot; false: none. */
+bool assay_pickle_memo_find(const assay_pickle_machine *m, uint64_t slot, uint32_t *node);
 
 #endif

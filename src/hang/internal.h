@@ -126,6 +126,8 @@ typedef struct hang_world {
     ASSAY_VEC(hang_wait) wait;
     uint32_t components;
     ASSAY_VEC(hang_cause) cause;
+    assay_dict *asked;                           /* groups with numbers, */
+    ASSAY_VEC(assay_hang_operation) asked_about; /* and who has come to them: many causes may stand at one */
     assay_hang_ranks left_over;
 } hang_world;
 

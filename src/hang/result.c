@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include <assay/timeline.h> /* assay_sort_integers() */
-
 #include "base/search.h"
 #include "hang/internal.h"
 
@@ -125,9 +123,16 @@ static const hang_member *shown_by(const hang_world *w, uint32_t group, int64_t 
     return any;
 }
 
-static void put_collective(hang_world *w, uint32_t group, int64_t number, uint32_t rank, assay_hang_operation *out)
+/* Who has come to a collective, and who has not: the same lists for all who ask. */
+static void put_members(hang_world *w, uint32_t group, int64_t number, assay_hang_operation *out)
 {
     const hang_group *g = &w->group[group];
+    const int64_t key[2] = {group, number};
+    const uint32_t known = assay_dict_count(w->asked), id = assay_dict_add(w->asked, (const char *)key, sizeof key);
+    if (id < known) {
+        *out = w->asked_about.list[id];
+        return;
+    }
     *out = (assay_hang_operation){.group = g->name,
                                   .description = g->description,
                                   .operation = "",
@@ -139,6 +144,15 @@ static void put_collective(hang_world *w, uint32_t group, int64_t number, uint32
                                   .no_file = members_that(w, group, number, has_no_file),
                                   .dtypes = "",
                                   .frames = ""};
+    assay_hang_operation *to = id == ASSAY_NO_ID ? NULL : ASSAY_VEC_ADD(&w->asked_about);
+    w->no_memory = w->no_memory || !to;
+    if (to)
+        *to = *out;
+}
+
+static void put_collective(hang_world *w, uint32_t group, int64_t number, uint32_t rank, assay_hang_operation *out)
+{
+    put_members(w, group, number, out);
     const hang_member *shown = shown_by(w, group, number, rank);
     if (!shown)
         return;
@@ -269,20 +283,33 @@ static uint32_t start_waiters(const hang_world *w, waiters *t, const hang_list *
     return end;
 }
 
+/* The lowest of some ranks, ascending; there may be a list of many for each of many causes. */
+static size_t keep_lowest(const hang_world *w, const uint32_t *from, uint32_t count, int64_t *list)
+{
+    size_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t number = w->rank[from[i]].number;
+        if (kept == WAITERS_KEPT && number > list[kept - 1])
+            continue;
+        size_t to = kept < WAITERS_KEPT ? kept++ : kept - 1;
+        for (; to > 0 && list[to - 1] > number; to--)
+            list[to] = list[to - 1];
+        list[to] = number;
+    }
+    return kept;
+}
+
 /* Who waits for a rank, or for all who stand where it does. */
 static void put_waiters(hang_world *w, waiters *t, const hang_cause *of, assay_hang_cause *out)
 {
     const hang_list single = {(uint32_t *)&of->rank, 1};
     const hang_list *all = of->members.count > 0 ? &of->members : &single;
     const uint32_t direct = start_waiters(w, t, of->rank == HANG_NONE ? all : &single);
-    int64_t *list = hang_take(w, direct, sizeof *list);
-    for (uint32_t i = 0; i < direct && list; i++)
-        list[i] = w->rank[t->queue[i]].number;
+    int64_t *list = hang_take(w, direct < WAITERS_KEPT ? direct : WAITERS_KEPT, sizeof *list);
     if (!list)
         return;
-    assay_sort_integers(list, direct);
     out->waiters = direct;
-    out->waited_for_by = (assay_hang_ranks){list, direct < WAITERS_KEPT ? direct : WAITERS_KEPT};
+    out->waited_for_by = (assay_hang_ranks){list, keep_lowest(w, t->queue, direct, list)};
     uint32_t end = start_waiters(w, t, all);
     for (uint32_t i = 0; i < end; i++)
         end = push_waiters(w, t, t->queue[i], end);
@@ -545,7 +572,8 @@ int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay
     if (r) {
         r->world.arena = assay_arena_new(SIZE_MAX / 4);
         r->world.texts = assay_dict_new();
-        r->world.no_memory = !r->world.arena || !r->world.texts;
+        r->world.asked = assay_dict_new();
+        r->world.no_memory = !r->world.arena || !r->world.texts || !r->world.asked;
     }
     if (r && !r->world.no_memory)
         hang_build(&r->world, row, rows, max_age);
@@ -572,7 +600,9 @@ void assay_hang_free(assay_hang *hang)
         return;
     free(r->world.wait.list);
     free(r->world.cause.list);
+    free(r->world.asked_about.list);
     assay_dict_free(r->world.texts);
+    assay_dict_free(r->world.asked);
     assay_arena_free(r->world.arena);
     free(r);
 }

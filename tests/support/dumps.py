@@ -37,6 +37,8 @@ class Pickle:
                 self.out += b"J" + struct.pack("<i", value)
             else:
                 self.out += b"\x8a\x08" + struct.pack("<q", value)
+        elif isinstance(value, float):
+            self.out += b"G" + struct.pack(">d", value)
         elif isinstance(value, str):
             if value in self.memo:
                 self._fetch(value)

@@ -302,17 +302,31 @@ static int compare_ranks(const void *a, const void *b)
     return ASSAY_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
+/* The ranks of a group in ascending order: as they stand, or sorted into *copy, which the caller frees. */
+static const uint32_t *ascending(fold *f, const assay_flight_config *config, uint32_t **copy)
+{
+    const uint32_t *rank = f->d->ranks.list + config->first;
+    uint32_t i = 1;
+    *copy = NULL;
+    while (i < config->count && rank[i - 1] < rank[i])
+        i++;
+    if (i >= config->count)
+        return rank;
+    *copy = assay_alloc(config->count * sizeof **copy);
+    f->no_memory = f->no_memory || !*copy;
+    if (*copy) {
+        memcpy(*copy, rank, config->count * sizeof **copy);
+        qsort(*copy, config->count, sizeof **copy, compare_ranks);
+    }
+    return *copy;
+}
+
 static void put_members(fold *f, const assay_flight_config *config, assay_flight_group *g)
 {
-    uint32_t *rank = assay_alloc((config->count + (size_t)1) * sizeof *rank);
+    uint32_t *copy = NULL;
+    const uint32_t *rank = ascending(f, config, &copy);
     size_t room = 0;
-    f->no_memory = f->no_memory || !rank;
-    if (!rank)
-        return;
-    if (config->count > 0)
-        memcpy(rank, f->d->ranks.list + config->first, config->count * sizeof *rank);
-    qsort(rank, config->count, sizeof *rank, compare_ranks);
-    for (uint32_t i = 0; i < config->count; i++) {
+    for (uint32_t i = 0; i < config->count && rank; i++) {
         assay_flight_run *last = g->runs ? &g->run[g->runs - 1] : NULL;
         if (i > 0 && rank[i] == rank[i - 1])
             continue;
@@ -325,7 +339,7 @@ static void put_members(fold *f, const assay_flight_config *config, assay_flight
             *last = (assay_flight_run){rank[i], 1, 1};
         }
     }
-    free(rank);
+    free(copy);
 }
 
 /* What was recorded around the first collective under way. */
