@@ -13,7 +13,7 @@
  * A value is a spike when value - level > (ratio - 1) * |level|, r > HISTORY_BEYOND * record, and either z > threshold
  * and value - level > share * start, or value > ratio * most. So noise that reached as far before is no spike, nor is
  * a value that is small compared with the beginning. Spikes are also rare: if more than HISTORY_OFTEN of the curve's
- * steps have half the size, (value - level) * sqrt(r), the curve has heavy tails. It has them too if a step has between
+ * steps have half the size, (value - level) * sqrt(r), and 1 / HISTORY_APART of the r, the curve has heavy tails. It has them too if a step has between
  * 1 / HISTORY_APART and half of the size and at least half of the r: a tail thins out, and a spike stands apart. A jump
  * that lasts counts once. */
 #ifndef ASSAY_RULES_HISTORY_H
@@ -261,10 +261,13 @@ static inline void history_leave_rare(history_curve *c, int mode)
     for (uint64_t i = 0; i < c->count; i++) {
         if (!c->spike[i] || history_mode(c, i) != mode || !isfinite(c->score[i].size))
             continue;
-        size_t alike = history_first_from(c->peak, peaks, c->score[i].size / 2), tail = 0;
-        for (size_t k = history_first_from(c->peak, peaks, c->score[i].size / HISTORY_APART); k < alike; k++)
+        size_t alike = 0, tail = 0;
+        const size_t half = history_first_from(c->peak, peaks, c->score[i].size / 2);
+        for (size_t k = half; k < peaks; k++) /* noise about a level that the curve was thrown to is large, but not in r */
+            alike += c->peak[k].r >= c->score[i].r / HISTORY_APART;
+        for (size_t k = history_first_from(c->peak, peaks, c->score[i].size / HISTORY_APART); k < half; k++)
             tail += c->peak[k].r >= c->score[i].r / 2;
-        c->spike[i] = (double)(peaks - alike) <= allowed && tail == 0;
+        c->spike[i] = (double)alike <= allowed && tail == 0;
     }
 }
 
