@@ -89,6 +89,55 @@ def ddp():
     expect_labels(report, 2 * 40 * 32)
 
 
+TRAINING = """
+import math, torch
+from torch import nn
+torch.manual_seed(%(seed)d)
+model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 4))
+criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.05)
+truth = torch.randn(32, 4)
+%(open)s
+for step in range(200):
+    x = torch.randn(64, 32)
+    y = (x @ truth).argmax(1)
+    if step == 136 and "%(fault)s" == "input":
+        x[3, 7] = math.nan
+    if step == 136 and "%(fault)s" == "rate":
+        optimizer.param_groups[0]["lr"] = 1e4
+    optimizer.zero_grad()
+    criterion(model(x), y).backward()
+    if step == 136 and "%(fault)s" == "gradient":
+        model[2].weight.grad[0, 0] = math.nan
+    optimizer.step()
+%(close)s
+"""
+
+
+def readme():
+    """README's lines record enough for what goes wrong at one step of 200, whatever the interval: said with its step and kind."""
+    text = (ROOT / "README.md").read_text()
+    opened, closed = re.search(r"```python\n(.*?)\n\.\.\. [^\n]*\n(.*?)```", text, re.S).groups()
+    for number, (fault, says) in enumerate({
+            "none": "nothing wrong", "input": r"fed NaN (at step|between steps \d+ and) 136", "gradient": r"(made|broke) Sequential_2\.weight NaN .*137",
+            "rate": "(weights changed far more than by any usual update|Loss_output_0 jumped) at TRAIN step 137"}.items()):
+        where = fresh("readme-" + fault)
+        os.makedirs(where)
+        (Path(where) / "train.py").write_text(TRAINING % {"seed": number, "open": opened, "close": closed, "fault": fault})
+        done = run([sys.executable, "train.py"], cwd=where)
+        CHECKS.expect(done.code == 0, "README's lines: %s" % done)
+        done = run([ASSAY, "run", "runs/17"], cwd=where)
+        CHECKS.expect(re.search(says, done.out.splitlines()[0]), "%s: %s" % (fault, done.out[:300]))
+    job = re.search(r"```json\n(.*?)```", text, re.S)[1]
+    report = json.loads(job)
+    report["trials"] = ["runs/17"]
+    (Path(where) / "job.json").write_text(json.dumps(report))
+    run([ASSAY, "run", "job.json"], cwd=where)
+    with open(os.path.join(where, "report", "report.json")) as file:
+        report = json.load(file)["trials"][0]
+    CHECKS.expect(all(rule["status"] != "NoData" for rule in report["rules"]), "README's job: %s" % report["rules"])
+    CHECKS.expect(samples_of(report, "labels")["samples"] >= 10 * 64, "README's job: %s" % report["aggregations"])
+
+
 def mpi():
     trial = fresh("mpi")
     done = mpirun(3, [TRAIN_MPI, trial])
@@ -101,6 +150,7 @@ def mpi():
 
 pytorch()
 ddp()
+readme()
 if TRAIN_MPI != "none":
     mpi()
 CHECKS.done()

@@ -1,5 +1,5 @@
-"""auto.py - the hook that configures itself: every worker, losses at every step, weights and gradients as statistics at steps
-that a budget allows.
+"""auto.py - the hook that configures itself: on every worker losses, labels and statistics of the inputs at every step, and statistics of
+weights and gradients at steps that a budget allows and at those at which the loss leaves its course.
 
     hook = assay_hook.auto("runs/17", net, loss_fn, optimizer)
     for x, y in batches:
@@ -9,8 +9,8 @@ that a budget allows.
     hook.close()
 
 A step is an update of the optimizer, so that passes whose gradients are accumulated belong to one step; without an optimizer it is
-a pass. The network's training flag tells TRAIN from EVAL. Weights and gradients are taken when the optimizer is about to step:
-gradients are then what DDP has averaged, a scaler has unscaled and the training has clipped.
+a pass. The network's training flag tells TRAIN from EVAL. Weights are taken before the first pass of a step, gradients when the optimizer
+is about to step: they are then what DDP has averaged, a scaler has unscaled and the training has clipped.
 """
 import functools
 import os
@@ -21,8 +21,12 @@ import weakref
 
 import assay_hook
 from assay_recording.budget import NEVER, Budget
+from assay_recording.moves import Course
 
 COLLECTIONS = ("weights", "biases", "gradients")
+FED = {"inputs": "statistics", "labels": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
+FED_PROBE = b"probe_input_0"  # in the collection of inputs alone: due when their budget says so
+MOST_LABELS = 1 << 16  # elements of a tensor of labels that is kept as it is; larger ones are statistics
 _PART = {"weight": "weights", "bias": "biases"}
 
 
@@ -58,10 +62,15 @@ class AutoHook(assay_hook.Hook):
         mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
         wanted = arguments.pop("include_collections", None) or []
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
-        super().__init__(out_dir, include_collections=mine + list(wanted), rank_and_workers=given, **{**defaults, **arguments})
+        in_detail = assay_hook.Collection("detail", record=record)  # the names of the others, due at every step: _due() decides
+        fed = [assay_hook.Collection(name, record=form) for name, form in FED.items() if name not in {getattr(c, "name", c) for c in wanted}]
+        super().__init__(out_dir, include_collections=mine + [in_detail] + fed + list(wanted), rank_and_workers=given,
+                         **{**defaults, **arguments})
         self._thinned = [c.name for c in mine]
+        self._course, self._fed_names, self._held, self._known = Course(), set(), [], None
+        self._fed_budget, self._fed_cost = Budget(budget, workers, first=1), 0.0
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
-        self._parts, self._probe, self._taken = [], None, False
+        self._parts, self._probe, self._taken, self._has_weights = [], None, False, False
         self._until_update, self._scaler, self._loss_handles = False, None, []
         self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
 
@@ -84,26 +93,43 @@ class AutoHook(assay_hook.Hook):
         elif model is not None:
             for name, parameter in self._parameters():
                 if parameter.requires_grad:
-                    parameter.register_hook(self._gradient_of("gradient/" + name))
+                    parameter.register_hook(self._gradient_when_due("gradient/" + name))
         if self._scaler is not None:
             self._wrap(scaler, "step", after=self.updated)
         return self
+
+    def _gradient_when_due(self, name):
+        save = self._gradient_of(name)
+        return lambda gradient: save(gradient) if self._due() else None
 
     def name_parameters(self, model):
         """Takes note of a network's parameters under the names that register_module() would give them."""
         inner = assay_hook._unwrapped(model)[0]
         self._parts.append(weakref.ref(inner))
+        self._probe = b"probe/weight"  # in the collection of weights alone: due when the budget says so
         for name, _ in self._parameters():
-            self._probe = self._probe or self._encoded(name)
             if not any(part in name for part in _PART):  # such as an embedding of its own: it is a weight as well
                 assay_hook._lib.assay_hook_collection_name(self._handle, b"weights", self._encoded(name))
+            for tensor in (name, "gradient/" + name):
+                assay_hook._lib.assay_hook_collection_name(self._handle, b"detail", self._encoded(tensor))
         return inner
 
     def _watch_model(self, model):
         inner = self.name_parameters(model)
         outer = model if assay_hook._unwrapped(model)[1] else inner  # what is compiled does not call hooks inside
         outer.register_forward_pre_hook(self._before_pass)
+        self.watch_inputs(outer)
         outer.register_forward_hook(self._after_pass)
+
+    def watch_inputs(self, model):
+        """Records what a network is called with, by position and by keyword, as far as PyTorch tells (keywords since 2.0)."""
+        prefix = assay_hook._unwrapped(model)[0]._get_name() + "_input_"
+        try:
+            model.register_forward_pre_hook(
+                lambda module, inputs, named: self._save_fed(prefix, inputs + tuple(v for k, v in named.items() if k != "labels"),
+                                                             {k: v for k, v in named.items() if k == "labels"}), with_kwargs=True)
+        except TypeError:
+            model.register_forward_pre_hook(lambda module, inputs: self._save_fed(prefix, inputs))
 
     def watch_losses(self, loss=None):
         """Records what these modules return, or without one every loss of torch.nn."""
@@ -171,10 +197,15 @@ class AutoHook(assay_hook.Hook):
             super().set_mode(mode)
         self._account(mode)
         self.step()
-        self._passed_mode = mode
-        self._advance, self._taken = not self._until_update, False
-        if not self._until_update:
-            self._take(gradients=False)
+        self._held.clear()
+        if mode is assay_hook.modes.TRAIN:
+            self._course.next_step()
+            self._look_at(self._known)  # of a device: the step before is done there by now
+        self._known, self._passed_mode = None, mode
+        self._advance, self._taken, self._has_weights = not self._until_update, False, False
+        if mode is assay_hook.modes.TRAIN or not self._until_update:
+            self._take(gradients=False)  # before the pass: they are what the last update made, and what this pass uses
+            self._taken = self._taken and not self._until_update
 
     def updated(self):
         """The optimizer has stepped: the next pass of training begins the next step."""
@@ -182,7 +213,10 @@ class AutoHook(assay_hook.Hook):
 
     def _due(self):
         """Are weights and gradients saved at this step?"""
-        return self._active and self._probe is not None and assay_hook._lib.assay_hook_wants(self._handle, self._probe)
+        if not self._active or self._probe is None:
+            return False
+        detail = self._course.detail() and self._passed_mode is assay_hook.modes.TRAIN and self._budget.interval < NEVER
+        return detail or assay_hook._lib.assay_hook_wants(self._handle, self._probe)
 
     @assay_hook._goes_on
     def before_update(self):
@@ -197,10 +231,12 @@ class AutoHook(assay_hook.Hook):
         self._taken = True
         began = time.perf_counter()
         for name, parameter in self._parameters():
-            self._save_torch(name, parameter)
+            if not self._has_weights:
+                self._save_torch(name, parameter)
             if gradients and parameter.grad is not None:
                 self._save_torch("gradient/" + name, parameter.grad)
-        if self._scaler is not None:
+        self._has_weights = True
+        if gradients and self._scaler is not None:
             self.save_scalar("grad_scale", self._scaler.get_scale())
         self._step_cost += time.perf_counter() - began
 
@@ -210,6 +246,7 @@ class AutoHook(assay_hook.Hook):
         began, self._step_began = self._step_began, now if next_mode is assay_hook.modes.TRAIN else None
         if began is None or self._passed_mode is not assay_hook.modes.TRAIN:
             return
+        self._account_of_fed(now - began)
         if not self._taken:
             self._budget.plain_step(now - began)
             return
@@ -223,6 +260,14 @@ class AutoHook(assay_hook.Hook):
             for name in self._thinned:
                 self.set_interval(name, self._budget.interval)
             self._say()
+
+    def _account_of_fed(self, seconds):
+        """What the step was fed with has a budget of its own: a step that takes next to nothing is not recorded each time."""
+        cost, self._fed_cost = self._fed_cost, 0.0
+        self._fed_budget.plain_step(seconds - cost)
+        if cost > 0 and self._fed_budget.saved_step(cost, self.counts()["bytes"]):
+            for name in FED:
+                self.set_interval(name, self._fed_budget.interval)
 
     def _cores(self):
         """What the writer takes is lacking elsewhere only where the training itself keeps all cores busy."""
@@ -248,6 +293,54 @@ class AutoHook(assay_hook.Hook):
     def _after_loss(self, module, inputs, output):
         if self._active:
             self._write(module._get_name() + "_output_", output)
+            self._save_fed(module._get_name() + "_input_", inputs)
+            self.note_loss(output)
+
+    def note_loss(self, value):
+        """Looks at a loss where that does not wait for a device; else at the beginning of the next step."""
+        if self._passed_mode is assay_hook.modes.TRAIN and isinstance(value, assay_hook._torch().Tensor) and value.numel() == 1:
+            self._known = value.detach()
+            if self._known.device.type == self._host:
+                self._look_at(self._known)
+                self._known = None
+
+    def _look_at(self, loss):
+        if loss is None or not self._course.loss(float(loss)):
+            return
+        self._save_held()
+        if self._rank == 0:
+            print("assay: the loss left its course (%g): weights and gradients are recorded at the next steps as well" % float(loss),
+                  file=sys.stderr)
+
+    @assay_hook._goes_on
+    def _save_fed(self, prefix, values, labels=()):
+        """Saves what a network or a loss was given, or holds it until the loss of this step is known. Whole numbers that come to a loss are its
+        labels, the rest are inputs."""
+        if not self._active:
+            return
+        began = time.perf_counter()
+        due = self._course.detail() or assay_hook._lib.assay_hook_wants(self._handle, FED_PROBE)
+        named = [("%s%d" % (prefix, index), value) for index, value in enumerate(values)]
+        for name, value in named + list(dict(labels).items()):
+            if isinstance(value, assay_hook._torch().Tensor):
+                if name not in self._fed_names:
+                    self._fed_names.add(name)
+                    whole = not value.is_floating_point() and value.numel() <= MOST_LABELS
+                    kind = b"labels" if whole and (name in labels or "Loss" in prefix) else b"inputs"
+                    for collection in kind, b"detail":
+                        assay_hook._lib.assay_hook_collection_name(self._handle, collection, self._encoded(name))
+                if due:
+                    self._save_torch(name, value)
+                else:
+                    self._held.append((name, value, value._version))
+        self._fed_cost += time.perf_counter() - began if due else 0.0
+
+    def _save_held(self):
+        """The loss has left its course: what this step was fed with is of interest, where nobody wrote over it since."""
+        for name, value, version in self._held:
+            if value._version == version:
+                self._save_torch(name, value)
+        self._held.clear()
 
     @assay_hook._goes_on
     def _after_pass(self, module, inputs, output):
@@ -255,3 +348,4 @@ class AutoHook(assay_hook.Hook):
         value = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
         if value is not None and self._active:
             self.record_tensor_value("loss", value)
+            self.note_loss(value)

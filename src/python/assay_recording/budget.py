@@ -43,12 +43,12 @@ def parse(text):
 
 
 class Budget:
-    """Watches the steps of one worker. `workers` share the bytes."""
+    """Watches the steps of one worker. `workers` share the bytes. `first` is the interval until the cost is known."""
 
-    def __init__(self, text, workers=1):
+    def __init__(self, text, workers=1, first=FIRST_INTERVAL):
         self.share, size = parse(text)
         self.size = size / workers if size else None
-        self.interval = FIRST_INTERVAL if self.share else 1
+        self.interval = first if self.share else 1
         self._plain, self._costs, self._halvings, self._decided = [], [], 0, False
 
     def plain_step(self, seconds):

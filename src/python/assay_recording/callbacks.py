@@ -72,7 +72,7 @@ class LightningCallback(_base(("lightning.pytorch", "Callback"), ("pytorch_light
         first = self.hook is None
         self._begin(loss=())  # the loss is what training_step() returns
         if first and self.hook._handle:
-            self.hook.name_parameters(pl_module)
+            self.hook.watch_inputs(self.hook.name_parameters(pl_module))
             self.hook.until_update()
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx, *more):
@@ -105,6 +105,7 @@ class LightningCallback(_base(("lightning.pytorch", "Callback"), ("pytorch_light
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if self.hook is not None and loss is not None:
             self.hook.record_tensor_value("loss", loss)
+            self.hook.note_loss(loss)
 
 
 class TrainerCallback(_base(("transformers", "TrainerCallback")), _Recorder):
