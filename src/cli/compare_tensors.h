@@ -36,7 +36,5 @@ typedef struct tensors_summary {
 /* Is a pair listed? */
 bool tensors_differ(const assay_diff_pair *pair);
 const char *tensors_verdict(const tensors_summary *summary);
-/* Appends the whole document. (compare_tensors_json.c) */
-void tensors_put_json(const assay_diff *diff, const tensors_summary *summary, assay_buf *out);
 
 #endif

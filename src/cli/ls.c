@@ -9,6 +9,300 @@
 #include "cli/overview.h"
 #include "cli/terminal.h"
 #include "report/report.h"
+#include "report/text/layout.h"
+
+/* ---- ls text ---- */
+
+/* A trial's overview as text. */
+
+static void print_collections(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"collection", "tensors", "patterns"};
+    const assay_collections *all = &o->files->catalog.collections;
+    assay_table table;
+    if (all->count == 0)
+        return;
+    assay_table_init(&table, "ere", heads);
+    for (size_t i = 0; i < all->count; i++) {
+        const assay_collection *c = &all->list[i];
+        size_t members = 0;
+        assay_buf patterns;
+        for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
+            members += o->member[i][t];
+        assay_buf_init(&patterns, ASSAY_REPORT_CEILING);
+        for (size_t r = 0; r < c->regexes; r++)
+            assay_put_format(&patterns, "%s%s", r ? "  " : "", c->regex[r]);
+        assay_put_u8(&patterns, '\0');
+        assay_table_cell(&table, c->name);
+        assay_table_format(&table, "%zu", members);
+        assay_table_cell(&table, assay_buf_status(&patterns) == ASSAY_OK ? (const char *)patterns.data : "?");
+        assay_buf_release(&patterns);
+    }
+    assay_report_put_heading(out, "Collections");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+}
+
+static void put_saved(const overview *o, const overview_tensor *t, assay_table *table)
+{
+    assay_buf saved;
+    assay_buf_init(&saved, ASSAY_REPORT_CEILING);
+    if (t->raw)
+        assay_put_format(&saved, "values");
+    for (int k = 0; k < ASSAY_KINDS; k++) {
+        if (t->reductions & 1u << k)
+            assay_put_format(&saved, "%s%s", saved.size ? " " : "", assay_recording_kind_name(k));
+    }
+    if (saved.size == 0 && t->same_as != ASSAY_NO_ID)
+        assay_put_format(&saved, "as %s", assay_dict_name(o->files->tensors, t->same_as, NULL));
+    else if (saved.size == 0)
+        assay_put_format(&saved, t->promised ? "cannot be read" : "shape");
+    assay_put_u8(&saved, '\0');
+    assay_table_cell(table, assay_buf_status(&saved) == ASSAY_OK ? (const char *)saved.data : "?");
+    assay_buf_release(&saved);
+}
+
+static void put_shape_cell(const overview_tensor *t, assay_table *table)
+{
+    assay_buf shape;
+    assay_buf_init(&shape, 4096);
+    if (t->dims >= 0)
+        cli_put_shape(&shape, t->shape, t->dims);
+    assay_put_u8(&shape, '\0');
+    assay_table_cell(table, assay_buf_status(&shape) == ASSAY_OK ? (const char *)shape.data : "?");
+    assay_buf_release(&shape);
+}
+
+static void print_tensors(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"tensor", "dtype", "shape", "steps", "saved"};
+    assay_table table;
+    assay_table_init(&table, "elere", heads);
+    for (uint32_t i = 0; i < assay_dict_count(o->files->tensors); i++) {
+        const overview_tensor *t = &o->tensor[i];
+        size_t length;
+        const char *name = assay_dict_name(o->files->tensors, i, &length);
+        assay_table_cell_n(&table, name, length);
+        assay_table_cell(&table, t->dtype >= 0 ? assay_dtype_name(t->dtype) : "-");
+        put_shape_cell(t, &table);
+        assay_table_format(&table, "%" PRIu64, t->steps);
+        put_saved(o, t, &table);
+    }
+    assay_report_put_heading(out, "Tensors");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+}
+
+/* What is no tensor: how much there is, or all of it. */
+static void print_others(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"no tensor", "kind", "steps", "last value"};
+    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
+    assay_table table;
+    if (count == 0)
+        return;
+    if (!o->all) {
+        assay_put_format(out, "%" PRIu32 " more value%s %s no tensor%s: --all lists %s.\n", count, assay_plural(count),
+                         count == 1 ? "is" : "are", assay_plural(count), count == 1 ? "it" : "them");
+        return;
+    }
+    assay_table_init(&table, "elre", heads);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(o->others.paths, i, &length);
+        assay_table_cell_n(&table, path, length);
+        assay_table_cell(&table, o->others.list[i].kind);
+        assay_table_format(&table, "%" PRIu64, o->others.list[i].steps);
+        assay_table_cell(&table, o->others.list[i].value);
+    }
+    assay_report_put_heading(out, "Beside tensors");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+}
+
+static int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    assay_report_put_head(&o->outcome, draw, out);
+    print_collections(o, draw, out);
+    if (o->writers == 0 || assay_dict_count(o->files->tensors) > 0)
+        print_tensors(o, draw, out);
+    print_others(o, draw, out);
+    overview_put_events(o, draw, out);
+    assay_report_put_completeness(&o->outcome, draw, out);
+    assay_report_put_problems(&o->outcome, draw, out);
+    return assay_buf_status(out);
+}
+
+/* ---- ls json ---- */
+
+/* A trial's overview as JSON. */
+
+static void put_start(assay_buf *out, size_t i)
+{
+    assay_put_format(out, "%s\n  ", i ? "," : "");
+}
+
+static void put_tensor_name(const overview *o, uint32_t id, assay_buf *out)
+{
+    size_t length;
+    const char *name = assay_dict_name(o->files->tensors, id, &length);
+    assay_json_put_text_n(out, name, length);
+}
+
+static void put_steps(const overview *o, assay_buf *out)
+{
+    assay_put_format(out, ",\n \"steps\": [");
+    for (size_t i = 0; i < o->info.step_count; i++) {
+        const assay_step_info *step = &o->info.steps[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 "}", step->step,
+                         assay_mode_name(step->mode), step->mode_step);
+    }
+    assay_put_u8(out, ']');
+}
+
+/* The members are what belongs to it; a pattern that does not compile, or gives up, is among the problems. */
+static void put_members(const overview *o, size_t collection, assay_buf *out)
+{
+    bool any = false;
+    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
+        size_t length;
+        if (!o->member[collection][t])
+            continue;
+        const char *name = assay_dict_name(o->files->tensors, t, &length);
+        assay_put_bytes(out, ", ", any ? 2 : 0);
+        assay_json_put_text_n(out, name, length);
+        any = true;
+    }
+}
+
+static void put_collections(const overview *o, assay_buf *out)
+{
+    const assay_collections *all = &o->files->catalog.collections;
+    assay_put_format(out, ",\n \"collections\": [");
+    for (size_t i = 0; i < all->count; i++) {
+        const assay_collection *c = &all->list[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"name\": ");
+        assay_json_put_text(out, c->name);
+        assay_put_format(out, ", \"include_regex\": [");
+        for (size_t r = 0; r < c->regexes; r++) {
+            assay_put_bytes(out, ", ", r ? 2 : 0);
+            assay_json_put_text(out, c->regex[r]);
+        }
+        assay_put_format(out, "], \"tensors\": [");
+        put_members(o, i, out);
+        assay_put_bytes(out, "]}", 2);
+    }
+    assay_put_u8(out, ']');
+}
+
+static void put_tensors(const overview *o, assay_buf *out)
+{
+    assay_put_format(out, ",\n \"tensors\": [");
+    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
+        const overview_tensor *tensor = &o->tensor[t];
+        put_start(out, t);
+        assay_put_format(out, "{\"name\": ");
+        put_tensor_name(o, t, out);
+        assay_put_format(out, ", \"dtype\": ");
+        if (tensor->dtype >= 0)
+            assay_json_put_text(out, assay_dtype_name(tensor->dtype));
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"shape\": ");
+        if (tensor->dims >= 0)
+            cli_put_shape(out, tensor->shape, tensor->dims);
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"steps\": %" PRIu64 ", \"records\": %" PRIu64 ", \"reductions\": [", tensor->steps,
+                         tensor->raw);
+        bool any = false;
+        for (int k = 0; k < ASSAY_KINDS; k++) {
+            if (!(tensor->reductions & 1u << k))
+                continue;
+            assay_put_format(out, "%s\"%s\"", any ? ", " : "", assay_recording_kind_name(k));
+            any = true;
+        }
+        assay_put_u8(out, ']');
+        if (tensor->same_as != ASSAY_NO_ID) {
+            assay_put_format(out, ", \"same_as\": ");
+            put_tensor_name(o, tensor->same_as, out);
+        }
+        if (tensor->promised)
+            assay_put_format(out, ", \"promised\": true");
+        assay_put_u8(out, '}');
+    }
+    assay_put_u8(out, ']');
+}
+
+/* What is no tensor; a listing of --all alone has it. */
+static void put_others(const overview *o, assay_buf *out)
+{
+    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
+    if (!o->all)
+        return;
+    assay_put_format(out, ",\n \"others\": [");
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(o->others.paths, i, &length);
+        put_start(out, i);
+        assay_put_format(out, "{\"path\": ");
+        assay_json_put_text_n(out, path, length);
+        assay_put_format(out, ", \"kind\": \"%s\", \"steps\": %" PRIu64 ", \"value\": ", o->others.list[i].kind,
+                         o->others.list[i].steps);
+        assay_json_put_text(out, o->others.list[i].value);
+        assay_put_u8(out, '}');
+    }
+    assay_put_u8(out, ']');
+}
+
+static void put_incomplete(const overview *o, assay_buf *out)
+{
+    char room[ASSAY_WORKER_ROOM];
+    assay_put_format(out, ",\n \"incomplete\": [");
+    for (size_t i = 0; i < o->outcome.incomplete_count; i++) {
+        const assay_incomplete *step = &o->outcome.incomplete[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"step\": %" PRId64 ", \"missing_workers\": [", step->step);
+        for (uint32_t w = 0; w < step->missing_count; w++) {
+            assay_put_bytes(out, ", ", w ? 2 : 0);
+            assay_json_put_text(out, assay_worker_name(o->names, step->missing[w], room));
+        }
+        assay_put_u8(out, ']');
+        if (step->unnamed > 0)
+            assay_put_format(out, ", \"more_missing\": %" PRIu32, step->unnamed);
+        assay_put_u8(out, '}');
+    }
+    assay_put_u8(out, ']');
+}
+
+/* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
+static int overview_put_json(const overview *o, assay_buf *out)
+{
+    const assay_catalog *catalog = &o->files->catalog;
+    assay_put_format(out, "{\"schema\": \"assay-listing/1\",\n \"path\": ");
+    assay_json_put_text(out, assay_store_location(o->files->store));
+    assay_put_format(out, ",\n \"workers\": [");
+    for (uint32_t w = 0; w < catalog->workers; w++) {
+        assay_put_bytes(out, ", ", w ? 2 : 0);
+        assay_json_put_text(out, catalog->worker[w]);
+    }
+    assay_put_format(out, "], \"expected_workers\": %" PRIu32 ", \"ended\": %s", catalog->expected_workers,
+                     catalog->ended ? "true" : "false");
+    put_steps(o, out);
+    put_collections(o, out);
+    put_tensors(o, out);
+    overview_put_events_json(o, out);
+    put_others(o, out);
+    put_incomplete(o, out);
+    assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files->problems.total);
+    cli_put_json_problems(&o->files->problems, out);
+    assay_put_format(out, "]}\n");
+    return assay_buf_status(out);
+}
+
+/* ---- ls ---- */
 
 typedef struct ls_options {
     bool all, json;

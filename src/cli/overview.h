@@ -54,8 +54,4 @@ void overview_release_events(overview *o);
 void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out);
 void overview_put_events_json(const overview *o, assay_buf *out);
 
-/* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
-int overview_put_json(const overview *o, assay_buf *out);
-int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out);
-
 #endif

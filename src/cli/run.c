@@ -2,32 +2,268 @@
  *
  * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the
  * report, decides the exit code and tells the others. */
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/activity.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/redact.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "cli/run_operands.h"
-#include "cli/run_origin.h"
-#include "cli/run_output.h"
-#include "cli/terminal.h"
 #include "cli/s3.h"
+#include "cli/terminal.h"
+#include "parallel/interrupt.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
 #include "report/model/report_model.h"
+#include "report/output.h"
 #include "report/report.h"
 #include "report/results/results.h"
 #include "report/text/layout.h"
 #include "verify/verify.h"
+
+/* ---- run plan ---- */
+
+/* The output of assay run --dry-run. */
+
+static void put_list(const char *what, assay_instance *const *list, size_t count, assay_buf *out)
+{
+    assay_put_format(out, "%-13s %zu\n", what, count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->status == ASSAY_OK)
+            continue;
+        assay_put_format(out, "  cannot run: ");
+        assay_text_put_clean(out, list[i]->name, strlen(list[i]->name));
+        assay_put_format(out, ": ");
+        assay_text_put_clean(out, list[i]->error.text, strlen(list[i]->error.text));
+        assay_put_u8(out, '\n');
+    }
+}
+
+/* Appends what a dry run says: the plan. Returns the buffer's status. Not collective. */
+static int run_put_plan(const assay_outcome *outcome, assay_buf *out)
+{
+    const assay_plan_figures *plan = &outcome->plan;
+    for (size_t i = 0; i < outcome->trial_count; i++) {
+        const assay_trial_outcome *trial = &outcome->trials[i];
+        assay_put_format(out, "trial         ");
+        assay_text_put_clean(out, trial->trial->name, strlen(trial->trial->name));
+        if (trial->status == ASSAY_OK && trial->info)
+            assay_put_format(
+                out, ": %" PRIu32 " worker%s, %" PRIu64 " step%s, %" PRIu32 " tensor%s, %" PRIu64 " problem%s\n",
+                trial->catalog.workers, assay_plural(trial->catalog.workers), assay_trial_steps(trial->info),
+                assay_plural(assay_trial_steps(trial->info)), assay_trial_tensors(trial->info),
+                assay_plural(assay_trial_tensors(trial->info)), trial->problems.total,
+                assay_plural(trial->problems.total));
+        else
+            assay_put_format(out, ": cannot be opened\n");
+    }
+    put_list("rules", outcome->job->rules, outcome->job->rule_count, out);
+    put_list("aggregations", outcome->job->aggregations, outcome->job->aggregation_count, out);
+    assay_put_format(out, "to read       %" PRIu64 " record%s, ", plan->records, assay_plural(plan->records));
+    assay_text_put_bytes(out, plan->bytes);
+    assay_put_format(out, ", of %" PRIu64 " step%s in %" PRIu64 " chunk%s\n", plan->steps, assay_plural(plan->steps),
+                     plan->chunks, assay_plural(plan->chunks));
+    assay_put_format(
+        out, "ranks         %d; the busiest has %.1f %% more to do than the mean; %" PRIu64 " step%s shared\n",
+        outcome->run.ranks, 100 * plan->imbalance, plan->steps_shared, plan->steps_shared == 1 ? " is" : "s are");
+    assay_put_format(out, "              on 16 ranks %.1f %%, on 64 ranks %.1f %%\n", 100 * plan->imbalance_of_16,
+                     100 * plan->imbalance_of_64);
+    return assay_buf_status(out);
+}
+
+/* ---- run output ---- */
+
+/* Where a run's report goes, as its ranks have it: rank 0 writes, the others know what came of it. */
+
+/* Before hours of reading: rank 0 opens the output and finds out whether files can be written there. *out stays NULL on
+ * the other ranks. Its failure is everyone's. Collective. */
+static int run_output_begin(assay_comm *comm, const char *place, assay_output **out, assay_error *err)
+{
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0) {
+        status = assay_output_open(place, out, err);
+        if (status == ASSAY_OK)
+            status = assay_output_probe(*out, err);
+    }
+    return assay_comm_agree(comm, status, err);
+}
+
+/* The path of a file that all ranks write together; the caller frees it. Collective. */
+static int run_output_make(assay_comm *comm, assay_output *output, const char *name, char **path, assay_error *err)
+{
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX / 4);
+    *path = NULL;
+    int status = output ? assay_output_make(output, name, path, err) : ASSAY_OK;
+    if (*path) {
+        assay_put_text(&text, *path);
+        status = assay_buf_status(&text);
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &text);
+    if (status == ASSAY_OK && !*path) {
+        assay_cursor in = assay_cursor_over(text.data, text.size);
+        size_t length;
+        const char *there = assay_get_text(&in, &length);
+        *path = assay_copy_bytes_as_text(there, length);
+    }
+    if (status == ASSAY_OK)
+        status =
+            assay_comm_agree(comm, *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name), err);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* That file is complete. Collective. */
+static int run_output_take(assay_comm *comm, assay_output *output, const char *name, const char *path, assay_error *err)
+{
+    return assay_comm_agree(comm, output ? assay_output_take(output, name, path, err) : ASSAY_OK, err);
+}
+
+/* After all files of a run that ends with `code`: the code that it ends with then. Collective. */
+static int run_output_end(assay_comm *comm, assay_output *output, int code)
+{
+    assay_error err = {""};
+    bool done = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
+    if (output && code == CLI_USAGE)
+        assay_output_discard(output); /* nothing was read, and nothing written */
+    if (!done)
+        return code;
+    int status = output ? assay_output_finish(output, &err) : ASSAY_OK;
+    return cli_share_code(comm, status == ASSAY_OK ? code : cli_fail(status, &err));
+}
+
+/* ---- run origin ---- */
+
+/* Who made a report, when and where. */
+
+/* The command line as a shell takes it, without secrets; to be freed. NULL without memory. Not collective. */
+static char *run_command_line(const cli_context *context)
+{
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    for (int i = 0; i < context->argc; i++) {
+        assay_put_bytes(&line, " ", i ? 1 : 0);
+        assay_put_shell_word(&line, context->argv[i]);
+    }
+    assay_redact_buf(&line, 0);
+    assay_put_u8(&line, '\0');
+    if (assay_buf_status(&line) != ASSAY_OK) {
+        assay_buf_release(&line);
+        return NULL;
+    }
+    return (char *)line.data; /* the buffer's memory, handed on */
+}
+
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? text : "";
+}
+
+/* "4711"; "4711_3" for a task of an array. */
+static void find_slurm_job(char *out, size_t room)
+{
+    const char *array = variable("SLURM_ARRAY_JOB_ID"), *task = variable("SLURM_ARRAY_TASK_ID");
+    if (*array && *task)
+        snprintf(out, room, "%s_%s", array, task);
+    else
+        snprintf(out, room, "%s", variable("SLURM_JOB_ID"));
+}
+
+/* Of the process, whatever the environment says: USER survives a change of user. */
+static void find_user(char *out, size_t room)
+{
+    char space[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(geteuid(), &entry, space, sizeof space, &found) == 0 && found)
+        snprintf(out, room, "%s", entry.pw_name);
+    else
+        snprintf(out, room, "%lu", (unsigned long)geteuid());
+}
+
+/* Fills *origin. Returns the text that origin->command borrows, to be freed; NULL without memory, with the command "".
+ * Not collective. */
+static char *run_find_origin(const cli_context *context, assay_report_origin *origin)
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    char *command = run_command_line(context);
+    *origin = (assay_report_origin){
+        .version = context->version, .library = assay_comm_library(context->comm), .command = command ? command : ""};
+    if (gmtime_r(&now, &parts))
+        (void)strftime(origin->date, sizeof origin->date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (gethostname(origin->host, sizeof origin->host - 1) != 0)
+        origin->host[0] = '\0';
+    find_user(origin->user, sizeof origin->user);
+    find_slurm_job(origin->slurm_job, sizeof origin->slurm_job);
+    return command;
+}
+
+/* ---- run checkpoint ---- */
+
+/* See run_checkpoint.h. */
+
+/* Checks the options, tells the engine of them, and from then on takes signals as wishes to stop. `text` is the job
+ * file's. ASSAY_EUSAGE when options contradict each other. The same on every rank. */
+static int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const assay_buf *text,
+                                assay_engine_options *engine, assay_error *err)
+{
+    if (!checkpoint->file && (checkpoint->resume || checkpoint->minutes > 0))
+        return assay_fail(err, ASSAY_EUSAGE, "run: --resume and --checkpoint-every need --checkpoint FILE");
+    if (!checkpoint->file || engine->dry_run)
+        return ASSAY_OK;
+    if (job->formats & 1u << ASSAY_FORM_HDF5)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "run: --checkpoint does not go with the format hdf5, which needs every record in one run: "
+                          "leave one out");
+    assay_sha256 hash;
+    assay_sha256_init(&hash);
+    assay_sha256_add(&hash, text->data, text->size);
+    assay_sha256_hex(&hash, checkpoint->job_digest);
+    engine->checkpoint = checkpoint->file;
+    engine->checkpoint_every = 60 * checkpoint->minutes;
+    engine->resume = checkpoint->resume;
+    engine->version = ASSAY_VERSION;
+    engine->job_digest = checkpoint->job_digest;
+    assay_interrupt_listen();
+    return ASSAY_OK;
+}
+
+/* Says why there is no outcome; the exit code. The same on every rank. */
+static int run_checkpoint_fail(int status, const assay_error *err)
+{
+    if (status == ASSAY_ESTOPPED) {
+        assay_log_note("%s", err->text);
+        return CLI_STOPPED;
+    }
+    int code = cli_fail(status, err);
+    return status == ASSAY_EUSAGE || status == ASSAY_EJOB ? code : CLI_FAILED; /* EJOB: a topology */
+}
+
+/* On rank 0, when the run has ended with that exit code: a checkpoint that has served its purpose is removed. */
+static void run_checkpoint_end(const run_checkpoint *checkpoint, int code)
+{
+    bool reported = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
+    if (checkpoint->file && reported && unlink(checkpoint->file) != 0 && errno != ENOENT)
+        assay_log_warn("%s: cannot remove the checkpoint: %s", checkpoint->file, strerror(errno));
+}
+
+/* ---- run ---- */
 
 static const assay_setting OPTIONS[] = {RUN_SHARED_OPTIONS, RUN_ONCE_OPTIONS, {0}};
 

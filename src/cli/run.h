@@ -143,7 +143,4 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 
-/* Appends what a dry run says: the plan. Returns the buffer's status. Not collective. */
-int run_put_plan(const assay_outcome *outcome, assay_buf *out);
-
 #endif

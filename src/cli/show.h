@@ -68,10 +68,6 @@ int show_put_row(show_sink *sink, const show_row *row, const assay_trial_reader 
 void show_put_start(show_sink *sink);
 int show_put_end(show_sink *sink, assay_error *err);
 
-/* Values: all elements of the row's tensor, whose record is open in `reader`. Damage that shows behind the elements is
- * logged, printed with the row and sets *damaged. */
-int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, bool *damaged, assay_error *err);
-
 /* Prints the buffer when it has become large, or in any case. */
 int show_flush(show_sink *sink, bool always, assay_error *err);
 /* The members that every JSON row begins with, without the closing brace. */

@@ -84,7 +84,5 @@ typedef struct assay_diff_reading {
     const assay_diff_options *options;
     assay_progress *progress;
 } assay_diff_reading;
-/* Compares one pair; what is wrong with a record is in the pair. 0 or ASSAY_ENOMEM. (compare.c) */
-int assay_diff_compare(assay_diff_reading *reading, assay_diff_pair *pair);
 
 #endif

@@ -4,13 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/dict.h"
-#include "mesh/parse_internal.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "mesh/topology.h"
 
-enum { PLACE = ASSAY_TOPOLOGY_PLACE };
+enum { PLACE = 160 }; /* room for "tensors[3].split.tp.axis" */
 
-int topology_refuse(const topology_parser *p, const char *place, const char *format, ...)
+typedef struct topology_parser {
+    const char *file;
+    assay_topology *t;
+    assay_error *err;
+} topology_parser;
+
+/* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. */
+static int topology_refuse(const topology_parser *p, const char *place, const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
     va_list arguments;
@@ -20,7 +28,8 @@ int topology_refuse(const topology_parser *p, const char *place, const char *for
     return assay_fail(p->err, ASSAY_EJOB, "%s: %s%s%s", p->file, place, *place ? ": " : "", text);
 }
 
-void topology_set_place(char place[PLACE], const char *format, ...)
+/* Sets a place, cut to fit. */
+static void topology_set_place(char place[PLACE], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -28,12 +37,15 @@ void topology_set_place(char place[PLACE], const char *format, ...)
     va_end(arguments);
 }
 
-int topology_no_memory(const topology_parser *p)
+/* ASSAY_ENOMEM with the file's name. */
+static int topology_no_memory(const topology_parser *p)
 {
     return assay_fail(p->err, ASSAY_ENOMEM, "%s: out of memory", p->file);
 }
 
-int topology_known_keys(const topology_parser *p, const char *place, const cJSON *object, const char *const *known)
+/* assay_json_known_keys() with the file in front and ASSAY_EJOB as status. */
+static int topology_known_keys(const topology_parser *p, const char *place, const cJSON *object,
+                               const char *const *known)
 {
     assay_error why = {""};
     if (assay_json_known_keys(object, *place ? place : "the file", known, &why) == ASSAY_OK)
@@ -42,7 +54,7 @@ int topology_known_keys(const topology_parser *p, const char *place, const cJSON
 }
 
 /* An object whose keys are free, none of them twice. */
-int topology_free_keys(const topology_parser *p, const char *place, const cJSON *object, const char *what)
+static int topology_free_keys(const topology_parser *p, const char *place, const cJSON *object, const char *what)
 {
     if (!cJSON_IsObject(object))
         return topology_refuse(p, place, "expected an object in braces: %s", what);
@@ -62,7 +74,8 @@ int topology_free_keys(const topology_parser *p, const char *place, const cJSON 
     return status;
 }
 
-bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *out)
+/* Is it a whole number from `least` to `most`? */
+static bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *out)
 {
     int64_t value = 0;
     if (!assay_json_i64(item, &value) || value < least || value > most)
@@ -71,10 +84,272 @@ bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *
     return true;
 }
 
-void *topology_array(size_t count, size_t size)
+/* Zeroed, and never of no size. NULL without memory. */
+static void *topology_array(size_t count, size_t size)
 {
     return assay_alloc_zeroed(count + 1, size);
 }
+
+/* The number of a mesh of that name; how many there are when there is none. */
+static uint32_t topology_find_mesh(const assay_topology *t, const char *name)
+{
+    uint32_t m = 0;
+    while (m < t->meshes && strcmp(t->mesh[m].name, name) != 0)
+        m++;
+    return m;
+}
+
+/* ---- parse tensors ---- */
+
+/* The entries of topology.json: which tensors each speaks of, and what it says of them. */
+
+/* The rule of an axis that the entry has not spoken of. */
+static int rule_of(topology_parser *p, const char *place, const assay_topology_entry *e, const char *axis, int kind,
+                   assay_axis_rule **out)
+{
+    static const char *const names[] = {"", "replicate", "split", "flat", "sum", "own"};
+    const assay_mesh *mesh = &p->t->mesh[e->mesh];
+    const uint32_t a = assay_mesh_axis(mesh, axis);
+    if (a == mesh->axes)
+        return topology_refuse(p, place, "the mesh \"%.80s\" has no axis \"%.80s\"", mesh->name, axis);
+    assay_axis_rule *rule = &p->t->rule[e->first_rule + a];
+    if (rule->kind != ASSAY_AXIS_UNSAID)
+        return topology_refuse(p, place, "the axis \"%s\" is in \"%s\" already: an entry says one thing of an axis",
+                               axis, names[rule->kind]);
+    *rule = (assay_axis_rule){.kind = (uint8_t)kind, .numel = -1};
+    *out = rule;
+    return ASSAY_OK;
+}
+
+/* "replicate", "sum", "own": a list of axes. */
+static int parse_axis_list(topology_parser *p, const char *entry_place, const assay_topology_entry *e,
+                           const cJSON *entry, const char *key, int kind)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(entry, key);
+    char place[PLACE];
+    int status = ASSAY_OK;
+    topology_set_place(place, "%s.%s", entry_place, key);
+    if (list && !cJSON_IsArray(list))
+        return topology_refuse(p, place, "expected a list of axes: [\"dp\"]");
+    for (const cJSON *item = list ? list->child : NULL; item && status == ASSAY_OK; item = item->next) {
+        assay_axis_rule *rule;
+        status = cJSON_IsString(item) ? rule_of(p, place, e, item->valuestring, kind, &rule)
+                                      : topology_refuse(p, place, "expected a list of axes: [\"dp\"]");
+    }
+    return status;
+}
+
+/* Blocks of which each is divided by itself: all shares that sum to 1, or all numbers of elements. */
+static int parse_parts(topology_parser *p, const char *place, const cJSON *parts, assay_axis_rule *rule)
+{
+    static const char expected[] =
+        "expected shares that add up to 1, or whole numbers of elements: [0.5, 0.5], [16, 4, 4]";
+    double sum = 0;
+    const int count = cJSON_IsArray(parts) ? cJSON_GetArraySize(parts) : 0;
+    bool all_whole = true;
+    if (count < 1 || count > ASSAY_TOPOLOGY_LIST_MOST)
+        return topology_refuse(p, place, "%s", expected);
+    rule->part = topology_array((size_t)count, sizeof *rule->part);
+    if (!rule->part)
+        return topology_no_memory(p);
+    for (const cJSON *item = parts->child; item; item = item->next) {
+        int64_t number = 0;
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || item->valuedouble > 0x1p53)
+            return topology_refuse(p, place, "%s", expected);
+        all_whole = all_whole && assay_json_i64(item, &number);
+        rule->part[rule->parts++] = item->valuedouble;
+        sum += item->valuedouble;
+    }
+    if (count == 1 && rule->part[0] == 1) /* one share, or one element: the whole either way where the size is 1 */
+        all_whole = false;
+    rule->fractions = !all_whole;
+    if (rule->fractions && !(sum >= 1 - 1e-9 && sum <= 1 + 1e-9))
+        return topology_refuse(p, place, "the shares add up to %.10g, not to 1", sum);
+    return ASSAY_OK;
+}
+
+static int parse_split(topology_parser *p, const char *entry_place, const assay_topology_entry *e, const cJSON *split)
+{
+    static const char *const keys[] = {"axis", "parts", NULL};
+    char place[PLACE];
+    uint8_t depth = 0;
+    topology_set_place(place, "%s.split", entry_place);
+    int status = split ? topology_free_keys(p, place, split, "{\"tp\": {\"axis\": 0}}") : ASSAY_OK;
+    for (const cJSON *item = split && status == ASSAY_OK ? split->child : NULL; item && status == ASSAY_OK;
+         item = item->next) {
+        assay_axis_rule *rule;
+        int64_t dim = 0;
+        topology_set_place(place, "%s.split.%.32s", entry_place, item->string);
+        status = rule_of(p, place, e, item->string, ASSAY_AXIS_SPLIT, &rule);
+        if (status == ASSAY_OK)
+            status = topology_known_keys(p, place, item, keys);
+        if (status != ASSAY_OK)
+            return status;
+        rule->depth = depth++;
+        if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "axis"), -64, 63, &dim)) {
+            topology_set_place(place, "%s.split.%.32s.axis", entry_place, item->string);
+            return topology_refuse(p, place, "expected the dimension that is split, from 0, or from -1 backwards");
+        }
+        rule->dim = (int)dim;
+        const cJSON *parts = cJSON_GetObjectItemCaseSensitive(item, "parts");
+        topology_set_place(place, "%s.split.%.32s.parts", entry_place, item->string);
+        if (parts)
+            status = parse_parts(p, place, parts, rule);
+    }
+    return status;
+}
+
+static int parse_flat(topology_parser *p, const char *entry_place, const assay_topology_entry *e, const cJSON *flat)
+{
+    static const char *const keys[] = {"numel", NULL};
+    char place[PLACE];
+    topology_set_place(place, "%s.flat", entry_place);
+    int status = flat ? topology_free_keys(p, place, flat, "{\"dp\": {\"numel\": 1000}}") : ASSAY_OK;
+    for (const cJSON *item = flat && status == ASSAY_OK ? flat->child : NULL; item && status == ASSAY_OK;
+         item = item->next) {
+        assay_axis_rule *rule;
+        topology_set_place(place, "%s.flat.%.32s", entry_place, item->string);
+        status = rule_of(p, place, e, item->string, ASSAY_AXIS_FLAT, &rule);
+        if (status == ASSAY_OK)
+            status = topology_known_keys(p, place, item, keys);
+        const cJSON *numel = status == ASSAY_OK ? cJSON_GetObjectItemCaseSensitive(item, "numel") : NULL;
+        if (numel && !topology_is_whole(numel, 0, INT64_C(1) << 53, &rule->numel))
+            status = topology_refuse(p, place, "\"numel\" must be a whole number of elements");
+    }
+    return status;
+}
+
+static int parse_add(topology_parser *p, const char *place, const assay_topology_entry *e, const cJSON *item,
+                     assay_renumbering *number)
+{
+    const assay_mesh *mesh = &p->t->mesh[e->mesh];
+    const uint32_t a = assay_mesh_axis(mesh, item->string);
+    const int64_t most = INT64_C(1) << 40;
+    if (a == mesh->axes)
+        return topology_refuse(p, place, "the mesh \"%.80s\" has no axis \"%.80s\"", mesh->name, item->string);
+    const bool list = cJSON_IsArray(item);
+    const int count = list ? cJSON_GetArraySize(item) : 1;
+    if (list && (uint32_t)count != mesh->axis[a].size)
+        return topology_refuse(p, place, "%d numbers for an axis of size %u", count, mesh->axis[a].size);
+    number->axis[a].add = topology_array((size_t)count, sizeof(int64_t));
+    if (!number->axis[a].add)
+        return topology_no_memory(p);
+    number->axis[a].list = list;
+    const cJSON *value = list ? item->child : item;
+    for (int i = 0; i < count; i++, value = value->next)
+        if (!topology_is_whole(value, 0, most, &number->axis[a].add[number->axis[a].count++]))
+            return topology_refuse(p, place, "expected a whole number, or a list of one for each coordinate");
+    return ASSAY_OK;
+}
+
+static int parse_number(topology_parser *p, const char *place, assay_topology_entry *e, const cJSON *item)
+{
+    static const char *const keys[] = {"group", "add", NULL};
+    int64_t group = 0;
+    int status = topology_known_keys(p, place, item, keys);
+    if (status != ASSAY_OK)
+        return status;
+    assay_renumbering *number = &e->number[e->numbers++];
+    if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "group"), 1, 99, &group) ||
+        group > assay_regex_groups(e->match))
+        return topology_refuse(p, place, "\"group\" must be the number of a group of the pattern, which has %u",
+                               assay_regex_groups(e->match));
+    number->group = (uint32_t)group;
+    const cJSON *add = cJSON_GetObjectItemCaseSensitive(item, "add");
+    status = topology_free_keys(p, place, add, "\"add\": {\"pp\": 8}");
+    for (const cJSON *axis = status == ASSAY_OK ? add->child : NULL; axis && status == ASSAY_OK; axis = axis->next)
+        status = parse_add(p, place, e, axis, number);
+    return status;
+}
+
+static int parse_numbers(topology_parser *p, const char *entry_place, assay_topology_entry *e, const cJSON *number)
+{
+    char place[PLACE];
+    int status = ASSAY_OK;
+    const bool list = cJSON_IsArray(number);
+    if (!number)
+        return ASSAY_OK;
+    e->number = topology_array(list ? (size_t)cJSON_GetArraySize(number) : 1, sizeof *e->number);
+    if (!e->number)
+        return topology_no_memory(p);
+    topology_set_place(place, "%s.number", entry_place);
+    if (!list)
+        return parse_number(p, place, e, number);
+    uint32_t i = 0;
+    for (const cJSON *item = number->child; item && status == ASSAY_OK; item = item->next) {
+        topology_set_place(place, "%s.number[%u]", entry_place, i++);
+        status = parse_number(p, place, e, item);
+    }
+    return status;
+}
+
+static int parse_mesh_of(topology_parser *p, const char *place, assay_topology_entry *e, const cJSON *mesh)
+{
+    if (!mesh)
+        return ASSAY_OK;
+    e->mesh = cJSON_IsString(mesh) ? topology_find_mesh(p->t, mesh->valuestring) : p->t->meshes;
+    e->has_mesh = true;
+    return e->mesh < p->t->meshes ? ASSAY_OK : topology_refuse(p, place, "\"mesh\" must be the name of a mesh");
+}
+
+static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
+{
+    static const char *const keys[] = {"match", "mesh", "replicate", "split", "flat",
+                                       "sum",   "own",  "number",    "then",  NULL};
+    assay_topology_entry *e = &p->t->entry[i];
+    char place[PLACE];
+    assay_error why = {""};
+    topology_set_place(place, "tensors[%u]", i);
+    int status = topology_known_keys(p, place, item, keys);
+    if (status != ASSAY_OK)
+        return status;
+    const cJSON *match = cJSON_GetObjectItemCaseSensitive(item, "match"),
+                *then = cJSON_GetObjectItemCaseSensitive(item, "then");
+    if (!cJSON_IsString(match))
+        return topology_refuse(p, place,
+                               "\"match\" is missing: a pattern that is found anywhere in a parameter's name");
+    status = assay_regex_new(match->valuestring, &e->match, &why);
+    if (status != ASSAY_OK)
+        return status == ASSAY_ENOMEM ? topology_no_memory(p) : topology_refuse(p, place, "match: %s", why.text);
+    if (then && (!cJSON_IsString(then) || strcmp(then->valuestring, "next") != 0))
+        return topology_refuse(p, place, "\"then\" can only be \"next\"");
+    e->next = then != NULL;
+    e->first_rule = p->t->rules;
+    status = parse_mesh_of(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "mesh"));
+    p->t->rules += ASSAY_MESH_AXES;
+    if (status == ASSAY_OK)
+        status = parse_axis_list(p, place, e, item, "replicate", ASSAY_AXIS_REPLICATE);
+    if (status == ASSAY_OK)
+        status = parse_split(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "split"));
+    if (status == ASSAY_OK)
+        status = parse_flat(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "flat"));
+    if (status == ASSAY_OK)
+        status = parse_axis_list(p, place, e, item, "sum", ASSAY_AXIS_SUM);
+    if (status == ASSAY_OK)
+        status = parse_axis_list(p, place, e, item, "own", ASSAY_AXIS_OWN);
+    return status == ASSAY_OK ? parse_numbers(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "number")) : status;
+}
+
+/* Reads "tensors"; NULL: there are none. ASSAY_EJOB or ASSAY_ENOMEM. */
+static int topology_parse_tensors(topology_parser *p, const cJSON *tensors)
+{
+    assay_topology *t = p->t;
+    int status = ASSAY_OK;
+    if (!tensors)
+        return ASSAY_OK;
+    const int count = cJSON_IsArray(tensors) ? cJSON_GetArraySize(tensors) : -1;
+    if (count < 0 || count > ASSAY_TOPOLOGY_LIST_MOST)
+        return topology_refuse(p, "tensors", "expected a list of at most %d entries", ASSAY_TOPOLOGY_LIST_MOST);
+    t->entry = topology_array((size_t)count, sizeof *t->entry);
+    t->rule = topology_array((size_t)count * ASSAY_MESH_AXES, sizeof *t->rule);
+    if (!t->entry || !t->rule)
+        return topology_no_memory(p);
+    for (const cJSON *item = tensors->child; item && status == ASSAY_OK; item = item->next)
+        status = parse_entry(p, t->entries++, item);
+    return status;
+}
+
+/* ---- parse ---- */
 
 /* ---- meshes ---- */
 
@@ -83,14 +358,6 @@ static bool is_axis_name(const char *name)
     if (*name < 'a' || *name > 'z')
         return false;
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
-}
-
-uint32_t topology_find_mesh(const assay_topology *t, const char *name)
-{
-    uint32_t m = 0;
-    while (m < t->meshes && strcmp(t->mesh[m].name, name) != 0)
-        m++;
-    return m;
 }
 
 static int parse_axis(topology_parser *p, const char *place, const cJSON *item, assay_mesh *mesh)

@@ -146,7 +146,6 @@ int pilot_step_release(assay_pilot *pilot, assay_error *err);
 int pilot_step_stop(assay_pilot *pilot,
                     assay_error *err); /* the job may still be ending afterwards: job_status tells */
 int pilot_step_observe(assay_pilot *pilot, assay_error *err);
-int pilot_step_notify(assay_pilot *pilot, assay_error *err);
 /* Appends the commands of the next submission and observation, for people. */
 void pilot_put_submission(const assay_pilot *pilot, assay_buf *out);
 

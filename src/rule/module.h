@@ -4,7 +4,7 @@
 
 #include <assay/rule.h>
 
-/* Whether the rules of modules loaded from now on are called in this process (rule/trusted_rule.h); else each has a
+/* Whether the rules of modules loaded from now on are called in this process (rule/module.c); else each has a
  * process of its own (rule/process_rule.h). */
 void assay_module_trust(bool trust);
 

@@ -19,7 +19,7 @@ struct assay_store {
     uint32_t notes_taken;
     bool no_memory; /* assay_store_lacked_memory() */
     assay_listings listings;
-    assay_dict *listed; /* absence.h; owned */
+    assay_dict *listed; /* storage.c; owned */
 };
 
 struct assay_store_file {
@@ -58,7 +58,7 @@ struct assay_store_ops {
     bool (*leads_out)(assay_store *store, const char *path);         /* NULL: never */
     const char *(*outside)(const assay_store *store, bool *several); /* NULL: there are no links */
     bool listed_whole; /* a directory that cannot be listed fails the trial: see assay_store_listed_whole() */
-    bool contradicts;  /* it may list a name and not find it: see absence.h */
+    bool contradicts;  /* it may list a name and not find it: see storage.c */
     bool summed;       /* read_at() compares checksums */
     bool (*is_unsummed)(const assay_store *store); /* NULL: false */
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */

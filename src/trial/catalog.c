@@ -6,6 +6,7 @@
  * 3. Each format says what else it knows: whether the trial has ended, what is odd about it. */
 #include "trial/catalog.h"
 
+#include <assay/timeline.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,160 @@
 #include "base/fault.h"
 #include "base/search.h"
 #include "base/vec.h"
-#include "trial/suggest_trial.h"
-#include "trial/default_collections.h"
+#include "store/storage.h"
+#include "trial/collections.h"
 #include "trial/trial_format.h"
+
+/* ---- suggest trial ---- */
+
+/* Trials in the directories below one that is none, for the message about it. */
+
+enum { LISTED_MOST = 64, LEVELS = 4, NAMES_MOST = 4096 };
+enum { LISTED_MOST_AFAR = 8, LEVELS_AFAR = 1 }; /* where a listing waits for a server */
+
+typedef struct level {
+    char **path; /* [NAMES_MOST] of what may be a directory to look at */
+    size_t count;
+} level;
+
+static void release(level *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->path[i]);
+    free(l->path);
+    *l = (level){0};
+}
+
+static int by_nature(const void *a, const void *b)
+{
+    return assay_natural_order(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds what lies in a directory to the next level, as far as that has room. Which of it are directories shows when they
+ * are listed. False without memory. */
+static bool add_names(level *next, const char *parent, const assay_names *names)
+{
+    if (!next->path && !(next->path = assay_alloc(NAMES_MOST * sizeof *next->path)))
+        return false;
+    for (size_t i = 0; i < names->count && next->count < NAMES_MOST; i++) {
+        if (names->name[i][0] == '.')
+            continue;
+        const size_t size = strlen(parent) + strlen(names->name[i]) + 2;
+        char *path = assay_alloc(size);
+        if (!path)
+            return false;
+        snprintf(path, size, "%s%s%s", parent, *parent ? "/" : "", names->name[i]);
+        next->path[next->count++] = path;
+    }
+    return true;
+}
+
+static bool looks_like_a_trial(const assay_names *names)
+{
+    for (unsigned i = 0; i < assay_format_count(); i++)
+        if (!assay_format_of(i)->deep && assay_format_of(i)->probe(names))
+            return true;
+    return false;
+}
+
+/* Looks for directories whose names are those of a trial in some format, nearest first, and not below such a one.
+ * Appends the path of the first in natural order to `path` with a terminator, and returns how many there are; 0, and
+ * `path` stays as it is, where none is found. Lists at most 64 directories, four levels deep, and looks at no more than
+ * 4096 names of a level; where a listing waits for a server, at most 8 directories of the first level. */
+static unsigned assay_trials_below(assay_store *store, const assay_names *top, assay_buf *path)
+{
+    const bool afar = assay_store_listing_waits(store);
+    const unsigned listed_most = afar ? LISTED_MOST_AFAR : LISTED_MOST;
+    const int levels = afar ? LEVELS_AFAR : LEVELS;
+    level now = {0}, next = {0};
+    unsigned found = 0, listed = 0;
+    bool memory = add_names(&now, "", top);
+    for (int depth = 1; depth <= levels && memory && now.count > 0; depth++) {
+        qsort(now.path, now.count, sizeof *now.path, by_nature);
+        for (size_t i = 0; i < now.count && listed < listed_most && memory; i++) {
+            assay_names names = {0};
+            if (assay_store_exists(store, now.path[i], NULL) == 1) /* a file */
+                continue;
+            listed++;
+            if (assay_store_list(store, now.path[i], &names, NULL) != ASSAY_OK)
+                continue;
+            if (!looks_like_a_trial(&names))
+                memory = add_names(&next, now.path[i], &names);
+            else if (found++ == 0)
+                assay_put_bytes(path, now.path[i], strlen(now.path[i]) + 1);
+            assay_names_release(&names);
+        }
+        release(&now);
+        now = next;
+        next = (level){0};
+    }
+    release(&now);
+    release(&next);
+    return found;
+}
+
+/* ---- default collections ---- */
+
+/* Patterns of weights, biases, gradients and losses are those of the
+ * reference for PyTorch, metrics is its XGBoost one; the others are those of the recording library (docs/hook.md), but
+ * that tensors of optimizers and moving averages are no weights. */
+
+static const struct {
+    const char *name, *pattern;
+} defaults[] = {
+    {"all", "."},
+    {"biases", "^(?!gradient|optimizer/|ema/|state/).*bias"},
+    {"ema", "^ema/"},
+    {"gradients", "^gradient"},
+    {"inputs", "_input_\\d+$|^inputs?(/|$)"},
+    {"labels", "^labels?(/|$)"},
+    {"losses", "[Ll]oss_(?!input).*output|^loss$"},
+    {"metrics", "^[a-zA-Z]+-[a-zA-Z0-9]+$|^metrics?/"},
+    {"model", "^(?!gradient|optimizer/|ema/|state/)"},
+    {"optimizer_variables", "^optimizer(_variables)?/"},
+    {"outputs", "_output_\\d+$|^outputs?(/|$)"},
+    {"predictions", "^predictions?(/|$)"},
+    {"weights", "^(?!gradient|optimizer/|ema/|state/).*weight"},
+};
+
+/* Of logs of metrics, whose tensors are numbers that a program printed: no collection of theirs has elements. */
+static const struct {
+    const char *name, *pattern;
+} of_logs[] = {
+    {"all", "."},
+    {"losses", "^metrics/(?!.*(?:[Pp][Pp][Ll]|[Pp]erplexity|vs samples)).*[Ll]oss(?![a-z])(?![ _-]?[Ss]cale)"},
+    {"lowprecision",
+     "^metrics/.+_[a-z]+_(?:(?:fp8_delayed_scaling|fp8_current_scaling|mxfp8|fp8_block_scaling|nvfp4)_)?"
+     "(?:underflows%|overflows%|scale_inv_min|scale_inv_max|mse)(?:_columnwise)?$"},
+    {"metrics", "^metrics/"},
+    {"norms", "^metrics/.*(?:[Gg]rad(?:ient)?s?[ _-]?[Nn]orm|(?:^|[/_ .])(?:l2|norm)$)"},
+};
+
+static int add_of_logs(assay_collections *c)
+{
+    int status = ASSAY_OK;
+    char guarded[256];
+    for (size_t i = 0; i < sizeof of_logs / sizeof *of_logs && status == ASSAY_OK; i++)
+        status = assay_collections_add_pattern(c, of_logs[i].name, of_logs[i].pattern);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && status == ASSAY_OK; i++) {
+        snprintf(guarded, sizeof guarded, "^(?!metrics/).*?(?:%s)", defaults[i].pattern);
+        status = assay_collections_add_pattern(c, defaults[i].name, guarded);
+    }
+    return status;
+}
+
+/* Adds them to `c`; `of_log`: those of a log of metrics. 0 or ASSAY_ENOMEM. */
+static int assay_collections_add_defaults(assay_collections *c, bool of_log)
+{
+    if (of_log)
+        return add_of_logs(c);
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && status == ASSAY_OK; i++)
+        status = assay_collections_add_pattern(c, defaults[i].name, defaults[i].pattern);
+    return status;
+}
+
+/* ---- catalog ---- */
 
 static const assay_trial_format *format_of(const assay_unit *unit)
 {

@@ -5,15 +5,80 @@
  * is read straight into the window, piece by piece, or where its reader wants to have all of it. */
 #include "trial/reader.h"
 
+#include <assay/rule.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <assay/rule.h>
-
 #include "base/fault.h"
+#include "store/storage.h"
 #include "tensor/convert.h"
 #include "trial/trial_format.h"
-#include "trial/piece_files.h"
+
+/* ---- piece files ---- */
+
+/* The files of a record in pieces. Several stay open, because the pieces of a tensor that is split
+ * along its last dimension take turns at every row. */
+
+enum { ASSAY_PIECE_FILES = 16 };
+
+typedef struct assay_piece_file {
+    assay_store_file *file; /* NULL: none */
+    const char *name;       /* borrowed, until they are closed */
+    uint64_t used;
+} assay_piece_file;
+
+typedef struct assay_piece_files { /* zero it first */
+    assay_piece_file list[ASSAY_PIECE_FILES];
+    uint64_t turn;
+} assay_piece_files;
+
+/* Closes them all. */
+static void assay_piece_files_close(assay_piece_files *files)
+{
+    for (int i = 0; i < ASSAY_PIECE_FILES; i++) {
+        assay_store_close_file(files->list[i].file);
+        files->list[i] = (assay_piece_file){0};
+    }
+}
+
+/* The file of that name, opened in place of the one that was not used for longest. */
+static int open_one(assay_piece_files *files, assay_store *store, const char *name, assay_piece_file **out,
+                    assay_error *err)
+{
+    assay_piece_file *best = &files->list[0];
+    for (int i = 0; i < ASSAY_PIECE_FILES; i++) {
+        assay_piece_file *one = &files->list[i];
+        if (one->file && (one->name == name || strcmp(one->name, name) == 0)) {
+            *out = one;
+            return ASSAY_OK;
+        }
+        best = one->used < best->used ? one : best;
+    }
+    assay_store_close_file(best->file);
+    *best = (assay_piece_file){.name = name};
+    *out = best;
+    return assay_store_open_file(store, name, &best->file, err);
+}
+
+/* Reads exactly [at, at + size) of a file of the trial. `name` must stay until they are closed. ASSAY_EFORMAT when the
+ * file ends before, ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_ENOMEM. */
+static int assay_piece_files_read(assay_piece_files *files, assay_store *store, const char *name, uint64_t at,
+                                  void *bytes, size_t size, assay_error *err)
+{
+    assay_piece_file *one = NULL;
+    size_t got = 0;
+    int status = open_one(files, store, name, &one, err);
+    if (status != ASSAY_OK)
+        return status;
+    one->used = ++files->turn;
+    status = assay_store_read_at(one->file, at, bytes, size, &got, err);
+    if (status == ASSAY_OK && got != size)
+        status = assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the file is cut short, or not written to its end yet",
+                            name, (unsigned long long)(at + got));
+    return status;
+}
+
+/* ---- reader ---- */
 
 enum {
     WINDOW_LEAST = 64 << 10,

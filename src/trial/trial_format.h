@@ -121,7 +121,7 @@ typedef struct assay_trial_format {
     uint32_t record_least; /* bytes of the smallest record */
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
-    bool synthesised;     /* collections go by the default patterns (default_collections.h) */
+    bool synthesised;     /* collections go by the default patterns (catalog.c) */
     bool by_mode;         /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
     bool promised;        /* the index of a unit tells all that belongs to it */
     bool appended;    /* files grow at their ends, a worker's units in order: one that is cut short looks like one that

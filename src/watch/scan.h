@@ -27,8 +27,4 @@ int assay_watched_lay_out(watched_source *source, assay_catalog *fresh, bool *ch
 /* Gives the rows of a part the tensors' own names. 0 or ASSAY_ENOMEM. (scan_topology.c) */
 int assay_watched_name(watched_source *source, assay_shard *shard);
 
-/* Looks at the event files of a trial that is listed. *changed is set where they are others than at the last look.
- * (scan_events.c) */
-void assay_watched_look_at_events(watched_source *source, double now, bool *changed);
-
 #endif

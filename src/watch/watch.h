@@ -2,7 +2,7 @@
  *
  * Rank 0 looks at the trials (scan.c) and keeps, of every unit, what its index says, and of every step the packed
  * result of its rules. An engine run with its view then sees a trial that has the complete steps alone
- * (run_view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
+ * (watch.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
  * what is kept (result_cache.c), so that only new and changed steps are read. What such a run says is provisional: the
  * report of a watched job is that of an ordinary run at its end. docs/watch.md. */
 #ifndef ASSAY_WATCH_H

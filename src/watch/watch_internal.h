@@ -84,15 +84,12 @@ struct assay_watch {
     uint64_t words; /* to rank 0; on rank 0: those taken */
 };
 
-/* Will the next evaluation see the part? (run_view.c) */
+/* Will the next evaluation see the part? (watch.c) */
 static inline bool watched_part_seen(const watched_part *part)
 {
     return part->ready && part->taken;
 }
 
-/* The calls of assay_run_view; `context` is the assay_watch. */
-int assay_watch_put_catalogs(void *context, assay_sources *sources, assay_buf *out);
-int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
 const struct assay_layouts *assay_watch_layouts(void *context, uint32_t source); /* scan_topology.c */
 int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_restart *mine,
                        assay_error *err);

@@ -48,7 +48,7 @@ typedef struct assay_file_pool {
     const assay_map_source *source;
     assay_progress *progress; /* told of every byte that is read */
     size_t value_budget;      /* bytes for decoding the typed values or strings of a record */
-    assay_open_file files[ASSAY_OPEN_FILES], references[ASSAY_OPEN_REFERENCES], window; /* window: units.h */
+    assay_open_file files[ASSAY_OPEN_FILES], references[ASSAY_OPEN_REFERENCES], window; /* window: measures.c */
     assay_open_file *main; /* of files: the one that records are read from now */
     assay_reference_cache *reference_cache;
     assay_record_history *history;        /* where earlier records are; NULL: nothing looks back */

@@ -10,7 +10,7 @@
  *   4. Some results come from elsewhere: measured while an earlier step was read (lookahead.h), or by another rank
  *      (split_step.h). Where ranks divide the tensors, all do: assay_mapper_measure() comes first then.
  *   5. step_work.h has the results of the step and decides whether they fit the memory.
- *   6. step_map.h gives them to the rules. What these make of the chunk's steps goes to the combiner.
+ *   6. mapper.c gives them to the rules. What these make of the chunk's steps goes to the combiner.
  * Each of these files includes only those before it, in the order that .ci/check-tree.py gives (ORDER). */
 #ifndef ASSAY_ENGINE_MAP_MAPPER_H
 #define ASSAY_ENGINE_MAP_MAPPER_H

@@ -1,4 +1,4 @@
-/* record_work.h - a record while it is measured: shared by record.c, measures.c, reference.c and units.c. */
+/* record_work.h - a record while it is measured: shared by record.c, measures.c and reference.c. */
 #ifndef ASSAY_ENGINE_MAP_RECORD_WORK_H
 #define ASSAY_ENGINE_MAP_RECORD_WORK_H
 

@@ -2,7 +2,16 @@
 #ifndef ASSAY_ENGINE_MAP_STEP_READER_H
 #define ASSAY_ENGINE_MAP_STEP_READER_H
 
-#include "engine/map/prefetch.h"
+#include "engine/map/lookahead.h"
+
+/* Announces the next reads to files and storage, so that they are merged or overlap with work. No result depends on it.
+ */
+typedef struct assay_prefetch { /* borrowed */
+    assay_file_pool *pool;
+    const assay_lookahead *lookahead; /* what it has is not read */
+    assay_demand *demand;             /* of the part being read */
+    size_t next;                      /* the storage was asked for the files of the parts before this one */
+} assay_prefetch;
 
 typedef struct assay_step_reader {
     assay_file_pool *pool;

@@ -1,7 +1,322 @@
-/* plan.c - the plan as a whole: select.c and chunks.c make its two halves; queries and release are here. */
+/* plan.c - the plan as a whole: select.c says what is read; cutting it into chunks, queries and release are here. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "engine/plan/demand.h"
+#include "parallel/rank_reduce.h"
+
+/* ---- chunks ---- */
+
+/* Cuts the steps of every trial into chunks of about equal cost.
+ *
+ *   1. every rank adds up, per step, the cost of its own units
+ *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
+ *   3. every rank computes the same partition (partition.c)
+ * Chunks do not depend on the number of ranks. TARGET_CHUNKS per trial are enough for hundreds of ranks, and no chunk
+ * is so small that packing its results would cost more than reading it. */
+
+enum {
+    TARGET_CHUNKS = 2048,
+    LEAST_COST = 1 << 18, /* a chunk is at least so much, in byte equivalents */
+    ROW_MOST = 5 * 10     /* bytes of a packed row: five 64-bit varints */
+};
+
+typedef struct step_cost {
+    uint64_t position, bytes, records, cost;
+    uint64_t largest; /* of its records' costs */
+} step_cost;
+
+/* The costs of a trial's steps in order, delta-encoded as varints to keep a million steps small. A row holds the
+ * distance to the step before and the costs. A step has a row from each rank that read some of its files. */
+typedef struct cost_rows {
+    assay_buf bytes;
+    uint64_t last; /* position of the last row */
+} cost_rows;
+
+typedef struct costs {
+    cost_rows *rows; /* [count] */
+    uint32_t count;  /* trials */
+} costs;
+
+static int init_costs(costs *c, uint32_t count)
+{
+    *c = (costs){.rows = assay_alloc_zeroed(count, sizeof *c->rows), .count = count};
+    for (uint32_t s = 0; c->rows && s < count; s++)
+        assay_buf_init(&c->rows[s].bytes, SIZE_MAX);
+    return c->rows ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void release_costs(costs *c)
+{
+    for (uint32_t s = 0; c->rows && s < c->count; s++)
+        assay_buf_release(&c->rows[s].bytes);
+    free(c->rows);
+}
+
+static size_t put_number(uint8_t *to, uint64_t value)
+{
+    size_t size = 0;
+    for (; value >= 0x80; value >>= 7)
+        to[size++] = (uint8_t)(value | 0x80);
+    to[size++] = (uint8_t)value;
+    return size;
+}
+
+static uint64_t get_number(assay_cursor *in)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = assay_get_u8(in);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return value;
+}
+
+static void put_row(cost_rows *rows, const step_cost *row)
+{
+    uint8_t bytes[ROW_MOST];
+    size_t size = put_number(bytes, row->position - rows->last);
+    size += put_number(bytes + size, row->bytes);
+    size += put_number(bytes + size, row->records);
+    size += put_number(bytes + size, row->cost);
+    size += put_number(bytes + size, row->largest);
+    assay_put_bytes(&rows->bytes, bytes, size);
+    rows->last = row->position;
+}
+
+/* The row behind the one at position `last`. */
+static step_cost get_row(assay_cursor *in, uint64_t last)
+{
+    step_cost row = {.position = last + get_number(in)};
+    row.bytes = get_number(in);
+    row.records = get_number(in);
+    row.cost = get_number(in);
+    row.largest = get_number(in);
+    return row;
+}
+
+static int pack_costs(const void *mine, assay_buf *out)
+{
+    const costs *c = mine;
+    for (uint32_t s = 0; s < c->count; s++) {
+        assay_put_u64(out, c->rows[s].last);
+        assay_put_u64(out, c->rows[s].bytes.size);
+        assay_put_bytes(out, c->rows[s].bytes.data, c->rows[s].bytes.size);
+    }
+    return assay_buf_status(out);
+}
+
+/* Puts the rows of two ranks into one order: of workers that count their steps differently shares overlap. */
+static int merge_rows(cost_rows *rows, assay_cursor *later, const step_cost *first_later)
+{
+    assay_buf bytes = rows->bytes;
+    assay_cursor earlier = assay_cursor_over(bytes.data, bytes.size);
+    step_cost a = get_row(&earlier, 0), b = *first_later;
+    bool has_a = true, has_b = true;
+    assay_buf_init(&rows->bytes, SIZE_MAX);
+    rows->last = 0;
+    while (has_a || has_b) {
+        if (has_a && (!has_b || a.position <= b.position)) {
+            put_row(rows, &a);
+            has_a = assay_cursor_left(&earlier) > 0;
+            a = has_a ? get_row(&earlier, a.position) : a;
+        } else {
+            put_row(rows, &b);
+            has_b = assay_cursor_left(later) > 0;
+            b = has_b ? get_row(later, b.position) : b;
+        }
+    }
+    assay_buf_release(&bytes);
+    return assay_buf_status(&rows->bytes);
+}
+
+/* The later ranks' steps are nearly always later ones: then only the first delta changes. */
+static int join_costs(void *mine, assay_cursor *later, assay_error *err)
+{
+    costs *c = mine;
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < c->count; s++) {
+        uint64_t last = assay_get_u64(later), size = assay_get_count(later, 1);
+        assay_cursor rows = assay_cursor_over(assay_get_bytes(later, size), size);
+        if (size == 0)
+            continue;
+        step_cost first = get_row(&rows, 0);
+        if (c->rows[s].bytes.size > 0 && first.position < c->rows[s].last) {
+            status = merge_rows(&c->rows[s], &rows, &first);
+            continue;
+        }
+        put_row(&c->rows[s], &first);
+        assay_put_bytes(&c->rows[s].bytes, rows.data + rows.at, assay_cursor_left(&rows));
+        c->rows[s].last = last;
+        status = assay_buf_status(&c->rows[s].bytes);
+    }
+    if (status == ASSAY_OK && assay_cursor_bad(later))
+        return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps was damaged on its way between ranks");
+    return status;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What one unit asks for. */
+static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const assay_part *part)
+{
+    step_cost cost = {0};
+    assay_demand_next(wants);
+    for (size_t e = part->first; e < part->first + part->count; e++) {
+        const assay_entry *entry = &shard->entries[e];
+        uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry), entry);
+        if (of_record == 0)
+            continue;
+        cost.records++;
+        cost.bytes += entry->length;
+        cost.cost += of_record;
+        cost.largest = larger(cost.largest, of_record);
+    }
+    cost.cost += cost.records > 0 ? ASSAY_COST_OF_FILE : 0;
+    return cost;
+}
+
+static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, cost_rows *rows)
+{
+    const assay_shard *shard = &sources->list[source].shard;
+    assay_demand wants;
+    int status = assay_demand_init(&wants, plan, source);
+    for (size_t p = 0, next; status == ASSAY_OK && p < shard->count; p = next) {
+        int64_t step = shard->parts[p].step;
+        step_cost sum = {.position = assay_trial_find_step(sources->list[source].info, step)};
+        for (next = p; next < shard->count && shard->parts[next].step == step; next++) {
+            step_cost cost = part_cost(&wants, shard, &shard->parts[next]);
+            sum.bytes += cost.bytes;
+            sum.records += cost.records;
+            sum.cost += cost.cost;
+            sum.largest = larger(sum.largest, cost.largest);
+        }
+        put_row(rows, &sum);
+        status = assay_buf_status(&rows->bytes);
+    }
+    assay_demand_release(&wants);
+    return status;
+}
+
+static int add_up(const assay_plan *plan, const assay_sources *sources, costs *mine)
+{
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        status = add_up_source(plan, sources, s, &mine->rows[s]);
+    return status;
+}
+
+static int add_chunk(assay_plan *plan, uint64_t *room, const assay_chunk *chunk)
+{
+    if (plan->chunk_count == *room) {
+        *room = *room ? *room * 2 : 256;
+        assay_chunk *grown = assay_realloc_array(plan->chunks, *room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        plan->chunks = grown;
+    }
+    plan->chunks[plan->chunk_count++] = *chunk;
+    return ASSAY_OK;
+}
+
+static uint64_t total_cost(const cost_rows *rows)
+{
+    uint64_t total = 0;
+    assay_cursor in = assay_cursor_over(rows->bytes.data, rows->bytes.size);
+    while (assay_cursor_left(&in) > 0)
+        total += get_row(&in, 0).cost;
+    return total;
+}
+
+/* Cuts one trial. */
+static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const cost_rows *rows, uint64_t steps)
+{
+    uint64_t total = total_cost(rows);
+    uint64_t target = total / TARGET_CHUNKS > LEAST_COST ? total / TARGET_CHUNKS : LEAST_COST;
+    assay_chunk chunk = {.source = source};
+    assay_cursor in = assay_cursor_over(rows->bytes.data, rows->bytes.size);
+    bool more = assay_cursor_left(&in) > 0; /* `row` is one that was not added yet */
+    step_cost row = more ? get_row(&in, 0) : (step_cost){0};
+    for (uint64_t position = 0; position < steps; position++) {
+        chunk.last_cost = chunk.largest = 0;
+        while (more && row.position == position) {
+            chunk.bytes += row.bytes;
+            chunk.records += row.records;
+            chunk.cost += row.cost;
+            chunk.last_cost += row.cost;
+            chunk.largest = larger(chunk.largest, row.largest);
+            more = assay_cursor_left(&in) > 0;
+            row = more ? get_row(&in, position) : row;
+        }
+        chunk.steps++;
+        if (chunk.cost < target && position + 1 < steps && !plan->by_step)
+            continue;
+        if (add_chunk(plan, room, &chunk) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+        chunk = (assay_chunk){.source = source, .first_step = position + 1};
+    }
+    return ASSAY_OK;
+}
+
+static int cut_all(assay_plan *plan, const assay_sources *sources, const costs *all)
+{
+    uint64_t room = 0;
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        if (cut_source(plan, &room, s, &all->rows[s], sources->list[s].info->step_count) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    return ASSAY_OK;
+}
+
+static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
+{
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    if (assay_comm_rank(comm) == 0)
+        assay_put_bytes(&bytes, plan->chunks, plan->chunk_count * sizeof *plan->chunks);
+    int status = assay_comm_agree(comm, assay_buf_status(&bytes), NULL);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &bytes);
+    if (status == ASSAY_OK && assay_comm_rank(comm) > 0) {
+        plan->chunk_count = bytes.size / sizeof *plan->chunks;
+        plan->chunks = assay_alloc(bytes.size);
+        if (plan->chunks && bytes.size > 0)
+            memcpy(plan->chunks, bytes.data, bytes.size);
+        status = plan->chunks ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    assay_buf_release(&bytes);
+    return assay_comm_agree(comm, status, NULL);
+}
+
+static int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status,
+                          assay_error *err)
+{
+    costs all = {0};
+    if (status == ASSAY_OK)
+        status = init_costs(&all, plan->source_count);
+    if (status == ASSAY_OK)
+        status = add_up(plan, sources, &all);
+    static const assay_joiner joiner = {pack_costs, join_costs};
+    status = assay_rank_reduce(comm, &joiner, &all, status, err);
+    if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
+        status = cut_all(plan, sources, &all);
+    release_costs(&all);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = broadcast_chunks(comm, plan);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, assay_plan_partition(plan, assay_comm_size(comm)), err);
+    return status;
+}
+
+/* ---- plan ---- */
 
 int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sources, const assay_engine_options *options,
                     assay_plan *out, assay_error *err)

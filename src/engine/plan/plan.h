@@ -132,11 +132,10 @@ int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
 /* The chunk of a source that holds the step at a position. O(log chunks). */
 uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t position);
 
-/* select.c and chunks.c (which calls partition.c): the two halves of assay_plan_make. Selecting is not collective,
+/* select.c and plan.c (which calls partition.c): the two halves of assay_plan_make. Selecting is not collective,
  * cutting is. */
 int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options,
                       bool name_problems);
-int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
 
 /* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to
  * one rank. Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */

@@ -150,9 +150,6 @@ void assay_contents_alias(assay_contents *c, const char *name, size_t name_lengt
 /* Notes the decay rates that an optimizer was saved with; the first ones count. */
 void assay_contents_set_betas(assay_contents *c, double beta1, double beta2);
 void assay_contents_add_number(assay_contents *c, assay_ckpt_number number);
-/* Tensors that take far more work than the files have bytes become promised ones, and a problem (work.c). 0 or
- * ASSAY_ENOMEM. */
-int assay_contents_limit_work(assay_contents *c);
 
 /* Does an element have less than a byte in files? */
 static inline bool assay_ckpt_is_packed(int dtype)

@@ -38,7 +38,4 @@ assay_dict *assay_deepspeed_models(const assay_names *names);
 int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const assay_names *names, const char *model,
                              bool model_aside);
 
-/* deepspeed_universal.c: adds optimizer/NAME/KEY of the files zero/NAME/KEY.pt, where there are some. Likewise. */
-int assay_deepspeed_add_universal(assay_contents *c, const char *directory);
-
 #endif

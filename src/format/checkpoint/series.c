@@ -9,12 +9,66 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "format/checkpoint/checkpoint.h"
-#include "format/checkpoint/companions.h"
 #include "format/checkpoint/deepspeed.h"
 #include "format/checkpoint/files.h"
 #include "format/checkpoint/needed.h"
 #include "format/checkpoint/said_step.h"
+
+/* ---- companions ---- */
+
+/* Files of what optimizers and schedulers saved, which lie beside the model's: "optimizer_500.pt".
+ * Inside this folder only. */
+
+typedef struct assay_companion {
+    int64_t step;
+    const char *name; /* borrowed */
+} assay_companion;
+
+typedef struct assay_companions {
+    assay_companion *list; /* sorted by (step, name) */
+    size_t count;
+} assay_companions;
+
+static int compare(const void *a, const void *b)
+{
+    const assay_companion *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return assay_worker_compare(x->name, y->name);
+}
+
+/* Those among the names; usually there are none. 0 or ASSAY_ENOMEM; release either way. */
+static int assay_companions_list(const assay_trial_options *options, const assay_names *names, assay_companions *out)
+{
+    *out = (assay_companions){.list = assay_alloc((names->count + 1) * sizeof *out->list)};
+    if (!out->list)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < names->count; i++) {
+        assay_companion one = {.name = names->name[i]};
+        if (assay_ckpt_goes_beside(options, one.name, &one.step))
+            out->list[out->count++] = one;
+    }
+    qsort(out->list, out->count, sizeof *out->list, compare);
+    return ASSAY_OK;
+}
+
+static void assay_companions_release(assay_companions *of)
+{
+    free(of->list);
+    *of = (assay_companions){0};
+}
+
+/* The first of a step or a later one; `count` when there is none. O(log n). */
+static size_t assay_companions_find(const assay_companions *of, int64_t step)
+{
+    size_t low = 0;
+    ASSAY_SEARCH(low, of->count, of->list[low].step < step);
+    return low;
+}
+
+/* ---- series ---- */
 
 static const char FIRST[] = "worker_0";
 enum { UNFINISHED = 2, BARE = 3 }; /* of add_directory() */

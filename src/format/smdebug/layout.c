@@ -3,19 +3,85 @@
  * 1. collections/: one small file a worker; equal ones are parsed once.
  * 2. index/: one directory read a bucket of 1000 steps; only names are looked at. A unit's place is its bucket.
  * 3. events/: names of step directories, against the steps that have an index file. */
-#include "format/smdebug/smdebug.h"
-
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "format/smdebug/collections_json.h"
-#include "format/smdebug/layout_names.h"
 #include "format/smdebug/run_json.h"
+#include "format/smdebug/smdebug.h"
 #include "tfrecord/recorded.h"
 
 enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
+
+/* ---- layout names ---- */
+
+/* The file names of a trial (docs/format.md), read strictly. */
+
+/* Reads `digits` digits; what follows is the caller's to look at. */
+static bool read_digits(const char *name, unsigned digits, int64_t *out)
+{
+    int64_t value = 0;
+    for (unsigned i = 0; i < digits; i++) {
+        if (name[i] < '0' || name[i] > '9') /* a terminator too */
+            return false;
+        value = value * 10 + (name[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
+/* Exactly `digits` digits and nothing else. */
+static bool assay_read_number_name(const char *name, unsigned digits, int64_t *out)
+{
+    int64_t value = 0;
+    if (!read_digits(name, digits, &value) || name[digits] != '\0')
+        return false;
+    *out = value;
+    return true;
+}
+
+/* Takes `ending` off; what is left must not be empty. */
+static bool cut_ending(const char *name, const char *ending, size_t *length)
+{
+    size_t size = strlen(name), tail = strlen(ending);
+    if (size <= tail || memcmp(name + size - tail, ending, tail) != 0)
+        return false;
+    *length = size - tail;
+    return true;
+}
+
+/* "<step, 12 digits>_<worker>.json": the step, and the worker inside `name`. */
+static bool assay_read_index_name(const char *name, int64_t *step, const char **worker, size_t *length)
+{
+    int64_t number = 0;
+    if (!read_digits(name, STEP_DIGITS, &number) || name[STEP_DIGITS] != '_' ||
+        !cut_ending(name + STEP_DIGITS + 1, ".json", length))
+        return false;
+    *step = number;
+    *worker = name + STEP_DIGITS + 1;
+    return true;
+}
+
+/* "<worker>_collections.json": the worker inside `name`. */
+static bool assay_read_collections_name(const char *name, const char **worker, size_t *length)
+{
+    *worker = name;
+    return cut_ending(name, "_collections.json", length);
+}
+
+/* Hidden and temporary files, which a running writer leaves for a while: no cause for a remark. */
+static bool assay_is_passing_name(const char *name)
+{
+    size_t length = 0;
+    return name[0] == '.' || cut_ending(name, ".tmp", &length);
+}
+
+/* ---- layout ---- */
 
 static const char COLLECTIONS[] = "collections";
 

@@ -20,10 +20,6 @@ int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *con
 int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                               assay_place_visit *visit, void *context);
 
-/* derive.c */
-int assay_smdebug_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out, assay_buf *why,
-                         assay_problems *problems);
-
 /* index.c */
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                         assay_dict *tensors, assay_shard *shard, assay_problems *problems);

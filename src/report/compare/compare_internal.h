@@ -14,8 +14,7 @@ int compare_classes(assay_comparison *c);
 int compare_outliers(assay_comparison *c); /* after the others */
 int compare_odd(assay_comparison *c);      /* after the outliers */
 int compare_settings(assay_comparison *c); /* after the odd ones */
-int compare_paces(assay_comparison *c);
-int compare_answer(assay_comparison *c); /* last of all */
+int compare_answer(assay_comparison *c);   /* last of all */
 
 /* printf into memory of its own; NULL without memory. */
 char *compare_text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
