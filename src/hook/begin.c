@@ -32,31 +32,52 @@ static int name_worker(assay_hook *hook, assay_error *err)
 }
 
 /* Continues the counts of the trial that is on disk, unless assay_hook_seek() has set them. */
-static void take_position(assay_hook *hook)
+static void take_position(assay_hook *hook, const hook_position *position)
 {
-    hook_position position;
-    hook_directory_position(hook->directory, hook->worker, &position);
     for (int m = 0; m < HOOK_MODES; m++) {
         if (hook->mode_step[m] < 0)
-            hook->mode_step[m] = position.mode[m];
+            hook->mode_step[m] = position->mode[m];
     }
     if (hook->step < 0)
-        hook->step = position.global;
+        hook->step = position->global;
 }
 
-void hook_write_facts(assay_hook *hook, bool ended)
+int hook_write_facts(assay_hook *hook, bool ended, assay_error *err)
 {
     assay_buf text;
-    assay_error err = {""};
     if (!hook->config.run_facts)
-        return;
+        return ASSAY_OK;
     assay_buf_init(&text, HOOK_FACTS_CEILING);
     hook_facts_put(&hook->facts, &hook->config, hook->worker, hook->rank, hook->num_workers,
                    ended ? &hook->recorded : NULL, &text);
-    int rc = hook_output_facts(&hook->output, &text, ended, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
+    int rc = hook_output_facts(&hook->output, &text, ended, err);
     assay_buf_release(&text);
+    return rc;
+}
+
+void hook_take_place(assay_hook *hook)
+{
+    hook_position position;
+    assay_error err = {""}, facts_err = {""};
+    int facts = ASSAY_OK;
+    pthread_mutex_unlock(&hook->lock);
+    int rc = hook_directory_claim(hook->directory, hook->worker, hook_workers(hook), hook->config.go_on, &err);
+    if (rc == ASSAY_OK && hook->config.go_on)
+        hook_directory_position(hook->directory, hook->worker, &position);
+    if (rc == ASSAY_OK)
+        facts = hook_write_facts(hook, false, &facts_err);
+    pthread_mutex_lock(&hook->lock);
+    if (hook->off) /* nobody has waited for so long */
+        return;
+    if (rc == ASSAY_OK && hook->config.go_on)
+        take_position(hook, &position);
+    if (facts < 0)
+        hook_failed(hook, facts, facts_err.text);
+    if (rc < 0) {
+        hook->off = true;
+        hook->failure = hook_failed(hook, rc, err.text);
+    }
+    hook->beginning = false;
 }
 
 void hook_start_profile(assay_hook *hook)
@@ -65,7 +86,8 @@ void hook_start_profile(assay_hook *hook)
     const hook_profile_options options = {.directory = hook->directory,
                                           .node = hook->config.node,
                                           .rank = hook->rank,
-                                          .interval = hook->config.metrics_interval};
+                                          .interval = hook->config.metrics_interval,
+                                          .stall = hook->config.stall};
     if (hook->profile || hook->profile_failed)
         return;
     hook->profile = hook_profile_new(&options, &err);
@@ -84,38 +106,51 @@ static int start(assay_hook *hook, assay_error *err)
         return ASSAY_OK;
     }
     rc = name_worker(hook, err);
-    if (rc == ASSAY_OK)
-        rc = hook_directory_claim(hook->directory, hook->worker, hook_workers(hook), hook->config.go_on, err);
     if (rc < 0)
         return rc;
-    if (hook->config.go_on)
-        take_position(hook);
     if (hook_queue_init(&hook->queue, hook->config.memory) < 0 ||
         hook_output_init(&hook->output, &hook->config, hook->directory, hook->worker, hook_workers(hook)) < 0)
         return assay_fail(err, ASSAY_ENOMEM, "hook: no memory for a queue of %llu bytes",
                           (unsigned long long)hook->config.memory);
     hook->output.topology = &hook->topology;
-    hook_write_facts(hook, false);
-    rc = hook_writer_start(hook, err);
-    if (rc == ASSAY_OK && (hook->config.metrics_interval > 0 || hook->config.timeline))
-        hook_start_profile(hook);
-    return rc;
+    hook->beginning = true;
+    return hook_writer_start(hook, err);
+}
+
+/* Only the writer touches the disk, so that a disk which does not answer stops nothing but the writer. */
+static int wait_for_place(assay_hook *hook)
+{
+    while (hook->beginning && hook_wait_for_disk(hook)) {
+    }
+    if (hook->beginning && !hook->off) {
+        char text[160];
+        snprintf(text, sizeof text, "the disk did not answer for %lld s when recording began: nothing is recorded",
+                 (long long)hook->config.stall);
+        hook->off = true;
+        hook->failure = hook_failed(hook, ASSAY_EIO, text);
+    }
+    return hook->failure;
 }
 
 int hook_begin(assay_hook *hook)
 {
-    if (hook->frozen)
+    if (hook->frozen) {
+        if (hook->beginning && !hook->off) /* another thread's call has begun it */
+            wait_for_place(hook);
         return hook->off ? hook->counts.status : ASSAY_OK;
+    }
     hook->frozen = true;
     clock_gettime(CLOCK_MONOTONIC, &hook->begun);
     assay_error err = {""};
-    sigset_t signals;
-    hook_hold_signals(&signals);
     int rc = start(hook, &err);
-    hook_release_signals(&signals);
     if (rc < 0) {
         hook->off = true;
-        hook_failed(hook, rc, err.text);
+        hook->beginning = false;
+        return hook_failed(hook, rc, err.text);
     }
+    if (hook->beginning)
+        rc = wait_for_place(hook);
+    if (rc == ASSAY_OK && !hook->off && (hook->config.metrics_interval > 0 || hook->config.timeline))
+        hook_start_profile(hook);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/search.h"
+#include "hook/wait.h"
 
 /* Patterns of weights, biases, gradients and losses are the reference's for PyTorch; metrics is its XGBoost one. The
  * reference fills the others by framework calls, so their patterns are ours (docs/hook.md). */
@@ -120,7 +121,7 @@ int hook_config_init(hook_config *config)
 {
     memset(config, 0, sizeof *config);
     config->memory = (uint64_t)64 << 20;
-    config->stall = 30;
+    config->stall = HOOK_STALL_SECONDS;
     config->run_facts = true;
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         int index = 0;

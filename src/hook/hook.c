@@ -54,7 +54,7 @@ static int read_environment(assay_hook *hook, assay_error *err)
     hook->file_name = assay_copy_text(path);
     if (!hook->file_name)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
-    int rc = assay_file_read(path, HOOK_CONFIG_CEILING, &hook->file, err);
+    int rc = hook_read_file(path, HOOK_CONFIG_CEILING, &hook->file, err);
     if (rc < 0)
         return rc;
     hook_config *trial = assay_alloc(sizeof *trial);
@@ -176,7 +176,7 @@ static int load(hook_config *config, const char *path, const char *none1, const 
     (void)none2;
     assay_buf text;
     assay_buf_init(&text, HOOK_CONFIG_CEILING);
-    int rc = assay_file_read(path, HOOK_CONFIG_CEILING, &text, err);
+    int rc = hook_read_file(path, HOOK_CONFIG_CEILING, &text, err);
     if (rc == ASSAY_OK)
         rc = hook_config_load(config, path, text.data, text.size, true, err);
     assay_buf_release(&text);
@@ -357,49 +357,14 @@ int assay_hook_set_interval(assay_hook *hook, const char *collection, int64_t in
     return frozen ? rc : configure(hook, set_known, collection, "save_interval", text);
 }
 
-/* Said once of a run, by its first worker: what it recorded, so that a report of a part is not taken for one of the
- * whole, what it dropped, and what it cost. */
-static void say_what_was_recorded(const assay_hook *hook)
-{
-    assay_buf text;
-    assay_buf_init(&text, HOOK_FACTS_CEILING);
-    assay_put_format(&text, "recorded ");
-    size_t before = text.size;
-    hook_recorded_put(&hook->recorded, &hook->config, hook->num_workers, &text);
-    assay_put_format(&text, text.size > before ? ", as configured (no report can judge the rest): " : "");
-    hook_cost_put(hook, &text);
-    assay_put_u8(&text, '\0');
-    if (hook->rank == 0 && hook->serial > 0 && assay_buf_status(&text) == ASSAY_OK)
-        assay_log_note("%s: %s", hook->directory, (const char *)text.data);
-    assay_buf_release(&text);
-}
-
-/* What the writer leaves to the end: collections, facts, the mark of the end. */
-static void write_end(assay_hook *hook)
-{
-    assay_error err = {""};
-    sigset_t signals;
-    hook_hold_signals(&signals);
-    int rc = hook_writer_collections(hook, &err);
-    hook_write_facts(hook, true);
-    say_what_was_recorded(hook);
-    if (rc == ASSAY_OK)
-        rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    hook_release_signals(&signals);
-    if (hook->counts.dropped && hook->rank > 0)
-        assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
-                       assay_plural(hook->counts.dropped), hook->worker);
-}
-
 /* The disk does not answer: the training goes on without what is in the queue. The writer keeps the hook. */
 static int leave(assay_hook *hook)
 {
     pthread_mutex_lock(&hook->lock);
     unsigned long long lost = hook->counts.dropped + hook->queue.items;
-    assay_log_warn("%s: closed after %lld s without an answer of the disk: %llu tensor%s of %s not written",
-                   hook->directory, (long long)hook->config.stall, lost, assay_plural(lost), hook->worker);
+    if (!hook->off) /* else it was said that nothing is recorded */
+        assay_log_warn("%s: closed after %lld s without an answer of the disk: %llu tensor%s of %s not written",
+                       hook->directory, (long long)hook->config.stall, lost, assay_plural(lost), hook->worker);
     int rc = hook->counts.status;
     pthread_mutex_unlock(&hook->lock);
     return rc;
@@ -421,11 +386,9 @@ int assay_hook_close(assay_hook *hook)
     if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_hook_begin(hook); /* a training without a step still leaves its collections and its end */
+    end_profile(hook);
     if (!hook_writer_stop(hook))
         return leave(hook);
-    end_profile(hook);
-    if (!hook->off)
-        write_end(hook);
     int rc = hook->counts.status;
     release(hook);
     return rc;

@@ -26,6 +26,7 @@ struct assay_hook {
     int rank, num_workers;
     char *directory, *worker;            /* owned; set when frozen */
     bool frozen, off;                    /* off: this worker records nothing */
+    bool beginning;                      /* the writer takes the place in the directory */
     int mode;                            /* 0..3 */
     int64_t step, mode_step[HOOK_MODES]; /* of the current step; -1 before the first */
     int step_mode;                       /* mode of the current step */
@@ -39,6 +40,7 @@ struct assay_hook {
     uint64_t writing;              /* serial of the step that is open in the writer, 0 for none */
     bool stopping, started, ended; /* of the writer */
     double writer_cost;            /* seconds of processor time, when it last did something */
+    int failure;                   /* why recording could not begin */
     uint64_t pulse;                /* how often the writer has done something */
     bool stalled;                  /* it did nothing for config.stall seconds, and nothing since */
     unsigned forks;                /* of the process when the hook was opened (wait.h) */
@@ -67,20 +69,22 @@ int hook_failed(assay_hook *hook, int status, const char *text);
 /* Works out which collections the current step saves. The caller holds the lock. */
 void hook_take_mask(assay_hook *hook);
 
-/* Fixes the configuration, takes the place in the directory and starts the writer, once; a failure turns the hook off.
- * The caller holds the lock. */
+/* Fixes the configuration and starts the writer, which takes the place in the directory, once; a failure turns the hook
+ * off, and so does a disk that does not answer. The caller holds the lock, which is left for the wait. */
 int hook_begin(assay_hook *hook);
+/* The writer's first act: takes the place in the directory, continues its counts and writes the facts of the run. A
+ * failure turns the hook off. Called and left with the lock held. */
+void hook_take_place(assay_hook *hook);
 
 /* Starts the recording of profiler data, once. A failure is noted; tensors are recorded all the same. The caller holds
  * the lock. */
 void hook_start_profile(assay_hook *hook);
 
-/* Writes run/<worker>.json, with how much was recorded when `ended`. A failure is noted as any other. While the writer
- * does not run. */
-void hook_write_facts(assay_hook *hook, bool ended);
+/* Writes run/<worker>.json, with how much was recorded when it has ended. By the writer, without the lock. */
+int hook_write_facts(assay_hook *hook, bool ended, assay_error *err);
 
-/* Appends what the hook recorded and what it cost: "1204 records of 40 steps, 1.3 MB, in 63.0 s; ...". The writer has
- * ended. */
+/* Appends what the hook recorded and what it cost: "1204 records of 40 steps, 1.3 MB, in 63.0 s; ...". By the
+ * writer, at its end. */
 void hook_cost_put(const assay_hook *hook, assay_buf *out);
 
 /* Starts and ends the writer thread. hook_writer_stop() waits until all is written; the lock is not held. False when
@@ -89,7 +93,5 @@ int hook_writer_start(assay_hook *hook, assay_error *err);
 bool hook_writer_stop(assay_hook *hook);
 /* True when every closed step is on disk. The caller holds the lock. */
 bool hook_writer_idle(assay_hook *hook);
-/* Writes the collections file when the one on disk is not the last word. After hook_writer_stop(). */
-int hook_writer_collections(assay_hook *hook, assay_error *err);
 
 #endif

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,22 +18,40 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "hook/machine.h"
+#include "hook/wait.h"
 
 enum { MILLION = 1000000, MINUTE = 60, PATH_ROOM = 4096, NAME_ROOM = 128, PHASES_MOST = 256 };
-static const size_t FILE_MOST = 10 << 20; /* of a timeline: then the next one begins, as after a minute */
+static const size_t FILE_MOST = 10 << 20;  /* of a timeline: then the next one begins, as after a minute */
+static const size_t QUEUE_MOST = 64 << 20; /* of pieces that the disk did not take yet */
+
+/* A part of a timeline file, on its way to the disk. */
+typedef struct timeline_piece {
+    struct timeline_piece *next;
+    int64_t latest; /* of the last part of a file: when its latest event ended; else 0 */
+    size_t size;
+    uint8_t bytes[];
+} timeline_piece;
 
 struct hook_profile {
     char *directory;
     char node[NAME_ROOM], id[NAME_ROOM + 16];
     int64_t base, base_clock; /* microseconds since 1970, and of the clock that does not jump, when it began */
-    pthread_mutex_t lock;     /* guards the timeline and the first failure */
+    int64_t interval;         /* milliseconds; 0: the machine is not sampled */
+    int64_t stall;            /* seconds */
+    pthread_t writer;         /* it alone touches the disk */
+    pthread_mutex_t lock;     /* guards what follows, but for the writer's own */
+    pthread_cond_t work, done;
+    bool claimed; /* it is known whether this process samples the machine */
+    bool ending, ended;
+    uint64_t pulse; /* how often the writer has done something */
     int status;
     assay_error error;
     /* The timeline. */
-    assay_buf events;            /* not written yet */
-    int file;                    /* -1: none is open */
+    assay_buf events; /* not handed to the writer yet */
+    timeline_piece *first, *last;
+    size_t queued;               /* bytes of the pieces */
     bool broken;                 /* what was written is not whole: it stays as it is, and nothing follows */
-    size_t written;              /* bytes in it */
+    size_t written;              /* bytes in the file, or on their way to it */
     int64_t opened, latest;      /* when it was; the latest end of an event in it */
     char *phase[PHASES_MOST];    /* their rows' names; owned */
     uint32_t named[PHASES_MOST]; /* in which file a row was named the last time */
@@ -42,14 +59,9 @@ struct hook_profile {
     int phases;
     int64_t step_begun, step_number; /* 0: no step */
     char step_mode[16];
-    /* The machine. */
-    bool sampling;
+    /* The writer's own. */
+    int file;  /* -1: none is open */
     int claim; /* the file whose lock the machine's one sampler has; -1: none is open */
-    pthread_t sampler;
-    pthread_mutex_t sleep_lock;
-    pthread_cond_t woken;
-    bool ending;
-    int64_t interval; /* milliseconds */
     hook_machine *machine;
 };
 
@@ -108,56 +120,38 @@ static bool write_all(int file, const void *bytes, size_t size)
 
 /* ---- the timeline ---- */
 
-static void open_path(const hook_profile *p, char *path)
+/* Hands the writer what has gathered; of the last part of a file also when its latest event ended. The lock is held. */
+static void hand_over(hook_profile *p, int64_t latest)
 {
-    snprintf(path, PATH_ROOM, "%s/framework/%s_pythontimeline.json.tmp", p->directory, p->id);
-}
-
-/* Writes what has gathered; begins a file where none is open. */
-static void write_events(hook_profile *p)
-{
-    char path[PATH_ROOM];
-    open_path(p, path);
-    if (p->events.size == 0 || p->broken)
-        return;
-    if (p->file < 0) {
-        make_directories(p, path);
-        p->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    }
-    if (p->file < 0 || assay_buf_status(&p->events) != ASSAY_OK ||
-        !write_all(p->file, p->events.data, p->events.size)) {
+    const size_t size = p->events.size;
+    const bool room = assay_buf_status(&p->events) == ASSAY_OK && p->queued + size <= QUEUE_MOST;
+    timeline_piece *piece = room && !p->broken ? assay_alloc(sizeof *piece + size) : NULL;
+    if (!piece && !p->broken) {
         p->broken = true;
-        fail(p, path);
+        errno = room ? ENOMEM : ETIMEDOUT;
+        fail(p, p->directory);
     }
-    p->written += p->events.size;
+    if (piece) {
+        *piece = (timeline_piece){.latest = latest, .size = size};
+        memcpy(piece->bytes, p->events.data, size);
+        *(p->last ? &p->last->next : &p->first) = piece;
+        p->last = piece;
+        p->queued += size;
+        p->written += size;
+        pthread_cond_signal(&p->work);
+    }
     assay_buf_clear(&p->events);
 }
 
-/* Closes the file; a whole one gets the name that says when its latest event ended. */
+/* Ends the file. */
 static void close_file(hook_profile *p)
 {
-    char from[PATH_ROOM], to[PATH_ROOM], hour[16];
     if (p->opened == 0)
         return;
     assay_put_format(&p->events, "\n]\n");
-    write_events(p);
+    hand_over(p, p->latest);
     p->opened = 0;
     p->written = 0;
-    if (p->file < 0)
-        return;
-    const bool closed = close(p->file) == 0;
-    p->file = -1;
-    if (p->broken)
-        return;
-    open_path(p, from);
-    put_hour(p->latest, hour);
-    snprintf(to, sizeof to, "%s/framework/pevents/%s/%" PRId64 "_%s_pythontimeline.json", p->directory, hour, p->latest,
-             p->id);
-    make_directories(p, to);
-    if (!closed || rename(from, to) != 0) {
-        p->broken = true;
-        fail(p, to);
-    }
 }
 
 /* The row of a phase, which is named once in a file. */
@@ -214,7 +208,7 @@ static void put_event(hook_profile *p, const char *phase, const char *name, int6
     assay_put_format(&p->events, "}}");
     p->latest = ended > p->latest ? ended : p->latest;
     if (p->events.size > 1 << 16 || assay_buf_status(&p->events) != ASSAY_OK)
-        write_events(p);
+        hand_over(p, 0);
 }
 
 void hook_profile_phase(hook_profile *p, const char *name, int64_t begun, int64_t ended)
@@ -270,7 +264,71 @@ void hook_profile_step_end(hook_profile *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- the machine ---- */
+/* ---- the writer ---- */
+
+static void open_path(const hook_profile *p, char *path)
+{
+    snprintf(path, PATH_ROOM, "%s/framework/%s_pythontimeline.json.tmp", p->directory, p->id);
+}
+
+/* By the writer, which does not hold the lock. */
+static void note_failure(hook_profile *p, const char *path)
+{
+    const int why = errno;
+    pthread_mutex_lock(&p->lock);
+    errno = why;
+    fail(p, path);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Writes a piece; begins a file where none is open. */
+static bool write_piece(hook_profile *p, const timeline_piece *piece, char *path)
+{
+    open_path(p, path);
+    if (p->file < 0) {
+        make_directories(p, path);
+        p->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+    return p->file >= 0 && write_all(p->file, piece->bytes, piece->size);
+}
+
+/* Closes the file, which is whole, and gives it the name that says when its latest event ended. */
+static bool name_file(hook_profile *p, int64_t latest, char *path)
+{
+    char to[PATH_ROOM], hour[16];
+    const bool closed = close(p->file) == 0;
+    p->file = -1;
+    put_hour(latest, hour);
+    snprintf(to, sizeof to, "%s/framework/pevents/%s/%" PRId64 "_%s_pythontimeline.json", p->directory, hour, latest,
+             p->id);
+    make_directories(p, to);
+    const bool named = closed && rename(path, to) == 0;
+    if (!named)
+        memcpy(path, to, sizeof to);
+    return named;
+}
+
+/* Writes all pieces that were handed over. Called and left with the lock held. */
+static void write_pieces(hook_profile *p)
+{
+    char path[PATH_ROOM];
+    for (timeline_piece *piece; (piece = p->first);) {
+        const bool broken = p->broken;
+        pthread_mutex_unlock(&p->lock);
+        const bool sound =
+            broken || (write_piece(p, piece, path) && (piece->latest == 0 || name_file(p, piece->latest, path)));
+        if (!sound)
+            note_failure(p, path);
+        pthread_mutex_lock(&p->lock);
+        p->broken = p->broken || !sound;
+        p->queued -= piece->size;
+        p->first = piece->next;
+        if (!p->first)
+            p->last = NULL;
+        p->pulse++;
+        free(piece);
+    }
+}
 
 /* Appends an instant to the file of its minute. */
 static void write_sample(hook_profile *p, int64_t time, const assay_buf *lines)
@@ -283,78 +341,94 @@ static void write_sample(hook_profile *p, int64_t time, const assay_buf *lines)
     const int file = assay_file_open_append(path, NULL);
     const bool sound = file >= 0 && assay_buf_status(lines) == ASSAY_OK && write_all(file, lines->data, lines->size);
     const bool closed = file < 0 || close(file) == 0;
-    if (!sound || !closed) {
-        pthread_mutex_lock(&p->lock);
-        fail(p, path);
-        pthread_mutex_unlock(&p->lock);
+    if (!sound || !closed)
+        note_failure(p, path);
+}
+
+/* Does this process sample the machine? Not where another one of it does so for the trial. */
+static bool claim_machine(hook_profile *p)
+{
+    char path[PATH_ROOM];
+    if (p->interval == 0)
+        return false;
+    snprintf(path, sizeof path, "%s/system/.sampler-%s", p->directory, p->node);
+    make_directories(p, path);
+    p->claim = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (p->claim < 0) {
+        note_failure(p, path);
+        return false;
+    }
+    if (flock(p->claim, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return false; /* it does */
+        assay_log_warn("%s: cannot be locked: %s; every process of this machine that records takes samples", path,
+                       strerror(errno));
+    }
+    p->machine = assay_alloc_zeroed(1, sizeof *p->machine);
+    errno = ENOMEM;
+    if (!p->machine)
+        note_failure(p, path);
+    return p->machine != NULL;
+}
+
+static void take_sample(hook_profile *p, assay_buf *lines)
+{
+    const int64_t now = hook_profile_now(p);
+    assay_buf_clear(lines);
+    hook_machine_sample(p->machine, p->node, (double)now / MILLION, lines);
+    write_sample(p, now, lines);
+}
+
+/* Writes pieces and takes samples until the end, one sample at least. Called and left with the lock held. */
+static void write_until_end(hook_profile *p, bool samples, assay_buf *lines)
+{
+    int64_t next = clock_now(CLOCK_MONOTONIC);
+    p->claimed = true;
+    pthread_cond_signal(&p->done);
+    for (;;) {
+        write_pieces(p);
+        if (samples && clock_now(CLOCK_MONOTONIC) >= next) {
+            pthread_mutex_unlock(&p->lock);
+            take_sample(p, lines);
+            pthread_mutex_lock(&p->lock);
+            p->pulse++;
+            while (next <= clock_now(CLOCK_MONOTONIC)) /* instants that were missed are left out */
+                next += p->interval * 1000;
+        } else if (p->ending) {
+            return;
+        } else if (samples) {
+            const struct timespec until = {next / MILLION, next % MILLION * 1000};
+            pthread_cond_timedwait(&p->work, &p->lock, &until);
+        } else {
+            pthread_cond_wait(&p->work, &p->lock);
+        }
     }
 }
 
-/* Until the next instant; false: it ends. */
-static bool sleep_until(hook_profile *p, int64_t clock)
-{
-    const struct timespec until = {clock / MILLION, clock % MILLION * 1000};
-    pthread_mutex_lock(&p->sleep_lock);
-    while (!p->ending && clock_now(CLOCK_MONOTONIC) < clock)
-        pthread_cond_timedwait(&p->woken, &p->sleep_lock, &until);
-    const bool on = !p->ending;
-    pthread_mutex_unlock(&p->sleep_lock);
-    return on;
-}
-
-static void *sample_machine(void *argument)
+static void *run(void *argument)
 {
     hook_profile *p = argument;
     assay_buf lines;
     const char *why = NULL;
     assay_buf_init(&lines, 64 << 20);
-    p->machine->gpus = hook_gpus_open(&why);
-    if (!p->machine->gpus)
+    const bool samples = claim_machine(p);
+    if (samples && !(p->machine->gpus = hook_gpus_open(&why)))
         assay_log_note("%s: no GPUs are recorded: %s", p->directory, why);
-    int64_t next = clock_now(CLOCK_MONOTONIC);
-    do {
-        const int64_t now = hook_profile_now(p);
-        assay_buf_clear(&lines);
-        hook_machine_sample(p->machine, p->node, (double)now / MILLION, &lines);
-        write_sample(p, now, &lines);
-        while (next <= clock_now(CLOCK_MONOTONIC)) /* instants that were missed are left out */
-            next += p->interval * 1000;
-    } while (sleep_until(p, next));
+    pthread_mutex_lock(&p->lock);
+    write_until_end(p, samples, &lines);
+    pthread_mutex_unlock(&p->lock);
     assay_buf_release(&lines);
-    hook_gpus_close(p->machine->gpus);
+    if (samples)
+        hook_gpus_close(p->machine->gpus);
+    if (p->file >= 0)
+        close(p->file);
+    if (p->claim >= 0)
+        close(p->claim);
+    pthread_mutex_lock(&p->lock);
+    p->ended = true;
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
     return NULL;
-}
-
-/* Starts the thread, unless another process of this machine samples for the trial. */
-static int start_sampler(hook_profile *p, assay_error *err)
-{
-    char path[PATH_ROOM];
-    pthread_condattr_t monotonic;
-    sigset_t all, before;
-    snprintf(path, sizeof path, "%s/system/.sampler-%s", p->directory, p->node);
-    make_directories(p, path);
-    p->claim = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (p->claim < 0)
-        return assay_fail(err, ASSAY_EIO, "%s: %s", path, strerror(errno));
-    if (flock(p->claim, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            return ASSAY_OK; /* it does */
-        assay_log_warn("%s: cannot be locked: %s; every process of this machine that records takes samples", path,
-                       strerror(errno));
-    }
-    p->machine = assay_alloc_zeroed(1, sizeof *p->machine);
-    if (!p->machine)
-        return assay_fail(err, ASSAY_ENOMEM, "hook: out of memory for the counters of the machine");
-    pthread_mutex_init(&p->sleep_lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); /* signals are the training's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    p->sampling = pthread_create(&p->sampler, NULL, sample_machine, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return p->sampling ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "hook: no thread for the machine's metrics");
 }
 
 /* ---- the whole ---- */
@@ -372,6 +446,23 @@ static void name_node(hook_profile *p, const hook_profile_options *options)
         *c = *c == '_' ? '-' : *c;
 }
 
+static void free_profile(hook_profile *p)
+{
+    for (timeline_piece *piece; (piece = p->first);) {
+        p->first = piece->next;
+        free(piece);
+    }
+    for (int i = 0; i < p->phases; i++)
+        free(p->phase[i]);
+    assay_buf_release(&p->events);
+    pthread_cond_destroy(&p->work);
+    pthread_cond_destroy(&p->done);
+    pthread_mutex_destroy(&p->lock);
+    free(p->machine);
+    free(p->directory);
+    free(p);
+}
+
 hook_profile *hook_profile_new(const hook_profile_options *options, assay_error *err)
 {
     hook_profile *p = assay_alloc_zeroed(1, sizeof *p);
@@ -385,46 +476,66 @@ hook_profile *hook_profile_new(const hook_profile_options *options, assay_error 
     p->directory = directory;
     p->file = p->claim = -1;
     p->interval = options->interval;
+    p->stall = options->stall > 0 ? options->stall : HOOK_STALL_SECONDS;
     p->base = clock_now(CLOCK_REALTIME);
     p->base_clock = clock_now(CLOCK_MONOTONIC);
     pthread_mutex_init(&p->lock, NULL);
+    hook_init_condition(&p->work);
+    hook_init_condition(&p->done);
     assay_buf_init(&p->events, 64 << 20);
     name_node(p, options);
-    if (p->interval == 0 || start_sampler(p, err) == ASSAY_OK)
+    if (hook_start_thread(&p->writer, run, p) == 0) {
+        /* So that of two processes the one that began first samples. */
+        const struct timespec until = hook_moment_after(p->stall);
+        pthread_mutex_lock(&p->lock);
+        while (!p->claimed && pthread_cond_timedwait(&p->done, &p->lock, &until) != ETIMEDOUT) {
+        }
+        pthread_mutex_unlock(&p->lock);
         return p;
-    assay_error unseen = {""};
-    hook_profile_end(p, &unseen);
+    }
+    free_profile(p);
+    assay_fail(err, ASSAY_EIO, "hook: no thread for profiler data");
     return NULL;
+}
+
+/* Waits for the writer as long as it does something. The lock is held. */
+static bool wait_for_end(hook_profile *p)
+{
+    uint64_t before = p->pulse;
+    struct timespec until = hook_moment_after(p->stall);
+    while (!p->ended) {
+        const bool late = pthread_cond_timedwait(&p->done, &p->lock, &until) == ETIMEDOUT;
+        if (late && p->pulse == before)
+            return p->ended;
+        if (late)
+            until = hook_moment_after(p->stall);
+        before = p->pulse;
+    }
+    return true;
 }
 
 int hook_profile_end(hook_profile *p, assay_error *err)
 {
     if (!p)
         return ASSAY_OK;
-    if (p->sampling) {
-        pthread_mutex_lock(&p->sleep_lock);
-        p->ending = true;
-        pthread_cond_signal(&p->woken);
-        pthread_mutex_unlock(&p->sleep_lock);
-        pthread_join(p->sampler, NULL);
-    }
-    if (p->machine) {
-        pthread_cond_destroy(&p->woken);
-        pthread_mutex_destroy(&p->sleep_lock);
-    }
-    hook_profile_step_end(p);
+    pthread_mutex_lock(&p->lock);
+    end_step(p, hook_profile_now(p));
     close_file(p);
-    if (p->claim >= 0)
-        close(p->claim);
-    const int status = p->status;
-    if (status != ASSAY_OK)
+    p->ending = true;
+    pthread_cond_signal(&p->work);
+    const bool ended = wait_for_end(p);
+    const int status = ended ? p->status : ASSAY_EIO;
+    if (!ended) {
+        assay_log_warn("%s: profiler data: closed after %lld s without an answer of the disk", p->directory,
+                       (long long)p->stall);
+        assay_fail(err, status, "%s: profiler data: the disk does not answer", p->directory);
+        pthread_detach(p->writer); /* which keeps what it uses */
+    } else if (status != ASSAY_OK)
         assay_fail(err, status, "%s", p->error.text);
-    for (int i = 0; i < p->phases; i++)
-        free(p->phase[i]);
-    assay_buf_release(&p->events);
-    pthread_mutex_destroy(&p->lock);
-    free(p->machine);
-    free(p->directory);
-    free(p);
+    pthread_mutex_unlock(&p->lock);
+    if (ended) {
+        pthread_join(p->writer, NULL);
+        free_profile(p);
+    }
     return status;
 }

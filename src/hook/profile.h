@@ -2,7 +2,8 @@
  *   TRIAL/system/incremental/HOUR/SECONDS.NODE.json                    a thread of one hook a machine samples it
  *   TRIAL/framework/ID_pythontimeline.json.tmp, then, each minute,
  *   TRIAL/framework/pevents/HOUR/END_ID_pythontimeline.json            steps and phases of this worker
- * It stands beside the writer of tensors and waits for nobody; what cannot be written is noted once. */
+ * A thread beside the writer of tensors writes them, so that the training never waits for their disk; what cannot be
+ * written is noted once. */
 #ifndef ASSAY_HOOK_PROFILE_H
 #define ASSAY_HOOK_PROFILE_H
 
@@ -16,6 +17,7 @@ typedef struct hook_profile_options {
     const char *directory, *node; /* node NULL: the name of the host */
     int rank;
     int64_t interval; /* milliseconds between two samples of the machine; 0: it is not sampled */
+    int64_t stall;    /* seconds that its end waits for a disk that takes nothing; 0: HOOK_STALL_SECONDS */
 } hook_profile_options;
 
 /* Starts it. NULL after a failure. */

@@ -1,14 +1,16 @@
 /* writer.c - the thread that takes items off the queue and writes them.
  *
- * It holds the lock only to look at the queue. A step is complete when an item of a later step arrives, or when the
+ * It is the only one that touches the trial's directory, from taking the place in it to the mark of the end: a disk that
+ * does not answer stops the writer, and nobody else. It holds the lock only to look at the queue. A step is complete when an item of a later step arrives, or when the
  * training has closed the step and the queue holds nothing of it. */
 #include "hook/internal.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/log.h"
+#include "hook/directory.h"
 
 bool hook_writer_idle(assay_hook *hook)
 {
@@ -94,11 +96,59 @@ static void write_front(assay_hook *hook, const hook_item *item)
     pthread_cond_broadcast(&hook->done);
 }
 
+/* Said once of a run, by its first worker: what it recorded, so that a report of a part is not taken for one of the
+ * whole, what it dropped, and what it cost. */
+static void say_what_was_recorded(const assay_hook *hook)
+{
+    assay_buf text;
+    assay_buf_init(&text, HOOK_FACTS_CEILING);
+    assay_put_format(&text, "recorded ");
+    size_t before = text.size;
+    hook_recorded_put(&hook->recorded, &hook->config, hook->num_workers, &text);
+    assay_put_format(&text, text.size > before ? ", as configured (no report can judge the rest): " : "");
+    hook_cost_put(hook, &text);
+    assay_put_u8(&text, '\0');
+    if (hook->rank == 0 && hook->serial > 0 && assay_buf_status(&text) == ASSAY_OK)
+        assay_log_note("%s: %s", hook->directory, (const char *)text.data);
+    assay_buf_release(&text);
+}
+
+/* The last act: collections, facts, the mark of the end. Called and left with the lock held. */
+static void write_end(assay_hook *hook)
+{
+    assay_error err = {""}, facts_err = {""};
+    const uint64_t version = hook->names.version;
+    const bool wants = hook_output_wants_collections(&hook->output, version);
+    size_t count = 0;
+    hook_name *known = wants ? copy_names(hook, &count) : NULL;
+    pthread_mutex_unlock(&hook->lock);
+    int rc = wants && !known ? assay_fail(&err, ASSAY_ENOMEM, "%s: out of memory for the collections", hook->directory)
+                             : ASSAY_OK;
+    if (known)
+        rc = hook_output_collections(&hook->output, known, count, version, &err);
+    free(known);
+    int facts = hook_write_facts(hook, true, &facts_err);
+    if (rc == ASSAY_OK)
+        rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
+    pthread_mutex_lock(&hook->lock);
+    if (facts < 0)
+        hook_failed(hook, facts, facts_err.text);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    say_what_was_recorded(hook);
+    if (hook->counts.dropped && hook->rank > 0)
+        assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
+                       assay_plural(hook->counts.dropped), hook->worker);
+}
+
 static void *run(void *argument)
 {
     assay_hook *hook = argument;
     pthread_mutex_lock(&hook->lock);
-    for (;;) {
+    hook_take_place(hook);
+    note_progress(hook);
+    pthread_cond_broadcast(&hook->done);
+    while (!hook->off) {
         const hook_item *front = hook_queue_front(&hook->queue);
         bool other = !front || front->serial != hook->writing;
         if (hook->writing && other && (front || hook->writing <= hook->closed))
@@ -111,6 +161,9 @@ static void *run(void *argument)
             pthread_cond_wait(&hook->work, &hook->lock);
     }
     note_progress(hook);
+    if (!hook->off)
+        write_end(hook);
+    note_progress(hook);
     hook->ended = true;
     pthread_cond_broadcast(&hook->done);
     pthread_mutex_unlock(&hook->lock);
@@ -119,11 +172,7 @@ static void *run(void *argument)
 
 int hook_writer_start(assay_hook *hook, assay_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the training's business */
-    int failed = pthread_create(&hook->writer, NULL, run, hook);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int failed = hook_start_thread(&hook->writer, run, hook);
     if (failed)
         return assay_fail(err, ASSAY_ENOMEM, "the hook's writer thread cannot be started: %s", strerror(failed));
     hook->started = true;
@@ -138,7 +187,7 @@ bool hook_writer_stop(assay_hook *hook)
     hook->stopping = true;
     hook->closed = hook->serial;
     pthread_cond_broadcast(&hook->work);
-    while (!hook->ended && hook_wait(hook)) {
+    while (!hook->ended && !(hook->off && hook->beginning) && hook_wait(hook)) {
     }
     bool ended = hook->ended;
     pthread_mutex_unlock(&hook->lock);
@@ -149,17 +198,4 @@ bool hook_writer_stop(assay_hook *hook)
     pthread_join(hook->writer, NULL);
     hook->started = false;
     return true;
-}
-
-int hook_writer_collections(assay_hook *hook, assay_error *err)
-{
-    uint64_t version = hook->names.version;
-    size_t count;
-    if (!hook_output_wants_collections(&hook->output, version))
-        return ASSAY_OK;
-    hook_name *known = copy_names(hook, &count);
-    int rc = known ? hook_output_collections(&hook->output, known, count, version, err)
-                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for the collections", hook->directory);
-    free(known);
-    return rc;
 }

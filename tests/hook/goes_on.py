@@ -93,6 +93,30 @@ def check_stalled(steady, shim, work):
         assert done.stderr.count("assay:") == 2, done.stderr
 
 
+def check_stalled_paths(steady, shim, work):
+    """A disk that is dead from the beginning, or at any file later on: the training goes on, ends, and it is said. Steps are lost, no time."""
+    parts = ["/claims/", ".assay-hook-", "worker_0.open", "/run/", "/events/", "/index/", "/collections/", "worker_0.closed", "training_job_end",
+             "/system/", "/framework/"]
+    running = []
+    for part in parts:
+        trial = os.path.join(work, "dead-%d" % len(running), "claims" if part == "/claims/" else "trial")
+        env = dict(os.environ, LD_PRELOAD=shim, ASSAY_STALL_PATH=part)
+        running.append((part, subprocess.Popen(
+            [steady, trial, "40", "4", "5000", "queue_memory", "200000", "queue_policy", "block", "stall_seconds", "1", "timeline", "true",
+             "system_metrics_interval", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)))
+    for part, process in running:
+        out, said = process.communicate(timeout=60)
+        print("%s: %s %s" % (part, out.splitlines()[-1:], said))
+        assert process.returncode == 0, (part, process.returncode, said)
+        first = part in ("/claims/", ".assay-hook-", "worker_0.open", "worker_0.closed", "/run/")  # a claim that is closed is looked for
+        wanted = "nothing is recorded" if first else "without an answer of the disk"
+        assert wanted in said and 1 <= said.count("assay:") <= 3, (part, said)
+    env = dict(os.environ, LD_PRELOAD=shim, ASSAY_STALL_PATH="dead-listing")
+    code = "import assay_hook; h = assay_hook.Hook(%r, stall_seconds=1); h.step(); h.save_scalar('x', 1.0); h.close()" % os.path.join(work, "dead-listing")
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, env=env)
+    assert done.returncode == 0 and "nothing is recorded" in done.stderr, done
+
+
 def main():
     steady, shim, work = sys.argv[1:4]
     shutil.rmtree(work, ignore_errors=True)
@@ -101,6 +125,7 @@ def main():
     check_fork(work)
     check_limit(steady, work)
     check_stalled(steady, shim, work)
+    check_stalled_paths(steady, shim, work)
 
 
 if __name__ == "__main__":
