@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "format/smdebug/collections_json.h"
 #include "format/smdebug/run_json.h"
 #include "format/smdebug/smdebug.h"
@@ -22,24 +23,30 @@ enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_R
 
 /* The file names of a trial (docs/format.md), read strictly. */
 
-/* Reads `digits` digits; what follows is the caller's to look at. */
-static bool read_digits(const char *name, unsigned digits, int64_t *out)
+/* The largest step whose bucket is a place (catalog.h). */
+#define STEP_MOST ((int64_t)UINT32_MAX * ASSAY_RECORDED_BUCKET + (ASSAY_RECORDED_BUCKET - 1))
+
+/* Reads a number that zeros fill up to `digits` digits, and returns how many it has; 0: it is none, or above the
+ * largest. What follows is the caller's to look at. */
+static unsigned read_digits(const char *name, unsigned digits, int64_t most, int64_t *out)
 {
     int64_t value = 0;
-    for (unsigned i = 0; i < digits; i++) {
-        if (name[i] < '0' || name[i] > '9') /* a terminator too */
-            return false;
-        value = value * 10 + (name[i] - '0');
+    unsigned count = 0;
+    for (; name[count] >= '0' && name[count] <= '9'; count++) {
+        value = value * 10 + (name[count] - '0');
+        if (value > most)
+            return 0;
     }
     *out = value;
-    return true;
+    return count == digits || (count > digits && name[0] != '0') ? count : 0;
 }
 
-/* Exactly `digits` digits and nothing else. */
+/* A bucket, or with 12 digits a step, and nothing else. */
 static bool assay_read_number_name(const char *name, unsigned digits, int64_t *out)
 {
     int64_t value = 0;
-    if (!read_digits(name, digits, &value) || name[digits] != '\0')
+    const unsigned count = read_digits(name, digits, digits < STEP_DIGITS ? UINT32_MAX : STEP_MOST, &value);
+    if (count == 0 || name[count] != '\0')
         return false;
     *out = value;
     return true;
@@ -55,15 +62,15 @@ static bool cut_ending(const char *name, const char *ending, size_t *length)
     return true;
 }
 
-/* "<step, 12 digits>_<worker>.json": the step, and the worker inside `name`. */
+/* "<step, 12 digits or more>_<worker>.json": the step, and the worker inside `name`. */
 static bool assay_read_index_name(const char *name, int64_t *step, const char **worker, size_t *length)
 {
     int64_t number = 0;
-    if (!read_digits(name, STEP_DIGITS, &number) || name[STEP_DIGITS] != '_' ||
-        !cut_ending(name + STEP_DIGITS + 1, ".json", length))
+    const unsigned count = read_digits(name, STEP_DIGITS, STEP_MOST, &number);
+    if (count == 0 || name[count] != '_' || !cut_ending(name + count + 1, ".json", length))
         return false;
     *step = number;
-    *worker = name + STEP_DIGITS + 1;
+    *worker = name + count + 1;
     return true;
 }
 
@@ -226,7 +233,6 @@ static int list_events(assay_lister *l)
     int status = assay_lister_names(l, "events", &steps);
     if (status != 0)
         return status < 0 ? status : ASSAY_OK;
-    size_t at = 0; /* both sides ascend: names of one width are in byte order */
     for (size_t i = 0; i < steps.count; i++) {
         char path[64];
         int64_t step = 0;
@@ -234,8 +240,8 @@ static int list_events(assay_lister *l)
             foreign(l, "events", steps.name[i]);
             continue;
         }
-        while (at < catalog->unit_count && catalog->units[at].step < step)
-            at++;
+        size_t at = 0;
+        ASSAY_SEARCH(at, catalog->unit_count, catalog->units[at].step < step);
         if (at < catalog->unit_count && catalog->units[at].step == step)
             continue;
         snprintf(path, sizeof path, "events/%s", steps.name[i]);
@@ -318,11 +324,13 @@ int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *con
     return status == ASSAY_OK ? visit(context, ASSAY_RECORDED_END) : status;
 }
 
-/* Numbers in names have a fixed width, so steps are in byte order, across the buckets of the index, too. */
+/* Numbers in names have a fixed width, so steps are in byte order, across the buckets of the index, too. Those of more
+ * digits begin with one that is not zero: they lie behind the steps below FIRST_DIGIT. */
 int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context)
 {
+    static const int64_t FIRST_DIGIT = INT64_C(100000000000);
     char index[64] = "index", events[64] = "events";
-    if (step >= 0) {
+    if (step >= 0 && step < FIRST_DIGIT) {
         snprintf(index, sizeof index, "index/%0*lld/%0*lld", BUCKET_DIGITS, (long long)(step / ASSAY_RECORDED_BUCKET),
                  STEP_DIGITS, (long long)step);
         snprintf(events, sizeof events, "events/%0*lld", STEP_DIGITS, (long long)step);

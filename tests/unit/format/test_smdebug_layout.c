@@ -125,6 +125,38 @@ static void test_doubles_and_orphans(void)
     shut(&l);
 }
 
+/* Steps of more than 12 digits have names of more; those that have no bucket are named. */
+static void test_large_steps(void)
+{
+    listed l = {0};
+    workspace_make(&l.w);
+    workspace_index(&l.w, 999999999999, "worker_0");
+    workspace_index(&l.w, 1000000000000, "worker_0");
+    workspace_index(&l.w, 4294967295999, "worker_0");
+    workspace_text(&l.w, "index/4294967295/4294967296000_worker_0.json", "{}");
+    workspace_text(&l.w, "index/4294967296/000000000003_worker_0.json", "{}");
+    workspace_text(&l.w, "index/000000000/0000000000003_worker_0.json", "{}");
+    workspace_text(&l.w, "index/000000000/18446744073709551619_worker_0.json", "{}");
+    workspace_text(&l.w, "events/1000000000000/x", "");
+    workspace_text(&l.w, "events/999999999999/x", "");
+    workspace_text(&l.w, "events/1000000000001/x", "");
+    list(&l);
+    CU_ASSERT_EQUAL_FATAL(l.status, 0);
+    CU_ASSERT_EQUAL_FATAL(l.catalog.unit_count, 3);
+    CU_ASSERT_EQUAL(l.catalog.units[1].step, 1000000000000);
+    CU_ASSERT_EQUAL(l.catalog.units[1].place, 1000000000);
+    CU_ASSERT_EQUAL(l.catalog.units[2].place, UINT32_MAX);
+    char path[128];
+    assay_unit_path(&l.catalog, &l.catalog.units[2], path, sizeof path);
+    CU_ASSERT_STRING_EQUAL(path, "index/4294967295/4294967295999_worker_0.json");
+    assay_smdebug_event_path(&l.catalog, 1000000000000, 0, path, sizeof path);
+    CU_ASSERT_STRING_EQUAL(path, "events/1000000000000/1000000000000_worker_0.tfevents");
+    CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, NULL), 4);
+    CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_ORPHAN, NULL), 1);
+    CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_ORPHAN, "events/1000000000001"), 1);
+    shut(&l);
+}
+
 static void test_no_trial(void)
 {
     listed l = {0};
@@ -269,6 +301,7 @@ int main(void)
     CU_TestInfo tests[] = {{"order of steps and workers", test_order},
                            {"foreign and passing files", test_foreign},
                            {"doubles, wrong buckets, orphans", test_doubles_and_orphans},
+                           {"steps of more than 12 digits", test_large_steps},
                            {"a directory that is no trial", test_no_trial},
                            {"a directory above trials", test_trial_below},
                            {"an empty trial", test_empty_trial},
