@@ -83,6 +83,28 @@ static void put_json_steps(const int64_t *steps, size_t count, const char *key, 
 }
 
 /* Appends the whole document. */
+/* What was found when the trial was opened, and its records that could not be read. */
+static void put_json_problems(const assay_diff *d, const assay_trial_files *own, uint32_t trial, assay_buf *out)
+{
+    bool any = own->problems.kept > 0;
+    cli_put_json_problems(&own->problems, out);
+    for (size_t i = 0; i < d->pairs; i++) {
+        const assay_diff_pair *p = &d->pair[i];
+        const assay_place *place = trial == 1 ? &p->a : &p->b;
+        char room[ASSAY_PATH_ROOM];
+        const char *path = place->entry ? assay_part_file(&own->catalog, place->part, place->entry->file, room) : NULL;
+        if (p->state != ASSAY_DIFF_UNREAD || p->unread_of != trial)
+            continue;
+        assay_put_format(out, "%s\n  {\"kind\": \"%s\", \"file\": ", any ? "," : "",
+                         assay_problem_word(ASSAY_PROBLEM_RECORD));
+        assay_json_put_text(out, path ? path : "");
+        assay_put_format(out, ", \"offset\": null, \"text\": ");
+        assay_json_put_text(out, p->text ? p->text : "");
+        assay_put_format(out, "}");
+        any = true;
+    }
+}
+
 static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assay_buf *out)
 {
     size_t count = 0;
@@ -104,9 +126,9 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
     put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
     put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
     assay_put_format(out, ",\n  \"problems_in_first\": [");
-    cli_put_json_problems(&d->a.problems, out);
+    put_json_problems(d, &d->a, 1, out);
     assay_put_format(out, "],\n  \"problems_in_second\": [");
-    cli_put_json_problems(&d->b.problems, out);
+    put_json_problems(d, &d->b, 2, out);
     assay_put_format(out, "]");
     assay_put_format(out, "\n}\n");
 }

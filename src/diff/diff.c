@@ -28,14 +28,21 @@ static int refill(stream *s, assay_error *err)
     return assay_reader_content(s->reader, 0, &s->piece, &s->size, err);
 }
 
+/* Notes which of the trials it was that failed. */
+static int noted(assay_diff_pair *p, uint32_t trial, int status)
+{
+    p->unread_of = status == ASSAY_OK ? 0 : trial;
+    return status;
+}
+
 /* Reads both to their ends, which also verifies them. */
-static int feed_all(assay_diff_reading *r, stream *a, stream *b, assay_error *err)
+static int feed_all(assay_diff_reading *r, assay_diff_pair *p, stream *a, stream *b, assay_error *err)
 {
     int status = ASSAY_OK;
     while (status == ASSAY_OK) {
-        status = refill(a, err);
+        status = noted(p, 1, refill(a, err));
         if (status == ASSAY_OK)
-            status = refill(b, err);
+            status = noted(p, 2, refill(b, err));
         if (status != ASSAY_OK || a->size == 0 || b->size == 0)
             break;
         const uint64_t of_a = a->size / a->element, of_b = b->size / b->element, n = of_a < of_b ? of_a : of_b;
@@ -149,7 +156,7 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
         return ASSAY_OK;
     }
     uint8_t *bytes = NULL;
-    int status = part ? take_part(r, p, b, first, size, &bytes, err) : ASSAY_OK;
+    int status = part ? noted(p, 2, take_part(r, p, b, first, size, &bytes, err)) : ASSAY_OK;
     if (status == ASSAY_OK) {
         stream of_a = {.reader = r->a.records, .element = assay_dtype_size(a->dtype)};
         stream of_b = {.reader = part ? NULL : r->b.records,
@@ -157,7 +164,7 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
                        .size = part ? (size_t)a->elements * assay_dtype_size(b->dtype) : 0,
                        .element = assay_dtype_size(b->dtype)};
         assay_differ_init(&r->differ, a->dtype, b->dtype, &r->options->tolerance);
-        status = feed_all(r, &of_a, &of_b, err);
+        status = feed_all(r, p, &of_a, &of_b, err);
         assay_differ_end(&r->differ);
         p->figures = r->differ.figures;
     }
@@ -165,18 +172,18 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
     return status;
 }
 
-static int open_both(assay_diff_reading *r, const assay_diff_pair *p, assay_record *a, assay_record *b,
-                     assay_error *err)
+static int open_both(assay_diff_reading *r, assay_diff_pair *p, assay_record *a, assay_record *b, assay_error *err)
 {
     if (p->unlike)
         return assay_fail(err, ASSAY_EFORMAT,
                           "the topology says that workers have addends of it, or other data by design");
     if (!p->a.entry || !p->b.entry)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: it is damaged or missing in this trial",
-                          assay_store_location((p->a.entry ? &r->b : &r->a)->trial->store));
-    int status = assay_trial_record(&r->a, p->a.part, p->a.entry, a, err);
+        return noted(p, p->a.entry ? 2 : 1,
+                     assay_fail(err, ASSAY_EFORMAT, "%s: it is damaged or missing in this trial",
+                                assay_store_location((p->a.entry ? &r->b : &r->a)->trial->store)));
+    int status = noted(p, 1, assay_trial_record(&r->a, p->a.part, p->a.entry, a, err));
     if (status == ASSAY_OK)
-        status = assay_trial_record(&r->b, p->b.part, p->b.entry, b, err);
+        status = noted(p, 2, assay_trial_record(&r->b, p->b.part, p->b.entry, b, err));
     if (status == ASSAY_OK && (a->dtype == ASSAY_STRING) != (b->dtype == ASSAY_STRING))
         return assay_fail(err, ASSAY_EFORMAT, "one has texts, and the other numbers");
     return status;
@@ -224,6 +231,7 @@ static uint64_t weight_of(const assay_diff_pair *p)
 #define FIGURE(member) ASSAY_FIELD(assay_diff_pair, figures.member)
 /* What comparing a pair comes to. */
 static const assay_field pair_fields[] = {ASSAY_FIELD_MOST(assay_diff_pair, state, ASSAY_DIFF_UNREAD),
+                                          ASSAY_FIELD_MOST(assay_diff_pair, unread_of, 2),
                                           ASSAY_FIELD(assay_diff_pair, dtype_a),
                                           ASSAY_FIELD(assay_diff_pair, dtype_b),
                                           ASSAY_FIELD_COUNTED(assay_diff_pair, shape_a, dims_a),

@@ -33,7 +33,8 @@ typedef struct assay_diff_pair {
     int dtype_a, dtype_b, dims_a, dims_b;
     int64_t shape_a[ASSAY_MAX_DIMS], shape_b[ASSAY_MAX_DIMS]; /* of b the part that is meant */
     assay_diff_figures figures;
-    char *text; /* owned */
+    uint32_t unread_of; /* where it cannot be read: 1 of the first trial, 2 of the second one, 0 of neither alone */
+    char *text;         /* owned */
 } assay_diff_pair;
 
 /* A name of one trial that the other has not. */

@@ -140,6 +140,15 @@ def check_damaged(test):
     test.checks.expect(report["verdict"] == "unknown" and [s["tensor"] for s in report["only_in_first"]] == ["weight"] and
                        [p["kind"] for p in report["problems_in_second"]] == ["damaged-index"] and report["problems_in_first"] == [],
                        "half an index: %s" % report)
+    whole["tensor_payload"][0]["start_idx"] = 0
+    index.write_text(json.dumps(whole))
+    events = next(path for path in hurt.folder.glob("events/*/*") if "000000_" in path.name)
+    events.write_bytes(events.read_bytes()[:10])
+    for first, second, of in ((sound, hurt, "second"), (hurt, sound, "first")):
+        report = json.loads(test.run("no record", 3, "compare", first.folder, second.folder, "--tensors", "--json"))
+        found = {side: [(p["kind"], p["file"]) for p in report["problems_in_" + side]] for side in ("first", "second")}
+        test.checks.expect(report["verdict"] == "unknown" and found.pop(of) == [("damaged-record", str(events.relative_to(hurt.folder)))] * 2 and
+                           not any(found.values()), "no record: %s" % report)
 
 
 def check_lists(test):
