@@ -1,13 +1,16 @@
 /* file.c - whole small files in, complete files out, directories. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -104,6 +107,32 @@ int assay_file_read_own(const char *path, const char *magic, size_t ceiling, ass
     return read_file(path, magic, ceiling, out, err);
 }
 
+/* Removes what writers of the file that were killed have left: they have no lock any more, and it is some time ago, for a
+ * file is locked only when it is there already. Where nothing can be locked, all stays as it is. */
+static void remove_left(const char *path)
+{
+    enum { A_WHILE = 60, SUFFIX = 5 }; /* seconds; of ".tmp-" */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t length = strlen(name);
+    char *folder = slash ? assay_copy_bytes_as_text(path, (size_t)(slash - path) + 1) : assay_copy_text(".");
+    DIR *dir = folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct stat st;
+        if (strncmp(entry->d_name, name, length) != 0 || strncmp(entry->d_name + length, ".tmp-", SUFFIX) != 0 ||
+            strspn(entry->d_name + length + SUFFIX, "0123456789-") != strlen(entry->d_name + length + SUFFIX))
+            continue;
+        const int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mtime + A_WHILE < time(NULL) &&
+            flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
+}
+
 /* Opens a new file beside `path`. Not mkstemp: the file has to come out with the mode the umask gives, not 0600. */
 static int open_temporary(const char *path, char **name)
 {
@@ -113,6 +142,7 @@ static int open_temporary(const char *path, char **name)
         errno = ENOMEM;
         return -1;
     }
+    remove_left(path);
     int fd = -1;
     for (int i = 0; i < TEMPORARY_NAMES; i++) {
         snprintf(*name, room, "%s.tmp-%ld-%d", path, (long)getpid(), i);
@@ -123,7 +153,8 @@ static int open_temporary(const char *path, char **name)
     if (fd < 0) {
         free(*name);
         *name = NULL;
-    }
+    } else
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* that it is being written (remove_left) */
     return fd;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -20,6 +21,7 @@ typedef struct unpacking {
     assay_file_list list;
     const char *directory;
     char *temporary;
+    int lock; /* of rank 0, on the temporary directory; -1: none */
 } unpacking;
 
 static int cannot_write(const char *path, int reason, assay_error *err)
@@ -120,16 +122,40 @@ static void remove_written(const unpacking *u)
     rmdir(u->temporary);
 }
 
-/* Rank 0: the place must be free, and the temporary one new. */
-static int prepare(const unpacking *u, assay_error *err)
+/* Takes the temporary directory, which nobody else may have. What an unpacking of the same that was killed has left in it
+ * goes; what else is in it does not. */
+static int take_temporary(unpacking *u, assay_error *err)
+{
+    const bool left = access(u->temporary, F_OK) == 0;
+    int status = left ? ASSAY_OK : assay_dir_make(u->temporary, err);
+    if (status != ASSAY_OK)
+        return status;
+    u->lock = open(u->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (left && (u->lock < 0 || flock(u->lock, LOCK_EX | LOCK_NB) != 0))
+        return assay_fail(err, ASSAY_EUSAGE, "%s: another unpacking writes there, or has left it: %s", u->temporary,
+                          strerror(errno));
+    if (!left) {
+        if (u->lock >= 0)
+            (void)flock(u->lock, LOCK_EX | LOCK_NB);
+        return ASSAY_OK;
+    }
+    remove_written(u);
+    if (access(u->temporary, F_OK) == 0)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: left by an unpacking of something else that did not finish; remove it first",
+                          u->temporary);
+    close(u->lock);
+    u->lock = -1;
+    return take_temporary(u, err);
+}
+
+/* Rank 0: the place must be free, and the temporary one its own. */
+static int prepare(unpacking *u, assay_error *err)
 {
     if (rmdir(u->directory) != 0 && errno != ENOENT)
         return assay_fail(err, ASSAY_EUSAGE, "%s: %s; give the name of a directory that does not exist", u->directory,
                           errno == ENOTEMPTY ? "it is not empty" : strerror(errno));
-    if (access(u->temporary, F_OK) == 0)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: left by an unpacking that did not finish; remove it first",
-                          u->temporary);
-    return assay_dir_make(u->temporary, err);
+    return take_temporary(u, err);
 }
 
 static int unpack(unpacking *u, assay_error *err)
@@ -154,7 +180,7 @@ static int unpack(unpacking *u, assay_error *err)
 int assay_unpack(assay_comm *comm, const char *packed, const char *directory, assay_pack_figures *out, assay_error *err)
 {
     size_t length = strlen(directory);
-    unpacking u = {.comm = comm, .directory = directory};
+    unpacking u = {.comm = comm, .directory = directory, .lock = -1};
     while (length > 1 && directory[length - 1] == '/')
         length--;
     u.temporary = assay_alloc(length + 6);
@@ -165,6 +191,8 @@ int assay_unpack(assay_comm *comm, const char *packed, const char *directory, as
         status = assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err);
     if (status == ASSAY_OK)
         status = unpack(&u, err);
+    if (u.lock >= 0)
+        close(u.lock);
     *out = (assay_pack_figures){
         .trials = 1, .files = u.list.count, .bytes = u.list.bytes, .unreadable = u.list.unreadable};
     assay_file_list_release(&u.list);

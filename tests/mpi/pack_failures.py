@@ -177,6 +177,27 @@ def check_killed(checks, assay, ranks, folder):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     checks.expect(running and part.exists() and not out.exists(), "killed in the middle: only the unfinished file is there")
+    for foreign in (False, True):  # what an unpacking that was killed has left goes with the next one, and nothing else does
+        shutil.rmtree(folder / "tree", True)
+        begun = folder / "tree.part" / "index"
+        shutil.copytree(TRIAL / "index", begun)
+        cut = next(path for path in begun.rglob("*.json"))
+        cut.write_bytes(cut.read_bytes()[:5])
+        if foreign:
+            (folder / "tree.part" / "mine").write_text("mine")
+        whole = folder / "whole.h5"
+        mpirun(1, [assay, "pack", TRIAL, "-o", whole, "--quiet"]) if not whole.exists() else None
+        done = mpirun(ranks, [assay, "unpack", whole, "-o", folder / "tree"])
+        if foreign:
+            refused(checks, done, 2, "of something else")
+            checks.expect((folder / "tree.part" / "mine").read_text() == "mine", "what is not from unpacking stays")
+            shutil.rmtree(folder / "tree.part")
+        else:
+            checks.expect(done.code == 0 and not (folder / "tree.part").exists() and
+                          all((folder / "tree" / p.relative_to(TRIAL)).read_bytes() == p.read_bytes() for p in TRIAL.rglob("*.json")),
+                          "unpacked over what a kill left: %s" % done)
+    shutil.rmtree(folder / "tree", True)
+    whole.unlink()
     done = mpirun(1, [assay, "ls", part])
     checks.expect(done.code == 2 and len(errors(done)) == 1, "an unfinished file is no trial: %s" % done)
     os.truncate(event, 1000)

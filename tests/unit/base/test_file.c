@@ -2,9 +2,12 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -111,6 +114,36 @@ static void test_stale_temporary(void)
     unlink(stale);
     free(path);
     free(stale);
+}
+
+/* What a writer that was killed has left goes with the next writing; what one is at, what is recent and other names stay. */
+static void test_left(void)
+{
+    static const char *const names[] = {"r.json.tmp-1-0", "r.json.tmp-1-1", "r.json.tmp-2-0", "r.json.tmp-1-0x",
+                                        "xr.json.tmp-1-0"};
+    enum { NAMES = sizeof names / sizeof *names };
+    const struct timespec before[2] = {{.tv_sec = time(NULL) - 100}, {.tv_sec = time(NULL) - 100}};
+    char *path = in_directory("r.json");
+    int locked = -1;
+    for (int i = 0; i < NAMES; i++) {
+        char *left = in_directory(names[i]);
+        CU_ASSERT_EQUAL(assay_file_write(left, "left", 4, NULL), ASSAY_OK);
+        if (i != 2)
+            CU_ASSERT_EQUAL(utimensat(AT_FDCWD, left, before, 0), 0);
+        if (i == 1)
+            CU_ASSERT_TRUE((locked = open(left, O_RDONLY)) >= 0 && flock(locked, LOCK_EX) == 0);
+        free(left);
+    }
+    CU_ASSERT_EQUAL(assay_file_write(path, "new", 3, NULL), ASSAY_OK);
+    for (int i = 0; i < NAMES; i++) {
+        char *left = in_directory(names[i]);
+        CU_ASSERT_EQUAL(access(left, F_OK) == 0, i > 0);
+        unlink(left);
+        free(left);
+    }
+    close(locked);
+    unlink(path);
+    free(path);
 }
 
 static void test_read(void)
@@ -236,10 +269,16 @@ static void test_append(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"write", test_write}, {"write fails", test_write_fails}, {"stale temporary file", test_stale_temporary},
-        {"read", test_read},   {"read fails", test_read_fails},   {"directories", test_directories},
-        {"join", test_join},   {"append", test_append},           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"write", test_write},
+                           {"write fails", test_write_fails},
+                           {"stale temporary file", test_stale_temporary},
+                           {"left by a kill", test_left},
+                           {"read", test_read},
+                           {"read fails", test_read_fails},
+                           {"directories", test_directories},
+                           {"join", test_join},
+                           {"append", test_append},
+                           CU_TEST_INFO_NULL};
     if (!mkdtemp(directory))
         return 2;
     int failed = unit_main("file", tests);
