@@ -407,13 +407,18 @@ static bool number_of(const cJSON *object, const char *key, uint64_t *out)
     return true;
 }
 
+static bool is_hex(const char *text, size_t digits)
+{
+    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
+}
+
 /* What a seal says of one file. False: it is damaged. */
 static bool take_file(const sealing *u, const cJSON *said, assay_seal_file *out)
 {
     const char *name = NULL, *sha = NULL;
     const cJSON *tensors = cJSON_GetObjectItemCaseSensitive(said, "tensors"), *t = NULL;
     if (!text_of(said, "file", &name) || !assay_path_is_inside(name, strlen(name)) || !text_of(said, "sha256", &sha) ||
-        strlen(sha) != 64 || !number_of(said, "bytes", &out->bytes) || !cJSON_IsArray(tensors))
+        !is_hex(sha, 64) || !number_of(said, "bytes", &out->bytes) || !cJSON_IsArray(tensors))
         return false;
     const char *slash = u->file ? strrchr(u->place, '/') : NULL;
     char directory[ASSAY_PATH_MOST];
@@ -428,7 +433,7 @@ static bool take_file(const sealing *u, const cJSON *said, assay_seal_file *out)
     {
         const char *tensor = NULL, *crc = NULL;
         assay_seal_range *r = ASSAY_VEC_ADD(out);
-        if (!r || !text_of(t, "tensor", &tensor) || !text_of(t, "crc32c", &crc) ||
+        if (!r || !text_of(t, "tensor", &tensor) || !text_of(t, "crc32c", &crc) || !is_hex(crc, 8) ||
             !number_of(t, "offset", &r->offset) || !number_of(t, "bytes", &r->bytes) || r->bytes > out->bytes ||
             r->offset > out->bytes - r->bytes)
             return false;
@@ -457,7 +462,7 @@ static int read_seal(const seals *s, sealing *u, assay_store *root, assay_seal_f
         status = assay_json_parse(name, text.data, text.size, &json, &err);
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(json, "files"), *file = NULL;
     const char *schema = NULL;
-    bool good = status == ASSAY_OK && cJSON_IsArray(files) && text_of(json, "schema", &schema) &&
+    bool good = status == ASSAY_OK && cJSON_GetArraySize(files) > 0 && cJSON_IsArray(files) && text_of(json, "schema", &schema) &&
                 strcmp(schema, "assay-seal/1") == 0;
     if (good)
         cJSON_ArrayForEach(file, files)
@@ -465,6 +470,8 @@ static int read_seal(const seals *s, sealing *u, assay_store *root, assay_seal_f
             assay_seal_file *f = good ? ASSAY_VEC_ADD(said) : NULL;
             good = f && take_file(u, file, f);
         }
+    if (!good)
+        assay_seal_files_cut(said, u->first); /* what was read of it is not whole */
     if (!good && status != ASSAY_ENOMEM)
         assay_problems_add(problems, ASSAY_PROBLEM_HEADER, u->step, name, -1, "%s: the seal is damaged: %s", name,
                            err.text[0] ? err.text : "it is not as assay writes it");

@@ -12,15 +12,21 @@
 
 enum { BLOCK = 1 << 20 };
 
+void assay_seal_files_cut(assay_seal_files *files, size_t count)
+{
+    while (files->count > count) {
+        assay_seal_file *f = &files->list[--files->count];
+        for (size_t r = 0; r < f->count; r++)
+            free(f->list[r].name);
+        free(f->list);
+        free(f->path);
+        free(f->failure);
+    }
+}
+
 void assay_seal_files_release(assay_seal_files *files)
 {
-    for (size_t i = 0; i < files->count; i++) {
-        for (size_t r = 0; r < files->list[i].count; r++)
-            free(files->list[i].list[r].name);
-        free(files->list[i].list);
-        free(files->list[i].path);
-        free(files->list[i].failure);
-    }
+    assay_seal_files_cut(files, 0);
     free(files->list);
     *files = (assay_seal_files){0};
 }

@@ -27,6 +27,8 @@ typedef struct assay_seal_files {
 /* Fills in sizes and digests of the files, which rank 0 lists and others leave empty, below `root`. Collective.
  * ASSAY_EIO where the root cannot be opened, ASSAY_ENOMEM, ASSAY_EMPI. */
 int assay_seal_digest(assay_comm *comm, const char *root, assay_seal_files *files, assay_error *err);
+/* Removes all but the first `count`. */
+void assay_seal_files_cut(assay_seal_files *files, size_t count);
 void assay_seal_files_release(assay_seal_files *files);
 
 #endif
