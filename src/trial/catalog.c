@@ -510,6 +510,9 @@ static int conclude_formats(assay_lister *l)
         l->format = catalog->formats[i];
         status = assay_format_of(l->format)->conclude(l);
     }
+    if (catalog->unit_count == 0 && catalog->problems.total == 0 && !catalog->events.found)
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_EMPTY, -1, "", -1,
+                           "nothing is recorded in it: no step was saved, or nothing has been written yet");
     if (l->said_by_none && catalog->collections.num_workers == 0)
         catalog->collections.num_workers = catalog->workers;
     if (catalog->format_count == 0)
