@@ -7,6 +7,7 @@
 #ifndef ASSAY_FUZZ_READ_TRIAL_H
 #define ASSAY_FUZZ_READ_TRIAL_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +26,15 @@ typedef struct member {
     bool link;
 } member;
 
-static inline void must(bool condition)
+/* What has to hold, and where it did not. */
+#define must(condition) must_hold(condition, #condition, __func__, __LINE__)
+
+static inline void must_hold(bool condition, const char *text, const char *function, int line)
 {
-    if (!condition)
-        abort();
+    if (condition)
+        return;
+    fprintf(stderr, "%s, line %d: %s\n", function, line, text);
+    abort();
 }
 
 /* Takes the next file; false: there is none any more. */
