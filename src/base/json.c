@@ -147,12 +147,8 @@ static bool take_string(assay_pull *s, const char **text, size_t *length)
         return false;
     if (memchr(*text, '\0', *length))
         return assay_pull_fault(s, from, "\\u0000 is not allowed in a string");
-    for (size_t at = 0, step; at < *length; at += step) {
-        step = assay_utf8_length(*text + at, *length - at);
-        if (step == 0)
-            return assay_pull_fault(s, from, "a string that is not UTF-8, or has half of a surrogate pair");
-    }
-    return true;
+    return assay_utf8_is(*text, *length) ||
+           assay_pull_fault(s, from, "a string that is not UTF-8, or has half of a surrogate pair");
 }
 
 /* A text of its own, for cJSON_Delete() to free. */

@@ -7,6 +7,7 @@
 #include <assay/status.h>
 
 #include "base/fault.h"
+#include "base/utf8.h"
 
 enum { FORMS = 8, SLOTS = 32, FIXED = 1024, DIGITS = 19 /* fit 64 bits */ };
 
@@ -318,6 +319,11 @@ int assay_json_take(assay_json_forms *f, const char *text, size_t length)
     if (!f->member && !add_member(f, 0, 0)) /* room for a form's slots */
         return ASSAY_ENOMEM;
     f->members = 0;
+    if (!assay_utf8_is(text, length)) { /* each of its names would be believed */
+        assay_pull_start(&f->pull, text, length);
+        assay_pull_fault(&f->pull, text, "it is no UTF-8");
+        return ASSAY_EFORMAT;
+    }
     if (take_known(f, text, text + length))
         return ASSAY_OK;
     f->members = 0;

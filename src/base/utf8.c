@@ -28,6 +28,23 @@ size_t assay_utf8_length(const void *bytes, size_t left)
     return length;
 }
 
+bool assay_utf8_is(const void *bytes, size_t size)
+{
+    const uint8_t *text = bytes;
+    for (size_t at = 0, length = 0; at < size; at += length) {
+        uint64_t eight;
+        for (; size - at >= sizeof eight; at += sizeof eight) { /* most texts are ASCII */
+            memcpy(&eight, text + at, sizeof eight);
+            if (eight & 0x8080808080808080u)
+                break;
+        }
+        length = at == size ? 0 : text[at] < 0x80 ? 1 : assay_utf8_length(text + at, size - at);
+        if (length == 0)
+            return at == size;
+    }
+    return true;
+}
+
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code)
 {
     const uint8_t *b = bytes;

@@ -15,6 +15,9 @@ size_t assay_utf8_length(const void *bytes, size_t left);
 enum { ASSAY_UTF8_BAD = 0xfffd };
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
 
+/* Is all of it well-formed? */
+bool assay_utf8_is(const void *bytes, size_t size);
+
 /* True for characters that act on a terminal or on the order of a line instead of standing in it. */
 bool assay_utf8_acts(uint32_t code);
 

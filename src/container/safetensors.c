@@ -330,22 +330,6 @@ static int check_cover(assay_safetensors *s, assay_error *err)
     return status;
 }
 
-static bool is_utf8(const char *text, size_t size)
-{
-    for (size_t at = 0, length = 0; at < size; at += length) {
-        uint64_t eight;
-        for (; size - at >= sizeof eight; at += sizeof eight) { /* most of a header is ASCII */
-            memcpy(&eight, text + at, sizeof eight);
-            if (eight & 0x8080808080808080u)
-                break;
-        }
-        length = at == size ? 0 : (uint8_t)text[at] < 0x80 ? 1 : assay_utf8_length(text + at, size - at);
-        if (length == 0)
-            return at == size;
-    }
-    return true;
-}
-
 /* A name that stands twice is wrong before anything that follows it. */
 static void find_twice(header *h)
 {
@@ -366,7 +350,7 @@ static void take_header(header *h, const char *text, size_t size)
         assay_pull_fault(&h->json, text, "a header begins with {");
         return;
     }
-    if (!is_utf8(text, size)) {
+    if (!assay_utf8_is(text, size)) {
         assay_pull_fault(&h->json, text, "it is no UTF-8");
         return;
     }
