@@ -35,18 +35,20 @@ typedef struct timeline_piece {
 struct hook_profile {
     char *directory;
     char node[NAME_ROOM], id[NAME_ROOM + 16];
-    int64_t base, base_clock; /* microseconds since 1970, and of the clock that does not jump, when it began */
-    int64_t interval;         /* milliseconds; 0: the machine is not sampled */
-    int64_t stall;            /* seconds */
-    pthread_t writer;         /* it alone touches the disk */
-    pthread_mutex_t lock;     /* guards what follows, but for the writer's own */
+    int64_t since;        /* microseconds from 1970 to the beginning of the clock that does not jump, when it began */
+    int64_t interval;     /* milliseconds; 0: the machine is not sampled */
+    int64_t stall;        /* seconds */
+    pthread_t writer;     /* it alone touches the disk */
+    pthread_mutex_t lock; /* guards what follows, but for the writer's own */
     pthread_cond_t work, done;
     bool claimed; /* it is known whether this process samples the machine */
+    bool refused; /* it could not be known */
     bool ending, ended;
     uint64_t pulse; /* how often the writer has done something */
     int status;
     assay_error error;
     /* The timeline. */
+    int64_t base;     /* microseconds since 1970, that its times count from */
     assay_buf events; /* not handed to the writer yet */
     timeline_piece *first, *last;
     size_t queued;               /* bytes of the pieces */
@@ -74,7 +76,7 @@ static int64_t clock_now(clockid_t clock)
 
 int64_t hook_profile_now(const hook_profile *p)
 {
-    return p->base + clock_now(CLOCK_MONOTONIC) - p->base_clock;
+    return p->since + clock_now(CLOCK_MONOTONIC);
 }
 
 /* Keeps the first failure. The lock is held, or there is one thread. */
@@ -228,10 +230,8 @@ void hook_profile_phase(hook_profile *p, const char *name, int64_t begun, int64_
 void hook_profile_event(hook_profile *p, const char *phase, const char *name, int64_t begun, int64_t ended)
 {
     pthread_mutex_lock(&p->lock);
-    if (p->opened == 0 && begun < p->base) { /* times in a file count from its base, and it is not open yet */
-        p->base_clock -= p->base - begun;
+    if (p->opened == 0 && begun < p->base) /* times in a file count from its base, and it is not open yet */
         p->base = begun;
-    }
     put_event(p, phase, name, begun, ended, -1);
     pthread_mutex_unlock(&p->lock);
 }
@@ -383,6 +383,7 @@ static void take_sample(hook_profile *p, assay_buf *lines)
 static void write_until_end(hook_profile *p, bool samples, assay_buf *lines)
 {
     int64_t next = clock_now(CLOCK_MONOTONIC);
+    p->refused = p->status != ASSAY_OK;
     p->claimed = true;
     pthread_cond_signal(&p->done);
     for (;;) {
@@ -478,7 +479,7 @@ hook_profile *hook_profile_new(const hook_profile_options *options, assay_error 
     p->interval = options->interval;
     p->stall = options->stall > 0 ? options->stall : HOOK_STALL_SECONDS;
     p->base = clock_now(CLOCK_REALTIME);
-    p->base_clock = clock_now(CLOCK_MONOTONIC);
+    p->since = p->base - clock_now(CLOCK_MONOTONIC);
     pthread_mutex_init(&p->lock, NULL);
     hook_init_condition(&p->work);
     hook_init_condition(&p->done);
@@ -490,8 +491,12 @@ hook_profile *hook_profile_new(const hook_profile_options *options, assay_error 
         pthread_mutex_lock(&p->lock);
         while (!p->claimed && pthread_cond_timedwait(&p->done, &p->lock, &until) != ETIMEDOUT) {
         }
+        const bool failed = p->refused;
         pthread_mutex_unlock(&p->lock);
-        return p;
+        if (!failed)
+            return p;
+        hook_profile_end(p, err);
+        return NULL;
     }
     free_profile(p);
     assay_fail(err, ASSAY_EIO, "hook: no thread for profiler data");

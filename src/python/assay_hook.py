@@ -24,7 +24,6 @@ import functools
 import json
 import os
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -32,7 +31,7 @@ import weakref
 import assay_hook_config
 import assay_hook_topology
 from assay_hook_config import (Collection, CollectionKeys, CollectionManager, ModeKeys, ReductionConfig, SaveConfig,  # noqa: F401
-                               SaveConfigMode, BUILT_IN_NAMES, kind_of_error)
+                               SaveConfigMode, BUILT_IN_NAMES, kind_of_error, with_limit)
 from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
 
 
@@ -167,24 +166,6 @@ def _rank_and_workers():
     return _process_group() or of_launcher()
 
 
-def _with_limit(look, seconds):
-    """What looking at a disk comes to, in a thread beside; None when the disk does not answer: it stops no training."""
-    came = []
-
-    def run():
-        try:
-            came.append((look(), None))
-        except Exception as error:  # it is raised where it was asked for
-            came.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if came and came[0][1] is not None:
-        raise came[0][1]
-    return came[0][0] if came else None
-
-
 def _chosen_in_a_file(key, config_file):
     """Does this configuration file, or the one that the environment names, say something about the parameter?"""
     for path in (config_file, os.environ.get("ASSAY_HOOK_CONFIG") or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
@@ -226,7 +207,7 @@ class Hook:
             self._note_told(c)
         if out_dir is None and config_file is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
             config_file = assay_hook_config.file_of_environment()
-        said = assay_hook_config.from_file(config_file) if config_file is not None else (None, None, {}, {})
+        said = config_file is not None and with_limit(lambda: assay_hook_config.from_file(config_file), 30) or (None, None, {}, {})
         if config_file is not None and out_dir is None:
             out_dir = said[0] or assay_hook_config.SAGEMAKER_DIRECTORY
         if config_file is not None and tensorboard_dir is None and "TRAINING_JOB_NAME" in os.environ:
@@ -234,14 +215,14 @@ class Hook:
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
             if parameters.get("existing") != "continue" and not dry_run:
-                _with_limit(lambda: _refuse_existing(out_dir), parameters.get("stall_seconds", 30))
+                with_limit(lambda: _refuse_existing(out_dir), parameters.get("stall_seconds", 30))
         error = _Error()
         given = parameters.pop("rank_and_workers", None)
         by_launcher = given is None and _process_group() is None
         rank, workers = self._place = given or _rank_and_workers()
         self._place_given = given is not None
         self._left_out = by_launcher and rank > 0 and include_workers == "one" and not dry_run
-        self._left_out = self._left_out and not _with_limit(lambda: _chosen_in_a_file("include_workers", config_file), 30)
+        self._left_out = self._left_out and not with_limit(lambda: _chosen_in_a_file("include_workers", config_file), 30)
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise kind_of_error(ValueError)(error.text.decode(errors="replace"))

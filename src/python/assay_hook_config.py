@@ -9,6 +9,25 @@ import json
 import os
 import re
 import sys
+import threading
+
+
+def with_limit(look, seconds):
+    """What looking at a disk comes to, in a thread beside; None when the disk does not answer: it stops no training."""
+    came = []
+
+    def run():
+        try:
+            came.append((look(), None))
+        except Exception as error:  # it is raised where it was asked for
+            came.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if came and came[0][1] is not None:
+        raise came[0][1]
+    return came[0][0] if came else None
 
 
 def kind_of_error(plain):

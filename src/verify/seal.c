@@ -462,8 +462,8 @@ static int read_seal(const seals *s, sealing *u, assay_store *root, assay_seal_f
         status = assay_json_parse(name, text.data, text.size, &json, &err);
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(json, "files"), *file = NULL;
     const char *schema = NULL;
-    bool good = status == ASSAY_OK && cJSON_GetArraySize(files) > 0 && cJSON_IsArray(files) && text_of(json, "schema", &schema) &&
-                strcmp(schema, "assay-seal/1") == 0;
+    bool good = status == ASSAY_OK && cJSON_GetArraySize(files) > 0 && cJSON_IsArray(files) &&
+                text_of(json, "schema", &schema) && strcmp(schema, "assay-seal/1") == 0;
     if (good)
         cJSON_ArrayForEach(file, files)
         {
