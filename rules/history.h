@@ -263,8 +263,7 @@ static inline void history_leave_rare(history_curve *c, int mode)
             continue;
         size_t alike = 0, tail = 0;
         const size_t half = history_first_from(c->peak, peaks, c->score[i].size / 2);
-        for (size_t k = half; k < peaks;
-             k++) /* noise about a level that the curve was thrown to is large, but not in r */
+        for (size_t k = half; k < peaks; k++) /* noise about a new level is large, but not in r */
             alike += c->peak[k].r >= c->score[i].r / HISTORY_APART;
         for (size_t k = history_first_from(c->peak, peaks, c->score[i].size / HISTORY_APART); k < half; k++)
             tail += c->peak[k].r >= c->score[i].r / 2;

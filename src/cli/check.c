@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/built_in.h"
+#include "cli/own_place.h"
 #include "cli/rules_load.h"
 #include "job/job.h"
 #include "report/report.h"
@@ -199,7 +200,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
     assay_put_format(out, ", \"tolerance\": ");
     assay_json_put_number(out, job->tolerance);
     assay_put_format(out, "},\n \"output\": {\"directory\": ");
-    assay_json_put_text(out, job->output_directory ? job->output_directory : "assay-report");
+    assay_json_put_text(out, job->output_directory ? job->output_directory : OWN_PLACES);
     assay_put_format(out, ", \"formats\": [");
     for (int f = 0; f < ASSAY_FORM_COUNT; f++) {
         if (!(job->formats & 1u << f))

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/redact.h"
 #include "cli/cli.h"
+#include "cli/own_place.h"
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "cli/run_operands.h"
@@ -523,6 +524,18 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     return code;
 }
 
+void run_end(run_options *options, int code)
+{
+    const bool there = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
+    run_actions_release(&options->actions);
+    if (options->own_place && there) {
+        own_place_keep(options->own_place);
+        if (!options->quiet)
+            printf("The report is in %s.\n", options->own_place);
+    }
+    own_place_end(options->own_place);
+}
+
 int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path,
                     run_options *options, assay_error *err)
 {
@@ -531,7 +544,7 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
     assay_buf_init(&text, CLI_JOB_CEILING);
     int status = run_load_job(context, parsed, path, options, &text, &job, err);
     int code = status == ASSAY_OK ? run_job(context, options, &job, &text) : cli_fail(status, err);
-    run_actions_release(&options->actions);
+    run_end(options, code);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(command, options);

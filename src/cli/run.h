@@ -24,6 +24,7 @@ typedef struct run_options {
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
     size_t job_size;      /* bytes of it */
     const char *out, *format;
+    char *own_place; /* of the first rank, where nobody said one: own_place.h */
     int fail_on, log;
     cli_names no_data; /* rules that may have none */
     assay_setting_range steps;
@@ -48,7 +49,7 @@ typedef struct run_options {
 #define RUN_REPORT_OPTIONS                                                                                             \
     {"out", ASSAY_SETTING_TEXT, RUN_FIELD(out), "PLACE",                                                               \
      "Write report.json and report.txt there: a directory, or s3://BUCKET/PREFIX. Default: the job's "                 \
-     "output.directory, else assay-report."},                                                                          \
+     "output.directory, else a new one below assay-report, to which assay-report/latest leads then."},                 \
         {"format", ASSAY_SETTING_TEXT, RUN_FIELD(format), "LIST",                                                      \
          "Which files to write, separated by commas, out of:" ASSAY_FORM_WORDS "."},                                   \
         {"fail-on",                                                                                                    \
@@ -140,6 +141,9 @@ assay_engine_options run_engine_options(const run_options *options, const assay_
 /* Loads the job and runs it; releases the options, which are those of `command`. The exit code. Collective. */
 int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path,
                     run_options *options, assay_error *err);
+/* Ends what run_load_job() began, the actions and a directory of the run's own, and says where the report is. `code`: the
+ * exit code. Not collective. */
+void run_end(run_options *options, int code);
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "cli/own_place.h"
 #include "cli/run.h"
 #include "cli/s3.h"
 #include "job/trial_list.h"
@@ -152,6 +153,8 @@ static int read_texts(const char *path, const run_options *options, assay_buf *j
     return status;
 }
 
+enum { LEAST_MEMORY = 1 << 20 }; /* bytes of --memory: with fewer every record would be told as lost */
+
 static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list,
                      assay_job *job, assay_error *err)
 {
@@ -177,7 +180,7 @@ static int parse_job(const char *path, const run_options *options, const assay_b
 const char *run_directory(const run_options *options, const assay_job *job)
 {
     const char *directory = options->out ? options->out : job->output_directory;
-    return directory ? directory : "assay-report";
+    return directory ? directory : options->own_place ? options->own_place : OWN_PLACES;
 }
 
 int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
@@ -186,6 +189,10 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
     assay_comm *comm = context->comm;
     assay_buf list;
     assay_buf_init(&list, CLI_JOB_CEILING);
+    if (parsed == ASSAY_OK && options->memory < LEAST_MEMORY)
+        parsed =
+            assay_fail(err, ASSAY_EUSAGE, "run: --memory %zu: that many bytes hold no step; at least 1M, such as 2G",
+                       options->memory);
     int status = assay_comm_agree(comm, parsed, err);
     assay_log_init(assay_comm_rank(comm), options->log == RUN_LOG_ALL, options->quiet);
     if (status != ASSAY_OK)
@@ -204,6 +211,10 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
         status = cli_expand_trials(comm, job, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, adjust_job(options, job, err), err);
+    if (status == ASSAY_OK) {
+        const bool own = !options->out && !job->output_directory && !options->dry_run && assay_comm_rank(comm) == 0;
+        status = assay_comm_agree(comm, own ? own_place_make(job, &options->own_place, err) : ASSAY_OK, err);
+    }
     if (status == ASSAY_OK)
         status = cli_s3_begin(comm, job, run_directory(options, job), err);
     if (status == ASSAY_OK)

@@ -456,9 +456,11 @@ static int fail_unknown(const assay_lister *l)
     int status;
     if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
         const char *slash = location[strlen(location) - 1] == '/' ? "" : "/";
-        status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s below it looks like one%s; give %s%s%s",
-                            location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
-                            (const char *)what.data);
+        status =
+            assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s below it looks like one%s; give %s%s%s%s%s%s%s",
+                       location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
+                       (const char *)what.data, below > 1 ? ", or '" : "", below > 1 ? location : "",
+                       below > 1 ? slash : "", below > 1 ? "*' for all of them" : "");
     } else {
         for (unsigned i = 0; i < assay_format_count(); i++)
             assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);

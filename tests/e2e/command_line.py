@@ -176,13 +176,26 @@ def check_output(cli):
     cli.expect(0, "run", cli.job, "--trial", PARTIAL)
     cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "deep/er", "--format", "text")
     here = sorted(str(p.relative_to(cli.where)) for d in ("said", "assay-report", "deep") for p in (cli.where / d).rglob("[!.]*.*"))
-    cli.checks.expect(here == ["assay-report/report.json", "assay-report/report.txt", "deep/er/report.txt",
-                               "said/report.json", "said/report.txt"], "files: %s" % here)
+    own = ["assay-report/%s/report.%s" % (d, f) for d in ("ddp_partial", "latest") for f in ("json", "txt")]
+    cli.checks.expect(here == own[:2] + ["deep/er/report.txt", "said/report.json", "said/report.txt"], "files: %s" % here)
+    first = (cli.where / "assay-report" / "ddp_partial" / "report.txt").read_text()
     done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--digest")
-    body = body_of(cli.where / "assay-report")
+    body = body_of(cli.where / "assay-report" / "latest")
     cli.checks.expect("digest " + hashlib.sha256(body).hexdigest() in done.out, "the digest is not that of the body")
-    cli.checks.expect((cli.where / "assay-report" / "report.txt").read_text().splitlines()[:-1] ==
-                      done.out.splitlines()[:-2], "report.txt is not what was printed")
+    cli.checks.expect((cli.where / "assay-report" / "latest" / "report.txt").read_text().splitlines()[:-1] ==
+                      done.out.splitlines()[:-3], "report.txt is not what was printed")
+    cli.checks.expect(done.out.endswith("\nThe report is in assay-report/ddp_partial-2.\n") and
+                      os.readlink(cli.where / "assay-report" / "latest") == "ddp_partial-2" and
+                      (cli.where / "assay-report" / "ddp_partial" / "report.txt").read_text() == first,
+                      "a report of its own: %s" % done.out[-200:])
+    cli.expect(2, "run", cli.job, "--trial", "nowhere", err="nowhere")
+    several = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--trial", TRIALS / "healthy")
+    cli.checks.expect(re.search(r"The report is in assay-report/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\n$", several.out), "several: %s" % several.out[-200:])
+    cli.checks.expect(len([p for p in (cli.where / "assay-report").iterdir() if not p.is_symlink()]) == 3, "directories that nobody needs")
+    cli.expect(2, "run", cli.job, "--trial", PARTIAL, "--memory", "1", err="at least 1M")
+    for name in ("a", "b"):
+        shutil.copytree(PARTIAL, cli.where / "many" / name)
+    cli.expect(2, "run", "many", err="or 'many/*' for all of them")
     (cli.where / "taken").write_text("a file")
     done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken")
     cli.checks.expect(done.out == "", "nothing is read where nothing can be written: %s" % done.out[:200])

@@ -4,7 +4,7 @@
     trial = assay.open("runs/17")                 # a directory, s3://BUCKET/PREFIX, a packed trial, checkpoints
     for step in trial.steps(assay.modes.TRAIN):
         loss = trial.tensor("CrossEntropyLoss_output_0").value(step, assay.modes.TRAIN)
-    assay.report("assay-report").findings()       # a pandas DataFrame
+    assay.report("assay-report/latest").findings()       # a pandas DataFrame
 
 Names are those of the reference (smdebug): a script written for it changes its imports. docs/python.md says the rest. Needs numpy,
 and libassay; pandas is imported by reports only.
