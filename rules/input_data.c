@@ -6,13 +6,18 @@
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
  *   evaluated      an EVAL input has the figures of a TRAIN one: the same rows, in any order
+ *   evaluation     m of an EVAL input is `ratio` times that of the TRAIN ones before it, or 1 / ratio
+ *   labels         whole labels are one class at REPEATED steps in a row and all later ones, after steps at which they
+ *                  never were; at FEW where there are three classes or more
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
  *   repeated       a TRAIN input has the digest of the one before, at REPEATED steps in a row and all later ones, after
- *                  inputs that differed
+ *                  inputs that differed; or at all steps, where a batch of EVAL that is larger has other rows
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
- *                  far from that of the other workers at num_steps steps in a row; or EVAL from TRAIN
+ *                  far from that of the other workers at num_steps steps in a row
  *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
+ *   sorted         whole labels are one class at half of the steps or more, now this one, now that
  *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
+ *   targets        labels that are no whole numbers: as scale, against their own past, with the square of the ratio
  *
  * Two tensors have the same figures when number, least, largest and zeros are equal, and sums of x, |x| and x^2 but for
  * rounding in another order. */
@@ -21,45 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "robust.h"
+#include "input_labels.h"
 #include "workers.h"
 
-enum { CHANNEL, CONSTANT, EVALUATED, PROBABILITIES, REPEATED_TEST, SCALE, SHARED, TARGET };
-static const char *const tests[] = {"channel", "constant", "evaluated", "probabilities", "repeated", "scale",
-                                    "shared",  "target",   NULL};
+static const char *const tests[] = {"channel",       "constant", "evaluated", "evaluation", "labels",
+                                    "probabilities", "repeated", "scale",     "shared",     "sorted",
+                                    "target",        "targets",  NULL};
 
-/* What a tensor is to this rule. */
-enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD };
-/* Values of a row. */
-enum {
-    IS,
-    MODE,
-    COUNT,
-    SUM,
-    MAGNITUDES,
-    SQUARES,
-    LEAST,
-    LARGEST,
-    ZEROS,
-    DIGEST_OF,
-    FLOAT,
-    CLASSES,
-    DEAD,
-    FIRST_DEAD,
-    CHANNELS,
-    WIDTH
-};
-enum {
-    PERSIST = 5,
-    IMAGES_PERSIST = 2,
-    BEFORE = 10,
-    REPEATED = 5,
-    LOOK_BACK = 4,
-    FEW = 2,
-    LEAST_ELEMENTS = 16,
-    IMAGE_CHANNELS = 4,
-    NOTE_ROOM = 160
-};
 #define SUMS_CLOSE    1e-11 /* of sums of the same doubles in another order */
 #define SHARE_CLOSE   1e-4  /* of a softmax in single precision */
 #define FARTHER       3.0
@@ -146,6 +119,7 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
     row[LEAST] = s->min;
     row[LARGEST] = s->max;
     row[ZEROS] = (double)s->zeros;
+    row[ROWS] = item->dims > 0 ? (double)item->shape[0] : 1;
     row[FLOAT] = assay_dtype_is_float(item->dtype);
     row[CLASSES] = item->dims < 2 ? 0 : (double)item->shape[item->dims > 2 ? 1 : item->dims - 1];
     if (slot == 0) {
@@ -172,39 +146,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 /* ---- finalize ---- */
 
-typedef struct walk {
-    const assay_rule *rule;
-    const assay_series *series;
-    const uint64_t *order; /* rows by tensor, worker, step */
-    uint64_t count;        /* all rows */
-    assay_findings *findings;
-    double *room; /* [count] */
-} walk;
-
-static const double *row_of(const walk *w, uint64_t i)
-{
-    return assay_series_row(w->series, w->order[i]).value;
-}
-
-static int test(const walk *w, uint64_t i, uint32_t which, bool fired, double value, double threshold, const char *note)
-{
-    const assay_row row = assay_series_row(w->series, w->order[i]);
-    assay_finding finding = {.step = row.step,
-                             .tensor = row.tensor,
-                             .worker = row.worker,
-                             .test = which,
-                             .value_unit = which,
-                             .value = value,
-                             .threshold = threshold,
-                             .note = note};
-    return row.step < w->rule->start_step ? ASSAY_OK : assay_findings_test(w->findings, fired, &finding);
-}
-
-static bool is_one(const double *row)
-{
-    return row[COUNT] >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST];
-}
-
 static bool is_close(double a, double b, double scale)
 {
     return fabs(a - b) <= SUMS_CLOSE * scale;
@@ -216,12 +157,6 @@ static bool are_same_rows(const double *a, const double *b)
     return a[COUNT] == b[COUNT] && a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[ZEROS] == b[ZEROS] &&
            a[COUNT] >= LEAST_ELEMENTS && a[LEAST] < a[LARGEST] && is_close(a[SUM], b[SUM], a[MAGNITUDES]) &&
            is_close(a[MAGNITUDES], b[MAGNITUDES], a[MAGNITUDES]) && is_close(a[SQUARES], b[SQUARES], a[SQUARES]);
-}
-
-static bool in_mode(const walk *w, uint64_t i, int mode)
-{
-    const double is = row_of(w, i)[MODE];
-    return is == mode || (mode == ASSAY_MODE_TRAIN && is != ASSAY_MODE_EVAL && is != ASSAY_MODE_PREDICT);
 }
 
 /* One input of one worker: rows [from, to). */
@@ -281,6 +216,18 @@ static int test_channels(const walk *w, uint64_t from, uint64_t to, int mode)
     return status;
 }
 
+/* Has EVAL a batch of other rows, and not fewer, than the one that training saw at all of its steps? Then that one was
+ * not the whole set. Points of few coordinates are left out: fixed ones are usual there. */
+static bool is_part_of_the_set(const walk *w, uint64_t from, uint64_t to, const double *train)
+{
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (row[MODE] == ASSAY_MODE_EVAL && row[COUNT] >= train[COUNT] && !is_one(row) && !are_same_rows(row, train))
+            return train[ROWS] > 0 && train[COUNT] / train[ROWS] >= LEAST_FEATURES;
+    }
+    return false;
+}
+
 static int test_repeated(const walk *w, uint64_t from, uint64_t to)
 {
     uint64_t begin = to, different = 0, run = 0, last = to;
@@ -294,7 +241,9 @@ static int test_repeated(const walk *w, uint64_t from, uint64_t to)
         run = again ? run + 1 : 0;
         last = i;
     }
-    const bool found = run >= REPEATED && different >= 3;
+    const bool found =
+        run >= REPEATED &&
+        (different >= 3 || (different == 1 && last < to && is_part_of_the_set(w, from, to, row_of(w, last))));
     uint64_t again = 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)
@@ -333,9 +282,9 @@ static double usual_scale(const walk *w, uint64_t from, uint64_t to, int mode, s
 }
 
 /* Against its own beginning: what was seen so far tells how far scales wander. */
-static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode)
+static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode, uint32_t which)
 {
-    const double limit = log(assay_param_real(w->rule->params, "ratio"));
+    const double ratio = log(assay_param_real(w->rule->params, "ratio")), limit = which == TARGETS ? 2 * ratio : ratio;
     size_t n;
     double usual = usual_scale(w, from, to, mode, BEFORE, &n);
     if (n < BEFORE) /* too few for a median that one fault does not move: the first */
@@ -354,25 +303,35 @@ static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode)
         farthest = fires ? farthest : fmax(farthest, fabs(by));
         seen++;
         say_times(by, "what it was", note);
-        status = test(w, i, SCALE, fires, exp(by), exp(limit), note);
+        status = test(w, i, which, fires, exp(by), exp(limit), note);
     }
     return status;
 }
 
-/* Of evaluation against that of training. */
+/* The median of the RECENT TRAIN rows before row i, or behind it where there is none before. */
+static double recent_scale(const walk *w, uint64_t from, uint64_t to, uint64_t i)
+{
+    size_t n = 0;
+    for (uint64_t k = i; k-- > from && n < RECENT;)
+        if (in_mode(w, k, ASSAY_MODE_TRAIN) && !isnan(scale_of(row_of(w, k))))
+            w->room[n++] = scale_of(row_of(w, k));
+    return n > 0 ? robust_median(w->room, n) : usual_scale(w, i, to, ASSAY_MODE_TRAIN, RECENT, &n);
+}
+
+/* Of evaluation against that of training at its time. */
 static int test_evaluation(const walk *w, uint64_t from, uint64_t to)
 {
     const double limit = log(assay_param_real(w->rule->params, "ratio"));
-    size_t trained, evaluated;
-    const double train = usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &trained);
-    const double eval = usual_scale(w, from, to, ASSAY_MODE_EVAL, SIZE_MAX, &evaluated);
+    size_t trained;
     int status = ASSAY_OK;
-    for (uint64_t i = from; status == ASSAY_OK && trained >= 3 && evaluated >= 1 && i < to; i++) {
+    (void)usual_scale(w, from, to, ASSAY_MODE_TRAIN, 3, &trained);
+    for (uint64_t i = from; status == ASSAY_OK && trained >= 2 && i < to; i++) {
         char note[NOTE_ROOM];
-        if (!in_mode(w, i, ASSAY_MODE_EVAL))
+        if (!in_mode(w, i, ASSAY_MODE_EVAL) || isnan(scale_of(row_of(w, i))))
             continue;
-        say_times(eval - train, "those of training", note);
-        status = test(w, i, SCALE, fabs(eval - train) > limit, exp(eval - train), exp(limit), note);
+        const double by = scale_of(row_of(w, i)) - recent_scale(w, from, to, i);
+        say_times(by, "that of training", note);
+        status = test(w, i, EVALUATION, fabs(by) > limit, exp(by), exp(limit), note);
     }
     return status;
 }
@@ -629,11 +588,17 @@ static int test_input(const walk *w, uint64_t from, uint64_t to)
     for (int mode = ASSAY_MODE_TRAIN; status == ASSAY_OK && mode <= ASSAY_MODE_EVAL; mode++) {
         status = test_channels(w, from, to, mode);
         if (status == ASSAY_OK)
-            status = test_scale(w, from, to, mode);
+            status = test_scale(w, from, to, mode, SCALE);
     }
     if (status == ASSAY_OK)
         status = test_evaluation(w, from, to);
     return status == ASSAY_OK ? test_evaluated(w, from, to) : status;
+}
+
+static int test_label(const walk *w, uint64_t from, uint64_t to)
+{
+    const int status = test_classes(w, from, to);
+    return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
 
 static int walk_tensors(const walk *w)
@@ -646,6 +611,8 @@ static int walk_tensors(const walk *w)
             status = test_input(w, from, to);
         else if (first.value[IS] != LABEL)
             status = test_scores(w, from, to);
+        else
+            status = test_label(w, from, to);
         for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
             const assay_row input = assay_series_row(w->series, w->order[k]);
             end = end_of(w, k);
@@ -676,23 +643,31 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 static const char *const value_units[] = {[CHANNEL] = "channel(s) of one value",
                                           [CONSTANT] = "is the value",
                                           [EVALUATED] = "batch",
+                                          [EVALUATION] = "times that of training",
+                                          [LABELS] = "is the class",
                                           [PROBABILITIES] = "saved step(s)",
                                           [REPEATED_TEST] = "saved step(s) in a row",
                                           [SCALE] = "times the usual",
                                           [SHARED] = "saved step(s) in a row",
+                                          [SORTED] = "is the class",
                                           [TARGET] = "saved step(s) in a row",
+                                          [TARGETS] = "times the usual",
                                           NULL};
 
-static const char *const sentences[] = {[CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
-                                        [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
-                                        [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
-                                        [PROBABILITIES] =
-                                            "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
-                                        [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
-                                        [SCALE] = "{tensor}{of} changed its scale at {when}{note}",
-                                        [SHARED] = "{worker} got the same data as another at {when}{note}",
-                                        [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
-                                        NULL};
+static const char *const sentences[] = {
+    [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
+    [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
+    [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
+    [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
+    [LABELS] = "{tensor}{of} was one class at {when}{note}",
+    [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
+    [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
+    [SCALE] = "{tensor}{of} changed its scale at {when}{note}",
+    [SHARED] = "{worker} got the same data as another at {when}{note}",
+    [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
+    [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
+    [TARGETS] = "{tensor}{of} changed its scale at {when}{note}",
+    NULL};
 
 const assay_rule_ops assay_rule_input_data = {
     .abi = ASSAY_RULE_ABI,

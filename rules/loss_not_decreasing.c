@@ -9,7 +9,8 @@
  * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
  * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
  * each other: when their correlation is below -COMPETING. Steps of no mode before the first TRAIN step belong to the
- * training: a program that sets the mode for its first evaluation, and not before, records them so. */
+ * training: a program that sets the mode for its first evaluation, and not before, records them so. Fewer losses than a
+ * course takes fire where all are above the first, or where they and those of evaluation stay what they were. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -230,6 +231,26 @@ static bool has_risen(const double *loss, uint64_t n)
     return above;
 }
 
+/* Too few losses for a course: do they, and those of evaluation, stay what they were first? One mode alone may be noise. */
+static bool has_stood(const walk *w, const double *loss, uint64_t n)
+{
+    static const double STOOD = 0.03;
+    double first = NAN;
+    uint64_t evaluations = 0;
+    bool stood = n >= FEW_LEAST;
+    for (uint64_t i = 1; i < n; i++)
+        stood = stood && fabs(loss[i] - loss[0]) < STOOD * fabs(loss[0]);
+    for (uint64_t i = 0; stood && i < w->count; i++) {
+        const assay_row row = assay_series_row(w->series, w->rows[i]);
+        if (row.value[MODE] != ASSAY_MODE_EVAL || !isfinite(row.value[LOSS]))
+            continue;
+        first = isnan(first) ? row.value[LOSS] : first;
+        stood = fabs(row.value[LOSS] - first) < STOOD * fabs(first);
+        evaluations++;
+    }
+    return stood && evaluations >= FEW_LEAST;
+}
+
 static int evaluate_few(const walk *w, const double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict,
                         bool *bad)
 {
@@ -240,8 +261,9 @@ static int evaluate_few(const walk *w, const double *loss, const uint64_t *row, 
                                    .worker = at.worker,
                                    .value = percent,
                                    .threshold = assay_param_real(w->rule->params, "diff_percent"),
-                                   .note = "few losses, and all above the first"};
-    *bad = has_risen(loss, n);
+                                   .note = has_risen(loss, n) ? "few losses, and all above the first"
+                                                              : "few losses, and all as the first"};
+    *bad = has_risen(loss, n) || has_stood(w, loss, n);
     if (!verdict || at.step < w->rule->start_step || !*bad)
         return ASSAY_OK;
     assay_buf *json = assay_verdict_json(verdict);

@@ -4,10 +4,12 @@
  * For each weight and worker, over its saved TRAIN steps (all steps where it has none): r = |W_s - W_p| / |W_p|, p the
  * saved step before, `gap` mode steps earlier.
  *
- *   jump     r > jump times the median of the WINDOW values before, r > BEYOND times all of them, r > LEAST_JUMP
+ *   jump     r > jump times the median of the WINDOW values before, r > BEYOND times all of them, r > LEAST_JUMP; where
+ *            fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
  *   large    r > large * gap, of weights whose root mean square is not next to nothing
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
  *            them, and so it is for two of three such weights of the worker
+ *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
  *
  * What an optimizer does changes slowly from step to step; what is set from outside does not. */
 #include <math.h>
@@ -18,12 +20,14 @@
 #include "selection.h"
 #include "too_few.h"
 
-enum { JUMP, LARGE, SHRUNK };
-static const char *const tests[] = {"jump", "large", "shrunk", NULL};
+enum { JUMP, LARGE, SHRUNK, SLOW };
+static const char *const tests[] = {"jump", "large", "shrunk", "slow", NULL};
 enum { RATIO, GAP, NORM, TINY, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
 enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define BEYOND     5.0
 #define LEAST_JUMP 0.1
+#define FAR_JUMP   3.0
+#define SLOWEST    1e-7
 #define HALF       0.5
 #define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
@@ -98,6 +102,7 @@ typedef struct walk {
     const uint64_t *order;
     assay_findings *findings;
     uint64_t *shrank, *matrices; /* [workers] */
+    uint64_t *slow;              /* [workers] */
 } walk;
 
 static int test(const walk *w, assay_row row, uint32_t which, bool fired, double value, double threshold,
@@ -130,9 +135,10 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         for (size_t k = 0; k < n; k++)
             room[k] = last[k];
         const double usual = robust_median(room, n);
-        const bool jumps = n >= LEAST_BEFORE && usual > 0 && r > jump * usual && r > BEYOND * most && r > LEAST_JUMP;
+        const bool jumps = n > 0 && usual > 0 && r > jump * usual && r > BEYOND * most &&
+                           r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0;
         snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
-        if (n >= LEAST_BEFORE)
+        if (n > 0)
             status = test(w, row, JUMP, jumps, r, jump * usual, note);
         if (status == ASSAY_OK)
             status = test(w, row, LARGE, r > large * row.value[GAP] && row.value[TINY] == 0, r, large * row.value[GAP],
@@ -155,13 +161,40 @@ static double first_norm(const walk *w, uint64_t from, uint64_t to)
 
 static bool is_matrix(const walk *w, uint64_t from, uint64_t to)
 {
-    return to - from >= FIRST && assay_series_row(w->series, w->order[from]).value[MATRIX] != 0;
+    return to - from > 1 && assay_series_row(w->series, w->order[from]).value[MATRIX] != 0;
 }
 
 static bool has_shrunk(const walk *w, uint64_t from, uint64_t to)
 {
     const double last = assay_series_row(w->series, w->order[to - 1]).value[NORM];
     return last < assay_param_real(w->rule->params, "shrunk") * first_norm(w, from, to);
+}
+
+/* Did it change, and never by more than what no optimizer is made for? */
+static bool is_slow(const walk *w, uint64_t from, uint64_t to)
+{
+    bool changed = false;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = assay_series_row(w->series, w->order[i]).value;
+        if (row[RATIO] > SLOWEST * row[GAP] || (isnan(row[RATIO]) && i > from))
+            return false;
+        changed = changed || row[RATIO] > 0;
+    }
+    return changed;
+}
+
+static int test_slow(const walk *w, uint64_t from, uint64_t to)
+{
+    const uint32_t worker = assay_series_row(w->series, w->order[from]).worker;
+    const bool found = w->slow[worker] == w->matrices[worker];
+    int status = ASSAY_OK;
+    for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "by %.1e of their norm in %.0f steps", row.value[RATIO], row.value[GAP]);
+        status = test(w, row, SLOW, found, row.value[RATIO] / row.value[GAP], SLOWEST, note);
+    }
+    return status;
 }
 
 static int test_norms(const walk *w, uint64_t from, uint64_t to)
@@ -200,11 +233,14 @@ static int walk_weights(const walk *w)
             if (pass == 0) {
                 w->matrices[first.worker] += matrix;
                 w->shrank[first.worker] += matrix && has_shrunk(w, from, to);
+                w->slow[first.worker] += matrix && is_slow(w, from, to);
                 continue;
             }
             status = test_ratios(w, from, to);
             if (status == ASSAY_OK && matrix)
                 status = test_norms(w, from, to);
+            if (status == ASSAY_OK && matrix)
+                status = test_slow(w, from, to);
         }
     return status;
 }
@@ -217,11 +253,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
     w.shrank = calloc(workers, sizeof *w.shrank);
     w.matrices = calloc(workers, sizeof *w.matrices);
-    int status = w.shrank && w.matrices && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    w.slow = calloc(workers, sizeof *w.slow);
+    int status =
+        w.shrank && w.matrices && w.slow && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = walk_weights(&w);
     free(w.shrank);
     free(w.matrices);
+    free(w.slow);
     free(order);
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
@@ -234,12 +273,16 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
-static const char *const value_units[] = {
-    [JUMP] = "of the weights' norm", [LARGE] = "of the weights' norm", [SHRUNK] = "of the first norm", NULL};
+static const char *const value_units[] = {[JUMP] = "of the weights' norm",
+                                          [LARGE] = "of the weights' norm",
+                                          [SHRUNK] = "of the first norm",
+                                          [SLOW] = "of the norm a step",
+                                          NULL};
 
 static const char *const sentences[] = {[JUMP] = "{tensor}{of} jumped at {when}{note}",
                                         [LARGE] = "one update changed {tensor}{of} by more than its norm at {when}",
                                         [SHRUNK] = "{tensor}{of} shrank toward zero, seen at {when}{note}",
+                                        [SLOW] = "{tensor}{of} hardly moved by {when}{note}",
                                         NULL};
 
 const assay_rule_ops assay_rule_weight_course = {

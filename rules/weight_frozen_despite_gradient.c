@@ -5,7 +5,7 @@
  * the saved reduction abs_mean). Fires when num_steps - 1 such consecutive pairs end at s; value = their number. Pairs
  * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
  * unknown or not finite: an optimizer rightly leaves out such a step. A weight that came to
- * rest (updates.h) may stand still. */
+ * rest (updates.h) may stand still. Where few TRAIN steps were saved, and those far apart, one pair is enough. */
 #include <stdlib.h>
 
 #include "gradients.h"
@@ -123,13 +123,34 @@ static double magnitude_at(const rows *r, uint32_t tensor, uint32_t worker, int6
     return magnitude >= 0 ? magnitude : NAN;
 }
 
+/* How many pairs in a row have to stand still: num_steps - 1, but for steps that lie MANY apart, of which few were saved:
+ * so many updates are no chance. */
+static int64_t least_pairs(const assay_rule *rule)
+{
+    enum { MANY = 20 };
+    const int64_t asked = assay_param_int(rule->params, "num_steps") - 1;
+    const uint64_t saved = assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN);
+    const assay_step_info *last = NULL;
+    int64_t nearest = INT64_MAX;
+    for (uint64_t i = 0; saved > 1 && saved <= (uint64_t)(2 * asked + 2) && i < assay_trial_steps(rule->trial); i++) {
+        const assay_step_info *step = assay_trial_step(rule->trial, i);
+        if (step->mode != ASSAY_MODE_TRAIN)
+            continue;
+        if (last && step->mode_step - last->mode_step < nearest)
+            nearest = step->mode_step - last->mode_step;
+        last = step;
+    }
+    return nearest >= MANY && nearest < INT64_MAX && saved <= (uint64_t)(2 * asked + 2) ? 1 : asked;
+}
+
 /* Tests the weight rows from `from` on that are one tensor's and worker's; returns where the next begin. */
 static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict, int *status)
 {
     const assay_params *p = r->rule->params;
-    int64_t num_steps = assay_param_int(p, "num_steps"), run = 0;
+    int64_t run = 0;
     assay_row first = row_at(r, from), before = first;
     bool at_rest = false; /* its last move was one of rounding */
+    const int64_t least = least_pairs(r->rule);
     uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
     uint64_t i = from + 1;
     for (; i < r->count; i++) {
@@ -153,9 +174,9 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
                                  .tensor = row.tensor,
                                  .worker = row.worker,
                                  .value = (double)run,
-                                 .threshold = (double)(num_steps - 1),
+                                 .threshold = (double)least,
                                  .note = note};
-        *status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);
+        *status = assay_findings_test(assay_verdict_findings(verdict), run >= least, &finding);
     }
     return i;
 }

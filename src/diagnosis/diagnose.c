@@ -16,6 +16,7 @@ typedef struct suspect {
     const assay_cause_kind *kind;
     size_t number; /* of the evidence */
     bool folded;
+    bool waits; /* a course as a whole, behind what is certain of single steps */
 } suspect;
 
 const char *assay_certainty_name(assay_certainty certainty)
@@ -38,7 +39,19 @@ static int tier_of(const suspect *s)
         return 3;
     if (s->kind->place == ASSAY_AT_WORKERS)
         return 0;
-    return s->kind->place == ASSAY_AT_SUSPICION ? 2 : 1;
+    return s->kind->place == ASSAY_AT_SUSPICION || s->waits ? 2 : 1;
+}
+
+/* That a loss does not come down is known of its course alone, which says nothing of when it began: what is certain of
+ * data, workers or weights comes first, also where it is seen later. */
+static void let_courses_wait(suspect *list, size_t count)
+{
+    bool certain = false;
+    for (size_t i = 0; i < count; i++)
+        certain = certain || (list[i].kind->most == ASSAY_CERTAIN && !is_advice(&list[i]) &&
+                              (list[i].kind->explains & ASSAY_X_COURSE) != 0);
+    for (size_t i = 0; i < count; i++)
+        list[i].waits = certain && list[i].kind->place == ASSAY_AT_OUTCOME && list[i].kind->most == ASSAY_POSSIBLE;
 }
 
 static int by_time_and_place(const void *a, const void *b)
@@ -51,6 +64,8 @@ static int by_time_and_place(const void *a, const void *b)
         return e->began.step < f->began.step ? -1 : 1;
     if (x->kind->place != y->kind->place)
         return x->kind->place < y->kind->place ? -1 : 1;
+    if (x->kind->place == ASSAY_AT_ONE_WORKER && x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker first */
     if (e->order != f->order)
         return e->order < f->order ? -1 : 1;
     if (e->severity != f->severity)
@@ -263,7 +278,9 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     suspect *list = assay_alloc_zeroed(count + 1, sizeof *list);
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false};
+        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false, false};
+    if (status == ASSAY_OK)
+        let_courses_wait(list, count);
     if (status == ASSAY_OK && count > 0)
         qsort(list, count, sizeof *list, by_time_and_place);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)

@@ -292,7 +292,13 @@ static void put_block(page *p, const doc_block *b, unsigned depth)
     case BLOCK_CARD:
         put_section(p, b, depth);
         break;
-    case BLOCK_DETAILS:
+    case BLOCK_DETAILS: /* its title alone */
+        if (b->text.first) {
+            assay_put_u8(&p->piece, '\n');
+            put_inline(p, &b->text, false);
+            assay_put_u8(&p->piece, '\n');
+            flush(p);
+        }
         break;
     case BLOCK_LIST:
     case BLOCK_FACTS:

@@ -1,0 +1,267 @@
+/* gradient_underflow.c - GradientUnderflow: ever more elements of gradients are exactly zero, and no unit explains it.
+ * docs/rules/GradientUnderflow.md.
+ *
+ * z = share of elements that are exactly 0, over the saved TRAIN steps of a tensor and worker: its beginning and its end
+ * are medians of a quarter of them, `quarter` at least. Of gradients with two axes or more the rise of z is compared with
+ * what may explain zeros in whole rows and columns: the two largest rises among gradients with one axis and LEAST_UNITS
+ * elements (units that are dead, or inactive in the whole batch; fewer are outputs, which have no ReLU), and zeros of the
+ * weights themselves (pruned). Fires when
+ *
+ *     z_end - z_begin > rise + explained, z_end > twice z_begin (or half of the other elements are left), and the loss
+ *     has not come down to loss_share
+ *
+ * in the end, and at the steps before from which on z is above the mean of both throughout. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gradients.h"
+#include "robust.h"
+#include "selection.h"
+#include "too_few.h"
+
+enum { ZEROS, IS, WIDTH }; /* values of a row; of a loss its value stands for ZEROS */
+enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT };
+enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
+enum { LEAST_UNITS = 16, NOTE_ROOM = 96 };
+
+static const assay_param_def params[] = {
+    {.name = "rise",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.15",
+     .least = 0,
+     .most = 1,
+     .help = "A share of zeros that grows by more than this fires."},
+    {.name = "quarter",
+     .type = ASSAY_PARAM_INT,
+     .initial = "2",
+     .least = 1,
+     .most = 1000000,
+     .help = "Fewest saved steps of a quarter of the course."},
+    {.name = "loss_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.02",
+     .least = 0,
+     .most = 1,
+     .help = "Nothing fires where the losses end below this share of their first values: what is learned has no "
+             "gradient."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
+    "Keep gradients in float32 where they are accumulated.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    static const char *const collections[] = {"gradients", "weights", "losses"};
+    int slot = 0;
+    (void)given;
+    (void)data;
+    for (int i = 0; slot >= 0 && i < SLOTS; i++) {
+        slot = assay_need_slot(
+            need, &(assay_slot){.collection = collections[i], .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SUMS}, err);
+        if (slot >= 0)
+            slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
+    }
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    int status = ASSAY_OK;
+    (void)rule;
+    (void)err;
+    for (int slot = 0; view->mode == ASSAY_MODE_TRAIN && slot < SLOTS; slot++)
+        for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
+            const assay_tensor_view *item = view->slot[slot].items[i];
+            const assay_stats *s = item->stats;
+            if (!assay_view_has_values(item) || s->count == 0)
+                continue;
+            const double share = (double)s->zeros / (double)s->count;
+            const int gradient = item->dims > 1 ? IS_MATRIX : s->count >= LEAST_UNITS ? IS_VECTOR : IS_OUTPUT;
+            const double row[WIDTH] = {[ZEROS] = slot == LOSSES ? assay_stats_mean(s) : share,
+                                       [IS] = slot == LOSSES    ? IS_LOSS
+                                              : slot == WEIGHTS ? IS_WEIGHT
+                                                                : gradient};
+            if (isfinite(row[ZEROS]))
+                status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker,
+                                          row);
+        }
+    return status;
+}
+
+/* One tensor and worker: rows [from, to) of the order, and its level at both ends. */
+typedef struct course {
+    uint64_t from, to, quarter;
+    double begin, end;
+    int is;
+    uint32_t worker;
+} course;
+
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *order;
+    assay_findings *findings;
+    course *course;
+    size_t courses;
+    double *room;
+} walk;
+
+static double zeros_at(const walk *w, uint64_t i)
+{
+    return assay_series_row(w->series, w->order[i]).value[ZEROS];
+}
+
+static double level(const walk *w, uint64_t from, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        w->room[i] = zeros_at(w, from + i);
+    return robust_median(w->room, count);
+}
+
+static void find_courses(walk *w)
+{
+    const uint64_t count = assay_series_count(w->series);
+    for (uint64_t from = 0, to; from < count; from = to) {
+        const assay_row first = assay_series_row(w->series, w->order[from]);
+        for (to = from + 1; to < count; to++) {
+            const assay_row row = assay_series_row(w->series, w->order[to]);
+            if (row.tensor != first.tensor || row.worker != first.worker)
+                break;
+        }
+        course c = {.from = from, .to = to, .quarter = (to - from) / 4, .is = (int)first.value[IS]};
+        c.worker = first.worker;
+        if (c.quarter < (uint64_t)assay_param_int(w->rule->params, "quarter"))
+            continue;
+        c.begin = level(w, from, c.quarter);
+        c.end = level(w, to - c.quarter, c.quarter);
+        w->course[w->courses++] = c;
+    }
+}
+
+/* The largest two rises among a worker's tensors of that kind, together; NAN: it has none. */
+static double two_largest(const walk *w, uint32_t worker, int is)
+{
+    double first = NAN, second = 0;
+    for (size_t i = 0; i < w->courses; i++) {
+        const course *c = &w->course[i];
+        if (c->worker != worker || c->is != is)
+            continue;
+        const double rise = fmax(0, c->end - c->begin);
+        second = fmax(second, isnan(first) ? 0 : fmin(first, rise));
+        first = isnan(first) ? rise : fmax(first, rise);
+    }
+    return first + second;
+}
+
+/* What units that are dead, and weights that are pruned, may explain of the zeros of a worker's gradients in the end;
+ * NAN: nothing has one axis, so that nothing is known of units. */
+static double explained(const walk *w, uint32_t worker)
+{
+    const double units = two_largest(w, worker, IS_VECTOR), pruned = two_largest(w, worker, IS_WEIGHT);
+    return (isnan(units) ? two_largest(w, worker, IS_OUTPUT) : units) + (isnan(pruned) ? 0 : pruned);
+}
+
+static bool is_learned(const walk *w, uint32_t worker)
+{
+    const double share = assay_param_real(w->rule->params, "loss_share");
+    bool any = false;
+    for (size_t i = 0; i < w->courses; i++) {
+        const course *c = &w->course[i];
+        if (c->is != IS_LOSS || c->worker != worker)
+            continue;
+        if (!(fabs(c->end) < share * fabs(c->begin)))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static int test_course(const walk *w, const course *c)
+{
+    const double by = assay_param_real(w->rule->params, "rise") + explained(w, c->worker);
+    const bool doubles = c->end > 2 * c->begin || 2 * (1 - c->end) < 1 - c->begin;
+    const bool found = c->end - c->begin > by && doubles && !is_learned(w, c->worker);
+    uint64_t begin = c->to - c->quarter;
+    int status = ASSAY_OK;
+    while (begin > c->from && zeros_at(w, begin - 1) > (c->begin + c->end) / 2)
+        begin--;
+    for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "%.2g %% in the beginning, %.2g %% in the end", 100 * c->begin, 100 * c->end);
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .value = 100 * zeros_at(w, i),
+                                 .threshold = 100 * (c->begin + by),
+                                 .note = note};
+        if (row.step >= w->rule->start_step)
+            status = assay_findings_test(w->findings, found && i >= begin, &finding);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    const uint64_t count = assay_series_count(series);
+    uint64_t *order = assay_series_by_tensor(series);
+    walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
+    w.course = calloc(count + 1, sizeof *w.course);
+    w.room = calloc(count + 1, sizeof *w.room);
+    int status = w.course && w.room && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        find_courses(&w);
+    double most = NAN;
+    for (size_t i = 0; status == ASSAY_OK && i < w.courses; i++) {
+        const course *c = &w.course[i];
+        if (c->is != IS_MATRIX || isnan(explained(&w, c->worker)))
+            continue;
+        most = isnan(most) ? c->end - c->begin : fmax(most, c->end - c->begin);
+        status = test_course(&w, c);
+    }
+    if (!isnan(most))
+        assay_put_format(assay_verdict_json(verdict), "\"largest_rise\": %.17g", most);
+    free(order);
+    free(w.course);
+    free(w.room);
+    assay_verdict_no_data(verdict,
+                          "no gradient of weights, beside one of a bias or a normalisation, was saved at eight "
+                          "steps of TRAIN.");
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return reason_few_steps(rule, ASSAY_MODE_TRAIN, 4 * (uint64_t)assay_param_int(rule->params, "quarter"),
+                            " of a gradient", out);
+}
+
+static const char *const value_units[] = {"% of the elements are 0", NULL};
+static const char *const sentences[] = {"ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
+                                        NULL};
+
+const assay_rule_ops assay_rule_gradient_underflow = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "GradientUnderflow",
+    .summary = "Gradients of which ever more elements are exactly zero, without dead units that explain it.",
+    .advice = "Gradients that are too small for their format become zero: raise the loss scale, or take bfloat16.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .value_units = value_units,
+    .sentences = sentences,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+    .reason = reason,
+};

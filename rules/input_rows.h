@@ -1,0 +1,102 @@
+/* input_rows.h - what InputData keeps of each tensor it looks at, and how its tests put findings. */
+#ifndef ASSAY_RULES_INPUT_ROWS_H
+#define ASSAY_RULES_INPUT_ROWS_H
+
+#include <math.h>
+#include <stdio.h>
+
+#include "robust.h"
+#include "selection.h"
+
+enum {
+    CHANNEL,
+    CONSTANT,
+    EVALUATED,
+    EVALUATION,
+    LABELS,
+    PROBABILITIES,
+    REPEATED_TEST,
+    SCALE,
+    SHARED,
+    SORTED,
+    TARGET,
+    TARGETS
+};
+/* What a tensor is to this rule. */
+enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD };
+/* Values of a row. */
+enum {
+    IS,
+    MODE,
+    COUNT,
+    SUM,
+    MAGNITUDES,
+    SQUARES,
+    LEAST,
+    LARGEST,
+    ZEROS,
+    ROWS,
+    DIGEST_OF,
+    FLOAT,
+    CLASSES,
+    DEAD,
+    FIRST_DEAD,
+    CHANNELS,
+    WIDTH
+};
+enum {
+    PERSIST = 5,
+    IMAGES_PERSIST = 2,
+    BEFORE = 10,
+    REPEATED = 5,
+    LOOK_BACK = 4,
+    FEW = 2,
+    LEAST_ELEMENTS = 16,
+    LEAST_LABELS = 8,
+    LEAST_FEATURES = 8,
+    LEAST_CLASSES = 2,
+    RECENT = 5,
+    IMAGE_CHANNELS = 4,
+    NOTE_ROOM = 160
+};
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *order; /* rows by tensor, worker, step */
+    uint64_t count;        /* all rows */
+    assay_findings *findings;
+    double *room; /* [count] */
+} walk;
+
+static inline const double *row_of(const walk *w, uint64_t i)
+{
+    return assay_series_row(w->series, w->order[i]).value;
+}
+
+static inline int test(const walk *w, uint64_t i, uint32_t which, bool fired, double value, double threshold,
+                       const char *note)
+{
+    const assay_row row = assay_series_row(w->series, w->order[i]);
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .test = which,
+                             .value_unit = which,
+                             .value = value,
+                             .threshold = threshold,
+                             .note = note};
+    return row.step < w->rule->start_step ? ASSAY_OK : assay_findings_test(w->findings, fired, &finding);
+}
+
+static inline bool is_one(const double *row)
+{
+    return row[COUNT] >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST];
+}
+
+static inline bool in_mode(const walk *w, uint64_t i, int mode)
+{
+    const double is = row_of(w, i)[MODE];
+    return is == mode || (mode == ASSAY_MODE_TRAIN && is != ASSAY_MODE_EVAL && is != ASSAY_MODE_PREDICT);
+}
+
+#endif

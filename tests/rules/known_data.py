@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Rules about what is fed and what comes back: inputs, labels and gradients of made trainings, each fault beside a sound twin.
+
+    known_data.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+COLLECTIONS = {"weights": "^(?!gradient).*weight$", "gradients": "^gradient", "losses": "loss$"}
+INPUT, LABEL = "inputs", "CrossEntropyLoss_input_1"
+
+
+def says(name, test=None, first=None, kind="InputData", **parameters):
+    """That test alone fires, first at that step; without a test nothing does."""
+    def right(e):
+        if test is None:
+            return e["status"] == "NoIssuesFound"
+        found = {f["test"] for f in e["findings"]}
+        return found == {test} and (first is None or e["first"]["step"] == first)
+    return rule(name, kind, right, **parameters)
+
+
+def fed(folder, label, steps=30, inputs=None, name=LABEL):
+    made, rng = Made(folder), numpy.random.default_rng(3)
+    for step in range(steps):
+        x = rng.normal(0, 1, (16, 9)).astype(numpy.float32) if inputs is None else inputs(step, rng)
+        made.step(step, "TRAIN", step, {INPUT: x, name: label(step, rng)})
+    return made.end()
+
+
+def mixed(step, rng):
+    return rng.integers(0, 5, 16)
+
+
+@case
+def labels_stuck(folder):
+    return fed(folder, lambda s, rng: mixed(s, rng) if s < 18 else numpy.full(16, 3)), [says("stuck", "labels", 18)]
+
+
+@case
+def labels_stuck_at_few_steps(folder):
+    return fed(folder, lambda s, rng: mixed(s, rng) if s < 1 else numpy.full(16, 3), 3), [says("stuck", "labels", 1)]
+
+
+@case
+def rare_class(folder):
+    """One label in twenty is 1: many batches have none, also the last ones."""
+    return fed(folder, lambda s, rng: (rng.random(16) < (0.05 if s < 24 else 0)).astype(numpy.int64)), [says("rare")]
+
+
+@case
+def batches_sorted(folder):
+    return fed(folder, lambda s, rng: numpy.full(16, s // 3) if s % 3 else numpy.repeat([max(s // 3 - 1, 0), s // 3], 8)), [
+        says("sorted", "sorted")]
+
+
+@case
+def batches_shuffled(folder):
+    return fed(folder, mixed), [says("mixed")]
+
+
+@case
+def targets_in_other_units(folder):
+    return fed(folder, lambda s, rng: rng.normal(0, 1000.0 if s >= 12 else 1.0, (16, 1)), name="MSELoss_input_1"), [
+        says("other units", "targets", 12)]
+
+
+@case
+def targets_that_grow(folder):
+    """Returns of a policy that learns: a hundred times what they were, little by little."""
+    return fed(folder, lambda s, rng: rng.normal(0, 1.2 ** s, (16, 1)), name="MSELoss_input_1"), [says("growing")]
+
+
+def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32):
+    made, rng, step = Made(folder), numpy.random.default_rng(4), 0
+    kept = rng.normal(0, 1, (16, 9))
+    for k in range(24):
+        made.step(step, "TRAIN", k, {INPUT: kept if one_batch else rng.normal(0, train(k), (16, 9))})
+        step += 1
+        if k % 6 == 5:
+            made.step(step, "EVAL", k // 6, {INPUT: rng.normal(0, scale, (rows, 9))})
+            step += 1
+    return made.end()
+
+
+@case
+def evaluated_in_bytes(folder):
+    return evaluated(folder, 255), [says("bytes", "evaluation", 6)]
+
+
+@case
+def trained_in_bytes_later(folder):
+    """It is the training that changed: that is said first, at its step."""
+    return evaluated(folder, 1, lambda k: 255 if k >= 13 else 1), [
+        rule("later", "InputData", lambda e: e["first"]["step"] == 15 and e["findings"][0]["test"] == "scale")]
+
+
+@case
+def one_batch_of_a_larger_set(folder):
+    return evaluated(folder, 1, one_batch=True), [says("one batch", "repeated")]
+
+
+@case
+def the_whole_set_at_every_step(folder):
+    return evaluated(folder, 1, one_batch=True, rows=4), [says("whole set")]
+
+
+def gradients(folder, zero, bias=lambda s: 0.0, pruned=lambda s: 0.0, loss=lambda s: 1.0):
+    made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(5)
+
+    def cut(shape, share):
+        values = rng.normal(0, 1, shape)
+        values[rng.random(shape) < share] = 0
+        return values
+
+    for s in range(40):
+        made.step(s, "TRAIN", s, {"fc.weight": cut((20, 30), pruned(s)), "gradient/fc.weight": cut((20, 30), zero(s)),
+                                  "gradient/fc.bias": cut(20, bias(s)), "loss": loss(s)})
+    return made.end()
+
+
+@case
+def gradients_underflow(folder):
+    return gradients(folder, lambda s: s / 60), [
+        rule("ever more", "GradientUnderflow", lambda e: e["status"] == "IssuesFound" and 10 < e["first"]["step"] <= 30),
+        rule("more still", "GradientUnderflow", {"status": "NoIssuesFound"}, rise=0.9)]
+
+
+@case
+def gradients_of_dead_units(folder):
+    return gradients(folder, lambda s: s / 60, bias=lambda s: s / 60), [rule("dead", "GradientUnderflow", {"status": "NoIssuesFound"})]
+
+
+@case
+def gradients_of_pruned_weights(folder):
+    return gradients(folder, lambda s: s / 60, pruned=lambda s: s / 60), [rule("pruned", "GradientUnderflow", {"status": "NoIssuesFound"})]
+
+
+@case
+def gradients_of_what_is_learned(folder):
+    return gradients(folder, lambda s: s / 60, loss=lambda s: 0.8 ** s), [rule("learned", "GradientUnderflow", {"status": "NoIssuesFound"})]
+
+
+def weights(folder, update, steps=6, apart=1):
+    made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(6)
+    w = rng.normal(0, 1, (20, 30))
+    for s in range(steps):
+        made.step(s * apart, "TRAIN", s * apart, {"fc.weight": w, "gradient/fc.weight": rng.normal(0, 1, (20, 30))})
+        w = w + update(s) * rng.normal(0, 1, (20, 30))
+    return made.end()
+
+
+@case
+def weights_hardly_move(folder):
+    return weights(folder, lambda s: 1e-9), [says("slow", "slow", 1, "WeightCourse")]
+
+
+@case
+def weights_of_a_warm_up(folder):
+    return weights(folder, lambda s: 1e-9 if s < 3 else 1e-4), [says("warm-up", kind="WeightCourse")]
+
+
+@case
+def weights_frozen_at_steps_far_apart(folder):
+    """Two saved steps a hundred updates apart prove it; two that follow each other do not."""
+    return weights(folder, lambda s: 0.0, 2, 100), [
+        rule("far apart", "WeightFrozenDespiteGradient", lambda e: e["status"] == "IssuesFound" and e["first"]["step"] == 100)]
+
+
+@case
+def weights_frozen_for_one_step(folder):
+    return weights(folder, lambda s: 0.0, 2), [rule("one step", "WeightFrozenDespiteGradient", {"status": "NoIssuesFound"})]
+
+
+if __name__ == "__main__":
+    main()
