@@ -3,6 +3,7 @@
 
 #include <assay/status.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,4 +146,36 @@ void assay_jw_bool(assay_jw *w, const char *key, bool value)
 void assay_jw_null(assay_jw *w, const char *key)
 {
     assay_put_format(assay_jw_value(w, key), "null");
+}
+
+void assay_jw_known(assay_jw *w, const char *key, double value)
+{
+    if (isnan(value))
+        assay_jw_null(w, key);
+    else
+        assay_jw_number(w, key, value);
+}
+
+void assay_jw_texts(assay_jw *w, const char *key, const char *const *list, size_t count)
+{
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        assay_jw_text(w, NULL, list[i]);
+    assay_jw_end(w);
+}
+
+void assay_jw_i64s(assay_jw *w, const char *key, const int64_t *list, size_t count)
+{
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        assay_jw_i64(w, NULL, list[i]);
+    assay_jw_end(w);
+}
+
+void assay_jw_numbers(assay_jw *w, const char *key, const double *list, size_t count)
+{
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        assay_jw_number(w, NULL, list[i]);
+    assay_jw_end(w);
 }

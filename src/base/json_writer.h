@@ -63,6 +63,13 @@ void assay_jw_number(assay_jw *w, const char *key, double value);
 void assay_jw_bool(assay_jw *w, const char *key, bool value);
 void assay_jw_null(assay_jw *w, const char *key);
 
+/* A number, or null where it is NaN: what is not known. */
+void assay_jw_known(assay_jw *w, const char *key, double value);
+/* Lists of them. */
+void assay_jw_texts(assay_jw *w, const char *key, const char *const *list, size_t count);
+void assay_jw_i64s(assay_jw *w, const char *key, const int64_t *list, size_t count);
+void assay_jw_numbers(assay_jw *w, const char *key, const double *list, size_t count);
+
 /* Writes what stands in front of a value, and returns the buffer: the caller appends exactly one value of JSON to it.
  */
 assay_buf *assay_jw_value(assay_jw *w, const char *key);

@@ -1,35 +1,5 @@
 /* compare_json.c - the member "comparison" of report.json. */
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
 #include "report/forms/forms.h"
-
-static void put_text(const char *key, const char *text, assay_buf *out)
-{
-    assay_put_format(out, "\"%s\": ", key);
-    assay_json_put_text(out, text);
-}
-
-static void put_number(const char *key, double value, assay_buf *out)
-{
-    assay_put_format(out, ", \"%s\": ", key);
-    assay_json_put_number(out, value);
-}
-
-/* A number that may be missing. */
-static void put_some(const char *key, double value, assay_buf *out)
-{
-    if (isnan(value))
-        assay_put_format(out, ", \"%s\": null", key);
-    else
-        put_number(key, value, out);
-}
-
-static void put_start(assay_buf *out, size_t i, const char *indent)
-{
-    assay_put_format(out, "%s\n%s{", i ? "," : "", indent);
-}
 
 static const char *trial_name(const assay_comparison *c, size_t trial)
 {
@@ -41,358 +11,349 @@ static const char *rule_name(const assay_comparison *c, size_t rule)
     return c->outcome->job->rules[rule]->name;
 }
 
-static void put_names(const assay_comparison *c, const char *key, const size_t *number, size_t count,
-                      const char *(*name)(const assay_comparison *, size_t), assay_buf *out)
+/* Opens an object that begins a line. */
+static void begin_row(assay_jw *w, unsigned blanks)
 {
-    assay_put_format(out, "\"%s\": [", key);
-    for (size_t i = 0; i < count; i++) {
-        assay_put_format(out, i ? ", " : "");
-        assay_json_put_text(out, name(c, number[i]));
-    }
-    assay_put_u8(out, ']');
+    assay_jw_line(w, blanks);
+    assay_jw_object(w, NULL);
+}
+
+/* Opens a list that begins a line of the comparison. */
+static void begin_list(assay_jw *w, const char *key)
+{
+    assay_jw_line(w, 2);
+    assay_jw_array(w, key);
+}
+
+static void put_names(const assay_comparison *c, const char *key, const size_t *number, size_t count,
+                      const char *(*name)(const assay_comparison *, size_t), assay_jw *w)
+{
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        assay_jw_text(w, NULL, name(c, number[i]));
+    assay_jw_end(w);
 }
 
 /* Each rule's status in each trial. */
-static void put_rules(const assay_comparison *c, assay_buf *out)
+static void put_rules(const assay_comparison *c, assay_jw *w)
 {
-    assay_put_format(out, "\"rules\": [");
+    begin_list(w, "rules");
     for (size_t i = 0; i < c->outcome->job->rule_count; i++) {
-        put_start(out, i, "   ");
-        put_text("name", rule_name(c, i), out);
-        assay_put_format(out, ", \"trials\": [");
+        begin_row(w, 3);
+        assay_jw_text(w, "name", rule_name(c, i));
+        assay_jw_array(w, "trials");
         for (size_t t = 0; t < c->trials; t++) {
             report_rule rule = report_rule_of(c->outcome, &c->outcome->trials[t], i, false);
             const assay_finding *first = report_first(&rule);
-            put_start(out, t, "     ");
-            put_text("trial", trial_name(c, t), out);
-            assay_put_format(out, ", \"status\": \"%s\", \"findings_total\": %" PRIu64 ", \"first_step\": ",
-                             assay_verdict_status_name(rule.status), report_findings_total(&rule));
-            if (first && first->time)
-                assay_put_format(out, "null, \"first_time_us\": %" PRId64 "}", first->step);
-            else if (first)
-                assay_put_format(out, "%" PRId64 "}", first->step);
+            begin_row(w, 5);
+            assay_jw_text(w, "trial", trial_name(c, t));
+            assay_jw_text(w, "status", assay_verdict_status_name(rule.status));
+            assay_jw_u64(w, "findings_total", report_findings_total(&rule));
+            if (first && !first->time)
+                assay_jw_i64(w, "first_step", first->step);
             else
-                assay_put_format(out, "null}");
+                assay_jw_null(w, "first_step");
+            if (first && first->time)
+                assay_jw_i64(w, "first_time_us", first->step);
+            assay_jw_end(w);
         }
-        assay_put_format(out, "]}");
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
-static void put_first(const assay_comparison *c, size_t trial, assay_buf *out)
+static void put_first(const assay_comparison *c, size_t trial, assay_jw *w)
 {
     const assay_compared_trial *t = &c->trial[trial];
     const assay_trial *info = c->outcome->trials[trial].info;
     if (!t->first || !info) {
-        assay_put_format(out, "null");
+        assay_jw_null(w, "first");
         return;
     }
     const assay_step_info *step = report_finding_step(info, t->first);
-    assay_put_u8(out, '{');
-    put_text("rule", rule_name(c, t->first_rule), out);
-    if (t->first->time)
-        assay_put_format(out, ", \"time_us\": %" PRId64 ", ", t->first->step);
-    else
-        assay_put_format(out, ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", ", t->first->step,
-                         step ? assay_mode_name(step->mode) : "", step ? step->mode_step : -1);
-    put_text("worker", report_finding_worker(info, t->first), out);
-    assay_put_format(out, ", ");
-    put_text("tensor", report_finding_tensor(info, t->first), out);
-    put_number("value", t->first->value, out);
-    put_number("threshold", t->first->threshold, out);
-    assay_put_u8(out, '}');
+    assay_jw_object(w, "first");
+    assay_jw_text(w, "rule", rule_name(c, t->first_rule));
+    if (t->first->time) {
+        assay_jw_i64(w, "time_us", t->first->step);
+    } else {
+        assay_jw_i64(w, "step", t->first->step);
+        assay_jw_text(w, "mode", step ? assay_mode_name(step->mode) : "");
+        assay_jw_i64(w, "mode_step", step ? step->mode_step : -1);
+    }
+    assay_jw_text(w, "worker", report_finding_worker(info, t->first));
+    assay_jw_text(w, "tensor", report_finding_tensor(info, t->first));
+    assay_jw_number(w, "value", t->first->value);
+    assay_jw_number(w, "threshold", t->first->threshold);
+    assay_jw_end(w);
 }
 
 /* What a tensor is at the step where it parts: a dtype by name, a shape by its axes. */
 static void put_own(const char *key, const assay_compared_tensor *one, double value, const assay_curves *curves,
-                    assay_buf *out)
+                    assay_jw *w)
 {
-    if (one->parting == ASSAY_PARTS_DTYPE) {
-        assay_put_format(out, ", \"%s\": \"%s\"", key, assay_dtype_name((int)value));
-    } else if (one->parting == ASSAY_PARTS_SHAPE) {
-        assay_put_format(out, ", \"%s\": ", key);
-        assay_curves_put_shape(curves, (int64_t)value, out);
-    } else {
-        put_number(key, value, out);
-    }
+    if (one->parting == ASSAY_PARTS_DTYPE)
+        assay_jw_text(w, key, assay_dtype_name((int)value));
+    else if (one->parting == ASSAY_PARTS_SHAPE)
+        assay_curves_put_shape(curves, (int64_t)value, assay_jw_value(w, key));
+    else
+        assay_jw_number(w, key, value);
 }
 
 static void put_tensor(const assay_comparison *c, size_t trial, const assay_compared_tensor *one,
-                       const assay_curves *own, const assay_curves *base, assay_buf *out)
+                       const assay_curves *own, const assay_curves *base, assay_jw *w)
 {
-    put_text("tensor", assay_trial_tensor(c->outcome->trials[trial].info, one->tensor), out);
-    assay_put_format(
-        out,
-        ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"parts\": \"%s\", \"what\": \"%s\"",
-        one->step, assay_mode_name(one->mode), one->mode_step, assay_first_difference_word(one->parting), one->what);
-    put_own("value", one, one->own, own, out);
-    put_own("baseline", one, one->other, base, out);
+    assay_jw_text(w, "tensor", assay_trial_tensor(c->outcome->trials[trial].info, one->tensor));
+    assay_jw_i64(w, "step", one->step);
+    assay_jw_text(w, "mode", assay_mode_name(one->mode));
+    assay_jw_i64(w, "mode_step", one->mode_step);
+    assay_jw_text(w, "parts", assay_first_difference_word(one->parting));
+    assay_jw_text(w, "what", one->what);
+    put_own("value", one, one->own, own, w);
+    put_own("baseline", one, one->other, base, w);
     if (one->parting == ASSAY_PARTS_VALUE)
-        put_number("difference", one->difference, out);
-    put_number("largest_difference", one->most, out);
-    assay_put_format(out, ", \"largest_mode_step\": %" PRId64 ", \"common_steps\": %zu", one->most_mode_step,
-                     one->common);
-    put_number("last_norm", one->last_norm, out);
-    put_number("last_norm_baseline", one->last_other_norm, out);
-    assay_put_u8(out, '}');
+        assay_jw_number(w, "difference", one->difference);
+    assay_jw_number(w, "largest_difference", one->most);
+    assay_jw_i64(w, "largest_mode_step", one->most_mode_step);
+    assay_jw_u64(w, "common_steps", one->common);
+    assay_jw_number(w, "last_norm", one->last_norm);
+    assay_jw_number(w, "last_norm_baseline", one->last_other_norm);
 }
 
-static void put_tensors(const assay_comparison *c, size_t trial, const assay_curves *base, assay_buf *out)
+static void put_tensors(const assay_comparison *c, size_t trial, const assay_curves *base, assay_jw *w)
 {
     const assay_compared_trial *t = &c->trial[trial];
     const assay_implicit_outcome *kept = c->outcome->trials[trial].implicit;
     /* Only the names of shapes are needed: not the points. */
     const assay_common_state *state = kept ? kept[ASSAY_IMPLICIT_TENSORS].state : NULL;
     const assay_curves own = {.shapes = state ? state->counter : NULL};
-    assay_put_format(out,
-                     ",\n    \"tensors\": {\"compared\": %zu, \"parted\": %zu, \"different_from_start\": %zu, "
-                     "\"without_common_steps\": %zu, "
-                     "\"only_here\": %zu, \"only_in_baseline\": %zu, \"first\": [",
-                     t->compared, t->parted, t->from_start, t->disjoint, t->only_own, t->only_baseline);
+    assay_jw_line(w, 4);
+    assay_jw_object(w, "tensors");
+    assay_jw_u64(w, "compared", t->compared);
+    assay_jw_u64(w, "parted", t->parted);
+    assay_jw_u64(w, "different_from_start", t->from_start);
+    assay_jw_u64(w, "without_common_steps", t->disjoint);
+    assay_jw_u64(w, "only_here", t->only_own);
+    assay_jw_u64(w, "only_in_baseline", t->only_baseline);
+    assay_jw_array(w, "first");
     for (size_t i = 0; i < t->tensors; i++) {
-        put_start(out, i, "     ");
-        put_tensor(c, trial, &t->tensor[i], &own, base, out);
+        begin_row(w, 5);
+        put_tensor(c, trial, &t->tensor[i], &own, base, w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]}");
+    assay_jw_end(w);
+    assay_jw_end(w);
 }
 
-static void put_every(const char *key, const uint64_t *every, assay_buf *out)
+static void put_every(const char *key, const uint64_t *every, assay_jw *w)
 {
-    bool any = false;
-    assay_put_format(out, "\"%s\": {", key);
-    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
-        if (every[m] <= 1)
-            continue;
-        assay_put_format(out, "%s\"%s\": %" PRIu64, any ? ", " : "", assay_mode_name(m), every[m]);
-        any = true;
-    }
-    assay_put_format(out, "}, ");
+    assay_jw_object(w, key);
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++)
+        if (every[m] > 1)
+            assay_jw_u64(w, assay_mode_name(m), every[m]);
+    assay_jw_end(w);
 }
 
-/* What was not looked at in a trial. */
-static void put_bounds(const assay_compared_trial *t, assay_buf *out)
-{
-    assay_put_format(out, ",\n    ");
-    put_every("every", t->every, out);
-    put_every("losses_every", t->losses_every, out);
-    assay_put_format(out, "\"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
-}
-
-static void put_trials(const assay_comparison *c, assay_buf *out)
+static void put_trials(const assay_comparison *c, assay_jw *w)
 {
     const assay_implicit_outcome *kept = c->outcome->trials[c->baseline].implicit;
     const assay_common_state *state = kept ? kept[ASSAY_IMPLICIT_TENSORS].state : NULL;
     const assay_curves base = {.shapes = state ? state->counter : NULL};
-    assay_put_format(out, ",\n  \"trials\": [");
+    begin_list(w, "trials");
     for (size_t t = 0; t < c->trials; t++) {
-        put_start(out, t, "   ");
-        put_text("name", trial_name(c, t), out);
-        assay_put_format(out, ", \"group\": %zu, \"rules_with_findings\": %zu, \"first\": ", c->trial[t].group,
-                         c->trial[t].rules_with_findings);
-        put_first(c, t, out);
-        report_put_score("score", &c->trial[t].score, out);
-        put_bounds(&c->trial[t], out);
+        const assay_compared_trial *trial = &c->trial[t];
+        begin_row(w, 3);
+        assay_jw_text(w, "name", trial_name(c, t));
+        assay_jw_u64(w, "group", trial->group);
+        assay_jw_u64(w, "rules_with_findings", trial->rules_with_findings);
+        put_first(c, t, w);
+        report_put_score("score", &trial->score, w);
+        assay_jw_line(w, 4); /* what was not looked at */
+        put_every("every", trial->every, w);
+        put_every("losses_every", trial->losses_every, w);
+        assay_jw_u64(w, "tensors_left_out", trial->left_out);
+        assay_jw_u64(w, "tensors_unseen", trial->unseen);
         if (t != c->baseline)
-            put_tensors(c, t, &base, out);
-        assay_put_u8(out, '}');
+            put_tensors(c, t, &base, w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "],\n  \"groups\": [");
+    assay_jw_end(w);
+    begin_list(w, "groups");
     for (size_t g = 0; g < c->groups; g++) {
-        put_start(out, g, "   ");
-        put_text("kind", assay_group_kind_word(c->group[g].kind), out);
-        assay_put_format(out, ", ");
-        put_names(c, "rules", c->group[g].rule, c->group[g].rules, rule_name, out);
-        assay_put_format(out, ", ");
-        put_names(c, "trials", c->group[g].trial, c->group[g].trials, trial_name, out);
-        assay_put_u8(out, '}');
+        begin_row(w, 3);
+        assay_jw_text(w, "kind", assay_group_kind_word(c->group[g].kind));
+        put_names(c, "rules", c->group[g].rule, c->group[g].rules, rule_name, w);
+        put_names(c, "trials", c->group[g].trial, c->group[g].trials, trial_name, w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
-static void put_loss(const assay_comparison *c, const assay_compared_loss *loss, assay_buf *out)
+static void put_loss(const assay_comparison *c, const assay_compared_loss *loss, assay_jw *w)
 {
-    size_t shown = 0;
-    put_text("tensor", loss->tensor, out);
-    assay_put_format(out, ", \"mode\": \"%s\", \"from\": ", assay_mode_name(loss->mode));
-    if (loss->from <= loss->to)
-        assay_put_format(out, "%" PRId64 ", \"to\": %" PRId64, loss->from, loss->to);
-    else
-        assay_put_format(out, "null, \"to\": null");
-    assay_put_format(out, ", \"common_steps\": %zu, \"mode_steps\": [", loss->common);
-    for (size_t s = 0; s < loss->steps; s++)
-        assay_put_format(out, "%s%" PRId64, s ? ", " : "", loss->step[s]);
-    assay_put_format(out, "], \"trials\": [");
+    const bool common = loss->from <= loss->to;
+    begin_row(w, 3);
+    assay_jw_text(w, "tensor", loss->tensor);
+    assay_jw_text(w, "mode", assay_mode_name(loss->mode));
+    if (common) {
+        assay_jw_i64(w, "from", loss->from);
+        assay_jw_i64(w, "to", loss->to);
+    } else {
+        assay_jw_null(w, "from");
+        assay_jw_null(w, "to");
+    }
+    assay_jw_u64(w, "common_steps", loss->common);
+    assay_jw_i64s(w, "mode_steps", loss->step, loss->steps);
+    assay_jw_array(w, "trials");
     for (size_t t = 0; t < c->trials; t++) {
         const assay_loss_figures *f = &loss->figures[t];
         if (f->points == 0)
             continue;
-        put_start(out, shown++, "    ");
-        put_text("trial", trial_name(c, t), out);
-        assay_put_format(out, ", \"points\": %zu", f->points);
-        put_number("best", f->best, out);
-        assay_put_format(out, ", \"best_mode_step\": %" PRId64, f->best_mode_step);
-        put_number("last", f->last, out);
-        assay_put_format(out, ", \"last_mode_step\": %" PRId64, f->last_mode_step);
-        if (loss->from <= loss->to)
-            put_number("area", f->area, out);
+        begin_row(w, 4);
+        assay_jw_text(w, "trial", trial_name(c, t));
+        assay_jw_u64(w, "points", f->points);
+        assay_jw_number(w, "best", f->best);
+        assay_jw_i64(w, "best_mode_step", f->best_mode_step);
+        assay_jw_number(w, "last", f->last);
+        assay_jw_i64(w, "last_mode_step", f->last_mode_step);
+        if (common)
+            assay_jw_number(w, "area", f->area);
         else
-            assay_put_format(out, ", \"area\": null");
-        assay_put_format(out, ", \"values\": [");
-        for (size_t s = 0; s < loss->steps; s++) {
-            assay_put_format(out, s ? ", " : "");
-            assay_json_put_number(out, loss->value[t * loss->steps + s]);
-        }
-        assay_put_format(out, "]}");
+            assay_jw_null(w, "area");
+        assay_jw_numbers(w, "values", &loss->value[t * loss->steps], loss->steps);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]}");
+    assay_jw_end(w);
+    assay_jw_end(w);
 }
 
-static void put_class_list(const assay_comparison *c, const assay_compared_classes *list, assay_buf *out)
+static void put_classes(const assay_comparison *c, bool confusion, assay_jw *w)
 {
-    put_text("name", c->outcome->job->aggregations[list->aggregation]->name, out);
-    assay_put_format(out, ", \"classes_left_out\": %zu, \"classes\": [", list->classes_left_out);
-    for (size_t i = 0; i < list->classes; i++)
-        assay_put_format(out, "%s%" PRId64, i ? ", " : "", list->class[i]);
-    assay_put_format(out, "], \"trials\": [");
-    for (size_t t = 0; t < c->trials; t++) {
-        put_start(out, t, "    ");
-        put_text("trial", trial_name(c, t), out);
-        put_some("samples", list->samples[t], out);
-        put_some(list->confusion ? "accuracy" : "imbalance", list->figure[t], out);
-        assay_put_format(out, ", \"%s\": [", list->confusion ? "recall" : "counts");
-        for (size_t i = 0; i < list->classes; i++) {
-            double value = list->value[t * list->classes + i];
-            assay_put_format(out, i ? ", " : "");
-            if (isnan(value))
-                assay_put_format(out, "null");
-            else
-                assay_json_put_number(out, value);
-        }
-        assay_put_format(out, "]}");
-    }
-    assay_put_format(out, "]}");
-}
-
-static void put_classes(const assay_comparison *c, bool confusion, assay_buf *out)
-{
-    size_t shown = 0;
-    assay_put_format(out, ",\n  \"%s\": [", confusion ? "confusion" : "class_counts");
+    begin_list(w, confusion ? "confusion" : "class_counts");
     for (size_t i = 0; i < c->class_lists; i++) {
-        if (c->classes[i].confusion != confusion)
+        const assay_compared_classes *list = &c->classes[i];
+        if (list->confusion != confusion)
             continue;
-        put_start(out, shown++, "   ");
-        put_class_list(c, &c->classes[i], out);
+        begin_row(w, 3);
+        assay_jw_text(w, "name", c->outcome->job->aggregations[list->aggregation]->name);
+        assay_jw_u64(w, "classes_left_out", list->classes_left_out);
+        assay_jw_i64s(w, "classes", list->class, list->classes);
+        assay_jw_array(w, "trials");
+        for (size_t t = 0; t < c->trials; t++) {
+            begin_row(w, 4);
+            assay_jw_text(w, "trial", trial_name(c, t));
+            assay_jw_known(w, "samples", list->samples[t]);
+            assay_jw_known(w, confusion ? "accuracy" : "imbalance", list->figure[t]);
+            assay_jw_array(w, confusion ? "recall" : "counts");
+            for (size_t k = 0; k < list->classes; k++)
+                assay_jw_known(w, NULL, list->value[t * list->classes + k]);
+            assay_jw_end(w);
+            assay_jw_end(w);
+        }
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
-static void put_outliers(const assay_comparison *c, assay_buf *out)
+static void put_outliers(const assay_comparison *c, assay_jw *w)
 {
-    assay_put_format(out, ",\n  \"outliers\": [");
+    begin_list(w, "outliers");
     for (size_t i = 0; i < c->outliers; i++) {
         const assay_outlier *o = &c->outlier[i];
-        put_start(out, i, "   ");
-        put_text("trial", trial_name(c, o->trial), out);
-        assay_put_format(out, ", ");
-        put_text("what", o->what, out);
-        put_number("value", o->value, out);
-        put_number("median", o->median, out);
-        put_number("median_deviation", o->deviation, out);
-        put_number("score", o->score, out);
-        assay_put_u8(out, '}');
+        begin_row(w, 3);
+        assay_jw_text(w, "trial", trial_name(c, o->trial));
+        assay_jw_text(w, "what", o->what);
+        assay_jw_number(w, "value", o->value);
+        assay_jw_number(w, "median", o->median);
+        assay_jw_number(w, "median_deviation", o->deviation);
+        assay_jw_number(w, "score", o->score);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
 /* The trials that are unlike the others, each with its reasons. */
-static void put_odd(const assay_comparison *c, assay_buf *out)
+static void put_odd(const assay_comparison *c, assay_jw *w)
 {
-    size_t said = 0;
-    assay_put_format(out, ",\n  \"odd\": [");
+    begin_list(w, "odd");
     for (size_t t = 0; t < c->trials; t++) {
-        const assay_compared_trial *trial = &c->trial[t];
-        if (!trial->odd)
+        if (!c->trial[t].odd)
             continue;
-        put_start(out, said++, "   ");
-        put_text("trial", trial_name(c, t), out);
-        assay_put_format(out, ", \"reasons\": [");
-        for (size_t i = 0; i < trial->reasons; i++) {
-            assay_put_format(out, i ? ", " : "");
-            assay_json_put_text(out, trial->reason[i]);
-        }
-        assay_put_format(out, "]}");
+        begin_row(w, 3);
+        assay_jw_text(w, "trial", trial_name(c, t));
+        assay_jw_array(w, "reasons");
+        for (size_t i = 0; i < c->trial[t].reasons; i++)
+            assay_jw_text(w, NULL, c->trial[t].reason[i]);
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
 /* The facts in which the runs differ, beside one another. */
-static void put_settings(const assay_comparison *c, assay_buf *out)
+static void put_settings(const assay_comparison *c, assay_jw *w)
 {
-    assay_put_format(out, ",\n  \"settings\": [");
+    begin_list(w, "settings");
     for (size_t i = 0; i < c->settings; i++) {
         const assay_compared_setting *s = &c->setting[i];
-        put_start(out, i, "   ");
-        put_text("name", s->name, out);
-        assay_put_format(out, ", \"goes_with_the_odd\": %s, \"values\": [", s->goes ? "true" : "false");
-        for (size_t t = 0; t < c->trials; t++) {
-            assay_put_format(out, t ? ", " : "");
-            if (s->value[t])
-                assay_json_put_text(out, s->value[t]);
-            else
-                assay_put_format(out, "null");
-        }
-        assay_put_format(out, "]}");
+        begin_row(w, 3);
+        assay_jw_text(w, "name", s->name);
+        assay_jw_bool(w, "goes_with_the_odd", s->goes);
+        assay_jw_array(w, "values");
+        for (size_t t = 0; t < c->trials; t++)
+            assay_jw_text(w, NULL, s->value[t]);
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
 /* Of trials with profiler data: how fast they were and how busy their machines. */
-static void put_paces(const assay_comparison *c, assay_buf *out)
+static void put_paces(const assay_comparison *c, assay_jw *w)
 {
-    size_t said = 0;
     if (c->paces == 0)
         return;
-    assay_put_format(out, ",\n  \"paces\": [");
+    begin_list(w, "paces");
     for (size_t t = 0; t < c->trials; t++) {
         const assay_compared_pace *pace = &c->trial[t].pace;
         if (!compare_has_pace(c, t))
             continue;
-        put_start(out, said++, "   ");
-        put_text("trial", trial_name(c, t), out);
-        assay_put_format(out, ", ");
-        put_text("mode", pace->mode ? pace->mode : "", out);
-        assay_put_format(out, ", \"steps\": %" PRIu64, pace->steps);
-        put_some("median_s", pace->median, out);
-        put_some("p99_s", pace->p99, out);
-        put_some("between_percent", pace->between, out);
+        begin_row(w, 3);
+        assay_jw_text(w, "trial", trial_name(c, t));
+        assay_jw_text(w, "mode", pace->mode ? pace->mode : "");
+        assay_jw_u64(w, "steps", pace->steps);
+        assay_jw_known(w, "median_s", pace->median);
+        assay_jw_known(w, "p99_s", pace->p99);
+        assay_jw_known(w, "between_percent", pace->between);
         for (int m = 0; m < ASSAY_METRICS; m++)
-            put_some(assay_metric_word(m), pace->use[m], out);
-        assay_put_u8(out, '}');
+            assay_jw_known(w, assay_metric_word(m), pace->use[m]);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
-void report_put_comparison_json(const assay_comparison *c, assay_buf *out)
+void report_put_comparison_json(const assay_comparison *c, assay_jw *w)
 {
-    assay_put_format(out, " \"comparison\": {");
-    put_text("answer", c->answer, out);
-    put_odd(c, out);
-    put_settings(c, out);
-    assay_put_format(out, ",\n  ");
-    put_text("baseline", trial_name(c, c->baseline), out);
-    put_number("tolerance", c->tolerance, out);
-    assay_put_format(out, ",\n  ");
-    put_rules(c, out);
-    put_trials(c, out);
-    assay_put_format(out, ",\n  \"losses_left_out\": %zu, \"losses\": [", c->losses_left_out);
-    for (size_t i = 0; i < c->losses; i++) {
-        put_start(out, i, "   ");
-        put_loss(c, &c->loss[i], out);
-    }
-    assay_put_format(out, "]");
-    put_classes(c, false, out);
-    put_classes(c, true, out);
-    put_outliers(c, out);
-    put_paces(c, out);
-    assay_put_format(out, "},\n");
+    assay_jw_line(w, 1);
+    assay_jw_object(w, "comparison");
+    assay_jw_text(w, "answer", c->answer);
+    put_odd(c, w);
+    put_settings(c, w);
+    assay_jw_line(w, 2);
+    assay_jw_text(w, "baseline", trial_name(c, c->baseline));
+    assay_jw_number(w, "tolerance", c->tolerance);
+    put_rules(c, w);
+    put_trials(c, w);
+    assay_jw_line(w, 2);
+    assay_jw_u64(w, "losses_left_out", c->losses_left_out);
+    assay_jw_array(w, "losses");
+    for (size_t i = 0; i < c->losses; i++)
+        put_loss(c, &c->loss[i], w);
+    assay_jw_end(w);
+    put_classes(c, false, w);
+    put_classes(c, true, w);
+    put_outliers(c, w);
+    put_paces(c, w);
+    assay_jw_end(w);
 }

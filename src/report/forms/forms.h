@@ -3,6 +3,7 @@
 #ifndef ASSAY_REPORT_FORMS_FORMS_H
 #define ASSAY_REPORT_FORMS_FORMS_H
 
+#include "base/json_writer.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
 #include "report/model/report_model.h"
@@ -25,18 +26,15 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
 /* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial, whatever fails; the first failure, with the place. */
 int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err);
 
-/* Appends the comparison to report.json (" \"comparison\": {...},\n"). */
-void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
+/* Members of report.json: the comparison, and what leaves the bands of good runs. */
+void report_put_comparison_json(const assay_comparison *c, assay_jw *w);
+void report_put_bands_json(const assay_band_report *report, assay_jw *w);
+/* A member with a run's scores (report/compare/noise.h). */
+void report_put_score(const char *key, const assay_score *score, assay_jw *w);
 
-/* Appends a member with a run's scores (report/compare/noise.h), behind a comma. */
-void report_put_score(const char *key, const assay_score *score, assay_buf *out);
-
-/* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). */
-void report_put_bands_json(const assay_band_report *report, assay_buf *out);
-
-/* Appends the member `traces` of a trial; nothing where it has none. (report_traces.c) */
-void report_put_traces_json(const assay_trial_outcome *trial, assay_buf *out);
-/* Appends the member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
-int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
+/* The member `traces` of a trial; nothing where it has none. (report_traces.c) */
+void report_put_traces_json(const assay_trial_outcome *trial, assay_jw *w);
+/* The member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
+int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_jw *w);
 
 #endif

@@ -232,23 +232,22 @@ static void put_what_if(assay_jw *w, const assay_trace_data *data)
     assay_jw_end(w);
 }
 
-void report_put_traces_json(const assay_trial_outcome *trial, assay_buf *out)
+void report_put_traces_json(const assay_trial_outcome *trial, assay_jw *w)
 {
     const assay_trace_data *data = trial->info ? trial->info->traces : NULL;
     if (!data)
         return;
-    assay_jw w = assay_jw_members_of(out, true);
-    assay_jw_line(&w, 3);
-    assay_jw_object(&w, "traces");
-    put_counts(&w, data);
-    put_sides(&w, data);
-    assay_jw_line(&w, 4);
-    assay_jw_array(&w, "alone");
+    assay_jw_line(w, 3);
+    assay_jw_object(w, "traces");
+    put_counts(w, data);
+    put_sides(w, data);
+    assay_jw_line(w, 4);
+    assay_jw_array(w, "alone");
     for (size_t i = 0; i < data->ranks; i++)
-        put_alone(&w, data, &data->rank[i]);
-    assay_jw_end(&w);
-    assay_jw_line(&w, 4);
-    put_lost(&w, data);
-    put_what_if(&w, data);
-    assay_jw_end(&w);
+        put_alone(w, data, &data->rank[i]);
+    assay_jw_end(w);
+    assay_jw_line(w, 4);
+    put_lost(w, data);
+    put_what_if(w, data);
+    assay_jw_end(w);
 }
