@@ -19,7 +19,7 @@ static bool is_trial(const char *word)
     struct stat seen;
     if (stat(word, &seen) == 0)
         return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5") ||
-               assay_is_tensor_file(word) || assay_is_log_file(word);
+               assay_is_tensor_file(word) || assay_is_log_file(word) || assay_is_tensor_content(word);
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 

@@ -229,6 +229,32 @@ static bool is_hdf5_file(const char *path)
     return is;
 }
 
+/* A header of safetensors: its length in 8 bytes, and JSON. */
+static bool is_safetensors(const uint8_t *head, uint64_t size)
+{
+    enum { HEADER_MOST = 100000000 };
+    uint64_t length = 0;
+    for (int i = 8; i-- > 0;)
+        length = length << 8 | head[i];
+    return head[8] == '{' && length >= 2 && length <= HEADER_MOST && length + 8 <= size;
+}
+
+bool assay_is_tensor_content(const char *place)
+{
+    static const uint8_t LEGACY[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9};
+    uint8_t head[512] = {0};
+    struct stat about;
+    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    const int number = open(place, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = number >= 0 ? pread(number, head, sizeof head, 0) : -1;
+    if (number >= 0)
+        close(number);
+    return got > 8 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "\x93NUMPY", 6) == 0 ||
+                       memcmp(head, LEGACY, sizeof LEGACY) == 0 || is_safetensors(head, (uint64_t)about.st_size) ||
+                       (got == sizeof head && memcmp(head + 257, "ustar", 5) == 0));
+}
+
 bool assay_is_hdf5_place(const char *place, size_t *length)
 {
     struct stat about;
@@ -254,7 +280,7 @@ static int open_around(posix_root *root, const char *place)
     const char *slash = strrchr(place, '/');
     struct stat about;
     if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) ||
-        !(assay_is_tensor_file(place) || assay_is_log_file(place))) {
+        !(assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place))) {
         errno = ENOTDIR;
         return -1;
     }
@@ -280,6 +306,7 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
         root->number = open_around(root, place);
     if (root->number >= 0) {
         store->root = root;
+        store->is_file = root->only != NULL;
         return ASSAY_OK;
     }
     int reason = errno;

@@ -32,6 +32,8 @@ void assay_names_release(assay_names *names);
 
 /* Is it the name of a file that is a trial by itself: a checkpoint in one file? */
 bool assay_is_tensor_file(const char *place);
+/* The same of what lies on this machine under any name: its first bytes are those of a file of tensors. */
+bool assay_is_tensor_content(const char *place);
 /* Or of a log of metrics? What it holds decides in the end. */
 bool assay_is_log_file(const char *place);
 
@@ -41,6 +43,8 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err);
 void assay_store_close(assay_store *store);
 /* The location as it was given. */
 const char *assay_store_location(const assay_store *store);
+/* Is the trial one file, and the rest of its directory not there? Its name may be any then. */
+bool assay_store_is_file(const assay_store *store);
 
 /* Puts the path of a file on this machine into `out`, terminated; false where the storage is no directory of it, or the
  * path does not fit. There need not be such a file. */

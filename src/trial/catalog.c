@@ -474,6 +474,13 @@ static int fail_unknown(const assay_lister *l)
     return status;
 }
 
+/* Names of steps may be the job's own, and a checkpoint that is one file may have any name. */
+static bool may_be_checkpoints(const assay_lister *l)
+{
+    return assay_trial_options_has_steps(l->catalog->options) ||
+           (assay_store_is_file(l->store) && l->top->count == 1 && !assay_is_log_file(l->top->name[0]));
+}
+
 /* Lists the trial in every format that it may have. */
 static int list_formats(assay_lister *l)
 {
@@ -482,7 +489,7 @@ static int list_formats(assay_lister *l)
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_trial_format *format = assay_format_of(i);
-        if (!format->probe(l->top) && !(format->checkpoints && assay_trial_options_has_steps(catalog->options)))
+        if (!format->probe(l->top) && !(format->checkpoints && may_be_checkpoints(l)))
             continue;
         l->format = (uint8_t)i;
         int status = format->list(l);

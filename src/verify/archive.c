@@ -8,9 +8,10 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "container/inflate.h"
+#include "container/tar.h"
 #include "container/zip.h"
 
-enum { MAGIC = 512, DEPTH_MOST = 4, TAR_BLOCK = 512, TAR_MEMBERS_MOST = 1 << 16 };
+enum { MAGIC = ASSAY_TAR_BLOCK, DEPTH_MOST = 4, TAR_MEMBERS_MOST = 1 << 16 };
 
 /* A range of a file, or bytes in memory. */
 typedef struct source {
@@ -131,48 +132,28 @@ static int look_at_zip(const source *s, walk *w, assay_error *err)
 
 /* ---- tar files ---- */
 
-static bool is_tar(const uint8_t *head, size_t size)
-{
-    return size == MAGIC && memcmp(head + 257, "ustar", 5) == 0;
-}
-
-static uint64_t octal(const uint8_t *digits, size_t size)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < size && digits[i] >= '0' && digits[i] <= '7'; i++)
-        value = value << 3 | (uint64_t)(digits[i] - '0');
-    return value;
-}
-
 static int look_at_tar(const source *s, walk *w, assay_error *err)
 {
-    uint8_t head[TAR_BLOCK];
-    int status = ASSAY_OK;
     uint64_t at = 0;
-    for (int i = 0; i < TAR_MEMBERS_MOST && status == ASSAY_OK && s->size - at > TAR_BLOCK; i++) {
-        status = read_source((void *)s, at, head, sizeof head, err);
-        const uint64_t size = octal(head + 124, 12), room = s->size - at - TAR_BLOCK;
-        if (status != ASSAY_OK || head[0] == 0 || size > room)
-            return status;
+    assay_tar_entry e;
+    int status = ASSAY_OK, more = 1;
+    for (int i = 0; i < TAR_MEMBERS_MOST && status == ASSAY_OK && more == 1; i++) {
+        more = assay_tar_next(read_source, (void *)s, s->size, &at, &e, err);
+        if (more != 1 || e.size < 2 || !e.file || w->depth >= DEPTH_MOST)
+            continue;
         const source inner = {.file = s->file,
-                              .bytes = s->file ? NULL : s->bytes + at + TAR_BLOCK,
-                              .base = s->base + at + TAR_BLOCK,
-                              .size = size,
+                              .bytes = s->file ? NULL : s->bytes + e.offset,
+                              .base = s->base + e.offset,
+                              .size = e.size,
                               .path = s->path};
         const size_t length = strlen(w->where);
-        snprintf(w->where + length, sizeof w->where - length, "%s%.99s", length ? "!" : "", (const char *)head);
-        if (size >= 2 && (head[156] == '0' || head[156] == 0) && w->depth < DEPTH_MOST) {
-            w->depth++;
-            status = look(&inner, w, err);
-            w->depth--;
-        }
+        snprintf(w->where + length, sizeof w->where - length, "%s%s", length ? "!" : "", e.name);
+        w->depth++;
+        status = look(&inner, w, err);
+        w->depth--;
         w->where[length] = '\0';
-        const uint64_t blocks = (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
-        if (blocks > room)
-            return status;
-        at += TAR_BLOCK + blocks;
     }
-    return status;
+    return more < 0 ? more : status;
 }
 
 /* ---- any of them ---- */
@@ -197,7 +178,7 @@ static int look(const source *s, walk *w, assay_error *err)
         return status;
     if (size >= 4 && memcmp(head, "PK\3\4", 4) == 0)
         return look_at_zip(s, w, err);
-    if (is_tar(head, size))
+    if (assay_is_tar(head, size))
         return look_at_tar(s, w, err);
     if (assay_loading_is_pickle(head, size) || may_be_pickle(s->path))
         return look_at_pickle(s, w, err);

@@ -24,11 +24,11 @@ bool assay_ckpt_is_legacy(const uint8_t *head, size_t size)
     return size >= sizeof MAGIC && memcmp(head, MAGIC, sizeof MAGIC) == 0;
 }
 
-/* The pickle at *at, with its bytes, which the caller frees; *at is behind it then. How long it is nobody says: more of
- * the file is read until it ends. */
-static int read_pickle(assay_ckpt_file *f, uint64_t *at, assay_pickle *out, uint8_t **bytes, assay_error *err)
+/* How long a pickle is nobody says: more of the file is read until it ends. */
+int assay_ckpt_read_pickle(assay_ckpt_file *f, uint64_t *at, uint64_t end, assay_pickle *out, uint8_t **bytes,
+                           assay_error *err)
 {
-    const uint64_t left = f->size - *at, most = left < PICKLE_MOST ? left : PICKLE_MOST;
+    const uint64_t left = *at < end ? end - *at : 0, most = left < PICKLE_MOST ? left : PICKLE_MOST;
     *bytes = NULL;
     for (uint64_t window = WINDOW;; window *= 2) {
         const size_t size = (size_t)(window < most ? window : most);
@@ -115,11 +115,11 @@ static int add_content(assay_torch *t, uint64_t at)
     uint64_t *bytes = NULL;
     assay_error err = {{0}};
     assay_dict *keys = assay_dict_new();
-    int status = keys ? read_pickle(f, &at, &t->pickle, &t->pickled, &err) : ASSAY_ENOMEM;
+    int status = keys ? assay_ckpt_read_pickle(f, &at, f->size, &t->pickle, &t->pickled, &err) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = note_storages(t, keys, &bytes);
     if (status == ASSAY_OK)
-        status = read_pickle(f, &at, &list, &list_bytes, &err);
+        status = assay_ckpt_read_pickle(f, &at, f->size, &list, &list_bytes, &err);
     if (status == ASSAY_OK && list.node[list.root].kind != ASSAY_PICKLE_LIST)
         status = assay_fail(&err, ASSAY_EFORMAT, "the list of storages is none");
     if (status == ASSAY_OK)
@@ -138,14 +138,14 @@ static int add_content(assay_torch *t, uint64_t at)
 
 int assay_ckpt_add_legacy(assay_ckpt_file *f)
 {
-    assay_torch t = {.file = f, .root = ""};
+    assay_torch t = {.file = f, .root = "", .data = "/data/"};
     uint64_t at = 0;
     int status = ASSAY_OK;
     assay_error err = {{0}};
     for (int i = 0; i < BEFORE_CONTENT && status == ASSAY_OK; i++) {
         assay_pickle before = {0};
         uint8_t *bytes = NULL;
-        status = read_pickle(f, &at, &before, &bytes, &err);
+        status = assay_ckpt_read_pickle(f, &at, f->size, &before, &bytes, &err);
         if (status == ASSAY_OK) {
             const uint32_t little = assay_pickle_get(&before, before.root, "little_endian");
             t.swapped = little != ASSAY_PICKLE_NOTHING && before.node[little].kind == ASSAY_PICKLE_BOOL &&

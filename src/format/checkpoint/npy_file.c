@@ -129,7 +129,7 @@ int assay_ckpt_add_npy(assay_ckpt_file *f)
     const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
     const size_t length = strlen(name);
     array a = {.f = f, .name = "", .compressed = f->size, .size = f->size};
-    return add(&a, name, length > 4 ? length - 4 : length, NULL);
+    return add(&a, name, length > 4 && strcmp(name + length - 4, ".npy") == 0 ? length - 4 : length, NULL);
 }
 
 int assay_ckpt_add_npz(assay_ckpt_file *f)

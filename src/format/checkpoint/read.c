@@ -9,16 +9,18 @@
 
 #include "base/fault.h"
 #include "base/heap.h"
+#include "container/tar.h"
 #include "format/checkpoint/boxes.h"
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/dcp.h"
 #include "format/checkpoint/deepspeed.h"
 #include "format/checkpoint/files.h"
 #include "format/checkpoint/legacy.h"
+#include "format/checkpoint/nested.h"
 #include "format/checkpoint/needed.h"
 #include "format/checkpoint/shard_map.h"
 
-enum { INDEX_MOST = 1 << 30, MAGIC = 16, STAND_IN = 64 };
+enum { INDEX_MOST = 1 << 30, MAGIC = 512, STAND_IN = 64 };
 
 /* A directory while it is read. */
 typedef struct reading {
@@ -69,31 +71,11 @@ static bool is_stand_in(assay_ckpt_file *f)
     return false;
 }
 
-/* What a file is by its first bytes, where its name leaves a choice. */
-static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
+/* A zip file: of .npy files, of torch, or of files of torch. */
+static int add_zip(assay_ckpt_file *f, assay_ckpt_kind kind)
 {
-    uint8_t head[MAGIC] = {0};
     assay_error err = {{0}};
-    const size_t size = f->size < MAGIC ? (size_t)f->size : MAGIC;
-    if (is_stand_in(f))
-        return ASSAY_OK;
-    if (kind == ASSAY_CKPT_SAFETENSORS)
-        return assay_ckpt_add_safetensors(f);
-    if (kind == ASSAY_CKPT_NPY_FILE)
-        return assay_ckpt_add_npy(f);
-    int status = assay_ckpt_read(f, 0, head, size, &err);
-    if (status == ASSAY_OK && memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0) {
-        if (kind == ASSAY_CKPT_NPZ)
-            assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is not a zip file, and every .npz is one");
-        else if (!assay_ckpt_is_legacy(head, size) || (status = assay_ckpt_add_legacy(f)) == 1)
-            assay_ckpt_problem(
-                f, ASSAY_PROBLEM_UNSUPPORTED, 0,
-                "it is not a zip file: torch before 1.6 or another program wrote it; load it and save it again");
-        assay_zip_release(&f->zip);
-        return status == ASSAY_ENOMEM ? status : ASSAY_OK;
-    }
-    if (status == ASSAY_OK)
-        status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, &err);
+    int status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, &err);
     if (status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED || status == ASSAY_EIO) {
         assay_problems_add(f->to->problems,
                            status == ASSAY_EFORMAT ? ASSAY_PROBLEM_HEADER
@@ -103,9 +85,53 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
         return ASSAY_OK;
     }
     if (status == ASSAY_OK)
-        status = kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f) : assay_ckpt_add_torch(f);
+        status = kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f)
+                 : assay_ckpt_nests(f)  ? assay_ckpt_add_nested(f)
+                                        : assay_ckpt_add_torch(f);
     assay_zip_release(&f->zip);
     return status;
+}
+
+/* What a file is by its first bytes, and by its name where these leave a choice. */
+static assay_ckpt_kind kind_by_content(const uint8_t *head, size_t size, uint64_t file, assay_ckpt_kind named)
+{
+    uint64_t length = 0;
+    for (int i = 8; i-- > 0;)
+        length = length << 8 | head[i];
+    if (size >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
+        return ASSAY_CKPT_NPY_FILE;
+    if (size >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0))
+        return named == ASSAY_CKPT_NPZ ? ASSAY_CKPT_NPZ : ASSAY_CKPT_TORCH;
+    if (named == ASSAY_CKPT_TORCH && size > 8 && head[8] == '{' && length >= 2 && length < file)
+        return ASSAY_CKPT_SAFETENSORS;
+    return named;
+}
+
+static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind named)
+{
+    uint8_t head[MAGIC] = {0};
+    assay_error err = {{0}};
+    const size_t size = f->size < MAGIC ? (size_t)f->size : MAGIC;
+    if (is_stand_in(f))
+        return ASSAY_OK;
+    int status = assay_ckpt_read(f, 0, head, size, &err);
+    const assay_ckpt_kind kind = status == ASSAY_OK ? kind_by_content(head, size, f->size, named) : named;
+    if (kind == ASSAY_CKPT_SAFETENSORS)
+        return assay_ckpt_add_safetensors(f);
+    if (kind == ASSAY_CKPT_NPY_FILE)
+        return assay_ckpt_add_npy(f);
+    if (status != ASSAY_OK || memcmp(head, "PK", 2) == 0)
+        return add_zip(f, kind);
+    if (kind == ASSAY_CKPT_NPZ)
+        assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is not a zip file, and every .npz is one");
+    else if (assay_is_tar(head, size))
+        status = assay_ckpt_add_tar(f);
+    else if (!assay_ckpt_is_legacy(head, size) || (status = assay_ckpt_add_legacy(f)) == 1)
+        assay_ckpt_problem(
+            f, ASSAY_PROBLEM_UNSUPPORTED, 0,
+            "it is not a zip file: torch before 1.6 or another program wrote it; load it and save it again");
+    assay_zip_release(&f->zip);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
 static int open_file(assay_ckpt_file f, const char *name)
@@ -124,7 +150,8 @@ static int open_file(assay_ckpt_file f, const char *name)
         return ASSAY_OK;
     }
     f.size = assay_store_file_size(f.file);
-    status = add_by_content(&f, assay_ckpt_kind_of(name));
+    const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+    status = add_by_content(&f, kind == ASSAY_CKPT_KINDS ? ASSAY_CKPT_TORCH : kind);
     assay_store_close_file(f.file);
     return status;
 }
@@ -222,6 +249,8 @@ static bool is_another_step(const reading *r, const char *name)
 static assay_ckpt_kind kind_in(const reading *r, const char *name)
 {
     const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+    if (kind == ASSAY_CKPT_KINDS && assay_store_is_file(r->c->store))
+        return ASSAY_CKPT_TORCH; /* under a name that says nothing: its content does */
     return is_another_step(r, name) || (kind == ASSAY_CKPT_NPY_FILE && *r->directory) ? ASSAY_CKPT_KINDS : kind;
 }
 

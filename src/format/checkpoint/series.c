@@ -299,7 +299,7 @@ static int add_directory(assay_lister *l, const entry *e, const char *path)
     const survey s = survey_names(path, &names);
     if (s.unfinished)
         status = UNFINISHED;
-    else if (s.any || survey_below(l, path, &names))
+    else if (s.any || assay_store_is_file(l->store) || survey_below(l, path, &names))
         status = add_workers(l, e, &names, &s);
     else
         status = is_bare(&names) ? BARE : 1;

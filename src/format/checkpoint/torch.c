@@ -283,7 +283,7 @@ static void add_choice(gathering *g)
 {
     const assay_pickle *p = &g->torch->pickle;
     if (g->choice->prefix) {
-        add_below(g, ASSAY_CKPT_MODEL, p->root, g->choice->prefix);
+        add_below(g, g->torch->file->role, p->root, g->choice->prefix);
         return;
     }
     if (!assay_walk_is_dict(p, p->root))
@@ -316,34 +316,26 @@ static int damaged(const assay_torch *t, const char *what)
     return ASSAY_EFORMAT;
 }
 
-/* Finds ROOT/data.pkl, the one entry that makes the zip a torch file, and what stands beside it. */
-static int find_root(assay_torch *t, uint32_t *pickle)
+static const char DATA[] = "data.pkl", CONSTANTS[] = "constants.pkl";
+
+/* Finds ROOT/NAME, of which a torch file has one. How many there are. */
+static size_t find_root(assay_torch *t, const char *wanted, uint32_t *pickle)
 {
-    static const char DATA[] = "data.pkl", CONSTANTS[] = "constants.pkl";
     const assay_dict *names = t->file->zip.names;
-    uint32_t found = 0;
-    bool script = false;
+    size_t found = 0;
     for (uint32_t i = 0; i < assay_dict_count(names); i++) {
         size_t length = 0;
         const char *name = assay_dict_name(names, i, &length), *slash = memchr(name, '/', length);
         const char *below = slash ? slash + 1 : name;
         const size_t size = length - (size_t)(below - name);
-        script = script || (size == sizeof CONSTANTS - 1 && memcmp(below, CONSTANTS, size) == 0);
-        if (size != sizeof DATA - 1 || memcmp(below, DATA, size) != 0)
+        if (size != strlen(wanted) || memcmp(below, wanted, size) != 0)
             continue;
         found++;
         *pickle = i;
         t->root = name;
         t->root_length = slash ? (size_t)(slash - name) : 0;
     }
-    if (script) {
-        assay_ckpt_problem(t->file, ASSAY_PROBLEM_UNSUPPORTED, -1,
-                           "a TorchScript file is a program: save a state_dict to have its tensors read");
-        return ASSAY_EFORMAT;
-    }
-    return found == 1 ? ASSAY_OK
-                      : damaged(t, found ? "the zip file has more than one data.pkl"
-                                         : "the zip file has no data.pkl, which every torch file has");
+    return found;
 }
 
 /* The bytes of an entry, which the caller frees; a problem says what is wrong. */
@@ -415,9 +407,11 @@ static int read_pickle(assay_torch *t, uint32_t number)
 static int open_pickle(assay_torch *t)
 {
     uint32_t number = 0;
-    int status = find_root(t, &number);
-    if (status == ASSAY_OK)
-        status = read_byte_order(t);
+    const size_t found = find_root(t, DATA, &number);
+    if (found != 1)
+        return damaged(t, found ? "the zip file has more than one data.pkl"
+                                : "the zip file has no data.pkl, which every torch file has");
+    int status = read_byte_order(t);
     if (status == ASSAY_OK)
         status = read_pickle(t, number);
     return status == ASSAY_OK ? assay_torch_number_storages(t) : status;
@@ -494,12 +488,31 @@ static void check_step(assay_torch *t)
     }
 }
 
+/* Of a TorchScript file: the tensors that its program has as constants, a tuple in a pickle of its own. */
+static int add_constants(const assay_torch *script)
+{
+    static const assay_torch_choice CHOICE = {.prefix = "constants"};
+    assay_torch t = {.file = script->file, .data = "/constants/", .swapped = script->swapped};
+    uint32_t number = 0;
+    if (find_root(&t, CONSTANTS, &number) != 1)
+        return ASSAY_OK;
+    int status = read_pickle(&t, number);
+    if (status == ASSAY_OK)
+        status = assay_torch_number_storages(&t);
+    if (status == ASSAY_OK)
+        status = gather(&t, &CHOICE);
+    release_pickle(&t);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
 static int add(assay_torch *t)
 {
     assay_ckpt_file *f = t->file;
     check_step(t);
     f->to->in_order = true;
-    const int status = f->take ? f->take(t, f->context) : gather(t, NULL);
+    int status = f->take ? f->take(t, f->context) : gather(t, NULL);
+    if (status == ASSAY_OK && !f->take && f->role == ASSAY_CKPT_MODEL)
+        status = add_constants(t);
     f->to->in_order = false;
     return status;
 }
@@ -512,7 +525,7 @@ int assay_torch_add_opened(assay_torch *t)
 
 int assay_ckpt_add_torch(assay_ckpt_file *f)
 {
-    assay_torch t = {.file = f};
+    assay_torch t = {.file = f, .data = "/data/"};
     int status = open_pickle(&t);
     if (status == ASSAY_OK)
         status = add(&t);
@@ -520,9 +533,19 @@ int assay_ckpt_add_torch(assay_ckpt_file *f)
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
+int assay_ckpt_add_torch_chosen(assay_ckpt_file *f, const assay_torch_choice *choice)
+{
+    assay_torch t = {.file = f, .data = "/data/"};
+    int status = open_pickle(&t);
+    if (status == ASSAY_OK)
+        status = gather(&t, choice);
+    release_pickle(&t);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
 int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, assay_torch_range *range, assay_error *err)
 {
-    assay_torch t = {.file = f};
+    assay_torch t = {.file = f, .data = "/data/"};
     int status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, err);
     if (status == ASSAY_OK)
         status = open_pickle(&t);

@@ -1,16 +1,33 @@
 /* torch.h - a torch zip: a pickle of nested dictionaries whose tensors point into other entries. Inside this folder
- * only. */
+ * only. A TorchScript file has a second one, of the constants of its program. */
 #ifndef ASSAY_FORMAT_CHECKPOINT_TORCH_H
 #define ASSAY_FORMAT_CHECKPOINT_TORCH_H
 
 #include "format/checkpoint/contents.h"
 #include "container/pickle.h"
 
+/* Elements of a storage that are a tensor. */
+typedef struct assay_torch_view {
+    uint32_t entry; /* of the zip */
+    int dtype, dims;
+    uint64_t stored; /* elements of the storage */
+    int64_t first, shape[ASSAY_MAX_DIMS], stride[ASSAY_MAX_DIMS];
+} assay_torch_view;
+
+/* Tensors that a file has beside its pickle, which names them by their keys (legacy_tar.c). */
+typedef struct assay_torch_given {
+    assay_dict *keys;
+    assay_torch_view *list; /* by number in `keys` */
+    size_t count, room;
+} assay_torch_given;
+
 typedef struct assay_torch {
     assay_ckpt_file *file;
-    const char *root; /* the directory that all entries are in, in the zip's names */
+    const assay_torch_given *given; /* NULL: the pickle says where tensors lie */
+    const char *root;               /* the directory that all entries are in, in the zip's names */
     size_t root_length;
-    bool swapped; /* elements have the most significant byte first */
+    const char *data; /* what parts the root from a storage's key: "/data/" */
+    bool swapped;     /* elements have the most significant byte first */
     assay_pickle pickle;
     uint8_t *pickled;  /* its bytes */
     uint32_t *storage; /* by the number that most storages have for a key: their entry */
@@ -33,6 +50,9 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
 /* Notes which entries of the zip are storages with a number for a key, ROOT/data/17. 0 or ASSAY_ENOMEM. */
 int assay_torch_number_storages(assay_torch *t);
 
+/* The dtype of a storage's class; -1: it is none that is known. */
+int assay_torch_storage_dtype(const assay_pickle *p, uint32_t class);
+
 /* Is the node a storage? Then its key, in the pickle's bytes, and how many bytes it should have. */
 bool assay_torch_storage(const assay_torch *t, uint32_t node, const char **key, size_t *length, uint64_t *bytes);
 
@@ -50,5 +70,7 @@ typedef struct assay_torch_choice {
 } assay_torch_choice;
 /* Adds the tensors of a file that have elements. 0 or ASSAY_ENOMEM. */
 int assay_torch_add_chosen(assay_torch *t, const assay_torch_choice *choice);
+/* The same of a file whose zip is open. */
+int assay_ckpt_add_torch_chosen(assay_ckpt_file *f, const assay_torch_choice *choice);
 
 #endif

@@ -12,8 +12,6 @@
 #include "format/checkpoint/torch.h"
 #include "format/checkpoint/walk.h"
 
-static const char DATA[] = "/data/"; /* between the root and a storage's key */
-
 enum { WRAPS_MOST = 16, ENTRY_NAME = 512, REPEATS_MOST = 1 << 24, NONE = -1 };
 
 static const struct {
@@ -122,18 +120,21 @@ static int version_of(const assay_torch *t, uint32_t function)
     return 0;
 }
 
+int assay_torch_storage_dtype(const assay_pickle *p, uint32_t class)
+{
+    static const char *const modules[] = {"torch", "torch.storage"};
+    for (size_t m = 0; m < 2; m++)
+        for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+            if (dtypes[i].storage && assay_pickle_is_global(p, class, modules[m], dtypes[i].storage))
+                return dtypes[i].number;
+    return NONE;
+}
+
 static int storage_dtype(const assay_torch *t, uint32_t class, bool *untyped)
 {
-    const char *const modules[] = {"torch", "torch.storage"};
-    for (size_t m = 0; m < 2; m++) {
-        *untyped = assay_pickle_is_global(&t->pickle, class, modules[m], "UntypedStorage");
-        if (*untyped)
-            return NONE;
-        for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-            if (dtypes[i].storage && assay_pickle_is_global(&t->pickle, class, modules[m], dtypes[i].storage))
-                return dtypes[i].number;
-    }
-    return NONE;
+    *untyped = assay_pickle_is_global(&t->pickle, class, "torch", "UntypedStorage") ||
+               assay_pickle_is_global(&t->pickle, class, "torch.storage", "UntypedStorage");
+    return *untyped ? NONE : assay_torch_storage_dtype(&t->pickle, class);
 }
 
 static int named_dtype(const assay_torch *t, uint32_t node)
@@ -159,7 +160,7 @@ static bool is_number(const char *key, uint64_t size, uint32_t *number)
 int assay_torch_number_storages(assay_torch *t)
 {
     const assay_dict *names = t->file->zip.names;
-    const size_t skip = t->root_length ? 0 : 1, before = t->root_length + sizeof DATA - 1 - skip;
+    const size_t skip = t->root_length ? 0 : 1, between = strlen(t->data), before = t->root_length + between - skip;
     t->storages = assay_dict_count(names);
     t->storage = assay_heap_alloc_large(t->storages * sizeof *t->storage);
     if (!t->storage)
@@ -170,7 +171,7 @@ int assay_torch_number_storages(assay_torch *t)
         uint32_t number = 0;
         const char *name = assay_dict_name(names, i, &length);
         if (length > before && memcmp(name, t->root, t->root_length) == 0 &&
-            memcmp(name + t->root_length, DATA + skip, sizeof DATA - 1 - skip) == 0 &&
+            memcmp(name + t->root_length, t->data + skip, between - skip) == 0 &&
             is_number(name + before, length - before, &number) && number < t->storages)
             t->storage[number] = i;
     }
@@ -183,12 +184,12 @@ static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
     uint32_t number = 0;
     if (is_number(key, size, &number) && number < t->storages)
         return t->storage[number];
-    const size_t between = sizeof DATA - 1, length = t->root_length + between;
+    const size_t between = strlen(t->data), length = t->root_length + between;
     char name[ENTRY_NAME];
     if (size >= ENTRY_NAME || length >= ENTRY_NAME || size + length >= ENTRY_NAME || memchr(key, '\0', (size_t)size))
         return ASSAY_NO_ID;
     memcpy(name, t->root, t->root_length);
-    memcpy(name + t->root_length, DATA, between);
+    memcpy(name + t->root_length, t->data, between);
     memcpy(name + length, key, (size_t)size);
     const size_t skip = t->root_length ? 0 : 1;
     return assay_dict_find(t->file->zip.names, name + skip, length + (size_t)size - skip);
@@ -284,31 +285,13 @@ static unsigned lazy_flags(const assay_torch *t, uint32_t metadata)
     return flags;
 }
 
-int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
-                       assay_error *what)
+/* Where the elements of a view of a storage of `stored` elements lie, which begins at element `first`; dtype, shape,
+ * stride and flags are in the place. */
+static int place_view(const assay_torch *t, uint64_t stored, int64_t first, assay_ckpt_place *place,
+                      assay_torch_range *range, assay_error *what)
 {
-    const assay_pickle *p = &t->pickle;
-    call c = {0};
-    if (!unwrap(t, node, &c))
-        return 0;
-    const int version = version_of(t, c.function);
-    if (version == 0)
-        return 0;
-    memset(place, 0, offsetof(assay_ckpt_place, shape));
-    place->form = ASSAY_CKPT_RANGE;
-    const int said = version == 3 ? named_dtype(t, assay_pickle_at(p, c.arguments, 6)) : NONE;
-    if (version == 3 && said == NONE)
-        return damaged(what, "its dtype is one that is not read");
-    uint64_t stored = 0, elements = 0, span = 0;
-    int64_t first = 0;
-    int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &range->entry, &stored, what);
-    if (status != ASSAY_OK)
-        return status;
+    uint64_t elements = 0, span = 0;
     const assay_zip_entry *entry = &t->file->zip.entry[range->entry];
-    place->dims = assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 2), place->shape);
-    if (place->dims < 0 || assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
-        !get_number(t, assay_pickle_at(p, c.arguments, 1), &first))
-        return damaged(what, "its offset, size and stride do not fit one another");
     if (!measure_view(place, &elements, &span))
         return damaged(what, "its dimensions multiply to more than 63 bits can count");
     if ((uint64_t)first > stored || span > stored - (uint64_t)first)
@@ -319,7 +302,6 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     const uint64_t element = assay_dtype_size(place->dtype);
     const bool deflated = entry->method != ASSAY_ZIP_STORED, all = first == 0 && span * element == entry->size;
     const bool whole = all && is_contiguous(place) && elements * element == entry->size;
-    place->flags = version > 1 ? lazy_flags(t, assay_pickle_at(p, c.arguments, version == 3 ? 7 : 6)) : 0;
     if (t->swapped && element > 1)
         place->flags |= ASSAY_CKPT_SWAPPED;
     if ((all || deflated) && entry->crc != 0) { /* all of the entry is read */
@@ -348,4 +330,63 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
         place->flags |= ASSAY_CKPT_PACKED;
     }
     return 1;
+}
+
+/* A tensor that its file has beside the pickle: the node is its key. */
+static int given_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
+                        assay_error *what)
+{
+    const assay_pickle_node *key =
+        is_kind(t, node, ASSAY_PICKLE_PERSISTENT) ? node_of(t, t->pickle.node[node].a) : NULL;
+    char text[32];
+    uint32_t number = ASSAY_NO_ID;
+    if (key && key->kind == ASSAY_PICKLE_TEXT)
+        number = assay_dict_find(t->given->keys, (const char *)t->pickle.bytes + key->a, (size_t)key->size);
+    else if (key && key->kind == ASSAY_PICKLE_INT)
+        number =
+            assay_dict_find(t->given->keys, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)key->integer));
+    else
+        return 0;
+    if (number == ASSAY_NO_ID)
+        return damaged(what, "the file has no tensor of its key");
+    const assay_torch_view *v = &t->given->list[number];
+    memset(place, 0, offsetof(assay_ckpt_place, shape));
+    place->form = ASSAY_CKPT_RANGE;
+    place->dtype = v->dtype;
+    place->dims = v->dims;
+    memcpy(place->shape, v->shape, sizeof v->shape);
+    memcpy(place->stride, v->stride, sizeof v->stride);
+    range->entry = v->entry;
+    return v->first < 0 ? damaged(what, "it begins before its storage")
+                        : place_view(t, v->stored, v->first, place, range, what);
+}
+
+int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, assay_torch_range *range,
+                       assay_error *what)
+{
+    const assay_pickle *p = &t->pickle;
+    call c = {0};
+    if (t->given)
+        return given_tensor(t, node, place, range, what);
+    if (!unwrap(t, node, &c))
+        return 0;
+    const int version = version_of(t, c.function);
+    if (version == 0)
+        return 0;
+    memset(place, 0, offsetof(assay_ckpt_place, shape));
+    place->form = ASSAY_CKPT_RANGE;
+    const int said = version == 3 ? named_dtype(t, assay_pickle_at(p, c.arguments, 6)) : NONE;
+    if (version == 3 && said == NONE)
+        return damaged(what, "its dtype is one that is not read");
+    uint64_t stored = 0;
+    int64_t first = 0;
+    int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &range->entry, &stored, what);
+    if (status != ASSAY_OK)
+        return status;
+    place->dims = assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 2), place->shape);
+    if (place->dims < 0 || assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
+        !get_number(t, assay_pickle_at(p, c.arguments, 1), &first))
+        return damaged(what, "its offset, size and stride do not fit one another");
+    place->flags = version > 1 ? lazy_flags(t, assay_pickle_at(p, c.arguments, version == 3 ? 7 : 6)) : 0;
+    return place_view(t, stored, first, place, range, what);
 }

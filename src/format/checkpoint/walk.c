@@ -103,11 +103,24 @@ static bool needs_place(const assay_pickle *p, uint32_t key)
 
 static const char *const MEMBERS[] = {"_modules", "_buffers", "_parameters"}; /* of a module; the last one first */
 
+/* An object of a TorchScript file: its state has parameters, buffers and modules below by their names. */
+static bool is_script(const assay_pickle *p, uint32_t node)
+{
+    static const char MODULE[] = "__torch__";
+    if (p->node[node].kind != ASSAY_PICKLE_OBJECT || p->node[node].a == ASSAY_PICKLE_NOTHING)
+        return false;
+    const assay_pickle_node *class = &p->node[p->node[node].a];
+    return class->kind == ASSAY_PICKLE_GLOBAL && class->b >= sizeof MODULE - 1 &&
+           memcmp(p->bytes + class->a, MODULE, sizeof MODULE - 1) == 0 && assay_walk_is_dict(p, p->node[node].c);
+}
+
 bool assay_walk_is_module(const assay_pickle *p, uint32_t node)
 {
     if (node == ASSAY_PICKLE_NOTHING ||
         (p->node[node].kind != ASSAY_PICKLE_OBJECT && p->node[node].kind != ASSAY_PICKLE_CALL))
         return false;
+    if (is_script(p, node))
+        return true;
     const uint32_t state = p->node[node].c;
     return assay_walk_is_dict(p, assay_pickle_get(p, state, "_modules")) &&
            assay_walk_is_dict(p, assay_pickle_get(p, state, "_parameters"));
@@ -146,6 +159,8 @@ static void enter(walker *w, uint32_t node, size_t path)
         begin_level(w, node, path);
         return;
     }
+    if (is_script(w->p, node))
+        begin_level(w, w->p->node[node].c, path);
     for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS && w->status == ASSAY_OK; i++)
         begin_level(w, assay_pickle_get(w->p, w->p->node[node].c, MEMBERS[i]), path);
 }
