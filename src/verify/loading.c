@@ -463,218 +463,236 @@ static void pop_one(machine *m)
         pop(m);
 }
 
-/* False: STOP, or an opcode that nobody knows. */
-static bool step(machine *m, uint8_t code)
+/* ---- what each opcode does, with a number of the table below ---- */
+
+static void do_protocol(machine *m, size_t most)
 {
     uint64_t at = 0;
-    switch (code) {
-    case 0x80: /* PROTO */
-        return take(m, 1, &at) && m->bytes[at] <= 5;
-    case 0x95: /* FRAME */
-        return take(m, 8, &at);
-    case '(':
-        set_mark(m);
-        return true;
-    case '0':
-        pop_one(m);
-        return true;
-    case '1': {
-        const size_t first = end_mark(m);
-        m->height = m->broken ? m->height : first;
-        return true;
-    }
-    case '2': {
-        const value top = pop(m);
-        push(m, top);
-        push(m, top);
-        return true;
-    }
-    case 'N':
-    case 0x88: /* NEWTRUE, NEWFALSE, EMPTY_SET */
-    case 0x89:
-    case 0x8f:
-    case ']':
-    case '}':
-    case 0x97: /* NEXT_BUFFER */
-        push_other(m);
-        return true;
-    case 0x98: /* READONLY_BUFFER */
-        return true;
-    case 'F':
-    case 'I':
-    case 'L':
-        skip_line(m);
-        return true;
-    case 'G':
-        take(m, 8, &at);
-        push_other(m);
-        return true;
-    case 'J':
-        take(m, 4, &at);
-        push_other(m);
-        return true;
-    case 'K':
-        take(m, 1, &at);
-        push_other(m);
-        return true;
-    case 'M':
-        take(m, 2, &at);
-        push_other(m);
-        return true;
-    case 0x8a: /* LONG1 */
-        take(m, number(m, 1), &at);
-        push_other(m);
-        return true;
-    case 0x8b: /* LONG4 */
-        take(m, number(m, 4), &at);
-        push_other(m);
-        return true;
-    case 'S':
-    case 'V':
-        push_line(m);
-        return true;
-    case 'T':
-    case 'X':
-    case 'B':
-        push_text(m, 4);
-        return true;
-    case 'U':
-    case 'C':
-    case 0x8c: /* SHORT_BINUNICODE */
-        push_text(m, 1);
-        return true;
-    case 0x8d: /* BINUNICODE8, BINBYTES8, BYTEARRAY8 */
-    case 0x8e:
-    case 0x96:
-        push_text(m, 8);
-        return true;
-    case ')':
-        push(m, (value){TUPLE, 0, 0, 0, 0, false});
-        return true;
-    case 't': {
-        const size_t first = end_mark(m);
-        if (!m->broken)
-            push_tuple(m, first);
-        return true;
-    }
-    case 0x85: /* TUPLE1 .. TUPLE3 */
-    case 0x86:
-    case 0x87:
-        push_tuple_of(m, code - 0x84u);
-        return true;
-    case 'l':
-    case 'd':
-    case 0x91: /* FROZENSET */
-        end_container(m);
-        return true;
-    case 'a':
-        drop(m, 1);
-        return true;
-    case 's':
-        drop(m, 2);
-        return true;
-    case 'e':
-    case 'u':
-    case 0x90: /* ADDITEMS */
-        fill(m);
-        return true;
-    case 'c':
-        push_global(m);
-        return true;
-    case 0x93:
-        push_stack_global(m);
-        return true;
-    case 'R':
-    case 0x81: /* NEWOBJ */
-        call(m, 1);
-        return true;
-    case 0x92: /* NEWOBJ_EX */
-        call(m, 2);
-        return true;
-    case 'i':
-        instantiate(m);
-        return true;
-    case 'o':
-        make_object(m);
-        return true;
-    case 'b':
-        build(m);
-        return true;
-    case 0x82:
-    case 0x83:
-        extension(m, code - 0x81u);
-        return true;
-    case 0x84:
-        extension(m, 4);
-        return true;
-    case 'P':
-        skip_line(m);
-        return true;
-    case 'Q':
-        pop(m);
-        push_other(m);
-        return true;
-    case 'q':
-        memo_put(m, number(m, 1));
-        return true;
-    case 'r':
-        memo_put(m, number(m, 4));
-        return true;
-    case 'p':
-        memo_put(m, decimal_line(m));
-        return true;
-    case 0x94:
-        memo_put(m, m->memoized);
-        return true;
-    case 'h':
-        memo_get(m, number(m, 1));
-        return true;
-    case 'j':
-        memo_get(m, number(m, 4));
-        return true;
-    case 'g':
-        memo_get(m, decimal_line(m));
-        return true;
-    default:
-        return false;
-    }
+    m->broken = !take(m, 1, &at) || m->bytes[at] > most;
 }
 
-static const char *name_of(uint8_t code)
+static void do_skip(machine *m, size_t bytes)
 {
-    switch (code) {
-    case 'c':
-        return "GLOBAL";
-    case 0x93:
-        return "STACK_GLOBAL";
-    case 'i':
-        return "INST";
-    case 'o':
-        return "OBJ";
-    case 'R':
-        return "REDUCE";
-    case 'b':
-        return "BUILD";
-    case 0x81:
-        return "NEWOBJ";
-    case 0x92:
-        return "NEWOBJ_EX";
-    default:
-        return "EXT";
-    }
+    uint64_t at = 0;
+    take(m, bytes, &at);
+}
+
+/* A number of so many bytes, or something of none. */
+static void do_value(machine *m, size_t bytes)
+{
+    do_skip(m, bytes);
+    push_other(m);
+}
+
+/* An integer whose length comes first. */
+static void do_long(machine *m, size_t width)
+{
+    uint64_t at = 0;
+    take(m, number(m, (unsigned)width), &at);
+    push_other(m);
+}
+
+static void do_line(machine *m, size_t unused)
+{
+    (void)unused;
+    skip_line(m);
+}
+
+static void do_text(machine *m, size_t width)
+{
+    if (width == 0)
+        push_line(m);
+    else
+        push_text(m, (unsigned)width);
+}
+
+static void do_tuple(machine *m, size_t items)
+{
+    push_tuple_of(m, items);
+}
+
+static void do_marked_tuple(machine *m, size_t unused)
+{
+    (void)unused;
+    const size_t first = end_mark(m);
+    if (!m->broken)
+        push_tuple(m, first);
+}
+
+static void do_mark(machine *m, size_t unused)
+{
+    (void)unused;
+    set_mark(m);
+}
+
+static void do_pop(machine *m, size_t unused)
+{
+    (void)unused;
+    pop_one(m);
+}
+
+static void do_pop_mark(machine *m, size_t unused)
+{
+    (void)unused;
+    const size_t first = end_mark(m);
+    m->height = m->broken ? m->height : first;
+}
+
+static void do_again(machine *m, size_t unused)
+{
+    (void)unused;
+    const value top = pop(m);
+    push(m, top);
+    push(m, top);
+}
+
+static void do_container(machine *m, size_t unused)
+{
+    (void)unused;
+    end_container(m);
+}
+
+static void do_drop(machine *m, size_t items)
+{
+    drop(m, items);
+}
+
+static void do_fill(machine *m, size_t unused)
+{
+    (void)unused;
+    fill(m);
+}
+
+static void do_global(machine *m, size_t unused)
+{
+    (void)unused;
+    push_global(m);
+}
+
+static void do_stack_global(machine *m, size_t unused)
+{
+    (void)unused;
+    push_stack_global(m);
+}
+
+static void do_instance(machine *m, size_t unused)
+{
+    (void)unused;
+    instantiate(m);
+}
+
+static void do_object(machine *m, size_t unused)
+{
+    (void)unused;
+    make_object(m);
+}
+
+static void do_build(machine *m, size_t unused)
+{
+    (void)unused;
+    build(m);
+}
+
+static void do_extension(machine *m, size_t width)
+{
+    extension(m, (unsigned)width);
+}
+
+static void do_persistent(machine *m, size_t unused)
+{
+    (void)unused;
+    pop(m);
+    push_other(m);
+}
+
+/* Of no bytes: the slot stands in a line. */
+static void do_put(machine *m, size_t width)
+{
+    memo_put(m, width ? number(m, (unsigned)width) : decimal_line(m));
+}
+
+static void do_memoize(machine *m, size_t unused)
+{
+    (void)unused;
+    memo_put(m, m->memoized);
+}
+
+static void do_get(machine *m, size_t width)
+{
+    memo_get(m, width ? number(m, (unsigned)width) : decimal_line(m));
+}
+
+/* Names are kept of those that may name or call something. */
+static const struct opcode {
+    uint8_t code;
+    uint8_t number;
+    void (*run)(machine *m, size_t number);
+    const char *name;
+} opcodes[] = {
+    {0x80, 5, do_protocol, NULL},    {0x95, 8, do_skip, NULL}, /* FRAME */
+    {0x98, 0, do_skip, NULL},                                  /* READONLY_BUFFER */
+    {'(', 0, do_mark, NULL},         {'0', 0, do_pop, NULL},
+    {'1', 0, do_pop_mark, NULL},     {'2', 0, do_again, NULL},
+    {'N', 0, do_value, NULL},        {0x88, 0, do_value, NULL}, /* NEWTRUE, NEWFALSE, EMPTY_SET, NEXT_BUFFER */
+    {0x89, 0, do_value, NULL},       {0x8f, 0, do_value, NULL},
+    {0x97, 0, do_value, NULL},       {']', 0, do_value, NULL},
+    {'}', 0, do_value, NULL},        {'K', 1, do_value, NULL},
+    {'M', 2, do_value, NULL},        {'J', 4, do_value, NULL},
+    {'G', 8, do_value, NULL},        {0x8a, 1, do_long, NULL},
+    {0x8b, 4, do_long, NULL},        {'F', 0, do_line, NULL},
+    {'I', 0, do_line, NULL},         {'L', 0, do_line, NULL},
+    {'P', 0, do_line, NULL}, /* PERSID */
+    {'S', 0, do_text, NULL},         {'V', 0, do_text, NULL},
+    {'U', 1, do_text, NULL},         {'C', 1, do_text, NULL},
+    {0x8c, 1, do_text, NULL}, /* SHORT_BINUNICODE */
+    {'T', 4, do_text, NULL},         {'X', 4, do_text, NULL},
+    {'B', 4, do_text, NULL},         {0x8d, 8, do_text, NULL}, /* BINUNICODE8, BINBYTES8, BYTEARRAY8 */
+    {0x8e, 8, do_text, NULL},        {0x96, 8, do_text, NULL},
+    {')', 0, do_tuple, NULL},        {0x85, 1, do_tuple, NULL},
+    {0x86, 2, do_tuple, NULL},       {0x87, 3, do_tuple, NULL},
+    {'t', 0, do_marked_tuple, NULL}, {'l', 0, do_container, NULL},
+    {'d', 0, do_container, NULL},    {0x91, 0, do_container, NULL}, /* FROZENSET */
+    {'a', 1, do_drop, NULL},         {'s', 2, do_drop, NULL},
+    {'e', 0, do_fill, NULL},         {'u', 0, do_fill, NULL},
+    {0x90, 0, do_fill, NULL}, /* ADDITEMS */
+    {'c', 0, do_global, "GLOBAL"},   {0x93, 0, do_stack_global, "STACK_GLOBAL"},
+    {'R', 1, call, "REDUCE"},        {0x81, 1, call, "NEWOBJ"},
+    {0x92, 2, call, "NEWOBJ_EX"},    {'i', 0, do_instance, "INST"},
+    {'o', 0, do_object, "OBJ"},      {'b', 0, do_build, "BUILD"},
+    {0x82, 1, do_extension, "EXT1"}, {0x83, 2, do_extension, "EXT2"},
+    {0x84, 4, do_extension, "EXT4"}, {'Q', 0, do_persistent, NULL},
+    {'q', 1, do_put, NULL},          {'r', 4, do_put, NULL},
+    {'p', 0, do_put, NULL},          {0x94, 0, do_memoize, NULL},
+    {'h', 1, do_get, NULL},          {'j', 4, do_get, NULL},
+    {'g', 0, do_get, NULL},
+};
+
+enum { CODES = 256 };
+
+/* The table by code; NULL: an opcode that nobody knows. */
+static void index_opcodes(const struct opcode *out[CODES])
+{
+    for (size_t i = 0; i < CODES; i++)
+        out[i] = NULL;
+    for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
+        out[opcodes[i].code] = &opcodes[i];
 }
 
 /* One pickle. True: it came to its STOP. */
 static bool run(machine *m)
 {
+    const struct opcode *by_code[CODES];
+    index_opcodes(by_code);
     while (m->at < m->size && !m->broken && m->status == ASSAY_OK) {
         m->from = m->at;
         const uint8_t code = m->bytes[m->at++];
         if (code == '.')
             return m->height > 0;
-        m->opcode = name_of(code);
-        if (!step(m, code))
+        const struct opcode *op = by_code[code];
+        if (!op)
             return false;
+        m->opcode = op->name ? op->name : "";
+        op->run(m, op->number);
     }
     return false;
 }
