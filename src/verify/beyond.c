@@ -16,6 +16,8 @@
 #include "trial/places.h"
 #include "trial/trial_format.h"
 #include "verify/archive.h"
+#include "verify/forms.h"
+#include "verify/stale.h"
 #include "verify/zeros.h"
 
 enum { BELOW_MOST = 4, BLOCK = 1 << 20 };
@@ -379,6 +381,8 @@ static int list(looking *l, assay_error *err)
                                   "what lies there may have been left out of what was looked at");
     if (status == ASSAY_OK)
         status = assay_verify_zeros(l->trial, l->options, l->remarks, err);
+    if (status == ASSAY_OK)
+        status = assay_verify_stale(l->trial, l->options, l->remarks, err);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while files are listed") : status;
 }
 
@@ -631,6 +635,8 @@ int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_f
         status = assay_comm_gather(comm, 0, &mine, &all, starts);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, files ? name_failures(&l, &all) : ASSAY_OK, err);
+    if (status == ASSAY_OK)
+        status = assay_verify_forms(comm, trial, files, options, problems, remarks, err);
     for (size_t i = 0; i < l.tasks.count; i++)
         free(l.tasks.list[i].name);
     free(l.tasks.list);

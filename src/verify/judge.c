@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "trial/places.h"
+#include "trial/trial_format.h"
 #include "verify/words.h"
 
 /* What is known of a checkpoint until its state is put into words. */
@@ -85,6 +86,14 @@ int assay_verify_take_place(void *context, const char *place)
     return *name ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+bool assay_verify_is_checkpoint(const assay_catalog *catalog, const assay_unit *unit)
+{
+    bool any = false; /* logs of metrics lie beside them, with steps of their own */
+    for (uint32_t i = 0; i < catalog->format_count; i++)
+        any = any || assay_format_of(catalog->formats[i])->checkpoints;
+    return !any || assay_format_of(unit->format)->checkpoints;
+}
+
 static int add_step(judging *g, int64_t step, const char *name)
 {
     assay_verification *j = g->j;
@@ -139,9 +148,12 @@ static int add_steps(judging *g)
     int status = ASSAY_OK;
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
-        if (is_asked(g, catalog->units[i].step) && (i == 0 || catalog->units[i].step != last))
-            status = add_unit_step(g, &catalog->units[i]);
-        last = catalog->units[i].step;
+        const assay_unit *unit = &catalog->units[i];
+        if (!assay_verify_is_checkpoint(catalog, unit))
+            continue;
+        if (is_asked(g, unit->step) && (last == INT64_MIN || unit->step != last))
+            status = add_unit_step(g, unit);
+        last = unit->step;
     }
     for (size_t i = 0; i < g->outcome->problems.kept && status == ASSAY_OK; i++)
         status = add_problem_step(g, &g->outcome->problems.list[i]);
@@ -241,6 +253,19 @@ static int add_listed(judging *g, const assay_part *part)
     return ASSAY_OK;
 }
 
+/* Counts the tensor of an entry among those with or without a checksum. */
+static void count_sum(const assay_part *part, const assay_entry *e, assay_verify_file *line)
+{
+    const assay_trial_format *format = assay_format_of(part->format);
+    const assay_file *file = part->files && e->file < part->files->count ? &part->files->file[e->file] : NULL;
+    assay_note_facts facts;
+    line->tensors++;
+    if (!file || !file->note || !format->note_facts || !format->note_facts(file->note, file->note_size, &facts))
+        return;
+    line->summed += facts.summed;
+    line->bare += !facts.summed && facts.plain;
+}
+
 /* Lines of the files that have tensors, in the order of steps. */
 static int add_files(judging *g)
 {
@@ -261,7 +286,7 @@ static int add_files(judging *g)
             if (path && !line)
                 return ASSAY_ENOMEM;
             if (line) {
-                line->tensors++;
+                count_sum(part, &shard->entries[e], line);
                 g->of[e] = (uint32_t)(line - g->j->file) + 1;
             }
         }
@@ -471,6 +496,24 @@ static int add_unsized(judging *g, size_t files)
     return ASSAY_OK;
 }
 
+/* Which files have a seal. */
+static void find_seals(const judging *g)
+{
+    for (size_t i = 0; i < g->j->files; i++) {
+        assay_verify_file *f = &g->j->file[i];
+        const assay_verify_step *step = f->bare > 0 ? find_step(g->j, f->step) : NULL;
+        char seal[ASSAY_PATH_MOST];
+        if (!step)
+            continue;
+        const bool root = !g->j->series, alone = strcmp(f->path, step->name) == 0;
+        snprintf(seal, sizeof seal, "%s%sassay-seal.json", root && !alone ? "" : step->name,
+                 alone  ? "."
+                 : root ? ""
+                        : "/");
+        f->sealed = assay_store_exists(g->files->store, seal, NULL) == 1;
+    }
+}
+
 /* A remark about tensors that are there and cannot be looked at. */
 static int add_unread(judging *g)
 {
@@ -571,6 +614,7 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
         status = add_problems(&g, &files->problems, &trial->problems);
     if (status == ASSAY_OK)
         status = add_unsized(&g, with_tensors);
+    find_seals(&g);
     if (status == ASSAY_OK)
         status = add_unread(&g);
     if (status == ASSAY_OK)

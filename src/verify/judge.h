@@ -27,6 +27,9 @@ void assay_verify_remarks_release(assay_verify_remarks *r);
  * points to; the caller frees it. */
 int assay_verify_take_place(void *context, const char *place);
 
+/* Is the unit a checkpoint? Of trials without any, each is taken for one. */
+bool assay_verify_is_checkpoint(const assay_catalog *catalog, const assay_unit *unit);
+
 /* Fills an empty judgement with the steps [from, to) of the outcome's trial, of which `files` is the index. 0 or
  * ASSAY_ENOMEM. */
 int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,

@@ -30,12 +30,17 @@ static totals count(const assay_verification *j)
 static void put_totals(const assay_verification *j, assay_buf *out)
 {
     const totals t = count(j);
-    size_t notes = 0;
-    for (size_t i = 0; i < j->files; i++)
+    size_t notes = 0, bare = 0;
+    for (size_t i = 0; i < j->files; i++) {
         notes += j->file[i].state == ASSAY_VERIFY_NOTE;
+        bare += j->file[i].bare > 0 && j->file[i].summed == 0 && !j->file[i].sealed;
+    }
     assay_put_format(out, "%zu file%s of %zu checkpoint%s, %zu tensor%s, ", t.files, assay_plural(t.files), j->steps,
                      assay_plural(j->steps), t.tensors, assay_plural(t.tensors));
     assay_text_put_bytes(out, t.bytes);
+    if (bare > 0)
+        assay_put_format(out, "; %zu file%s neither checksum nor seal, which other numbers would show", bare,
+                         bare == 1 ? " has" : "s have");
     if (notes > 0)
         assay_put_format(out, "; see %zu note%s", notes, assay_plural(notes));
 }

@@ -52,7 +52,7 @@ static void release(seals *s)
 static int find_root(seals *s, const char *trial)
 {
     const char *name = assay_path_name(trial);
-    if (!assay_is_tensor_file(trial)) {
+    if (!assay_is_tensor_file(trial) && !assay_is_tensor_content(trial)) {
         s->root = assay_copy_text(trial);
         return s->root ? ASSAY_OK : ASSAY_ENOMEM;
     }
@@ -130,7 +130,7 @@ static int list_units(seals *s, int64_t from, int64_t to)
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit *unit = &catalog->units[i];
         if (unit->step < from || unit->step >= to || !assay_format_of(unit->format)->checkpoints ||
-            (i > 0 && catalog->units[i - 1].step == unit->step))
+            (s->units.count > 0 && s->units.list[s->units.count - 1].step == unit->step))
             continue;
         sealing *u = ASSAY_VEC_ADD(&s->units);
         if (!u)

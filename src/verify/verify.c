@@ -13,6 +13,7 @@
 #include "trial/places.h"
 #include "trial/trial_format.h"
 #include "verify/beyond.h"
+#include "verify/forms.h"
 #include "verify/judge.h"
 #include "verify/seal.h"
 
@@ -83,8 +84,10 @@ done:
 /* Are the steps of the trial checkpoints, which lie where they can be opened again as they were listed? */
 static bool is_judged(const assay_trial_outcome *trial)
 {
-    return trial->status == ASSAY_OK && trial->catalog.unit_count > 0 && !trial->trial->options &&
-           assay_format_of(trial->catalog.units[0].format)->checkpoints;
+    bool checkpoints = false;
+    for (uint32_t i = 0; trial->status == ASSAY_OK && i < trial->catalog.format_count; i++)
+        checkpoints = checkpoints || assay_format_of(trial->catalog.formats[i])->checkpoints;
+    return checkpoints && trial->catalog.unit_count > 0 && !trial->trial->options;
 }
 
 /* On rank 0: the index once more. Where it cannot be had, *unread is 1, and a problem says what was not looked at; what
@@ -173,14 +176,18 @@ static int list_steps(const char *trial, assay_buf *out, assay_error *err)
 {
     assay_store *store = NULL;
     assay_catalog catalog = {0};
+    int64_t last = 0;
     int status = assay_store_open(trial, &store, err);
     if (status != ASSAY_OK)
         return status;
     status = assay_catalog_read(store, NULL, &catalog, err);
     if (status == ASSAY_OK) {
-        for (size_t i = 0; i < catalog.unit_count; i++)
-            if (i == 0 || catalog.units[i].step != catalog.units[i - 1].step)
-                assay_put_i64(out, catalog.units[i].step);
+        for (size_t i = 0; i < catalog.unit_count; i++) {
+            const assay_unit *unit = &catalog.units[i];
+            if (assay_verify_is_checkpoint(&catalog, unit) && (out->size == 0 || unit->step != last))
+                assay_put_i64(out, unit->step);
+            last = assay_verify_is_checkpoint(&catalog, unit) ? unit->step : last;
+        }
         assay_catalog_release(&catalog);
     }
     assay_store_close(store);
@@ -291,7 +298,7 @@ static int list_models(const char *trial, assay_buf *out, assay_error *err)
     if (format && format->models)
         status = assay_unit_places(store, &catalog, &catalog.units[0], assay_verify_take_place, &place);
     bool *is_model = NULL;
-    if (status == ASSAY_OK && place && strcmp(place, ".") == 0 && !assay_is_tensor_file(trial) &&
+    if (status == ASSAY_OK && place && strcmp(place, ".") == 0 && !assay_store_is_file(store) &&
         assay_store_list(store, "", &names, NULL) == ASSAY_OK) {
         is_model = calloc(names.count + 1, sizeof *is_model);
         const size_t models = is_model ? format->models(&names, is_model) : 0;
@@ -308,6 +315,43 @@ static int list_models(const char *trial, assay_buf *out, assay_error *err)
     return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
 }
 
+/* Adds to the judgement of the file `name` that it is another form of `other`, whose tensors differ. */
+static int add_unlike(assay_verification *one, const char *text)
+{
+    assay_verify_step *step = one->steps > 0 ? &one->step[one->steps - 1] : NULL;
+    one->findings++;
+    one->state = one->state > ASSAY_VERIFY_SUSPECT ? one->state : ASSAY_VERIFY_SUSPECT;
+    if (!step || step->why)
+        return ASSAY_OK;
+    step->state = ASSAY_VERIFY_SUSPECT;
+    step->why = assay_copy_text(text);
+    return step->why ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* Holds a file against those before it that have the same model in another form. Collective. */
+static int compare_with_earlier(assay_comm *comm, const char *trial, const assay_buf *models, const char *name,
+                                const assay_verify_options *options, assay_verification *one, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (const char *other = (const char *)models->data; other < name && status == ASSAY_OK;
+         other += strlen(other) + 1) {
+        char *text = NULL;
+        if (!assay_verify_are_forms(other, name))
+            continue;
+        char *path[2] = {assay_path_join(trial, other), assay_path_join(trial, name)};
+        status = assay_comm_agree(comm, path[0] && path[1] ? ASSAY_OK : ASSAY_ENOMEM, err);
+        if (status == ASSAY_OK)
+            status = assay_verify_compare_forms(comm, path[0], path[1], options->memory, &text, err);
+        const int added = status == ASSAY_OK && text ? add_unlike(one, text) : ASSAY_OK;
+        if (status == ASSAY_OK)
+            status = assay_comm_agree(comm, added, err);
+        free(text);
+        free(path[0]);
+        free(path[1]);
+    }
+    return status;
+}
+
 /* Judges each file as a trial, and puts what is found behind one another. */
 static int run_models(assay_comm *comm, const char *trial, const assay_buf *models, const assay_verify_options *options,
                       assay_verification *out, assay_error *err)
@@ -322,6 +366,8 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
         status = assay_comm_agree(comm, path ? ASSAY_OK : ASSAY_ENOMEM, err);
         if (status == ASSAY_OK)
             status = run_steps(comm, path, options, &one, err);
+        if (status == ASSAY_OK)
+            status = compare_with_earlier(comm, trial, models, name, options, &one, err);
         free(path);
         if (status == ASSAY_OK) {
             one.state = one.state > out->state ? one.state : out->state;

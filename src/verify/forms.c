@@ -1,0 +1,144 @@
+/* forms.c - compares two forms of one model, tensor by tensor. */
+#include "verify/forms.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "diff/diff.h"
+#include "report/text/layout.h"
+
+bool assay_verify_are_forms(const char *a, const char *b)
+{
+    static const char *const pairs[][2] = {{"model.safetensors", "pytorch_model.bin"},
+                                           {"adapter_model.safetensors", "adapter_model.bin"},
+                                           {"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if ((strcmp(a, pairs[i][0]) == 0 && strcmp(b, pairs[i][1]) == 0) ||
+            (strcmp(b, pairs[i][0]) == 0 && strcmp(a, pairs[i][1]) == 0))
+            return true;
+    const char *end_a = strrchr(a, '.'), *end_b = strrchr(b, '.');
+    return end_a && end_b && end_a - a == end_b - b && strcmp(end_a, end_b) != 0 &&
+           strncmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+/* On rank 0: what of the pairs is not the same. Forms of other precision are not held against each other. */
+static int tell(const assay_diff *d, char **text)
+{
+    const assay_diff_pair *first = NULL;
+    size_t unlike = 0;
+    for (size_t i = 0; i < d->pairs; i++) {
+        const assay_diff_pair *p = &d->pair[i];
+        const bool same = p->state == ASSAY_DIFF_COMPARED && (p->dtype_a != p->dtype_b || p->figures.unequal == 0);
+        first = first || same ? first : p;
+        unlike += !same;
+    }
+    *text = NULL;
+    if (!first)
+        return ASSAY_OK;
+    assay_buf out;
+    assay_buf_init(&out, 1 << 16);
+    assay_put_format(&out, "%zu of %zu tensors are not those of the other form of the model beside it: %s", unlike,
+                     d->pairs, first->name_a);
+    if (first->state == ASSAY_DIFF_COMPARED)
+        assay_put_format(&out, " in %llu of %llu elements", (unsigned long long)first->figures.unequal,
+                         (unsigned long long)first->figures.elements);
+    else
+        assay_put_format(&out, "%s", first->state == ASSAY_DIFF_SHAPE ? " in its shape" : ", which cannot be read");
+    assay_put_u8(&out, '\0');
+    if (assay_buf_status(&out) == ASSAY_OK)
+        *text = assay_copy_text((const char *)out.data);
+    assay_buf_release(&out);
+    return *text ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *other, size_t memory, char **text,
+                               assay_error *err)
+{
+    const assay_diff_options options = {.from = INT64_MIN, .to = INT64_MAX, .memory = memory / 4};
+    assay_diff diff = {0};
+    assay_error what = {""};
+    *text = NULL;
+    int status = assay_diff_run(comm, model, other, &options, &diff, &what);
+    const bool fatal = status == ASSAY_ENOMEM || status == ASSAY_EMPI;
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? tell(&diff, text) : ASSAY_OK, err);
+    else if (fatal)
+        *err = what;
+    else /* who reads the files by themselves says what is wrong with them */
+        status = ASSAY_OK;
+    assay_diff_release(&diff);
+    return status;
+}
+
+/* On rank 0: the place of the checkpoint, and the path of the file, of each that was set aside; terminated, behind the
+ * step. */
+static int list_aside(const assay_trial_files *files, const assay_verify_options *options,
+                      const assay_problems *problems, assay_buf *out)
+{
+    for (size_t i = 0; i < problems->kept; i++) {
+        const assay_problem *p = &problems->list[i];
+        const char *slash = strrchr(p->file, '/');
+        if (p->kind != ASSAY_PROBLEM_SET_ASIDE || p->step < options->from || p->step >= options->to ||
+            !assay_is_tensor_file(p->file) || assay_store_exists(files->store, p->file, NULL) != 1)
+            continue;
+        assay_put_i64(out, p->step);
+        assay_put_bytes(out, p->file, slash ? (size_t)(slash - p->file) : 0);
+        assay_put_u8(out, '\0');
+        assay_put_bytes(out, p->file, strlen(p->file) + 1);
+    }
+    return assay_buf_status(out);
+}
+
+static int add_remark(assay_verify_remarks *remarks, int64_t step, const char *file, const char *text)
+{
+    assay_buf said;
+    assay_buf_init(&said, 1 << 16);
+    assay_put_format(&said, "%s: %s", file, text);
+    assay_put_u8(&said, '\0');
+    int status = assay_buf_status(&said);
+    if (status == ASSAY_OK)
+        status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, step, file, (const char *)said.data);
+    assay_buf_release(&said);
+    return status;
+}
+
+static int compare_one(assay_comm *comm, const char *trial, const char *place, const char *file, int64_t step,
+                       size_t memory, assay_verify_remarks *remarks, assay_error *err)
+{
+    char *model = *place ? assay_path_join(trial, place) : assay_copy_text(trial),
+         *other = assay_path_join(trial, file);
+    char *text = NULL;
+    int status = assay_comm_agree(comm, model && other ? ASSAY_OK : ASSAY_ENOMEM, err);
+    if (status == ASSAY_OK)
+        status = assay_verify_compare_forms(comm, model, other, memory, &text, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, text ? add_remark(remarks, step, file, text) : ASSAY_OK, err);
+    free(text);
+    free(model);
+    free(other);
+    return status;
+}
+
+int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_files *files,
+                       const assay_verify_options *options, const assay_problems *problems,
+                       assay_verify_remarks *remarks, assay_error *err)
+{
+    assay_buf aside;
+    assay_buf_init(&aside, SIZE_MAX);
+    int status = assay_comm_agree(comm, files ? list_aside(files, options, problems, &aside) : ASSAY_OK, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &aside);
+    assay_cursor in = assay_cursor_over(aside.data, aside.size);
+    while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
+        const int64_t step = assay_get_i64(&in);
+        const char *place = (const char *)aside.data + in.at;
+        assay_get_bytes(&in, strlen(place) + 1);
+        const char *file = (const char *)aside.data + in.at;
+        assay_get_bytes(&in, strlen(file) + 1);
+        status = compare_one(comm, trial, place, file, step, options->memory, remarks, err);
+    }
+    assay_buf_release(&aside);
+    return status;
+}

@@ -1,0 +1,305 @@
+/* stale.c - finds files that stayed where they were, or came from elsewhere, while a checkpoint was written around them.
+ *
+ * Files go by their path below their checkpoint: there is one of each step. Which of two equal ones is the foreign one
+ * their bytes do not tell; the later one is named, for that is what a write leaves that did not happen. */
+#include "verify/stale.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/fault.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "trial/places.h"
+#include "trial/trial_format.h"
+
+enum { SAMPLE = 1 << 16, BLOCK = 1 << 20 };
+
+typedef struct kept_file {
+    uint32_t name; /* its path below the checkpoint, in watching.names */
+    uint32_t unit; /* in watching.places */
+    char *path;    /* below the trial's root; owned */
+    uint64_t size, node;
+    uint32_t sum; /* of a sample */
+    bool moments; /* it has tensors of an optimizer */
+} kept_file;
+
+typedef struct watching {
+    const assay_trial_files *trial;
+    assay_dict *names, *paths;
+    ASSAY_VEC(kept_file) files; /* by name, then by step */
+    ASSAY_VEC(int64_t) steps;   /* by number of the place */
+    ASSAY_VEC(char *) places;   /* owned */
+} watching;
+
+static int compare_files(const void *a, const void *b)
+{
+    const kept_file *x = a, *y = b;
+    if (x->name != y->name)
+        return x->name < y->name ? -1 : 1;
+    return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* ---- which files ---- */
+
+static int add_places(watching *w)
+{
+    const assay_catalog *catalog = &w->trial->catalog;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+        const assay_unit *unit = &catalog->units[i];
+        char *place = NULL;
+        if (!assay_format_of(unit->format)->checkpoints ||
+            (w->steps.count > 0 && w->steps.list[w->steps.count - 1] == unit->step))
+            continue;
+        status = assay_unit_places(w->trial->store, catalog, unit, assay_verify_take_place, &place);
+        int64_t *step = status == ASSAY_OK ? ASSAY_VEC_ADD(&w->steps) : NULL;
+        char **kept = step ? ASSAY_VEC_ADD(&w->places) : NULL;
+        if (!kept || !place) {
+            free(place);
+            return status == ASSAY_OK ? ASSAY_ENOMEM : status;
+        }
+        *step = unit->step;
+        *kept = place;
+    }
+    return status;
+}
+
+/* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no neighbours. */
+static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
+{
+    const size_t length = unit < w->steps.count ? strlen(w->places.list[unit]) : 0;
+    const uint32_t known = assay_dict_count(w->paths);
+    if (length == 0 || strncmp(path, w->places.list[unit], length) != 0 || path[length] != '/')
+        return ASSAY_OK;
+    const uint32_t id = assay_dict_add(w->paths, path, strlen(path));
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (id < known) { /* the files are in the order of their paths yet */
+        w->files.list[id].moments = w->files.list[id].moments || moments;
+        return ASSAY_OK;
+    }
+    kept_file *f = ASSAY_VEC_ADD(&w->files);
+    if (!f)
+        return ASSAY_ENOMEM;
+    f->name = assay_dict_add(w->names, path + length + 1, strlen(path + length + 1));
+    f->unit = unit;
+    f->path = assay_copy_text(path);
+    f->moments = moments;
+    return f->path && f->name != ASSAY_NO_ID ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* May pieces of tensors lie in the file? What lies beside them has other names: arguments, random numbers. */
+static bool has_pieces(const char *path)
+{
+    return assay_path_ends(path, ".distcp") || assay_path_ends(path, ".safetensors") ||
+           assay_path_ends(path, "_states.pt");
+}
+
+static int add_part(watching *w, const assay_part *part)
+{
+    int status = ASSAY_OK;
+    uint32_t unit = 0;
+    while (unit < w->steps.count && w->steps.list[unit] != part->step)
+        unit++;
+    assay_dict *state = assay_dict_new(); /* files with random numbers and schedules, which may stand still */
+    if (!state)
+        return ASSAY_ENOMEM;
+    for (size_t e = part->first; e < part->first + part->count && status == ASSAY_OK; e++) {
+        char room[ASSAY_PATH_ROOM];
+        const assay_entry *entry = &w->trial->shard.entries[e];
+        const char *tensor = assay_dict_name(w->trial->tensors, entry->tensor, NULL);
+        const char *path = assay_part_file(&w->trial->catalog, part, entry->file, room);
+        if (path && strncmp(tensor, "state/", 6) == 0)
+            status = assay_dict_add(state, path, strlen(path)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+        else if (path && entry->length > 0)
+            status = add_file(w, path, unit, strncmp(tensor, "optimizer/", 10) == 0);
+    }
+    for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
+        const char *path = part->files->file[f].name;
+        if (!part->files->file[f].note && has_pieces(path) && assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
+            status = add_file(w, path, unit, false); /* it has pieces of tensors */
+    }
+    assay_dict_free(state);
+    return status;
+}
+
+/* Sizes, and a block of each; what cannot be read is named by those who read it in full. */
+static void sample(watching *w)
+{
+    uint8_t *block = malloc(SAMPLE);
+    for (size_t i = 0; i < w->files.count && block; i++) {
+        kept_file *f = &w->files.list[i];
+        assay_store_file *file = NULL;
+        assay_store_stamp stamp = {0};
+        assay_error err = {""};
+        size_t got = 0;
+        if (assay_store_open_file(w->trial->store, f->path, &file, &err) != ASSAY_OK)
+            continue;
+        const uint64_t size = assay_store_file_size(file), at = size > SAMPLE ? (size - SAMPLE) / 3 * 2 : 0;
+        if (assay_store_read_at(file, at, block, SAMPLE, &got, &err) == ASSAY_OK && got > 0) {
+            f->size = size;
+            f->sum = assay_crc32c(0, block, got);
+        }
+        if (assay_store_stamp_of(w->trial->store, f->path, &stamp, NULL) == 1)
+            f->node = stamp.node;
+        assay_store_close_file(file);
+    }
+    free(block);
+}
+
+/* ---- what is the same ---- */
+
+static bool may_be_same(const kept_file *a, const kept_file *b)
+{
+    return a->size == b->size && a->sum == b->sum && a->size > 0;
+}
+
+/* Of two that may be: are they? Links to one file are not meant. */
+static bool is_same(const watching *w, const kept_file *a, const kept_file *b)
+{
+    assay_store_file *file[2] = {NULL, NULL};
+    uint8_t *block = malloc((size_t)2 * BLOCK);
+    assay_error err = {""};
+    bool same = block && may_be_same(a, b) && !(a->node != 0 && a->node == b->node) &&
+                assay_store_open_file(w->trial->store, a->path, &file[0], &err) == ASSAY_OK &&
+                assay_store_open_file(w->trial->store, b->path, &file[1], &err) == ASSAY_OK;
+    for (uint64_t at = 0; same && at < a->size; at += BLOCK) {
+        size_t got[2] = {0, 0};
+        same = assay_store_read_at(file[0], at, block, BLOCK, &got[0], &err) == ASSAY_OK &&
+               assay_store_read_at(file[1], at, block + BLOCK, BLOCK, &got[1], &err) == ASSAY_OK && got[0] == got[1] &&
+               memcmp(block, block + BLOCK, got[0]) == 0;
+    }
+    assay_store_close_file(file[0]);
+    assay_store_close_file(file[1]);
+    free(block);
+    return same;
+}
+
+static const kept_file *find(const watching *w, uint32_t name, uint32_t unit)
+{
+    const kept_file key = {.name = name, .unit = unit};
+    return bsearch(&key, w->files.list, w->files.count, sizeof key, compare_files);
+}
+
+/* Are the names the same but for their digits: "__0_0.distcp" and "__1_0.distcp"? */
+static bool is_set(const char *a, const char *b)
+{
+    while (*a || *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            while (isdigit((unsigned char)*a))
+                a++;
+            while (isdigit((unsigned char)*b))
+                b++;
+        } else if (*a++ != *b++) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the other files of a checkpoint are, held against those of another one. */
+typedef struct neighbours {
+    bool changed, moments; /* some file is another one; one with moments is */
+    size_t set;            /* files of the same set that are other ones, */
+    uint64_t bytes;        /* and how many they have together */
+} neighbours;
+
+static neighbours look_around(const watching *w, const kept_file *f, uint32_t unit)
+{
+    neighbours n = {0};
+    const char *own = assay_dict_name(w->names, f->name, NULL);
+    for (uint32_t name = 0; name < assay_dict_count(w->names); name++) {
+        const kept_file *here = find(w, name, f->unit), *there = find(w, name, unit);
+        if (name == f->name || !here || !there || may_be_same(here, there))
+            continue;
+        n.changed = true;
+        if (is_set(own, assay_dict_name(w->names, name, NULL))) {
+            n.set++;
+            n.bytes += here->size;
+        }
+        n.moments = n.moments || here->moments;
+    }
+    return n;
+}
+
+/* Files of one path are [from, end). What is to be said of the file at `at`, which may be the one at `other`? SOUND:
+ * nothing. An optimizer of which there are two checkpoints is a note: nobody sees how it moves. */
+static assay_verify_state judge(const watching *w, size_t from, size_t end, size_t at, size_t other)
+{
+    const kept_file *f = &w->files.list[at], *earlier = &w->files.list[other];
+    const neighbours n = look_around(w, f, earlier->unit);
+    const bool top = !strchr(assay_dict_name(w->names, f->name, NULL), '/');
+    bool moves = false;
+    for (size_t i = from; i < end; i++)
+        moves = moves || !may_be_same(&w->files.list[i], f);
+    /* of a set in which each tensor has a file, those that nothing trains have small ones */
+    const bool trained =
+        end - from == 2 && ((n.set > 0 && f->size >= n.bytes / n.set / 2) || (top && n.moments && !f->moments));
+    if (!n.changed || (!moves && !trained && !(top && f->moments)) || !is_same(w, f, earlier))
+        return ASSAY_VERIFY_SOUND;
+    return moves || trained ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
+}
+
+static int add_remark(const watching *w, const kept_file *f, const kept_file *earlier, assay_verify_state state,
+                      assay_verify_remarks *remarks)
+{
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "%.900s: it is byte for byte that of %.400s, and its neighbours are not: it is of another step, or nothing "
+        "in it was trained in between",
+        f->path, w->places.list[earlier->unit]);
+    return assay_verify_remark_add(remarks, state, w->steps.list[f->unit], f->path, text);
+}
+
+static int look(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
+{
+    int status = ASSAY_OK;
+    for (size_t from = 0, end; from < w->files.count && status == ASSAY_OK; from = end) {
+        for (end = from + 1; end < w->files.count && w->files.list[end].name == w->files.list[from].name;)
+            end++;
+        for (size_t i = from + 1; i < end && status == ASSAY_OK; i++) {
+            const int64_t step = w->steps.list[w->files.list[i].unit];
+            bool found = step < options->from || step >= options->to;
+            for (size_t k = i; k-- > from && !found && status == ASSAY_OK;) {
+                const kept_file *f = &w->files.list[i], *earlier = &w->files.list[k];
+                const assay_verify_state state =
+                    may_be_same(earlier, f) ? judge(w, from, end, i, k) : ASSAY_VERIFY_SOUND;
+                found = state != ASSAY_VERIFY_SOUND;
+                if (found)
+                    status = add_remark(w, f, earlier, state, remarks);
+            }
+        }
+    }
+    return status;
+}
+
+int assay_verify_stale(const assay_trial_files *trial, const assay_verify_options *options,
+                       assay_verify_remarks *remarks, assay_error *err)
+{
+    watching w = {.trial = trial, .names = assay_dict_new(), .paths = assay_dict_new()};
+    int status = w.names && w.paths ? add_places(&w) : ASSAY_ENOMEM;
+    for (size_t p = 0; p < trial->shard.count && status == ASSAY_OK && w.steps.count > 1; p++)
+        if (assay_format_of(trial->shard.parts[p].format)->checkpoints)
+            status = add_part(&w, &trial->shard.parts[p]);
+    if (status == ASSAY_OK && w.files.count > 1) {
+        qsort(w.files.list, w.files.count, sizeof *w.files.list, compare_files);
+        sample(&w);
+        status = look(&w, options, remarks);
+    }
+    for (size_t i = 0; i < w.files.count; i++)
+        free(w.files.list[i].path);
+    for (size_t i = 0; i < w.places.count; i++)
+        free(w.places.list[i]);
+    free(w.files.list);
+    free(w.steps.list);
+    free(w.places.list);
+    assay_dict_free(w.names);
+    assay_dict_free(w.paths);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while files are compared") : status;
+}
