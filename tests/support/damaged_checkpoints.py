@@ -11,6 +11,7 @@ import os
 import pickle
 import shutil
 import struct
+import tarfile
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -63,11 +64,12 @@ def lightning(root, step, values):
 def hugging_face(root, step, values):
     folder = root / ("checkpoint-%d" % step)
     save_safetensors(folder / "model.safetensors", values, {"format": "pt"})
-    put(folder / "optimizer.pt", adam(values))
+    put(folder / "optimizer.pt", adam(values, step))
     put(folder / "scheduler.pt", {"base_lrs": [1e-3], "last_epoch": step, "_step_count": step + 1, "_last_lr": [1e-3]})
+    put(folder / "training_args.bin", {"output_dir": "run", "learning_rate": 1e-3})
     put(folder / "rng_state.pth", {"python": (3, (1, 2, 3), None), "numpy": ("MT19937", numpy.arange(4, dtype="uint32"), 4, 0, 0.0),
                                    "cpu": torch.get_rng_state()})
-    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": []}))
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": [{"step": at, "loss": 2.5} for at in (step // 2, step)]}))
     (folder / "config.json").write_text(json.dumps({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}))
 
 
@@ -341,10 +343,9 @@ def odd(work):
     net[1].running_var[1] = numpy.nan
     put(work / "whole-bad.pt", {"model": net, "epoch": 3})
     yield Case("a module with NaN", work / "whole-bad.pt", SUSPECT, "NaN in 1 tensor .1.running_var")
-    torch.jit.script(torch.nn.Linear(2, 2)).save(str(work / "script.pt"))
-    yield Case("TorchScript", work / "script.pt", UNREAD, "not read: ")
-    put(work / "scheduler.pt", {"last_epoch": 3})
-    yield Case("a scheduler alone", work / "scheduler.pt", UNREAD, "not read: ")
+    for name in ("scheduler.pt", "training_args.bin"):
+        put(work / name, {"last_epoch": 3})
+        yield Case(name + " alone", work / name, UNREAD, "not read: ")
     root = spread(work, "ranks", name="lone", steps=STEPS[-1:])
     shutil.rmtree(root / "step_200" / "rank_2")
     yield Case("one step without a rank", root, DAMAGED, "rank 2 is missing")
@@ -369,9 +370,126 @@ def frameworks(work):
     yield Case("a checkpoint of another kind", root, INCOMPLETE, "trainer resumes from what is missing: ", ["--for", "trainer"])
 
 
+def agent(path, values, moments):
+    """What stable-baselines3 saves: torch files in a zip file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", json.dumps({"policy_class": "MlpPolicy", "verbose": 1}))
+        for name, saved in (("policy.pth", as_torch(values)), ("policy.optimizer.pth", moments), ("pytorch_variables.pth", {})):
+            buffer = io.BytesIO()
+            torch.save(saved, buffer)
+            archive.writestr(name, buffer.getvalue())
+        archive.writestr("_stable_baselines3_version", "2.1.0")
+
+
+def tar(path, values, cut=None):
+    """A file of torch 0.1: a tar file of four, the storages and tensors in one stream each."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kinds = {"float32": "Float", "float64": "Double", "int64": "Long"}
+
+    def dump(*what):
+        return b"".join(pickle.dumps(one, 2) for one in what)
+    named = b"\x80\x02}(" + b"".join(b"X" + struct.pack("<I", len(name)) + name.encode() + b"X" + struct.pack("<I", len(str(at))) + str(at).encode() + b"Q"
+                                     for at, name in enumerate(values)) + b"u."
+    storages, listed = dump(len(values)), dump(len(values))
+    for at, value in enumerate(values.values()):
+        kind = kinds[str(value.dtype)]
+        storages += dump((at, "cpu", getattr(torch, kind + "Storage"))) + struct.pack("<q", value.size) + value.tobytes()
+        listed += dump((at, at, getattr(torch, kind + "Tensor"))) + struct.pack("<i4x", value.ndim)
+        listed += struct.pack("<%dq" % (2 * value.ndim + 1), *value.shape, *(s // value.itemsize for s in value.strides), 0)
+    storages += dump([])
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in (("sys_info", dump({"protocol_version": 1000, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}})),
+                           ("pickle", named), ("tensors", listed), ("storages", storages[:cut])):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+def odd_forms(work):
+    """Files of which nothing says by their names what they are: TorchScript, agents, tar files; any file without a suffix."""
+    work.mkdir(parents=True)
+    values, bad = tensors(1), tensors(1)
+    bad["running_var"][2] = numpy.nan
+    for name, given, code in (("sound", values, SOUND), ("bad", bad, SUSPECT)):
+        says = "NaN in 1 tensor" if code else "sound: 1 file of 1 checkpoint, "
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
+        if code:
+            net[1].running_var[1] = numpy.nan
+        torch.jit.script(net).save(str(work / (name + "-script.pt")))
+        yield Case("TorchScript, " + name, work / (name + "-script.pt"), code, says)
+        torch.jit.freeze(torch.jit.script(net.eval())).save(str(work / (name + "-frozen.pt")))
+        yield Case("TorchScript with constants, " + name, work / (name + "-frozen.pt"), code, says)
+        agent(work / (name + "-agent.zip"), given, adam(values))
+        yield Case("an agent, " + name, work / (name + "-agent.zip"), code, says)
+        tar(work / (name + "-tar.pth"), given)
+        yield Case("torch 0.1, " + name, work / (name + "-tar.pth"), code, says)
+        (work / (name + "-weights")).write_bytes(safetensors_bytes(given))
+        yield Case("safetensors without a suffix, " + name, work / (name + "-weights"), code, says)
+        torch.save(as_torch(given), work / (name + "-model"))
+        yield Case("torch without a suffix, " + name, work / (name + "-model"), code, says)
+        torch.save(as_torch(given), work / (name + "-old"), _use_new_zipfile_serialization=False)
+        yield Case("old torch without a suffix, " + name, work / (name + "-old"), code, says)
+        (work / (name + "-st.bin")).write_bytes(safetensors_bytes(given))
+        yield Case("safetensors called .bin, " + name, work / (name + "-st.bin"), code, says)
+    tar(work / "cut-tar.pth", values, -300)
+    yield Case("torch 0.1, cut", work / "cut-tar.pth", DAMAGED)
+    data = (work / "sound-frozen.pt").read_bytes()
+    (work / "cut-frozen.pt").write_bytes(data[:len(data) * 2 // 3])
+    yield Case("TorchScript, cut", work / "cut-frozen.pt", DAMAGED)
+    shutil.copy(work / "sound-agent.zip", work / "flipped-agent.zip")
+    with zipfile.ZipFile(work / "sound-agent.zip") as archive:
+        entry = archive.getinfo("policy.pth")
+    flip(work / "flipped-agent.zip", entry.header_offset + 64 + entry.file_size // 2)
+    yield Case("an agent, a bit of its policy", work / "flipped-agent.zip", DAMAGED)
+
+
+def two_forms(work):
+    """One model as safetensors and as torch beside one another, the same or not."""
+    for name, change, code in (("same", None, SOUND), ("other", "layers.0.fc.bias", SUSPECT)):
+        for layout in ("alone", "series", "sharded"):
+            root = work / (name + "-" + layout)
+            folder = root if layout == "alone" else root / "checkpoint-200"
+            values = tensors(200)
+            if layout != "alone":
+                hugging_face(root, 100, tensors(100))
+                hugging_face(root, 200, values)
+            if layout == "sharded":
+                (folder / "model.safetensors").unlink()
+                save_sharded(folder, values, 2)
+            else:
+                save_safetensors(folder / "model.safetensors", values)
+            if change:
+                values[change] = values[change] + 1
+            put(folder / "pytorch_model.bin", as_torch(values))
+            yield Case("two forms, %s: %s" % (layout, name), root, code, "1 of 8 tensors are not those of the other form" if code else "sound: ")
+
+
+def stale(work):
+    """A file of another step among its neighbours: byte for byte, as a write that did not happen leaves it."""
+    three = (100, 200, 300)
+    for layout, file, code in (("sharded", "model-00002-of-00003.safetensors", SUSPECT), ("dcp", "__1_0.distcp", SUSPECT), ("torch_dist", "__1_0.distcp", SUSPECT),
+                               ("zero1", "zero_pp_rank_1_mp_rank_00_optim_states.pt", SUSPECT), ("zero2", "mp_rank_00_model_states.pt", None),
+                               ("zero3", "zero_pp_rank_0_mp_rank_00_optim_states.pt", SUSPECT), ("hugging_face", "model.safetensors", SUSPECT),
+                               ("hugging_face", "optimizer.pt", SUSPECT), ("ranks", "rank_1/model.pt", SUSPECT),
+                               ("pieces", "shard-00001-model-00001-of-00001.safetensors", SUSPECT), ("fsdp", "__1_0.distcp", SUSPECT)):
+        for steps in (STEPS, three):
+            root = spread(work, layout, name="%s-%s-%d" % (layout, file.replace("/", "-"), len(steps)), steps=steps)
+            name = sorted((p for p in root.iterdir() if p.is_dir()), key=str)
+            from_, to = next(name[-2].rglob(file)), next(name[-1].rglob(file))
+            shutil.copy(from_, to)
+            note = len(steps) == 2 and file == "optimizer.pt"
+            for options in ([], ["--last"]):
+                yield Case("%s: %s of another step of %d" % (layout, file, len(steps)), root, SOUND if note else code,
+                           "see 1 note" if note else "resume from .*%d; %d: " % steps[-2:], options)
+    frozen = spread(work, "sharded", name="frozen", steps=three, change=lambda values, step: values.update(
+        {name: value for name, value in tensors(100).items() if name > "layers.0"}))
+    yield Case("shards that nothing trains", frozen, SOUND)
+
+
 def several(work):
     """Models that lie in one directory: each is one, be its tensors called as another's or not."""
-    for name, files in (("best", ("best.pt", "last.pt")), ("versions", ("model.ckpt", "model-v1.ckpt")), ("forms", ("model.safetensors", "pytorch_model.bin")),
+    for name, files in (("best", ("best.pt", "last.pt")), ("versions", ("model.ckpt", "model-v1.ckpt")), ("forms", ("a.safetensors", "pytorch_model.bin")),
                         ("eleven", tuple("resnet%d.pth" % i for i in range(18, 29)))):
         for bad in (False, True):
             root = work / (name + ("-bad" if bad else ""))
@@ -458,7 +576,8 @@ def sound(work):
             yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
 
 
-ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, stand_ins, other_steps, odd, frameworks, several, pickles, graded)
+ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, stand_ins, other_steps, stale, odd, odd_forms, two_forms, frameworks, several,
+       pickles, graded)
 
 
 def cases(work, groups=ALL):
