@@ -10,6 +10,7 @@
 
 #include "base/dict.h"
 #include "base/fault.h"
+#include "base/json_pull.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "container/inflate.h"
@@ -294,7 +295,39 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
 
 /* ---- on rank 0 ---- */
 
-/* Does a JSON file not end as it begins? That is all that is asked: trainers write NaN, which no parser takes. */
+/* Files that loaders parse; what else is called .json may be lines of it. */
+static bool is_parsed(const char *path)
+{
+    static const char *const ends[] = {"config.json",    ".index.json",    "trainer_state.json",
+                                       "/metadata.json", "tokenizer.json", "special_tokens_map.json"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (assay_path_ends(path, ends[i]))
+            return true;
+    return false;
+}
+
+/* Is the file no JSON as Python reads it? Of what is large, or nested deeper than is read, that is not said. */
+static bool is_broken_json(assay_store_file *file)
+{
+    enum { MOST = 64 << 20 };
+    const uint64_t size = assay_store_file_size(file);
+    assay_pull json = {.loose = true};
+    assay_error err = {""};
+    size_t got = 0;
+    char *text = size > 0 && size < MOST ? malloc((size_t)size) : NULL;
+    bool broken = false;
+    if (text && assay_store_read_at(file, 0, text, (size_t)size, &got, &err) == ASSAY_OK && got == size) {
+        assay_pull_start(&json, text, got);
+        assay_pull_skip(&json);
+        broken = json.fault ? !strstr(json.fault, "nest") : assay_pull_peek(&json) != '\0' || json.at < json.end;
+        broken = broken && !json.no_memory;
+    }
+    assay_pull_release(&json);
+    free(text);
+    return broken;
+}
+
+/* Does a JSON file not end as it begins, or is it none where a loader parses it? Trainers write NaN into theirs. */
 static bool is_torn_json(assay_store_file *file, const char *path)
 {
     enum { ENDS = 4096 };
@@ -314,7 +347,7 @@ static bool is_torn_json(assay_store_file *file, const char *path)
     if (from == first || last == 0)
         return true;
     return head[from] == '\0' || tail[last - 1] == '\0' || (head[from] == '{' && tail[last - 1] != '}') ||
-           (head[from] == '[' && tail[last - 1] != ']');
+           (head[from] == '[' && tail[last - 1] != ']') || (is_parsed(path) && is_broken_json(file));
 }
 
 /* Has whoever read the trial named what is wrong at this place of a file (UINT64_MAX: anywhere in it)? */
@@ -347,7 +380,7 @@ static int walk_ranges(looking *l, assay_error *err)
         }
         if (status == ASSAY_OK && file && is_torn_json(file, path))
             assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
-                               "%s: it is empty, or does not end as JSON does: it was not written to its end", path);
+                               "%s: it is empty, or no JSON from its beginning to its end", path);
         if (status == ASSAY_OK && file)
             status = assay_archive_walk(file, path, l->at->offset, l->at->length, &visitor, &what);
         if (status == ASSAY_ENOTFOUND || status == ASSAY_EIO) {

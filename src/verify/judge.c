@@ -263,7 +263,7 @@ static void count_sum(const assay_part *part, const assay_entry *e, assay_verify
     if (!file || !file->note || !format->note_facts || !format->note_facts(file->note, file->note_size, &facts))
         return;
     line->summed += facts.summed;
-    line->bare += !facts.summed && facts.plain;
+    line->bare += !facts.summed && (facts.plain || assay_path_ends(line->path, ".safetensors"));
 }
 
 /* Lines of the files that have tensors, in the order of steps. */

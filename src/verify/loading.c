@@ -10,14 +10,15 @@
 /* torch before 1.6 writes five pickles behind one another; nobody loads more than STREAMS_MOST. */
 enum { LINE_MOST = 4096, MEMO_FIRST = 256, NESTED_MOST = 4, STREAMS_MOST = 64 };
 
-typedef enum value_kind { OTHER, TEXT, NAME, RESULT, TUPLE } value_kind;
+/* ENCODED: the bytes that _codecs.encode makes of a text, as pickles of protocol 2 have them. */
+typedef enum value_kind { OTHER, TEXT, NAME, RESULT, ENCODED, TUPLE } value_kind;
 
 /* What is known of a value on the stack. */
 typedef struct value {
     value_kind kind;
-    uint64_t at, size;   /* TEXT: its bytes */
+    uint64_t at, size;   /* TEXT, ENCODED: its bytes */
     uint64_t next, more; /* NAME: the module's bytes are [at, size), the name's [next, more) */
-    bool holds_name;     /* TUPLE: its first item is a name; that stands in the fields above */
+    value_kind held;     /* TUPLE: what its first item is; that stands in the fields above */
 } value;
 
 typedef struct memo_slot {
@@ -118,14 +119,65 @@ static bool is_getattr(const machine *m, const value *v)
             (v->size == 11 && memcmp(m->bytes + v->at, "__builtin__", 11) == 0));
 }
 
+static bool is_name(const machine *m, const value *v, const char *module, const char *name)
+{
+    return v->kind == NAME && v->size == strlen(module) && v->more == strlen(name) &&
+           memcmp(m->bytes + v->at, module, (size_t)v->size) == 0 &&
+           memcmp(m->bytes + v->next, name, (size_t)v->more) == 0;
+}
+
+static bool holds(const value *arguments, value_kind kind)
+{
+    return arguments->kind == TUPLE && arguments->held == kind;
+}
+
+static int scan(const uint8_t *bytes, size_t size, uint64_t base, int depth, assay_loading *out);
+
+/* The bytes that stand in the pickle as a text of UTF-8; false: there are none, or they begin no pickle of torch. What
+ * they hold is looked at. */
+static bool scan_encoded(machine *m, const value *v)
+{
+    uint8_t *bytes = assay_alloc((size_t)v->size + 1);
+    size_t size = 0;
+    if (!bytes) {
+        m->status = ASSAY_ENOMEM;
+        return true;
+    }
+    for (uint64_t i = 0; i < v->size; i++) {
+        const uint8_t b = m->bytes[v->at + i];
+        const bool two = (b & 0xe0) == 0xc0 && i + 1 < v->size;
+        bytes[size++] = two ? (uint8_t)(b << 6 | (m->bytes[v->at + ++i] & 0x3f)) : b;
+    }
+    const bool pickle = assay_loading_is_pickle(bytes, size) && m->depth < NESTED_MOST;
+    if (pickle)
+        m->status = scan(bytes, size, m->base + v->at, m->depth + 1, m->out);
+    free(bytes);
+    return pickle;
+}
+
+/* torch.storage._load_from_bytes loads what it is given, whatever that is: only a pickle that was looked at is data. */
+static void judge_load(machine *m, const value *arguments)
+{
+    const bool plain = holds(arguments, TEXT) && m->depth < NESTED_MOST &&
+                       assay_loading_is_pickle(m->bytes + arguments->at, (size_t)arguments->size);
+    if (!plain && !(holds(arguments, ENCODED) && scan_encoded(m, arguments)))
+        note(m, ASSAY_LOADING_CODE, "torch.storage._load_from_bytes of what cannot be looked at", true);
+}
+
 /* A call of what the value is, with arguments. */
 static void judge_call(machine *m, const value *called, const value *arguments)
 {
     if (is_getattr(m, called)) {
-        if (!(arguments->kind == TUPLE && arguments->holds_name))
+        if (!holds(arguments, NAME))
             note(m, ASSAY_LOADING_CODE, "getattr of an object", true);
         return;
     }
+    if (is_name(m, called, "torch.storage", "_load_from_bytes"))
+        judge_load(m, arguments);
+    else if ((is_name(m, called, "torch._tensor", "_rebuild_from_type") ||
+              is_name(m, called, "torch._tensor", "_rebuild_from_type_v2")) &&
+             !holds(arguments, NAME)) /* they call their first argument */
+        note(m, ASSAY_LOADING_CODE, "what a call returned", true);
     if (called->kind == NAME)
         judge_name(m, called, true);
     else if (called->kind == RESULT)
@@ -158,7 +210,7 @@ static value pop(machine *m)
 {
     if (m->height <= floor_of(m)) {
         m->broken = true;
-        return (value){OTHER, 0, 0, 0, 0, false};
+        return (value){.kind = OTHER};
     }
     return m->stack[--m->height];
 }
@@ -190,18 +242,27 @@ static size_t end_mark(machine *m)
 
 static void push_other(machine *m)
 {
-    push(m, (value){OTHER, 0, 0, 0, 0, false});
+    push(m, (value){.kind = OTHER});
+}
+
+/* Values that go into something else: getattr among them may be called by whoever gets it. */
+static void put_away(machine *m, size_t first)
+{
+    for (size_t i = first; i < m->height; i++)
+        if (is_getattr(m, &m->stack[i]))
+            note(m, ASSAY_LOADING_CODE, "getattr, which is handed on", false);
+    m->height = first;
 }
 
 static void push_tuple(machine *m, size_t first)
 {
-    value v = {TUPLE, 0, 0, 0, 0, false};
-    if (first < m->height && m->stack[first].kind == NAME) {
+    value v = {.kind = TUPLE};
+    if (first < m->height) {
         v = m->stack[first];
+        v.held = v.kind;
         v.kind = TUPLE;
-        v.holds_name = true;
     }
-    m->height = first;
+    put_away(m, first);
     push(m, v);
 }
 
@@ -215,8 +276,10 @@ static void push_tuple_of(machine *m, size_t count)
 
 static void drop(machine *m, size_t count)
 {
-    for (size_t i = 0; i < count && !m->broken; i++)
-        pop(m);
+    if (m->height < floor_of(m) + count)
+        m->broken = true;
+    else
+        put_away(m, m->height - count);
 }
 
 /* ---- the memo ---- */
@@ -322,8 +385,6 @@ static uint64_t decimal_line(machine *m)
     return sum;
 }
 
-static int scan(const uint8_t *bytes, size_t size, uint64_t base, int depth, assay_loading *out);
-
 /* A text or bytes; what is a pickle itself is looked at as one, for functions like torch.storage._load_from_bytes. */
 static void push_text(machine *m, unsigned width)
 {
@@ -331,7 +392,7 @@ static void push_text(machine *m, unsigned width)
     uint64_t at = 0;
     if (m->broken || !take(m, size, &at))
         return;
-    push(m, (value){TEXT, at, size, 0, 0, false});
+    push(m, (value){.kind = TEXT, .at = at, .size = size});
     if (assay_loading_is_pickle(m->bytes + at, (size_t)size) && m->depth < NESTED_MOST && m->status == ASSAY_OK)
         m->status = scan(m->bytes + at, (size_t)size, m->base + at, m->depth + 1, m->out);
 }
@@ -346,14 +407,14 @@ static void push_line(machine *m)
         at++;
         size -= 2;
     }
-    push(m, (value){TEXT, at, size, 0, 0, false});
+    push(m, (value){.kind = TEXT, .at = at, .size = size});
 }
 
 /* ---- opcodes ---- */
 
 static void push_global(machine *m)
 {
-    value v = {NAME, 0, 0, 0, 0, false};
+    value v = {.kind = NAME};
     if (!line(m, &v.at, &v.size) || !line(m, &v.next, &v.more))
         return;
     if (!is_getattr(m, &v))
@@ -368,10 +429,10 @@ static void push_stack_global(machine *m)
         return;
     if (name.kind != TEXT || module.kind != TEXT) {
         note(m, ASSAY_LOADING_CODE, "a name that is put together while it is loaded", false);
-        push(m, (value){RESULT, 0, 0, 0, 0, false});
+        push(m, (value){.kind = RESULT});
         return;
     }
-    const value v = {NAME, module.at, module.size, name.at, name.size, false};
+    const value v = {.kind = NAME, .at = module.at, .size = module.size, .next = name.at, .more = name.size};
     if (!is_getattr(m, &v))
         judge_name(m, &v, false);
     push(m, v);
@@ -379,20 +440,21 @@ static void push_stack_global(machine *m)
 
 static void call(machine *m, size_t arguments)
 {
-    value given = {OTHER, 0, 0, 0, 0, false};
+    value given = {.kind = OTHER};
     for (size_t i = 0; i < arguments; i++)
         given = pop(m);
     const value called = pop(m);
     if (m->broken)
         return;
     judge_call(m, &called, &given);
-    push(m, (value){RESULT, 0, 0, 0, 0, false});
+    const bool encoded = is_name(m, &called, "_codecs", "encode") && holds(&given, TEXT);
+    push(m, (value){.kind = encoded ? ENCODED : RESULT, .at = given.at, .size = given.size});
 }
 
 /* INST: the class stands in two lines, its arguments behind the mark. */
 static void instantiate(machine *m)
 {
-    value v = {NAME, 0, 0, 0, 0, false};
+    value v = {.kind = NAME};
     if (!line(m, &v.at, &v.size) || !line(m, &v.next, &v.more))
         return;
     const size_t first = end_mark(m);
@@ -401,7 +463,7 @@ static void instantiate(machine *m)
     push_tuple(m, first);
     const value arguments = pop(m);
     judge_call(m, &v, &arguments);
-    push(m, (value){RESULT, 0, 0, 0, 0, false});
+    push(m, (value){.kind = RESULT});
 }
 
 /* OBJ: the class is the first item behind the mark. */
@@ -417,7 +479,7 @@ static void make_object(machine *m)
     const value arguments = pop(m);
     m->height = first;
     judge_call(m, &called, &arguments);
-    push(m, (value){RESULT, 0, 0, 0, 0, false});
+    push(m, (value){.kind = RESULT});
 }
 
 static void build(machine *m)
@@ -433,7 +495,7 @@ static void extension(machine *m, unsigned width)
     snprintf(name, sizeof name, "extension %llu of the registry", (unsigned long long)number(m, width));
     if (!m->broken)
         note(m, ASSAY_LOADING_CLASSES, name, false);
-    push(m, (value){RESULT, 0, 0, 0, 0, false});
+    push(m, (value){.kind = RESULT});
 }
 
 static void end_container(machine *m)
@@ -441,7 +503,7 @@ static void end_container(machine *m)
     const size_t first = end_mark(m);
     if (m->broken)
         return;
-    m->height = first;
+    put_away(m, first);
     push_other(m);
 }
 
@@ -450,7 +512,7 @@ static void fill(machine *m)
 {
     const size_t first = end_mark(m);
     if (!m->broken)
-        m->height = first;
+        put_away(m, first);
     if (m->height <= floor_of(m))
         m->broken = true;
 }

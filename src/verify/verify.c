@@ -130,8 +130,11 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
         assay_problems_take_notes(&trial->problems, files.store, -1,
                                   "what lies there may be missing from this analysis");
     for (size_t i = 0; status == ASSAY_OK && i < remarks.count; i++) {
-        if (remarks.list[i].state > ASSAY_VERIFY_NOTE)
-            assay_log_warn("%s", remarks.list[i].text);
+        const assay_verify_remark *r = &remarks.list[i];
+        if (r->state > ASSAY_VERIFY_NOTE)
+            assay_log_warn("%s", r->text);
+        if (r->state == ASSAY_VERIFY_SUSPECT) /* the run may not say that all is well where a verification does not */
+            assay_problems_add(&trial->problems, ASSAY_PROBLEM_RECORD, r->step, r->file, -1, "%s", r->text);
         if (remarks.list[i].state == ASSAY_VERIFY_CODE && !trial->unsafe)
             status = (trial->unsafe = assay_copy_text(remarks.list[i].text)) ? ASSAY_OK : ASSAY_ENOMEM;
     }

@@ -36,8 +36,8 @@ typedef struct assay_verify_file {
     size_t tensors, losses, findings, remarks;
     size_t summed, bare; /* of the tensors: those that a checksum covers, and those of plain bytes that none does */
     bool sealed;         /* there is a seal of its checkpoint, which was held against it */
-    char *first;   /* what is said of it first; NULL: nothing */
-    char *unsized; /* why its size is not known; NULL: it is */
+    char *first;         /* what is said of it first; NULL: nothing */
+    char *unsized;       /* why its size is not known; NULL: it is */
 } assay_verify_file;
 
 typedef struct assay_verify_step {

@@ -298,7 +298,8 @@ def other_steps(work):
     root = spread(work, "hugging_face", name="of-another")
     (root / "checkpoint-200" / "trainer_state.json").write_text('{"global_step": 100}')
     yield Case("trainer_state.json of another step", root, DAMAGED, "200: damaged .trainer_state.json: its global_step is 100")
-    for name, data in (("empty", b""), ("cut", b'{"global_step": 2'), ("zero-filled", b"\0" * 40)):
+    for name, data in (("empty", b""), ("cut", b'{"global_step": 2'), ("zero-filled", b"\0" * 40), ("twice", b'{"global_step": 200}' * 2),
+                       ("garbage", b'{"global_step": 200, \x07\x08}')):
         root = spread(work, "hugging_face", name="state-" + name)
         (root / "checkpoint-200" / "trainer_state.json").write_bytes(data)
         yield Case("trainer_state.json is " + name, root, DAMAGED, "200: damaged .trainer_state.json: ")
@@ -522,6 +523,7 @@ def with_pickle(path, data):
             new.writestr(entry.filename, data(old.read(entry)) if entry.filename.endswith("data.pkl") else old.read(entry))
 
 
+LOAD = b"ctorch.storage\n_load_from_bytes\n(%b%btR"
 ATTACK = b"cos\nsystem\n(S'touch /tmp/assay_was_here'\ntR"
 
 
@@ -540,6 +542,30 @@ def pickles(work):
                        ("dotted", lambda p: p[:2] + b"\x8c\x13torch.serialization\x8c\x09os.system\x93\x8c\x02id\x85R0" + p[2:])):
         with_pickle(folder / (name + ".pt"), data)
         yield Case("a pickle, " + name, folder / (name + ".pt"), CODE, "loading this runs|a change of|getattr")
+    inner = io.BytesIO()
+    torch.save({"a": Runs()}, inner)
+    for name, call in (("load-zip", LOAD % (b"B", struct.pack("<I", len(inner.getvalue())) + inner.getvalue())), ("load-old", LOAD % (b"C", bytes([len(ATTACK) + 1]) + ATTACK + b".")),
+                       ("load-text", LOAD % (b"", b"c_codecs\nencode\n(X" + struct.pack("<I", len(ATTACK) + 5) + b"\xc2\x80\x02" + ATTACK + b"0.X\x06\0\0\0latin1tR")),
+                       ("load-made", LOAD % (b"", b"cbuiltins\nbytes\n(tR")),
+                       ("handed", b"ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\ngetattr\ncbuiltins\nobject\n(cbuiltins\nobject\nS'__subclasses__'\nt}tR"),
+                       ("bound", b"ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\ngetattr\n(cbuiltins\nobject\nS'__subclasses__'\ntRcbuiltins\nobject\n(t}tR")):
+        with_pickle(folder / (name + ".pt"), lambda p: p[:2] + call + b"0" + p[2:])
+        yield Case("a pickle, " + name, folder / (name + ".pt"), CODE, "loading this |getattr")
+    for name, where in (("tokens.pkl", "pickle"), ("last.ckpt", "torch"), ("pytorch_model.bin", "old"), ("agent.zip", "agent"), ("weights.tar", "tar")):
+        path = folder / "wrapped" / name
+        path.parent.mkdir(exist_ok=True)
+        if where in ("torch", "old"):
+            torch.save({"w": torch.ones(2), "x": Runs()}, path, _use_new_zipfile_serialization=where == "torch")
+        elif where == "agent":
+            agent(path, tensors(1), {"state": {}, "param_groups": [], "x": Runs()})
+        elif where == "tar":
+            with tarfile.open(path, "w") as archive:
+                archive.add(folder / "beside.pt", "beside.pt")
+        else:
+            path.write_bytes(pickle.dumps(Runs(), 4))
+            save_safetensors(path.parent / "model.safetensors", tensors(1))
+            path = path.parent
+        yield Case("wrapped: " + name, path, CODE, r"runs (os|posix).system")
     root = spread(work, "hugging_face", name="arguments")
     (root / "checkpoint-200" / "training_args.bin").write_bytes(pickle.dumps(Runs(), 2))
     yield Case("training_args.bin", root, CODE, "resume from checkpoint-100; 200: training_args.bin: loading this runs")
@@ -567,6 +593,12 @@ def graded(work):
     put(folder / "plain.pt", {"w": torch.nn.Parameter(torch.ones(2)), "n": numpy.float64(3), "d": torch.float16, "p": Path("a"),
                               "o": OrderedDict(a=1), "r": numpy.random.get_state(), "g": torch.device("cpu")})
     yield Case("data alone, strictly", folder / "plain.pt", SOUND, None, ["--strict"])
+    for protocol in (2, 4):
+        held = pickle.dumps({"a": torch.ones(3), "b": numpy.ones(2)}, protocol)
+        (folder / ("beside-%d" % protocol)).mkdir()
+        save_safetensors(folder / ("beside-%d" % protocol) / "model.safetensors", tensors(1))
+        (folder / ("beside-%d" % protocol) / "state.pkl").write_bytes(held)
+        yield Case("tensors in a plain pickle, strictly", folder / ("beside-%d" % protocol), SOUND, None, ["--strict"])
 
 
 def sound(work):

@@ -81,7 +81,7 @@ assay_deepspeed_name assay_deepspeed_name_of(const char *name)
 bool assay_deepspeed_is_mark(const char *name)
 {
     const assay_deepspeed_kind kind = assay_deepspeed_name_of(name).kind;
-    return kind == ASSAY_DEEPSPEED_MODEL || kind == ASSAY_DEEPSPEED_EXPERT;
+    return kind == ASSAY_DEEPSPEED_MODEL || kind == ASSAY_DEEPSPEED_EXPERT || kind == ASSAY_DEEPSPEED_OPTIMIZER;
 }
 
 assay_dict *assay_deepspeed_models(const assay_names *names)

@@ -141,7 +141,8 @@ bool assay_ckpt_is_rank_file(const char *name)
 {
     const size_t length = assay_ckpt_stem(name);
     static const char CONSOLIDATED[] = "consolidated.";
-    if (assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS || assay_ckpt_role_of(name) == ASSAY_CKPT_STATE)
+    if (assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS || assay_ckpt_role_of(name) == ASSAY_CKPT_STATE ||
+        assay_deepspeed_name_of(name).kind != ASSAY_DEEPSPEED_NONE)
         return false;
     if (strncmp(name, CONSOLIDATED, sizeof CONSOLIDATED - 1) == 0) {
         const char *digits = name + sizeof CONSOLIDATED - 1;
