@@ -18,7 +18,8 @@ typedef struct topology_parser {
 } topology_parser;
 
 /* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. */
-static int topology_refuse(const topology_parser *p, const char *place, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int topology_refuse(const topology_parser *p, const char *place,
+                                                                 const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
     va_list arguments;
@@ -29,7 +30,7 @@ static int topology_refuse(const topology_parser *p, const char *place, const ch
 }
 
 /* Sets a place, cut to fit. */
-static void topology_set_place(char place[PLACE], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void topology_set_place(char place[PLACE], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
