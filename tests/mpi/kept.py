@@ -109,12 +109,15 @@ def check_evaluations(checks, args, job, where):
     trial, read = made.end(), {}
     for what, rules in (("alone", [("AllZero", {"tensor_regex": ".*"})]),
                         ("compared", [("AllZero", {"tensor_regex": ".*"}), ("WeightUpdateRatio", {}),
-                                      ("WeightUpdateRatio", {"num_steps": 100})])):
+                                      ("WeightUpdateRatio", {"num_steps": 100})]),
+                        # Three places that comparisons refer to: the step before, the TRAIN step before, where the window begins.
+                        ("all compared", [("AllZero", {"tensor_regex": ".*"}), ("WeightUpdateRatio", {}),
+                                          ("WeightUpdateRatio", {"num_steps": 100}), ("UnchangedTensor", {"tensor_regex": ".*"})])):
         job.write_text(json.dumps({"rules": [{"name": "%s_%d" % (r, i), "rule": r, "parameters": p}
                                              for i, (r, p) in enumerate(rules)]}))
         _, run = analyse(checks, args.assay, job, trial, where, 1, WITH, [0])
         read[what] = run and run["bytes_read"]
-    checks.expect(read["alone"] == read["compared"], "evaluations: bytes read: %s" % read)
+    checks.expect(read["alone"] == read["compared"] == read["all compared"], "evaluations: bytes read: %s" % read)
 
 
 def main():

@@ -375,6 +375,11 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
         s->oldest = s->newest;
         s->newest = (assay_cached_reference){0};
     }
+    if (s->before.entry && s->before.entry == s->asked && s->oldest.used != k->now) { /* behind the evaluation, too */
+        drop(k, &s->oldest);
+        s->oldest = s->before;
+        s->before = (assay_cached_reference){0};
+    }
     move_recent(k, s);
     if (s->before.used != k->now && (!passed_by || !s->is_passed_by))
         drop(k, &s->before);
