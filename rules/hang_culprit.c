@@ -1,4 +1,4 @@
-/* hang_culprit.c - HangCulprit: the ranks for which the others wait, out of dumps of flight recorders (docs/flight.md).
+/* hang_culprit.c - HangCulprit: the ranks for which the others wait, out of dumps of flight recorders (docs/hang.md).
  *
  * One datapoint a rank of the training. Fires for each cause: test says how, value how many ranks wait for it, directly
  * or not. */

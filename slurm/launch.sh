@@ -7,6 +7,10 @@
 #
 # assay_verify ARGUMENTS... : `assay verify`. It writes no checkpoint, and the job is not requeued.
 #
+# assay_hang ARGUMENTS... : `assay hang`, likewise.
+# assay_collect PREFIX... : where TRIAL has no files, copies those into it whose names begin like this, from each node of this job.
+# Of a training whose job is known (TRAIN_JOB_ID), files from before its start are left.
+#
 # assay_watch ARGUMENTS... : `assay watch`. Before the time limit, or when the job is cancelled, the watch ends with the report of
 # what is there. It writes no checkpoint, and the job is not requeued.
 
@@ -78,12 +82,44 @@ assay_watch()
 
 assay_verify()
 {
+    assay_once verify "$@"
+}
+
+assay_hang()
+{
+    assay_once hang "$@"
+}
+
+# A command that is not worth a checkpoint.
+assay_once()
+{
     local code
     signal=
     trap 'signal=TERM; kill -TERM "$launcher" 2>/dev/null' TERM
-    assay_start "${ASSAY:-assay}" verify "$@"
+    assay_start "${ASSAY:-assay}" "$@"
     assay_wait
     exit "$code"
+}
+
+assay_collect()
+{
+    local since=
+    [ -z "$(ls -A "$TRIAL" 2>/dev/null)" ] || return 0
+    mkdir -p "$TRIAL" || exit 2
+    [ -z "${TRAIN_JOB_ID:-}" ] || since=$(scontrol show job "$TRAIN_JOB_ID" 2>/dev/null | sed -n 's/.* *StartTime=\([0-9T:-]*\).*/\1/p;T;q')
+    # Two nodes have no file of one rank; a cache that all nodes see is copied more than once, to the same.
+    srun --mpi=none --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" bash -c '
+        to=$1 since=$2
+        shift 2
+        for prefix in "$@"; do
+            find "$(dirname "$prefix")" -maxdepth 1 -type f -name "$(basename "$prefix")*" ${since:+-newermt "$since"} \
+                -exec cp -p -t "$to" {} + 2>/dev/null
+        done
+        true' collect "$TRIAL" "$since" "$@"
+    if [ -z "$(ls -A "$TRIAL")" ]; then
+        echo "launch.sh: no dumps: neither in $TRIAL nor as $* on the nodes of this job (${SLURM_JOB_NODELIST:-})" >&2
+        exit 2
+    fi
 }
 
 assay_run()

@@ -1,4 +1,4 @@
-/* hang.h - who hung: what dumps of flight recorders say, as rules and reports see it (docs/flight.md).
+/* hang.h - who hung: what dumps of flight recorders say, as rules and reports see it (docs/hang.md).
  *
  * Ranks are those of the training. Everything that a result points to lives as long as the result. */
 #ifndef ASSAY_HANG_H

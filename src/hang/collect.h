@@ -1,4 +1,4 @@
-/* collect.h - the dumps of a trial: what ranks read of them is joined (docs/flight.md).
+/* collect.h - the dumps of a trial: what ranks read of them is joined (docs/hang.md).
  *
  * Each rank folds some files into rows; rows of neighbouring ranks are appended, so that rank 0 has all of them in the
  * order of the files, whoever read them. */

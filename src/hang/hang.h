@@ -1,4 +1,4 @@
-/* hang.h - who hung: the rows of all ranks' dumps become causes (docs/flight.md).
+/* hang.h - who hung: the rows of all ranks' dumps become causes (docs/hang.md).
  *
  *   1. Ranks, groups, and how far each member of a group is; files from before are told apart (world.c, states.c).
  *   2. Who waits for whom: one node a rank and one an operation, so that edges grow with members and not with their

@@ -1,6 +1,6 @@
 /* flight_row.h - what is kept of one dump of a flight recorder: some kilobytes, whatever the dump's length.
  *
- * A dump is the ring buffer of one rank's latest collectives and point-to-point operations (docs/flight.md). The format
+ * A dump is the ring buffer of one rank's latest collectives and point-to-point operations (docs/hang.md). The format
  * reads a dump into a row; the rules of hanging see nothing but the rows of all ranks. Ranks are 0 to 10^9 - 1, times
  * nanoseconds since 1970, places count the entries of a dump from 0. */
 #ifndef ASSAY_TRIAL_FLIGHT_ROW_H

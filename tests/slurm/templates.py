@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, gate, barrier, actions, watch, limits, failures
+    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, gate, hang, barrier, actions, watch, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
 import argparse
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import dumps  # noqa: E402
 from checkpoints import save_safetensors  # noqa: E402
 from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
@@ -265,6 +267,50 @@ def test_failures(checks, slurm, expected):
     expect_resumed(checks, slurm, lost, "lost", expected.of(healthy), "node lost under srun")
 
 
+def test_hang(checks, slurm, expected):
+    """A training that fails and leaves dumps: in the place that it was told, or on the disk of each of its nodes, which is a
+    directory a node here."""
+    ranks = dumps.stuck(stopped=(5,), ranks=8)
+    made, disks = slurm.work / "made", slurm.work / "disks"
+    dumps.write(made, ranks)
+    old = dumps.stuck(stopped=(2,), ranks=8)
+    dumps.write(slurm.work / "left", old)
+    train = slurm.work / "train.sbatch"
+    train.write_text("#!/bin/bash\n#SBATCH --output=train-%%j.log\nmkdir -p dumps-$SLURM_JOB_ID\n"
+                     "for r in 0 1 2 3 4 5 6 7; do cp %s/_dump_$r dumps-$SLURM_JOB_ID/rank_$r; done\nexit 1\n" % made)
+    told = slurm.sbatch(train)
+    named = slurm.sbatch("--dependency=afternotok:" + told, "hang.sbatch", TRAIN_JOB_ID=told)
+    # Of an earlier training there are dumps on the nodes, older than this one.
+    for node in ("n1", "n2"):
+        (disks / node).mkdir(parents=True)
+        for rank in range(8):
+            path = disks / node / ("nccl_trace_rank_%d" % rank)
+            path.write_bytes((slurm.work / "left" / ("_dump_%d" % rank)).read_bytes())
+            os.utime(path, (1, 1))
+    spread = slurm.work / "spread.sbatch"
+    spread.write_text("#!/bin/bash\n#SBATCH --output=spread-%%j.log\nsrun --mpi=none bash -c '"
+                      "for r in 0 1 2 3; do r=$((r + 4 * SLURM_PROCID)); cp %s/_dump_$r %s/$SLURMD_NODENAME/nccl_trace_rank_$r; done'\n"
+                      "exit 1\n" % (made, disks))
+    where = ("--nodes=2", "--ntasks-per-node=1", "--nodelist=n1,n2")
+    local = slurm.sbatch(*where, spread)
+    # As each node sees only its own disk, and the nodes of this test bed see all: the prefix has the node's name.
+    (slurm.work / "hang-local.sbatch").write_text((slurm.work / "hang.sbatch").read_text().replace(
+        "assay_collect $DUMPS", "assay_collect %s/n1/nccl_trace_rank_ %s/n2/nccl_trace_rank_" % (disks, disks)))
+    fetched = slurm.sbatch("--nodes=2", "--nodelist=n1,n2", "--dependency=afternotok:" + local, "hang-local.sbatch", TRAIN_JOB_ID=local)
+    nothing = slurm.sbatch("hang.sbatch", TRIAL="none", DUMPS=str(slurm.work / "nothing" / "rank_"))
+    for name, training, job in (("told", told, named), ("fetched", local, fetched)):
+        checks.expect(slurm.ended(training)[0] == "FAILED", "%s: the training failed" % name)
+        checks.expect(slurm.ended(job) == ("FAILED", 1), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(
+            slurm.work / ("assay-hang-%s.log" % job))))
+        report = slurm.work / ("report-dumps-%s" % training) / "report.json"
+        rules = {r["name"]: r for t in json.loads(report.read_text())["trials"] for r in t["rules"]}
+        found = [(f["test"], f["worker"]) for f in rules["HangCulprit"]["findings"]]
+        checks.expect(found == [("behind", "worker_5")], "%s: %s" % (name, found))
+    checks.expect(slurm.ended(nothing) == ("FAILED", 2), "no dumps: %s" % slurm.show(nothing))
+    log = slurm.text(slurm.work / ("assay-hang-%s.log" % nothing))
+    checks.expect("no dumps" in log, "which the log says: %s" % log)
+
+
 def test_all_templates(checks, slurm, expected):
     test_templates(checks, slurm, expected)
     test_barrier(checks, slurm, expected)
@@ -280,7 +326,7 @@ def main():
     args = parser.parse_args()
     need_slurm()
     tests = {"templates": test_all_templates, "gate": test_gate, "barrier": test_barrier, "actions": test_actions, "watch": test_watch,
-             "limits": test_limits, "failures": test_failures}
+             "limits": test_limits, "failures": test_failures, "hang": test_hang}
     checks = Checks()
     for what in args.what:
         with tempfile.TemporaryDirectory() as folder:
