@@ -133,6 +133,46 @@ class Test:
         trial = self.evaluate(folder)
         self.checks.expect(any("another file" in p["text"] for p in trial["problems"]), "a doubled file: %s" % trial["problems"])
 
+    def compare(self, before, after):
+        """The answer and the figures of two trials, the same at any number of ranks."""
+        first = None
+        for ranks in self.args.ranks:
+            out = self.work / "out_compare"
+            done = mpirun(ranks, [self.args.assay, "compare", before, after, "-o", out])
+            body = body_of((out / "report.json").read_bytes())
+            first = first or body
+            self.checks.expect(body == first, "%s: another comparison at %d ranks" % (before, ranks))
+        return done.out.split("\n")[0], json.loads((out / "report.json").read_text())["comparison"]["traces"]
+
+    def before_after(self):
+        """What takes longer after a change, by operators; and traces that have no operator in common."""
+        places = {}
+        for name, operator, factor, steps in (("before", "aten::mm", 1, 2), ("after", "aten::mm", 3, 4), ("same", "aten::mm", 1, 2), ("other", "aten::conv", 1, 2)):
+            rank = Rank(0, 1)
+            for step in range(steps):
+                begin = step * 50000000
+                rank.step(step, begin, 50000000)
+                rank.kernel(begin + 1000000, factor * 2000000, "gemm_" + operator, operator)
+                rank.kernel(begin + 20000000, 1000000, "relu" + operator, "aten::relu" if operator == "aten::mm" else operator)
+            places[name] = write(self.work / ("pair_" + name), [rank])
+        answer, got = self.compare(places["before"], places["after"])
+        wanted = [{"name": "aten::mm", "before_ns": 2000000, "after_ns": 6000000, "difference_ns": 4000000, "before_count": 2, "after_count": 4},
+                  {"name": "aten::relu", "before_ns": 1000000, "after_ns": 1000000, "difference_ns": 0, "before_count": 2, "after_count": 4}]
+        self.checks.expect(not differences("operators", wanted, got["operators"]) and got["steps"] == [2, 4], "before and after: %s" % got)
+        self.checks.expect("aten::mm takes 3 times as long: 6 ms a step instead of 2" in answer, "the answer: %s" % answer)
+        answer, _ = self.compare(places["before"], places["same"])
+        self.checks.expect("no operator takes a hundredth" in answer, "the same twice: %s" % answer)
+        answer, _ = self.compare(places["before"], places["other"])
+        self.checks.expect("no name in common" in answer, "other operators: %s" % answer)
+        for expected in sorted(SHARED.glob("*.expected.json")) if SHARED.exists() else []:
+            wanted = json.loads(expected.read_text())
+            if wanted["schema"] != "assay-traces-compare/1":
+                continue
+            place = SHARED / expected.name[:-len(".expected.json")]
+            _, got = self.compare(place / "before", place / "after")
+            found = [d for k, v in wanted.items() if k not in ("schema", "problems") for d in differences(k, v, got[k])]
+            self.checks.expect(not found, "%s: %s" % (place.name, found[:3]))
+
     def shared(self):
         for folder in (SHARED, REAL[0]):
             for expected in sorted(folder.glob("*.expected.json")) if folder.exists() else []:
@@ -156,7 +196,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         test = Test(args, Path(work))
-        for part in (test.known_answers, test.same_in_every_form, test.one_rank, test.damage, test.shared):
+        for part in (test.known_answers, test.same_in_every_form, test.one_rank, test.damage, test.before_after, test.shared):
             part()
         test.checks.done()
 

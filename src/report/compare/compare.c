@@ -195,11 +195,23 @@ int compare_groups(assay_comparison *c)
     return status;
 }
 
+/* Of two trials of traces the first is the one before. */
+static int compare_traces(assay_comparison *c)
+{
+    const assay_trace_data *data[2] = {NULL, NULL};
+    for (size_t t = 0; t < c->trials && c->trials == 2; t++)
+        data[t] = c->outcome->trials[t].info ? assay_trial_traces(c->outcome->trials[t].info) : NULL;
+    if (!data[0] || !data[1])
+        return ASSAY_OK;
+    c->traces = assay_alloc_zeroed(1, sizeof *c->traces);
+    return c->traces ? assay_trace_compare(data[0], data[1], c->traces) : ASSAY_ENOMEM;
+}
+
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
 {
-    static int (*const parts[])(assay_comparison *) = {compare_groups,   compare_losses,   compare_tensors,
-                                                       compare_classes,  compare_outliers, compare_odd,
-                                                       compare_settings, compare_paces,    compare_answer};
+    static int (*const parts[])(assay_comparison *) = {
+        compare_groups, compare_losses,   compare_tensors, compare_classes, compare_outliers,
+        compare_odd,    compare_settings, compare_paces,   compare_traces,  compare_answer};
     *out = NULL;
     if (outcome->trial_count < 2)
         return ASSAY_OK;
@@ -257,6 +269,7 @@ void assay_comparison_free(assay_comparison *c)
         free(c->setting[i].value);
     free(c->setting);
     free(c->answer);
+    free(c->traces);
     free(c->trial);
     free(c->group);
     free(c->loss);

@@ -3,6 +3,7 @@
  * A setting goes with an odd trial if all other trials agree on it, or nearly, and the odd one differs. A seed, which
  * differs everywhere, explains nothing. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,9 +178,67 @@ static void put_odd(const assay_comparison *c, size_t t, assay_buf *out)
     assay_put_format(out, ")");
 }
 
+/* The operator, or kernel, that got slowest, or else fastest, if that is a hundredth of the time before; NULL: none. */
+static const assay_trace_change *find_change(const assay_trace_before_after *b, bool slower)
+{
+    const assay_trace_changes *of = b->operators.count > 0 ? &b->operators : &b->kernels;
+    const double whole = b->figure[0].time[0] > 0 ? b->figure[0].time[0] : 0;
+    for (uint32_t i = 0; i < of->count; i++) {
+        const double more = of->list[i].time[1] - of->list[i].time[0];
+        if (slower ? more > 0.01 * whole && more > 0 : more < -0.01 * whole && more < 0)
+            return &of->list[i];
+    }
+    return NULL;
+}
+
+static void put_milliseconds(const double time[2], assay_buf *out)
+{
+    assay_put_format(out, "%.3g ms a step instead of %.3g", time[1] / 1e6, time[0] / 1e6);
+}
+
+/* "after against before: aten::gelu takes 3 times as long: 6.47 ms a step instead of 2.16." */
+static void put_traces(const assay_comparison *c, assay_buf *out)
+{
+    enum { NAME_SHOWN = 80 };
+    const assay_trace_before_after *b = c->traces;
+    const assay_trace_changes *of = b->operators.count > 0 ? &b->operators : &b->kernels;
+    const assay_trace_change *worst = find_change(b, true), *change = worst ? worst : find_change(b, false);
+    assay_put_format(out, "%s against %s: ", c->outcome->trials[1].trial->name, c->outcome->trials[0].trial->name);
+    if (of->common == 0) {
+        assay_put_format(out, "their operators have no name in common, so none can be compared.");
+        return;
+    }
+    if (!change) {
+        assay_put_format(out, "no operator takes a hundredth of the time more or less.");
+        return;
+    }
+    const size_t length = strnlen(change->name, NAME_SHOWN + 1);
+    assay_put_format(out, "%.*s%s ", (int)(length > NAME_SHOWN ? NAME_SHOWN : length), change->name,
+                     length > NAME_SHOWN ? "..." : "");
+    if (change->count[0] == 0)
+        assay_put_format(out, "is new: ");
+    else if (change->count[1] == 0)
+        assay_put_format(out, "is gone: ");
+    else if (change->time[0] > 0 && change->time[1] >= 2 * change->time[0])
+        assay_put_format(out, "takes %.3g times as long: ", change->time[1] / change->time[0]);
+    else if (change->time[0] > 0)
+        assay_put_format(out, "takes %.3g %% %s: ", 100 * fabs(change->time[1] / change->time[0] - 1),
+                         worst ? "longer" : "less");
+    put_milliseconds(change->time, out);
+    if (b->figure[0].time[0] > 0) {
+        assay_put_format(out, "; all together ");
+        put_milliseconds(b->figure[0].time, out);
+    }
+    assay_put_u8(out, '.');
+}
+
 static void put_answer(const assay_comparison *c, assay_buf *out)
 {
     size_t said = 0;
+    if (c->traces) {
+        put_traces(c, out);
+        return;
+    }
     if (!c->judged && c->odd == 0) {
         assay_put_format(out, "%zu trials are too few to say which is unlike the others: that takes %d.", c->trials,
                          ASSAY_OUTLIER_TRIALS);

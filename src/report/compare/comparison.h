@@ -6,6 +6,7 @@
 #define ASSAY_REPORT_COMPARE_COMPARISON_H
 
 #include "report/compare/noise.h"
+#include "trace/before_after.h"
 
 enum {
     ASSAY_COMPARED_STEPS = 50,     /* common mode steps of a loss that are listed at most; they lie evenly */
@@ -163,6 +164,7 @@ typedef struct assay_comparison {
     size_t class_lists;
     assay_outlier *outlier; /* by score, the largest first */
     size_t outliers;
+    assay_trace_before_after *traces; /* two trials of traces: the first one before, the second after; NULL */
 } assay_comparison;
 
 /* Compares the trials of an outcome. *out stays NULL for a single trial. Free it with assay_comparison_free(), before
@@ -174,7 +176,7 @@ void assay_comparison_free(assay_comparison *comparison);
  * rules found. */
 static inline bool compare_answer_leads(const assay_comparison *c)
 {
-    return c->judged || c->odd > 0;
+    return c->judged || c->odd > 0 || c->traces;
 }
 
 /* Has the trial profiler data, so that its pace is known? */

@@ -333,6 +333,59 @@ static void put_paces(const assay_comparison *c, assay_jw *w)
     assay_jw_end(w);
 }
 
+static void put_two(assay_jw *w, const char *key, const uint64_t value[2])
+{
+    assay_jw_array(w, key);
+    assay_jw_u64(w, NULL, value[0]);
+    assay_jw_u64(w, NULL, value[1]);
+    assay_jw_end(w);
+}
+
+static void put_change(assay_jw *w, const assay_trace_change *c, bool figure)
+{
+    begin_row(w, 4);
+    assay_jw_text(w, "name", c->name);
+    assay_jw_number(w, "before_ns", c->time[0]);
+    assay_jw_number(w, "after_ns", c->time[1]);
+    if (!figure) {
+        assay_jw_number(w, "difference_ns", c->time[1] - c->time[0]);
+        assay_jw_u64(w, "before_count", c->count[0]);
+        assay_jw_u64(w, "after_count", c->count[1]);
+    }
+    assay_jw_end(w);
+}
+
+static void put_changes(assay_jw *w, const char *key, const assay_trace_changes *changes)
+{
+    assay_jw_line(w, 3);
+    assay_jw_array(w, key);
+    for (uint32_t i = 0; i < changes->count; i++)
+        put_change(w, &changes->list[i], false);
+    assay_jw_end(w);
+}
+
+/* Two trials of traces: nanoseconds a step, of all ranks together. */
+static void put_traces(const assay_comparison *c, assay_jw *w)
+{
+    const assay_trace_before_after *b = c->traces;
+    if (!b)
+        return;
+    assay_jw_line(w, 2);
+    assay_jw_object(w, "traces");
+    assay_jw_text(w, "before", trial_name(c, 0));
+    assay_jw_text(w, "after", trial_name(c, 1));
+    put_two(w, "files", b->files);
+    put_two(w, "steps", b->steps);
+    assay_jw_line(w, 3);
+    assay_jw_array(w, "classes");
+    for (int i = 0; i < ASSAY_TRACE_CHANGED_FIGURES; i++)
+        put_change(w, &b->figure[i], true);
+    assay_jw_end(w);
+    put_changes(w, "kernels", &b->kernels);
+    put_changes(w, "operators", &b->operators);
+    assay_jw_end(w);
+}
+
 void report_put_comparison_json(const assay_comparison *c, assay_jw *w)
 {
     assay_jw_line(w, 1);
@@ -355,5 +408,6 @@ void report_put_comparison_json(const assay_comparison *c, assay_jw *w)
     put_classes(c, true, w);
     put_outliers(c, w);
     put_paces(c, w);
+    put_traces(c, w);
     assay_jw_end(w);
 }

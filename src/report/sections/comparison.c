@@ -457,8 +457,65 @@ static void put_outliers(const assay_comparison *c, doc *d)
     doc_end(d);
 }
 
+static void put_changes(const assay_trace_changes *changes, const char *id, const char *what, doc *d)
+{
+    const doc_column columns[] = {
+        {what, DOC_OF_NAMES, NULL, DOC_CUT_LAST},        {"before", DOC_OF_REALS, "ms", DOC_KEEP},
+        {"after", DOC_OF_REALS, "ms", DOC_KEEP},         {"more", DOC_OF_REALS, "ms", DOC_KEEP},
+        {"calls before", DOC_OF_COUNTS, NULL, DOC_DROP}, {"calls after", DOC_OF_COUNTS, NULL, DOC_DROP}};
+    if (changes->count == 0)
+        return;
+    TABLE(d, id, what, columns);
+    for (uint32_t i = 0; i < changes->count; i++) {
+        const assay_trace_change *c = &changes->list[i];
+        doc_row(d, DOC_PLAIN);
+        doc_cell_name(d, c->name);
+        doc_cell_real(d, c->time[0] / 1e6);
+        doc_cell_real(d, c->time[1] / 1e6);
+        doc_cell_real(d, (c->time[1] - c->time[0]) / 1e6);
+        doc_cell_count(d, c->count[0]);
+        doc_cell_count(d, c->count[1]);
+    }
+    if (changes->names > changes->count)
+        doc_left_out(d, changes->names - changes->count);
+}
+
+/* Two trials of traces: what takes longer in the second one. */
+static void put_before_after(const assay_comparison *c, doc *d)
+{
+    static const doc_column columns[] = {{"time", DOC_OF_WORDS, NULL, DOC_KEEP},
+                                         {"before", DOC_OF_REALS, "ms", DOC_KEEP},
+                                         {"after", DOC_OF_REALS, "ms", DOC_KEEP}};
+    static const char *const words[ASSAY_TRACE_CHANGED_FIGURES] = {
+        "total",      "computation", "exposed communication", "exposed copies", "idle", "idle: input",
+        "idle: sync", "idle: host",  "idle: queued",          "idle: unknown"};
+    const assay_trace_before_after *b = c->traces;
+    doc_section(d, "before-after", "Before and after");
+    doc_paragraph(d);
+    doc_put(d, "Milliseconds a step, of all ranks together: before is ");
+    doc_put_name(d, trial_name(c, 0));
+    doc_put(d, " (%llu steps in %llu files), after is ", (unsigned long long)b->steps[0],
+            (unsigned long long)b->files[0]);
+    doc_put_name(d, trial_name(c, 1));
+    doc_put(d, " (%llu in %llu).", (unsigned long long)b->steps[1], (unsigned long long)b->files[1]);
+    put_changes(&b->operators, "before-after-operators", "operator", d);
+    put_changes(&b->kernels, "before-after-kernels", "kernel", d);
+    if (b->figure[0].time[0] > 0 || b->figure[0].time[1] > 0) {
+        TABLE(d, "before-after-time", "figures", columns);
+        for (int i = 0; i < ASSAY_TRACE_CHANGED_FIGURES; i++) {
+            doc_row(d, DOC_PLAIN);
+            doc_cell_words(d, words[i]);
+            doc_cell_real(d, b->figure[i].time[0] / 1e6);
+            doc_cell_real(d, b->figure[i].time[1] / 1e6);
+        }
+    }
+    doc_end(d);
+}
+
 void section_odd(const assay_report *report, doc *d)
 {
+    if (report->comparison && report->comparison->traces)
+        put_before_after(report->comparison, d);
     if (!report->comparison || report->comparison->odd + report->comparison->settings == 0)
         return;
     put_odd(report->comparison, d);
