@@ -28,6 +28,7 @@ typedef struct assay_trial_outcome {
     assay_error error;
     assay_trial *info; /* owned */
     assay_catalog catalog;
+    assay_store *store; /* in which it was listed, for who reads more of it; owned; NULL: none is kept */
     assay_problems problems;
     uint64_t unsummed; /* bytes of the values read that no checksum covers */
     char *unsafe;      /* what loading a file of it would run (verify/loading.h), in words; owned; NULL: nothing */

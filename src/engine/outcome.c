@@ -202,6 +202,8 @@ static void take_listing(assay_outcome *out, uint32_t number, assay_source *sour
     t->info = source->info;
     t->problems = source->problems;
     source->catalog = (assay_catalog){0};
+    t->store = source->store;
+    source->store = NULL;
     source->info = NULL;
     assay_problems_init(&source->problems);
     if (t->info)
@@ -290,6 +292,7 @@ void assay_outcome_release(assay_outcome *outcome)
         free(trial->unsafe);
         assay_trial_info_free(trial->info);
         assay_catalog_release(&trial->catalog);
+        assay_store_close(trial->store);
     }
     free(outcome->trials);
     if (outcome->narrowed)

@@ -92,20 +92,11 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     return assay_trial_open_laid_out(location, NULL, out, err);
 }
 
-int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err)
+/* Reads the index of a trial that is listed. Releases it when that fails. */
+static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *err)
 {
-    assay_trial_files t = {0};
-    assay_shard_init(&t.shard);
-    assay_problems_init(&t.problems);
-    int status = assay_trial_list(location, &t.store, &t.options, &t.catalog, err);
-    if (status == ASSAY_OK)
-        status = assay_topology_attach(t.store, topology, &t.catalog, err);
-    if (status != ASSAY_OK) {
-        assay_trial_release(&t);
-        return status;
-    }
     t.tensors = assay_dict_new();
-    status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
+    int status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
                                   &t.problems);
@@ -121,11 +112,48 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
     if (status == ASSAY_OK)
         status = t.problems.status;
     if (status != ASSAY_OK) {
+        const int failed =
+            assay_fail(err, status, "%s: out of memory while reading its index", assay_store_location(t.store));
         assay_trial_release(&t);
-        return assay_fail(err, status, "%s: out of memory while reading its index", location);
+        return failed;
     }
     *out = t;
     return ASSAY_OK;
+}
+
+int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err)
+{
+    assay_trial_files t = {0};
+    assay_shard_init(&t.shard);
+    assay_problems_init(&t.problems);
+    int status = assay_trial_list(location, &t.store, &t.options, &t.catalog, err);
+    if (status == ASSAY_OK)
+        status = assay_topology_attach(t.store, topology, &t.catalog, err);
+    if (status == ASSAY_OK)
+        return read_index(t, out, err);
+    assay_trial_release(&t);
+    return status;
+}
+
+int assay_trial_open_listed(assay_store *store, assay_trial_options *options, const assay_catalog *listed,
+                            assay_trial_files *out, assay_error *err)
+{
+    assay_trial_files t = {.store = store, .options = assay_trial_options_share(options)};
+    assay_buf packed;
+    assay_shard_init(&t.shard);
+    assay_problems_init(&t.problems);
+    assay_buf_init(&packed, SIZE_MAX);
+    assay_catalog_pack(listed, &packed);
+    int status = assay_buf_status(&packed);
+    assay_cursor in = assay_cursor_over(packed.data, packed.size);
+    if (status == ASSAY_OK)
+        status = assay_catalog_unpack(&in, &t.catalog, err);
+    assay_buf_release(&packed);
+    t.catalog.options = t.options;
+    if (status == ASSAY_OK)
+        return read_index(t, out, err);
+    assay_trial_release(&t);
+    return status;
 }
 
 int assay_trial_is_series(const char *location, bool *series, assay_error *err)

@@ -21,6 +21,10 @@ typedef struct assay_trial_files {
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err);
 /* The same with a topology from elsewhere: a path, or its JSON (topology/attach.h). NULL: none. */
 int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err);
+/* The same of a trial that is listed already: reads the index of the catalog, of which it makes a copy. Takes the store
+ * over, also when it fails, and shares the options (NULL: none). */
+int assay_trial_open_listed(assay_store *store, assay_trial_options *options, const assay_catalog *listed,
+                            assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
 /* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(), and
  * ASSAY_EIO where part of it cannot be listed. */

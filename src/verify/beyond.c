@@ -18,6 +18,7 @@
 #include "trial/trial_format.h"
 #include "verify/archive.h"
 #include "verify/forms.h"
+#include "verify/gap.h"
 #include "verify/stale.h"
 #include "verify/zeros.h"
 
@@ -409,6 +410,8 @@ static int list(looking *l, assay_error *err)
         status = add_beside(l);
     if (status == ASSAY_OK)
         status = walk_ranges(l, err);
+    if (status == ASSAY_OK)
+        assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
     if (status == ASSAY_OK) /* listings that failed */
         assay_problems_take_notes(l->problems, l->trial->store, -1,
                                   "what lies there may have been left out of what was looked at");

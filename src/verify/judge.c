@@ -438,50 +438,6 @@ static int add_needs(judging *g)
     return ASSAY_OK;
 }
 
-/* The number that a worker's name ends in, behind letters; -1: it has none. */
-static int64_t number_of(const char *name, size_t *length)
-{
-    size_t end = strlen(name);
-    int64_t number = 0, scale = 1;
-    *length = end;
-    while (*length > 0 && assay_is_digit(name[*length - 1]) && end - *length < 9) {
-        number += scale * (name[--*length] - '0');
-        scale *= 10;
-    }
-    return *length == end || *length == 0 ? -1 : number;
-}
-
-/* A rank between others that saved nothing at any step: the numbers of the others have a gap. */
-static int add_gap(judging *g)
-{
-    const assay_catalog *catalog = &g->files->catalog;
-    const uint32_t workers = catalog->workers;
-    int64_t most = -1, sum = 0;
-    size_t length = 0, other = 0;
-    if (workers < 2 || number_of(catalog->worker[0], &length) < 0)
-        return ASSAY_OK;
-    for (uint32_t w = 0; w < workers; w++) {
-        const int64_t number = number_of(catalog->worker[w], &other);
-        if (number < 0 || other != length || strncmp(catalog->worker[w], catalog->worker[0], length) != 0 ||
-            memchr(catalog->worker[w], '0', length)) /* of several numbers this is one axis */
-            return ASSAY_OK;
-        most = number > most ? number : most;
-        sum += number;
-    }
-    const int64_t missing = most * (most + 1) / 2 - sum;
-    if (most != (int64_t)workers || missing == 0) /* from 0 or from 1 on, without one */
-        return ASSAY_OK;
-    char text[512];
-    snprintf(text, sizeof text, "rank %lld is missing: there are files of %u ranks, up to %.200s", (long long)missing,
-             (unsigned)workers, catalog->worker[workers - 1]);
-    for (size_t i = 0; i < g->j->steps; i++) {
-        g->j->losses++;
-        if (say(g, line_of_step(g, g->j->step[i].step), ASSAY_VERIFY_DAMAGED, text) != ASSAY_OK)
-            return ASSAY_ENOMEM;
-    }
-    return ASSAY_OK;
-}
-
 /* Of the first `files` lines: a file whose size nobody could tell was not seen as a whole, whatever else was read. */
 static int add_unsized(judging *g, size_t files)
 {
@@ -617,8 +573,6 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
     find_seals(&g);
     if (status == ASSAY_OK)
         status = add_unread(&g);
-    if (status == ASSAY_OK)
-        status = add_gap(&g);
     if (status == ASSAY_OK && options->of != ASSAY_FRAMEWORK_NONE)
         status = add_needs(&g);
     if (status == ASSAY_OK)

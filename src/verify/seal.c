@@ -535,8 +535,10 @@ static int read_all(seals *s, int64_t from, int64_t to, assay_seal_files *said, 
 {
     assay_store *root = NULL;
     int status = list_units(s, from, to);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && s->lone)
         status = assay_store_open(s->root, &root, err);
+    else if (status == ASSAY_OK)
+        root = s->trial->store; /* it knows what was listed */
     assay_seal_files_release(&s->files);
     for (size_t i = 0; i < s->units.count && status == ASSAY_OK; i++)
         status = read_seal(s, &s->units.list[i], root, said, problems);
@@ -544,7 +546,8 @@ static int read_all(seals *s, int64_t from, int64_t to, assay_seal_files *said, 
         status = copy_files(said, &s->files);
     if (root)
         assay_problems_take_notes(problems, root, -1, "a seal that lies there was not looked at");
-    assay_store_close(root);
+    if (s->lone)
+        assay_store_close(root);
     return status;
 }
 

@@ -54,7 +54,11 @@ static int run_steps(assay_comm *comm, const char *trial, const assay_verify_opt
         *err = outcome.trials[0].error;
         status = outcome.trials[0].status;
     } else if (first) {
-        status = assay_trial_open(trial, &files, err);
+        assay_trial_outcome *listed = &outcome.trials[0];
+        assay_store *store = listed->store;
+        listed->store = NULL;
+        status = store ? assay_trial_open_listed(store, listed->trial->options, &listed->catalog, &files, err)
+                       : assay_trial_open(trial, &files, err);
     }
     status = assay_comm_agree(comm, status, err);
     if (status != ASSAY_OK)
@@ -87,15 +91,16 @@ static bool is_judged(const assay_trial_outcome *trial)
     bool checkpoints = false;
     for (uint32_t i = 0; trial->status == ASSAY_OK && i < trial->catalog.format_count; i++)
         checkpoints = checkpoints || assay_format_of(trial->catalog.formats[i])->checkpoints;
-    return checkpoints && trial->catalog.unit_count > 0 && !trial->trial->options;
+    return checkpoints && trial->catalog.unit_count > 0 && trial->store;
 }
 
 /* On rank 0: the index once more. Where it cannot be had, *unread is 1, and a problem says what was not looked at; what
  * is found now and was not before is a problem, too. */
-static int open_again(assay_trial_outcome *trial, const char *path, assay_trial_files *files, uint64_t *unread,
-                      assay_error *err)
+static int open_again(assay_trial_outcome *trial, assay_trial_files *files, uint64_t *unread, assay_error *err)
 {
-    const int status = assay_trial_open(path, files, err);
+    assay_store *store = trial->store; /* it knows what was listed */
+    trial->store = NULL;
+    const int status = assay_trial_open_listed(store, trial->trial->options, &trial->catalog, files, err);
     *unread = status != ASSAY_OK;
     if (status != ASSAY_OK && status != ASSAY_ENOMEM)
         assay_problems_add(&trial->problems, ASSAY_PROBLEM_READ, -1, "", -1,
@@ -114,7 +119,7 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
     assay_trial_files files = {0};
     assay_verify_remarks remarks = {0};
     uint64_t unread = 0;
-    int status = trial ? open_again(trial, path, &files, &unread, err) : ASSAY_OK;
+    int status = trial ? open_again(trial, &files, &unread, err) : ASSAY_OK;
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_sum(comm, &unread, 1);

@@ -33,10 +33,36 @@ def check_ranks(checks, assay, work):
         checks.expect(said[0].code == said[1].code == code and said[0].out == said[1].out, "one and three ranks: %s\n%s" % tuple(said))
 
 
+def check_agreement(checks, assay, case, out):
+    """What `verify` says of a whole series, `verify --last` and `run` say, too: they never contradict one another."""
+    said = [run([assay, "verify", case.path, "--json", "--quiet", *options]) for options in ([], ["--last"])]
+    judged = [json.loads(done.out) for done in said]
+    newest = judged[0]["steps"][-1]["state"] if judged[0]["steps"] else "sound"
+    checks.expect(judged[0]["last_sound"] == judged[1]["last_sound"] or judged[0]["last_sound"] is None, "%s: %s, with --last %s" % (
+        case.name, judged[0]["text"], judged[1]["text"]))
+    checks.expect((newest == "sound") == (judged[1]["verdict"] == "sound") or judged[0]["verdict"] == judged[1]["verdict"], "%s: the newest is %s: %s, with --last %s" % (
+        case.name, newest, judged[0]["text"], judged[1]["text"]))
+    if case.code in (damaged_checkpoints.SUSPECT, damaged_checkpoints.DAMAGED, damaged_checkpoints.CODE):
+        done = run([assay, "run", case.path, "--quiet", "--out", out])
+        first = done.out.split("\n", 1)[0]
+        checks.expect(done.code != 0 or not re.match(r"\d+ rules? passed|nothing", first), "%s: verify: %s\nrun: %s: %s" % (case.name, judged[0]["text"], done.code, first))
+
+
+def check_options(checks, assay, work):
+    """A trial of a job that says how its names are to be read is judged as any other."""
+    damaged_checkpoints.put(work / "named" / "v7_of_it.pt", {"w": damaged_checkpoints.torch.ones(2), "x": damaged_checkpoints.Runs()})
+    damaged_checkpoints.put(work / "named" / "v6_of_it.pt", {"w": damaged_checkpoints.torch.ones(2)})
+    job = work / "job.json"
+    job.write_text(json.dumps({"trials": [{"path": str(work / "named"), "steps": ["v(\\d+)_"]}], "rules": [{"rule": "ExplodingTensor"}]}))
+    done = run([assay, "run", job, "--quiet", "--out", work / "out"])
+    checks.expect(done.code == 3 and re.search("v7_of_it.pt: loading this runs (os|posix).system", done.out.split("\n", 1)[0]), "run of a job: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--group", nargs="*", default=None)
+    parser.add_argument("--once", action="store_true", help="each case once, without holding --last and run against it")
     args, checks = parser.parse_args(), Checks()
     args.group = args.group or [g.__name__ for g in damaged_checkpoints.ALL] + ["seal_and_flip", "ranks", "runs"]
     groups = [g for g in damaged_checkpoints.ALL if g.__name__ in args.group]
@@ -60,9 +86,12 @@ def main():
             right = done.code == case.code if case.code is not None else done.code != 0
             checks.expect(right and (not case.says or re.search(case.says, first)), "%s %s: exit %s, not %s: %s\n%s" % (
                 case.name, case.options, done.code, case.code, first, done.err))
+            if not case.options and not args.once:
+                check_agreement(checks, args.assay, case, Path(work) / "agreed")
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
         if "runs" in args.group:
+            check_options(checks, args.assay, Path(work) / "options")
             bad = Path(work) / "run" / "model.pt"
             damaged_checkpoints.put(bad, {"w": damaged_checkpoints.torch.ones(2), "x": damaged_checkpoints.Runs()})
             done = run([args.assay, "run", bad, "--quiet", "--out", Path(work) / "out"])

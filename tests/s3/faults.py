@@ -275,7 +275,7 @@ class Suite(s3_suite.Suite):
                 done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", self.room / "opening", "--allow-no-data"],
                               s3.environment(server.port, server.key, server.secret))
                 lists = [path for _, path, _ in server.requests[before:] if is_list(path)]
-                self.checks.expect(done.code in (0, 1) and len(lists) <= 6, "%d ranks: %s: %s" % (ranks, lists, done))
+                self.checks.expect(done.code in (0, 1) and len(lists) <= 3, "%d ranks: %s: %s" % (ranks, lists, done))
 
     def check_way_back(self):
         """Where a directory cannot be listed with all below it, as a later page is refused or as it is too large, each is listed alone."""

@@ -1,0 +1,11 @@
+/* gap.h - ranks that saved nothing at any step. Inside this folder only. */
+#ifndef ASSAY_VERIFY_GAP_H
+#define ASSAY_VERIFY_GAP_H
+
+#include "source/trial_files.h"
+
+/* Adds a problem for each step of [from, to) of a trial whose ranks' numbers have one gap: the rank in it saved nothing
+ * at any step, so that no step before tells of it. */
+void assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems);
+
+#endif
