@@ -2,7 +2,9 @@
  *
  * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
  * activity = 100 * #{x > 0} / samples; a unit is dead below threshold_inactivity; fires when 100 * dead / units exceeds
- * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. */
+ * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. With
+ * only_relu a tensor with a negative element is no ReLU's output, and one with elements that are not finite says nothing
+ * of units: neither is tested. */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +21,10 @@ static const assay_param_def params[] = {
     ASSAY_CHOICE_PARAM("unit", "element", "element|channel",
                        "What a unit is: an element of the axes after the samples, or a channel (axis 1)."),
     ASSAY_INT_PARAM("window", "1", 1, 1000, "Number of saved steps whose samples are pooled."),
+    {.name = "only_relu",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leave out tensors that no ReLU made, by their values: with elements that are negative or not finite."},
     {0},
 };
 
@@ -46,6 +52,17 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.onsets = true, .pooled = true}, err);
 }
 
+/* May a ReLU have made what all of these workers have? */
+static bool may_be_relu(const assay_tensor_view *const *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const assay_stats *s = items[i]->stats;
+        if (s && (s->min < 0 || s->nan + s->pos_inf + s->neg_inf > 0))
+            return false;
+    }
+    return true;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -58,7 +75,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
-        if (strncmp(slot->items[i]->name, "gradient", 8) != 0)
+        const bool left_out = assay_param_bool(rule->params, "only_relu") && !may_be_relu(slot->items + i, n);
+        if (strncmp(slot->items[i]->name, "gradient", 8) != 0 && !left_out)
             status = layer_test_workers(s->findings, view, &limits, slot->items + i, n);
     }
     return status;

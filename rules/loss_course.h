@@ -14,10 +14,12 @@
  *
  *   has never fallen   when fall < diff_percent
  *   stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor fall by more than
- *                      COURSE_FLAT of |first| or three standard errors
+ *                      COURSE_FLAT of |first| or three standard errors, which are no excuse beyond COURSE_DIM of it:
+ *                      what noise hides does not stand still
  *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors
  *
- * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. */
+ * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. A rise does, where
+ * each block is above the one before, and the last above twice the first losses. */
 #ifndef ASSAY_RULES_LOSS_COURSE_H
 #define ASSAY_RULES_LOSS_COURSE_H
 
@@ -28,6 +30,7 @@
 
 enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* losses */ };
 #define COURSE_FLAT  0.02
+#define COURSE_DIM   0.06
 #define COURSE_NOISE 0.25
 
 typedef struct course {
@@ -74,6 +77,9 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
         low = k >= 2 ? fmin(low, block[k]) : low;
         high = k >= 2 ? fmax(high, block[k]) : high;
     }
+    bool rises = block[0] >= first && last > 2 * fabs(first);
+    for (uint64_t k = 1; k < COURSE_BLOCKS; k++)
+        rises = rises && block[k] > block[k - 1];
     double gained = first - best;
     c->first = first;
     c->best = best;
@@ -81,9 +87,10 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->fall = 100 * gained / fabs(first);
     c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
     c->never_fell = c->fall < diff_percent;
-    c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n));
+    const double errors = 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n);
+    c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
     c->came_back = gained > diff_percent / 100 * fabs(first) && c->lost > 50 && last - best > 4 * error;
-    return first != 0 && 2 * error <= COURSE_NOISE * fabs(first);
+    return rises || (first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
 }
 
 #endif

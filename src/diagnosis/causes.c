@@ -362,7 +362,7 @@ static const assay_cause_kind table[] = {
      ASSAY_AT_WEIGHTS,
      ASSAY_LIKELY,
      ASSAY_X_NUMBERS,
-     "the updates are too large {since}: {tensors}{of} changed by {value} times its own norm in a step; the learning "
+     "the updates are too large {since}: {tensors}{of} changed by {value} times their norm in a step; the learning "
      "rate "
      "is likely too high",
      "Lower the learning rate by ten, warm it up, clip gradients by norm; look whether gradients are summed over "

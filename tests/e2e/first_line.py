@@ -15,13 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "accuracy" / "zoo"), str(ROOT / "tests" / "support"), str(ROOT / "bench" / "accuracy")]
 import causes  # noqa: E402
+import causes_more  # noqa: E402
 import healthy  # noqa: E402
 import torch  # noqa: E402
 from launch import Checks, mpirun  # noqa: E402
 
 INTERVALS = (1, 10)
 FAULTY = ("cause_inputs_zero", "cause_same_data_in_another_order", "cause_softmax_twice", "cause_worker_killed",
-          "cause_evaluation_labels_shifted", "cause_decay_too_large", "cause_one_layer_of_one_worker", "cause_nan_in_an_evaluation")
+          "cause_evaluation_labels_shifted", "cause_decay_too_large", "cause_one_layer_of_one_worker", "cause_nan_in_an_evaluation",
+          "more_labels_of_one_class", "more_one_worker_stops_updating", "more_clipped_to_nothing")
 HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters")
 AT_ALL_RANKS = ("cause_softmax_twice", "cause_one_layer_of_one_worker")
 SOUND = r"^(nothing wrong in \d+ rules|\d+ rules passed on \d+ of \d+ TRAIN steps)"
@@ -39,7 +41,7 @@ def main():
             os.environ["ASSAY_ZOO_INTERVAL"] = str(interval)
             for name in FAULTY + HEALTHY:
                 trial, out = Path(made) / ("%s-%d" % (name, interval)), Path(made) / "out"
-                dict(causes.TRAININGS, **healthy.TRAININGS)[name](str(trial), 1)
+                dict(causes.TRAININGS, **causes_more.TRAININGS, **healthy.TRAININGS)[name](str(trial), 1)
                 bodies = []
                 for ranks in args.ranks if interval == INTERVALS[-1] and name in AT_ALL_RANKS else args.ranks[:1]:
                     done = mpirun(ranks, [args.assay, "run", trial, "--out", out, "--quiet"])

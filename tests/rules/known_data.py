@@ -178,5 +178,55 @@ def weights_frozen_for_one_step(folder):
     return weights(folder, lambda s: 0.0, 2), [rule("one step", "WeightFrozenDespiteGradient", {"status": "NoIssuesFound"})]
 
 
+def losses(folder, curve):
+    made = Made(folder, collections={"losses": "loss"})
+    for s, value in enumerate(curve):
+        made.step(s, "TRAIN", s, {"loss": float(value)})
+    return made.end()
+
+
+COURSE = {"against": "start", "diff_percent": 5, "plateau_percent": 25}
+
+
+@case
+def loss_that_grows_without_end(folder):
+    """The sign of the loss is wrong: its noise, as it grows, is larger than what it began with."""
+    noise = numpy.random.default_rng(8).normal(0, 1, 80)
+    return losses(folder, 1.2 ** numpy.arange(80) * (1 + 0.3 * noise.clip(-2, 2))), [
+        rule("rose", "LossNotDecreasing", {"status": "IssuesFound"}, **COURSE)]
+
+
+@case
+def loss_hidden_by_noise(folder):
+    """It comes down by a tenth, in noise of as much: that it stands still cannot be told."""
+    noise = numpy.random.default_rng(9).normal(0, 0.3, 60)
+    return losses(folder, 2.3 - 0.35 * numpy.arange(60) / 60 + noise), [
+        rule("unknown", "LossNotDecreasing", {"status": "NoIssuesFound"}, **COURSE)]
+
+
+def layer(folder, values):
+    made = Made(folder)
+    for s in range(6):
+        made.step(s, "TRAIN", s, {"act_output": values(s)})
+    return made.end()
+
+
+@case
+def units_of_other_activations(folder):
+    """A GELU's units are hardly ever above zero here, and none is dead; a ReLU's with a NaN are told by another rule."""
+    negative = -numpy.random.default_rng(7).random((16, 8))
+    return layer(folder, lambda s: negative), [
+        rule("any", "DeadRelu", {"status": "IssuesFound"}, tensor_regex="act"),
+        rule("by values", "DeadRelu", {"status": "NoData"}, tensor_regex="act", only_relu=True)]
+
+
+@case
+def units_of_a_relu(folder):
+    dead = numpy.zeros((16, 8))
+    dead[0, 0], broken = 1, numpy.full((16, 8), numpy.nan)
+    return layer(folder, lambda s: dead if s < 4 else broken), [
+        rule("by values", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act", only_relu=True)]
+
+
 if __name__ == "__main__":
     main()
