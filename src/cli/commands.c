@@ -11,22 +11,28 @@
 #include "report/text/layout.h"
 #include "container/unzstd.h"
 
-static const cli_command *const COMMANDS[] = {&cli_run,    &cli_watch,   &cli_compare,   &cli_ls,       &cli_show,
-                                              &cli_rules,  &cli_check,   &cli_verify,    &cli_seal,     &cli_stats,
-                                              &cli_hang,   &cli_pack,    &cli_unpack,    &cli_topology, &cli_pilot,
-                                              &cli_notify, &cli_history, &cli_completion};
+/* What the commands are for; COMMANDS says which of these each is. */
+static const char *const PURPOSES[] = {"Find what went wrong", "Look at what was recorded", "Checkpoints",
+                                       "Rules and jobs",       "Trials in one file",        "Beside a training"};
+static const struct {
+    const cli_command *command;
+    int purpose;
+} COMMANDS[] = {{&cli_run, 0},   {&cli_watch, 0},  {&cli_compare, 0},   {&cli_hang, 0},     {&cli_history, 0},
+                {&cli_ls, 1},    {&cli_show, 1},   {&cli_stats, 1},     {&cli_topology, 1}, {&cli_verify, 2},
+                {&cli_seal, 2},  {&cli_rules, 3},  {&cli_check, 3},     {&cli_pack, 4},     {&cli_unpack, 4},
+                {&cli_pilot, 5}, {&cli_notify, 5}, {&cli_completion, 5}};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 const cli_command *cli_command_at(size_t i)
 {
-    return i < COMMAND_COUNT ? COMMANDS[i] : NULL;
+    return i < COMMAND_COUNT ? COMMANDS[i].command : NULL;
 }
 
 const cli_command *cli_command_find(const char *name)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(COMMANDS[i]->name, name) == 0)
-            return COMMANDS[i];
+        if (strcmp(COMMANDS[i].command->name, name) == 0)
+            return COMMANDS[i].command;
     }
     return NULL;
 }
@@ -44,14 +50,18 @@ void cli_put_overview(const assay_draw *draw, assay_buf *out)
                                 "  5   verify: not complete (6: it runs code; 7: not read)\n"
                                 "  75  stopped at a checkpoint, run again\n";
     static const char more[] = "`assay help COMMAND` says more. `assay --version` prints versions. "
-                               "`assay completion bash` completes words in bash; zsh and fish likewise.";
+                               "`assay completion bash` completes words in bash; zsh and fish likewise. "
+                               "Short options: -o is --out, -q --quiet, -v --log=all, -h --help.";
     assay_put_format(out, "Usage: assay COMMAND [options]\n\n");
     assay_text_put_wrapped(out, draw, 0, NULL, about, strlen(about));
     assay_put_format(out, "\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const cli_command *command = COMMANDS[i].command;
         char lead[32];
-        snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
-        assay_text_put_wrapped(out, draw, 14, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
+        if (i == 0 || COMMANDS[i].purpose != COMMANDS[i - 1].purpose)
+            assay_put_format(out, " %s\n", PURPOSES[COMMANDS[i].purpose]);
+        snprintf(lead, sizeof lead, "  %s", command->name);
+        assay_text_put_wrapped(out, draw, 14, lead, command->summary, strlen(command->summary));
     }
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, draw, 0, NULL, more, strlen(more));

@@ -60,8 +60,10 @@ static int fail_command(const char *name, int argc, char **argv)
     if (name[0])
         assay_log_error("unknown command \"%.100s\"%s; `assay --help` lists the commands", name,
                         assay_nearest_hint(&nearest, hint));
-    else
-        assay_log_error("no command; `assay --help` lists the commands");
+    else {
+        assay_log_error("no command: these are there");
+        print_help(NULL);
+    }
     return CLI_USAGE;
 }
 
@@ -175,7 +177,7 @@ static int run_program(int argc, char **argv)
         return command->world ? run_on_world(command, &context) : run_alone(command, &context);
     if (command || (asks && argc == 2))
         return first ? print_help(command) : CLI_DONE;
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0)
         return first ? print_version() : CLI_DONE;
     if (strcmp(name, CLI_COMPLETE_WORD) == 0)
         return cli_complete(argc - 2, argv + 2);

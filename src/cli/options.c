@@ -135,6 +135,18 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
                       assay_setting_wanted(option, wanted), assay_setting_hint(option, value, hint));
 }
 
+/* The option that a letter is short for, where the command has it; NULL for other words. */
+static const char *long_option(const cli_command *command, const char *word)
+{
+    static const char *const letters[][2] = {{"-o", "--out"}, {"-q", "--quiet"}, {"-v", "--log=all"}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+        const char *name = letters[i][1] + 2;
+        if (strcmp(word, letters[i][0]) == 0 && assay_setting_find(command->options, name, strcspn(name, "=")))
+            return letters[i][1];
+    }
+    return NULL;
+}
+
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
                       size_t *operands, assay_error *err)
 {
@@ -142,8 +154,9 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     int status = ASSAY_OK;
     *operands = 0;
     for (int i = 0; i < argc && status == ASSAY_OK; i++) {
-        if (!only_operands && strcmp(argv[i], "-o") == 0 && assay_setting_find(command->options, "out", 3)) {
-            status = parse_option(command, "--out", argc, argv, &i, fields, err);
+        const char *whole = only_operands ? NULL : long_option(command, argv[i]);
+        if (whole) {
+            status = parse_option(command, whole, argc, argv, &i, fields, err);
         } else if (!only_operands && strcmp(argv[i], "--") == 0) {
             only_operands = true;
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1] == '-') {

@@ -63,7 +63,7 @@ extern const assay_setting cli_common_options[];
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
 #define CLI_OPTION_MPI "mpi"
 
-/* Parses the arguments behind the command's name into `fields` (-o is short for --out), whose defaults the caller has
+/* Parses the arguments behind the command's name into `fields` (-o is short for --out, -q for --quiet, -v for --log=all), whose defaults the caller has
  * set; `operand` gets the operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option,
  * what is wrong and what to do. Not collective: every rank parses the same arguments. */
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,

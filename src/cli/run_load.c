@@ -16,15 +16,27 @@
 #include "rule/rule_process.h"
 #include "report/report.h"
 
+/* A form by its name, or by the suffix of its file. */
+static int find_form(const char *word, size_t length)
+{
+    static const char *const suffixes[][2] = {{"md", "markdown"}, {"txt", "text"}, {"h5", "hdf5"}};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strlen(suffixes[i][0]) == length && memcmp(suffixes[i][0], word, length) == 0)
+            return assay_job_form_find(&assay_report_forms, suffixes[i][1], strlen(suffixes[i][1]));
+    return assay_job_form_find(&assay_report_forms, word, length);
+}
+
 static int set_formats(const char *list, assay_job *job, assay_error *err)
 {
+    char hint[ASSAY_NEAREST_ROOM];
     unsigned formats = 0;
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ",");
-        int format = assay_job_form_find(&assay_report_forms, word, length);
+        int format = find_form(word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORM_WORDS,
-                              (int)(length < 40 ? length : 40), word);
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"%s; known:" ASSAY_FORM_WORDS,
+                              (int)(length < 40 ? length : 40), word,
+                              assay_job_form_hint(&assay_report_forms, word, length, hint));
         formats |= 1u << format;
     }
     job->formats = formats ? formats : job->formats;

@@ -161,6 +161,16 @@ int assay_job_form_find(const assay_job_forms *forms, const char *word, size_t l
     return -1;
 }
 
+const char *assay_job_form_hint(const assay_job_forms *forms, const char *word, size_t length,
+                                char room[ASSAY_NEAREST_ROOM])
+{
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, word, length);
+    for (int f = 0; f < forms->count; f++)
+        assay_nearest_offer(&nearest, forms->list[f].word);
+    return assay_nearest_hint(&nearest, room);
+}
+
 /* Fails with `text` and the words of all forms. */
 static int fail_with_forms(const job_reader *r, const assay_job_forms *forms, const char *text)
 {
@@ -174,7 +184,6 @@ static int fail_with_forms(const job_reader *r, const assay_job_forms *forms, co
 static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
 {
     char text[64 + ASSAY_NEAREST_ROOM], hint[ASSAY_NEAREST_ROOM];
-    assay_nearest nearest;
     if (!list)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
@@ -184,10 +193,8 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
         int form = assay_job_form_find(job->forms, word, strlen(word));
         if (form < 0) {
-            assay_nearest_begin(&nearest, word, strlen(word));
-            for (int f = 0; f < job->forms->count; f++)
-                assay_nearest_offer(&nearest, job->forms->list[f].word);
-            snprintf(text, sizeof text, "unknown format \"%.40s\"%s; known", word, assay_nearest_hint(&nearest, hint));
+            snprintf(text, sizeof text, "unknown format \"%.40s\"%s; known", word,
+                     assay_job_form_hint(job->forms, word, strlen(word), hint));
             return fail_with_forms(r, job->forms, text);
         }
         job->formats |= 1u << form;

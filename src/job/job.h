@@ -2,6 +2,7 @@
 #ifndef ASSAY_JOB_JOB_H
 #define ASSAY_JOB_JOB_H
 
+#include "base/nearest.h"
 #include "rule/instance.h"
 #include "trial/options.h"
 
@@ -27,6 +28,9 @@ typedef struct assay_job_forms {
 
 /* The number of the form called so, or -1. */
 int assay_job_form_find(const assay_job_forms *forms, const char *word, size_t length);
+/* ` (did you mean "html"?)` for a word that is none of them, or "". The text lies in `room`. */
+const char *assay_job_form_hint(const assay_job_forms *forms, const char *word, size_t length,
+                                char room[ASSAY_NEAREST_ROOM]);
 
 typedef struct assay_job {
     char *file; /* the job file's name for messages */

@@ -56,7 +56,11 @@ def check_help(cli):
         cli.expect(0, command, "x", "y", "--nonsense", "--help")
     version = cli.expect(0, "--version").out
     cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n(.+\n)*License: Apache-2.0\n", version), "--version: %s" % version)
-    cli.expect(2, err="no command")
+    cli.expect(2, out="Find what went wrong", err="no command")
+    cli.expect(0, "version", out="assay ")
+    cli.expect(2, "run", PARTIAL, "--format", "htlm", err='did you mean "html"')
+    cli.expect(0, "run", PARTIAL, "-q", "--format", "md,txt", "-o", "short")
+    cli.checks.expect({p.name for p in (cli.where / "short").glob("[!.]*")} == {"report.md", "report.txt"}, "-o, -q, md and txt")
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
 
 
