@@ -61,7 +61,6 @@ static inline int64_t timed_slice_end(const timed *t, int64_t slice)
 
 /* What the rule sees. */
 bool timed_sees_time(const timed *t, int64_t time);
-bool timed_sees_node(const timed *t, uint32_t node);
 bool timed_sees_worker(const timed *t, uint32_t worker);
 /* A stretch of a series' samples. */
 typedef struct timed_samples {

@@ -92,7 +92,7 @@ bool timed_sees_time(const timed *t, int64_t time)
     return (t->from == ASSAY_NO_TIME || time >= t->from) && (t->to == ASSAY_NO_TIME || time < t->to);
 }
 
-bool timed_sees_node(const timed *t, uint32_t node)
+static bool timed_sees_node(const timed *t, uint32_t node)
 {
     return !t->worker || strcmp(t->worker, t->line->node[node]) == 0;
 }

@@ -53,8 +53,6 @@ int notify_webhook_send(assay_notify *target, const assay_message *message, assa
 /* Appends the body in the target's style. */
 void notify_put_body(notify_style style, const assay_message *message, assay_buf *out);
 
-/* Why this is no URL for us; NULL when it is. */
-const char *notify_url_fault(const char *url);
 /* Seconds between two attempts at most. */
 enum { NOTIFY_LONGEST_WAIT = 60 };
 

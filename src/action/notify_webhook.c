@@ -15,7 +15,8 @@ enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096, ANSWER_BYTES
 
 static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", NULL};
 
-const char *notify_url_fault(const char *url)
+/* Why this is no URL for us; NULL when it is. */
+static const char *notify_url_fault(const char *url)
 {
     size_t scheme = assay_http_scheme(url), length = strlen(url);
     if (scheme == 0)

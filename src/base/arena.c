@@ -262,11 +262,6 @@ size_t assay_arena_used(const assay_arena *arena)
     return arena->used;
 }
 
-size_t assay_arena_ceiling(const assay_arena *arena)
-{
-    return arena->ceiling;
-}
-
 size_t assay_arena_lendable(const assay_arena *arena)
 {
     size_t room = arena->ceiling - arena->held;

@@ -30,7 +30,6 @@ size_t assay_arena_left(const assay_arena *arena);
 size_t assay_arena_idle(const assay_arena *arena);
 /* The largest size that assay_arena_borrow() can give now; the rest of a block is never lent. */
 size_t assay_arena_lendable(const assay_arena *arena);
-size_t assay_arena_ceiling(const assay_arena *arena);
 
 /* What a piece or a loan costs. With a ceiling of assay_arena_ceiling_for(n) there is room for pieces and loans that
  * together cost n bytes, whatever their sizes and order: that is 3 % more, for what blocks may waste. */

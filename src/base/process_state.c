@@ -39,10 +39,3 @@ void assay_process_state_restore(const assay_process_state *state)
     if (state->locale[0] && locale && strcmp(locale, state->locale) != 0)
         setlocale(LC_ALL, state->locale);
 }
-
-void assay_process_state_release(assay_process_state *state)
-{
-    if (state->directory >= 0)
-        close(state->directory);
-    state->directory = -1;
-}

@@ -22,6 +22,5 @@ void assay_process_state_save(assay_process_state *state);
 void assay_process_state_note(assay_process_state *state);
 /* Puts everything back. May be called any number of times. */
 void assay_process_state_restore(const assay_process_state *state);
-void assay_process_state_release(assay_process_state *state);
 
 #endif

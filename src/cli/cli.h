@@ -28,8 +28,6 @@ struct cli_context {
 extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack,
     cli_hang, cli_topology, cli_verify, cli_seal, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
 
-/* The exit code of a failure. Not collective. */
-int cli_exit_code(int status);
 /* Logs the error and returns its exit code. Not collective. */
 int cli_fail(int status, const assay_error *err);
 /* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
@@ -45,9 +43,6 @@ int cli_finish_line(assay_buf *sentence, int code);
 
 /* Rank 0's exit code to everyone. Collective. */
 int cli_share_code(assay_comm *comm, int code);
-/* Sets *step to the newest step of the trial, to INT64_MIN where it has none; for everyone. Collective. Errors as
- * assay_catalog_read(). */
-int cli_newest_step(const cli_context *context, const char *path, int64_t *step, assay_error *err);
 
 /* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective.
  */

@@ -16,7 +16,8 @@
 #include "report/text/layout.h"
 #include "trial/runs.h"
 
-int cli_exit_code(int status)
+/* The exit code of a failure. Not collective. */
+static int cli_exit_code(int status)
 {
     switch (status) {
     case ASSAY_OK:
@@ -133,32 +134,6 @@ void cli_put_json_problems(const assay_problems *problems, assay_buf *out)
         assay_json_put_text(out, p->text);
         assay_put_u8(out, '}');
     }
-}
-
-int cli_newest_step(const cli_context *context, const char *path, int64_t *step, assay_error *err)
-{
-    assay_buf bytes;
-    assay_store *store = NULL;
-    assay_trial_options *options = NULL;
-    assay_catalog catalog = {0};
-    int status = ASSAY_OK;
-    assay_buf_init(&bytes, 64);
-    if (assay_comm_rank(context->comm) == 0) {
-        status = assay_trial_list(path, &store, &options, &catalog, err);
-        if (status == ASSAY_OK)
-            assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
-        if (status == ASSAY_OK)
-            assay_catalog_release(&catalog);
-        assay_trial_options_release(options);
-        assay_store_close(store);
-    }
-    status = assay_comm_agree(context->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(context->comm, &bytes);
-    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-    *step = assay_get_i64(&in);
-    assay_buf_release(&bytes);
-    return status;
 }
 
 int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err)

@@ -465,7 +465,8 @@ static int find_members(overview *o)
     return status;
 }
 
-int overview_read(const char *location, overview *out, assay_error *err)
+/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
+static int overview_read(const char *location, overview *out, assay_error *err)
 {
     *out = (overview){0};
     int status = assay_recording_open(location, &out->recording, err);
@@ -503,7 +504,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
     return ASSAY_OK;
 }
 
-void overview_release(overview *o)
+static void overview_release(overview *o)
 {
     for (size_t i = 0; o->member && i < o->files->catalog.collections.count; i++)
         free(o->member[i]);

@@ -44,10 +44,6 @@ typedef struct overview {
     assay_trial_outcome outcome;  /* the same trial with its incomplete steps; borrows from the fields above */
 } overview;
 
-/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
-int overview_read(const char *location, overview *out, assay_error *err);
-void overview_release(overview *o);
-
 /* Its profiler data (ls_events.c). */
 int overview_read_events(overview *o, assay_error *err);
 void overview_release_events(overview *o);

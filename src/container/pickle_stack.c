@@ -22,7 +22,7 @@ bool assay_pickle_refuse(assay_pickle_machine *m, const char *what)
     return false;
 }
 
-bool assay_pickle_no_memory(assay_pickle_machine *m)
+static bool assay_pickle_no_memory(assay_pickle_machine *m)
 {
     if (m->status == ASSAY_OK)
         m->status = assay_fail(m->err, ASSAY_ENOMEM, "out of memory for a pickle");

@@ -47,7 +47,6 @@ typedef struct assay_pickle_machine {
 
 /* Ends the reading: what is wrong, at the opcode under way. The first call counts. Returns false. */
 bool assay_pickle_refuse(assay_pickle_machine *m, const char *what);
-bool assay_pickle_no_memory(assay_pickle_machine *m); /* likewise */
 
 /* Keeps bytes that stand in `in` as long as the nodes: their offset in out.bytes, in *at. */
 bool assay_pickle_keep_text(assay_pickle_machine *m, const uint8_t *bytes, size_t size, uint32_t *at);

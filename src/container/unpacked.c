@@ -168,11 +168,6 @@ uint64_t assay_unpacked_bytes(const assay_unpacked *u)
     return u->out;
 }
 
-bool assay_unpacked_is_packed(const assay_unpacked *u)
-{
-    return u->packed;
-}
-
 bool assay_unpacked_has_trailing(const assay_unpacked *u)
 {
     return u->trailing;

@@ -20,7 +20,6 @@ int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, a
 /* Bytes read from the file, and bytes handed out. */
 uint64_t assay_unpacked_bytes_read(const assay_unpacked *u);
 uint64_t assay_unpacked_bytes(const assay_unpacked *u);
-bool assay_unpacked_is_packed(const assay_unpacked *u);
 /* Bytes follow the last member that are neither zeros nor another member: they are not read. Known at the end. */
 bool assay_unpacked_has_trailing(const assay_unpacked *u);
 

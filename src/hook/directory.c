@@ -46,7 +46,9 @@ static int make_empty(const char *path, int flags, assay_error *err)
     return ASSAY_OK;
 }
 
-int hook_directory_check(const char *path, int workers, assay_error *err)
+/* ASSAY_EUSAGE when `path` holds anything that a run of `workers` workers did not put there. Fine when it does not
+ * exist or is empty. Changes nothing. */
+static int hook_directory_check(const char *path, int workers, assay_error *err)
 {
     char claims[PATH_MAX];
     int rc = claim_path(claims, sizeof claims, path, workers, NULL, NULL, err);

@@ -12,10 +12,6 @@
 #include <assay/status.h>
 #include "hook/config.h"
 
-/* ASSAY_EUSAGE when `path` holds anything that a run of `workers` workers did not put there. Fine when it does not
- * exist or is empty. Changes nothing. */
-int hook_directory_check(const char *path, int workers, assay_error *err);
-
 /* Makes the directory and takes this worker's place in it; refuses what is there already unless `go_on`, which also
  * takes an end marker away. */
 int hook_directory_claim(const char *path, const char *worker, int workers, bool go_on, assay_error *err);

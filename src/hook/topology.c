@@ -116,8 +116,9 @@ static int take_tensors(hook_topology *t, const char *tensors, assay_error *err)
     return ASSAY_OK;
 }
 
-int hook_topology_set(hook_topology *t, const char *mesh, int axes, const assay_hook_axis *axis, const char *tensors,
-                      assay_error *err)
+/* As assay_hook_set_topology() and assay_hook_add_group(). ASSAY_EPARAM, ASSAY_ENOMEM. */
+static int hook_topology_set(hook_topology *t, const char *mesh, int axes, const assay_hook_axis *axis,
+                             const char *tensors, assay_error *err)
 {
     int status = check_mesh(mesh, axes, axis, err);
     if (status == ASSAY_OK && tensors)
@@ -140,7 +141,8 @@ int hook_topology_set(hook_topology *t, const char *mesh, int axes, const assay_
     return status;
 }
 
-int hook_topology_add_group(hook_topology *t, const char *name, size_t count, const int64_t *ranks, assay_error *err)
+static int hook_topology_add_group(hook_topology *t, const char *name, size_t count, const int64_t *ranks,
+                                   assay_error *err)
 {
     if (!is_name(name))
         return assay_fail(err, ASSAY_EPARAM, "the name of a group is UTF-8 of 1 to %d bytes", NAME_MOST);

@@ -20,11 +20,6 @@ typedef struct hook_topology {
 
 /* Frees what was said. */
 void hook_topology_release(hook_topology *topology);
-/* As assay_hook_set_topology() and assay_hook_add_group(). ASSAY_EPARAM, ASSAY_ENOMEM. */
-int hook_topology_set(hook_topology *topology, const char *mesh, int axes, const assay_hook_axis *axis,
-                      const char *tensors, assay_error *err);
-int hook_topology_add_group(hook_topology *topology, const char *name, size_t count, const int64_t *ranks,
-                            assay_error *err);
 /* Appends the file; `known` are names with their layouts. False: there is nothing to say. */
 bool hook_topology_put(const hook_topology *topology, const hook_name *known, size_t count, assay_buf *out);
 

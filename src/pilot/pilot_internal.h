@@ -127,8 +127,6 @@ void pilot_put_json(const cJSON *item, int open, int indent, assay_buf *out);
 const pilot_strategy *pilot_next_strategy(const assay_pilot *pilot);
 /* Appends "warmup_learning_rate from 0.4 to 0.1". */
 void pilot_put_change(const assay_pilot *pilot, const pilot_strategy *strategy, assay_buf *out);
-/* Changes run_spec and counts. ASSAY_ENOMEM leaves all as it was. */
-int pilot_apply(assay_pilot *pilot, const pilot_strategy *strategy, assay_error *err);
 /* After findings, which `what` tells of: the next launch, or the end where strategies or caps are used up. */
 int pilot_plan(assay_pilot *pilot, const char *what, assay_error *err);
 /* Sets next_action, reason and the message that has to go out. */

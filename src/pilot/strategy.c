@@ -43,7 +43,8 @@ void pilot_put_change(const assay_pilot *pilot, const pilot_strategy *s, assay_b
         pilot_put_json(s->value, 0, 0, out);
 }
 
-int pilot_apply(assay_pilot *pilot, const pilot_strategy *s, assay_error *err)
+/* Changes run_spec and counts. ASSAY_ENOMEM leaves all as it was. */
+static int pilot_apply(assay_pilot *pilot, const pilot_strategy *s, assay_error *err)
 {
     const cJSON *old = parameter_of(pilot, s);
     cJSON *new = s->multiplies ? cJSON_CreateNumber(old->valuedouble * s->factor) : cJSON_Duplicate(s->value, true);

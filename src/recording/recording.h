@@ -52,8 +52,6 @@ struct assay_recording {
  * else has the recording. */
 int recording_row(assay_recording *r, uint32_t tensor, size_t row, const recording_item **items, size_t *count,
                   assay_error *err);
-/* The rows of a tensor, made if they are not. 0 or ASSAY_ENOMEM. The lock likewise. */
-int recording_rows_of(assay_recording *r, uint32_t tensor, const recording_rows **out, assay_error *err);
 /* The item of a kind among those of a row; NULL: none. */
 const recording_item *recording_item_of(const recording_item *items, size_t count, int kind);
 

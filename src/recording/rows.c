@@ -111,7 +111,8 @@ static int make_rows(recording_item *items, size_t count, recording_rows *rows)
     return ASSAY_OK;
 }
 
-int recording_rows_of(assay_recording *r, uint32_t tensor, const recording_rows **out, assay_error *err)
+/* The rows of a tensor, made if they are not. 0 or ASSAY_ENOMEM. The lock likewise. */
+static int recording_rows_of(assay_recording *r, uint32_t tensor, const recording_rows **out, assay_error *err)
 {
     if (tensor >= assay_dict_count(r->files.tensors))
         return assay_fail(err, ASSAY_EUSAGE, "%s: there is no tensor of number %lu", assay_recording_location(r),

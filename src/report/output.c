@@ -209,7 +209,8 @@ struct assay_output {
     output_list list;    /* of a directory: the files that were written */
 };
 
-bool assay_output_is_remote(const char *place)
+/* True for a place in S3. */
+static bool assay_output_is_remote(const char *place)
 {
     return strncmp(place, "s3://", 5) == 0;
 }

@@ -12,9 +12,6 @@
 
 typedef struct assay_output assay_output;
 
-/* True for a place in S3. */
-bool assay_output_is_remote(const char *place);
-
 /* Prepares the place; nothing is asked or made yet. ASSAY_EUSAGE for a place in S3 that is none, ASSAY_ENOMEM. Close
  * with assay_output_close(), which accepts NULL. */
 int assay_output_open(const char *place, assay_output **out, assay_error *err);

@@ -47,11 +47,6 @@ assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t f
     return NULL;
 }
 
-bool assay_s3_get_is_over(assay_s3_get *get)
-{
-    return s3_call_is_over(get->call);
-}
-
 void assay_s3_get_end(assay_s3_get *get)
 {
     if (!get)

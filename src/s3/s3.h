@@ -111,7 +111,6 @@ assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t f
                                  bool urgent);
 /* Seconds that the thread which receives has slept so far: it waited for servers. */
 double assay_s3_slept(void);
-bool assay_s3_get_is_over(assay_s3_get *get);
 /* Waits. ASSAY_ENOTFOUND: no such object; ASSAY_EIO: what went wrong, "changed while it was read" included. The get is
  * the caller's still. */
 int assay_s3_get_wait(assay_s3_get *get, assay_s3_bytes *out, assay_error *err);

@@ -93,7 +93,8 @@ static int get_pieces(assay_cursor *in, assay_recipe *r)
     return ASSAY_OK;
 }
 
-int assay_recipe_unpack(assay_cursor *in, assay_recipe *out)
+/* Reads it; the name stays where it is. ASSAY_EFORMAT or ASSAY_ENOMEM; release `out` with assay_recipe_release(). */
+static int assay_recipe_unpack(assay_cursor *in, assay_recipe *out)
 {
     assay_recipe r = {0};
     uint32_t parts = 0;

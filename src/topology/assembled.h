@@ -33,8 +33,6 @@ typedef struct assay_recipe {
 
 /* Appends it; the buffer remembers failures. */
 void assay_recipe_pack(const assay_recipe *recipe, assay_buf *out);
-/* Reads it; the name stays where it is. ASSAY_EFORMAT or ASSAY_ENOMEM; release `out` with assay_recipe_release(). */
-int assay_recipe_unpack(assay_cursor *in, assay_recipe *out);
 void assay_recipe_release(assay_recipe *recipe);
 
 #endif

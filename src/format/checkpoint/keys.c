@@ -46,7 +46,8 @@ static bool is_digits(const char *text, size_t length)
     return length > 0;
 }
 
-assay_key_kind assay_key_kind_of(const char *key, size_t length)
+/* What a key is, by its text. */
+static assay_key_kind assay_key_kind_of(const char *key, size_t length)
 {
     for (size_t i = 0; length < KEY_ROOM && i < sizeof keys / sizeof *keys; i++)
         if (key[0] == keys[i].key[0] && same(key, length, keys[i].key))

@@ -13,9 +13,7 @@ typedef enum assay_key_kind {
     ASSAY_KEY_OTHER
 } assay_key_kind;
 
-/* What a key is, by its text. */
-assay_key_kind assay_key_kind_of(const char *key, size_t length);
-/* Of a node; ASSAY_KEY_OTHER when it is no text. */
+/* What a node is as a key; ASSAY_KEY_OTHER when it is no text. */
 assay_key_kind assay_key_kind_of_node(const assay_pickle *p, uint32_t key);
 
 /* Appends the name of a tensor that a list or tuple of at least two keys leads to. 0 or ASSAY_ENOMEM. */

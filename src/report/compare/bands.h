@@ -51,11 +51,6 @@ typedef struct assay_bands {
 int assay_bands_parse(const char *name, const void *text, size_t size, assay_bands *out, assay_error *err);
 void assay_bands_release(assay_bands *bands);
 
-/* What a run may score: the factor times what the good runs do (of the one tensor that lies farthest out, twice that:
- * the farthest of many is the least certain), and not less than a floor, for a few good runs may be alike by chance. Of
- * fewer than ASSAY_NOISE_RUNS good runs two widths of the band: they do not show what chance does. */
-assay_score assay_bands_limit(const assay_bands *bands);
-
 /* ---- holding trials against them ---- */
 
 typedef enum assay_departure_kind {

@@ -14,7 +14,10 @@ const char *assay_departure_word(int kind)
     return words[kind];
 }
 
-assay_score assay_bands_limit(const assay_bands *bands)
+/* What a run may score: the factor times what the good runs do (of the one tensor that lies farthest out, twice that:
+ * the farthest of many is the least certain), and not less than a floor, for a few good runs may be alike by chance. Of
+ * fewer than ASSAY_NOISE_RUNS good runs two widths of the band: they do not show what chance does. */
+static assay_score assay_bands_limit(const assay_bands *bands)
 {
     static const assay_score LEAST = {.losses = 1, .gaps = 0.75, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2, 2};
     const assay_score *w = &bands->worst;

@@ -135,11 +135,6 @@ void html_more(html_page *page, uint64_t left, const char *what)
         html_put(page, "<p class=\"more\">\u2026 and %" PRIu64 " more %s: see report.json.</p>\n", left, what);
 }
 
-void html_number(html_page *page, double value)
-{
-    assay_text_put_number(page->out, value);
-}
-
 void html_class(html_page *page, const char *number)
 {
     char *end;

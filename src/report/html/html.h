@@ -76,8 +76,6 @@ static inline void html_message(html_page *page, const char *text, size_t length
 }
 /* A class: its number, and its name where an aggregation wrong_predictions of the job says it. */
 void html_class(html_page *page, const char *number);
-/* A number in the six digits that people read. */
-void html_number(html_page *page, double value);
 
 /* ---- the page: html.c ---- */
 

@@ -56,7 +56,8 @@ static bool is_left_out(const assay_gate *gate, const assay_outcome *outcome, co
            !report_trial_tested(outcome, trial);
 }
 
-bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
+/* Was less of the trial recorded than the gate asks for? */
+static bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
 {
     return gate->on && trial->status == ASSAY_OK && report_coverage(trial) < gate->least_coverage;
 }

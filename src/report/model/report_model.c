@@ -70,7 +70,8 @@ bool report_is_in_traces(const report_rule *rule)
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TRACES);
 }
 
-bool report_is_in_dumps(const report_rule *rule)
+/* Does it look at dumps of flight recorders? Then it is in time as well, and its findings have neither step nor time. */
+static bool report_is_in_dumps(const report_rule *rule)
 {
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_DUMPS);
 }

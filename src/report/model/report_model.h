@@ -28,8 +28,6 @@ int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
 /* Does any? */
 bool report_is_stopped(const assay_report *report);
-/* Was less of the trial recorded than the gate asks for? (gate.c) */
-bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial);
 /* How much of a trial was recorded, in percent: of its TRAIN steps or of its workers, the smaller; 100 where nothing is
  * known of what was not. (choice.c) */
 double report_coverage(const assay_trial_outcome *trial);
@@ -61,9 +59,6 @@ void report_put_found(const assay_trial *info, const report_rule *rule, size_t m
 bool report_is_in_time(const report_rule *rule);
 /* Does it look at traces of ranks? Then it is in time as well, and its steps are those of the traces. */
 bool report_is_in_traces(const report_rule *rule);
-
-/* Does it look at dumps of flight recorders? Then it is in time as well, and its findings have neither step nor time. */
-bool report_is_in_dumps(const report_rule *rule);
 
 /* Is it one of a set of rules, and looks at what this trial has none of: time in a trial of tensors alone, or the other
  * way round? Then it is no news that it had no data. */
