@@ -21,6 +21,9 @@ install(TARGETS assay_shared EXPORT assayTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT reader NAMELINK_COMPONENT dev)
 install(DIRECTORY src/python/assay DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/python COMPONENT reader FILES_MATCHING PATTERN "*.py"
         PATTERN __pycache__ EXCLUDE)
+# The reference's names, where no path leads by itself: the real smdebug may be installed.
+install(DIRECTORY src/python/smdebug DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/drop-in COMPONENT reader FILES_MATCHING PATTERN "*.py"
+        PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY DESTINATION ${ASSAY_RULES_DIR} COMPONENT program)
 

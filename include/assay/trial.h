@@ -71,6 +71,8 @@ bool assay_recording_ended(const assay_recording *r);
 uint32_t assay_recording_workers(const assay_recording *r);
 /* How many there should be, as the trial says; at least assay_recording_workers(). */
 uint32_t assay_recording_expected_workers(const assay_recording *r);
+/* How many the trial says that there are: what the reference calls its number of workers. 0: it says nothing. */
+uint32_t assay_recording_said_workers(const assay_recording *r);
 /* The name of a worker. Behind those that wrote, up to 64 more have names: the likely ones of workers that never did.
  */
 const char *assay_recording_worker(const assay_recording *r, uint32_t worker);

@@ -1,5 +1,7 @@
 """make_wheel.py - the build backend of `pip wheel .`: puts the Python files and the built libraries into a wheel.
 
+With ASSAY_SMDEBUG=1 it is the wheel assay_smdebug instead: the package smdebug, which is the reference's names for what the first one has.
+
 The libraries come from ASSAY_BUILD, a build directory (default: build), where `cmake --build` made them. They need Debian's cJSON,
 PCRE2, zlib, libzstd and libcurl where the wheel is used, as assay does, so the wheel is for the kind of system it was made on. numpy and
 pandas are extras: a wheel that required them could not be made, or installed, without network.
@@ -29,6 +31,11 @@ def _metadata():
     return "\n".join(lines) + "\n"
 
 
+def _metadata_of_names():
+    return "\n".join(["Metadata-Version: 2.1", "Name: assay-smdebug", "Version: " + _version(), "License: Apache-2.0", "Requires-Python: >=3.8",
+                      "Summary: The package smdebug by assay: scripts written for it run unchanged", "Requires-Dist: assay", "Obsoletes-Dist: smdebug"]) + "\n"
+
+
 def _library(name):
     build = ROOT / os.environ.get("ASSAY_BUILD", "build")
     path = build / LIBRARIES[name] / Path(name).name
@@ -39,22 +46,25 @@ def _library(name):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """The hook that pip calls (PEP 517): writes the wheel and returns its name."""
-    tag = "py3-none-linux_" + platform.machine()
-    info = "assay-%s.dist-info/" % _version()
-    files = {name: (HERE / name).read_bytes() for name in ("assay_hook.py", "assay_hook_config.py", "assay_hook_topology.py")}
-    for package in "assay", "assay_recording":
+    names = os.environ.get("ASSAY_SMDEBUG", "0") not in ("", "0")
+    name, tag = ("assay_smdebug", "py3-none-any") if names else ("assay", "py3-none-linux_" + platform.machine())
+    info = "%s-%s.dist-info/" % (name, _version())
+    files = {}
+    for package in ("smdebug",) if names else ("assay", "assay_recording"):
         files.update({"%s/%s" % (package, path.name): path.read_bytes() for path in sorted((HERE / package).glob("*.py"))})
-    files.update({name: _library(name).read_bytes() for name in LIBRARIES})
-    files[info + "METADATA"] = _metadata().encode()
-    files[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: assay\nRoot-Is-Purelib: false\nTag: %s\n" % tag).encode()
+    if not names:
+        files.update({file: (HERE / file).read_bytes() for file in ("assay_hook.py", "assay_hook_config.py", "assay_hook_topology.py")})
+        files.update({file: _library(file).read_bytes() for file in LIBRARIES})
+    files[info + "METADATA"] = (_metadata_of_names() if names else _metadata()).encode()
+    files[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: assay\nRoot-Is-Purelib: %s\nTag: %s\n" % (str(names).lower(), tag)).encode()
     files[info + "LICENSE"] = (ROOT / "LICENSE").read_bytes()
     record = ""
-    for name, data in files.items():
+    for file, data in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
-        record += "%s,sha256=%s,%d\n" % (name, digest, len(data))
+        record += "%s,sha256=%s,%d\n" % (file, digest, len(data))
     files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()
-    made = "assay-%s-%s.whl" % (_version(), tag)
+    made = "%s-%s-%s.whl" % (name, _version(), tag)
     with zipfile.ZipFile(os.path.join(wheel_directory, made), "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name, data in files.items():
-            wheel.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+        for file, data in files.items():
+            wheel.writestr(zipfile.ZipInfo(file, (2020, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
     return made

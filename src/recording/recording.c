@@ -135,6 +135,11 @@ uint32_t assay_recording_expected_workers(const assay_recording *r)
     return r->files.catalog.expected_workers;
 }
 
+uint32_t assay_recording_said_workers(const assay_recording *r)
+{
+    return r->files.catalog.collections.num_workers;
+}
+
 const char *assay_recording_worker(const assay_recording *r, uint32_t worker)
 {
     const assay_catalog *catalog = &r->files.catalog;

@@ -45,7 +45,7 @@ def steps_and_modes():
         for step in trial.steps(mode):
             at = trial.global_step(mode, step)
             assert (trial.mode(at), trial.mode_step(at)) == (mode, step) == trial.mode_modestep(at)
-    assert trial.global_step(TRAIN, 5) is None and trial.mode_modestep(7) == (None, None)
+    assert trial.global_step(TRAIN, 5) is None and trial.global_step(GLOBAL, 7) == 7 and trial.mode_modestep(7) == (None, None)
     assert trial.last_complete_step == trial.steps()[-1]
     assert trial.has_passed_step(50, TRAIN) == StepState.AVAILABLE
     assert trial.has_passed_step(55, TRAIN) == trial.has_passed_step(1000, TRAIN) == StepState.UNAVAILABLE
@@ -89,11 +89,12 @@ def names_and_collections():
     assert not set(gradients) & set(trial.tensor_names(mode=EVAL)) and set(gradients) < set(trial.tensor_names(mode=TRAIN))
     assert trial.tensor_names(step=0, mode=EVAL) == trial.tensor_names(mode=EVAL)
     assert trial.tensor_names(step=10, mode=TRAIN, collection="gradients") == gradients
-    raises(StepUnavailable, trial.tensor_names, step=11, mode=TRAIN)
+    assert trial.tensor_names(step=11, mode=TRAIN) == trial.tensor_names(step=-5) == trial.tensor_names(mode=PREDICT) == []
     raises(ValueError, trial.tensor_names, regex="a", collection="gradients")
     assert 'did you mean "gradients"' in raises(AssayError, trial.tensor_names, collection="gradient")
     assert "column" in raises(AssayError, trial.tensor_names, regex="(")
-    raises(AssayError, trial.collection, "mine")
+    assert 'did you mean "gradients"' in raises(AssayError, trial.collection, "gradeints")
+    assert "ConvNet_conv1.bias" in raises(TensorUnavailable, trial.tensor, "ConvNet_conv1.bais")
 
 
 def tensors_and_workers():
@@ -103,7 +104,7 @@ def tensors_and_workers():
     tensor = trial.tensor(BIAS)
     assert tensor is trial.tensor(BIAS) and tensor.steps() == trial.steps() and tensor.steps(EVAL) == [0, 1]
     assert tensor.prev_steps(50, 3, TRAIN) == [30, 40, 50] == tensor.prev_steps(55, 3, TRAIN)
-    assert tensor.prev_steps(50, None, TRAIN) == [0, 10, 20, 30, 40, 50] and tensor.prev_steps(-1, 3, TRAIN) == []
+    assert tensor.prev_steps(50, mode=TRAIN) == tensor.prev_steps(50, None, TRAIN) == [0, 10, 20, 30, 40, 50] and tensor.prev_steps(-1, 3, TRAIN) == []
     first = tensor.value(0, TRAIN)
     assert first.dtype == numpy.float32 and first.shape == (3,) == tensor.shape(0, TRAIN)
     assert (first == tensor.value(0, worker="worker_0")).all() and (first != tensor.value(0, TRAIN, "worker_1")).any()

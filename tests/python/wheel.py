@@ -40,6 +40,13 @@ run(*PIP, "install", "--no-index", "--target", site, made[0], env=alone)
 words = {"site": str(site), "out": str(WORK / "trial"), "trial": str(Path(os.environ["ASSAY_TRIALS"]) / "ddp")}
 said = run(sys.executable, "-c", SCRIPT % words, env=dict(alone, PYTHONPATH=str(site)), cwd=WORK)
 assert said.splitlines()[-1] == "26", said
+run(*PIP, "wheel", "--no-index", "--no-deps", "-w", WORK, ".", cwd=ROOT, env=dict(alone, ASSAY_SMDEBUG="1"))
+names = list(WORK.glob("assay_smdebug-*.whl"))
+run(*PIP, "install", "--no-index", "--no-deps", "--target", site, names[0], env=alone)
+said = run(sys.executable, "-c", "import smdebug.pytorch, smdebug, assay_hook; from smdebug.trials import create_trial\n"
+           "print(smdebug.pytorch.Hook is assay_hook.Hook, smdebug.__version__, len(create_trial(%r).steps()))" % words["trial"],
+           env=dict(alone, PYTHONPATH=str(site)), cwd=WORK)
+assert said.startswith("True ") and said.split()[-1] == "12", said
 absent = subprocess.run([*PIP, "wheel", "--no-index", "-w", str(WORK), "."], cwd=ROOT, env=dict(alone, ASSAY_BUILD=str(WORK)),
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 assert absent.returncode != 0 and "build assay first" in absent.stdout, absent.stdout

@@ -225,10 +225,13 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
     const job j = {p, path, name->step, dict, s, problems};
     assay_part part = {.step = name->step, .worker = name->worker, .format = name->format};
     int status = assay_index_json_read(&p->doc, path, name->step, text, size, problems);
-    if (status == ASSAY_OK)
-        status = set_event(&j, catalog, &part);
     if (status != ASSAY_OK)
         return status < 0 ? status : ASSAY_OK;
+    status = set_event(&j, catalog, &part);
+    if (status < 0 || (status > 0 && p->doc.event_length > 0))
+        return status < 0 ? status : ASSAY_OK;
+    if (status > 0) /* no name at all: its tensors are nowhere; which step of which mode it is of is still known */
+        p->doc.tensors.count = p->doc.shapes.count = 0;
     part.mode_step = p->doc.mode_step;
     part.mode = (uint8_t)p->doc.mode;
     part.first = (uint32_t)s->entry_count;

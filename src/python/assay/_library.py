@@ -44,7 +44,7 @@ _R, _TEXT, _SIZE, _PTR = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctyp
 _U32, _U64, _INT, _BOOL = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_bool
 SIGNATURES = {  # name: (result, arguments)
     "open": (_INT, [_TEXT, ctypes.POINTER(_R), _PTR]), "close": (None, [_R]), "version": (_TEXT, []),
-    "location": (_TEXT, [_R]), "ended": (_BOOL, [_R]), "workers": (_U32, [_R]), "expected_workers": (_U32, [_R]),
+    "location": (_TEXT, [_R]), "ended": (_BOOL, [_R]), "workers": (_U32, [_R]), "expected_workers": (_U32, [_R]), "said_workers": (_U32, [_R]),
     "worker": (_TEXT, [_R, _U32]), "steps": (_U64, [_R]), "step": (ctypes.POINTER(StepInfo), [_R, _U64]),
     "missing": (_SIZE, [_R, _U64, ctypes.POINTER(ctypes.POINTER(_U32))]), "problems": (_U64, [_R]),
     "problem": (_INT, [_R, _U64, ctypes.POINTER(Problem)]), "tensors": (_U32, [_R]),

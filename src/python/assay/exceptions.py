@@ -1,12 +1,49 @@
-"""What can go wrong. The names, and what they are given, are those of the reference (smdebug.exceptions)."""
+"""What can go wrong. The names, the causes and what they are given are those of the reference (smdebug.exceptions)."""
+from .modes import ModeKeys
 
 
-class AssayError(Exception):
+class SMDebugError(Exception):
+    """What all errors here are kinds of, by the reference's name."""
+
+
+class SMDebugCustomerError(SMDebugError):
+    pass
+
+
+class SMDebugTypeError(SMDebugError, TypeError):
+    pass
+
+
+class SMDebugRuntimeError(SMDebugError, RuntimeError):
+    pass
+
+
+class SMDebugNotImplementedError(SMDebugError, NotImplementedError):
+    pass
+
+
+class SMDebugValueError(SMDebugError, ValueError):
+    pass
+
+
+class AssayError(SMDebugError):
     """A trial or a value cannot be read; `status` is that of assay/status.h, the text names file and place."""
 
     def __init__(self, text, status=0):
         super().__init__(text)
         self.status = status
+
+
+class InvalidCollectionConfiguration(AssayError):
+    def __init__(self, c_name):
+        super().__init__("collection %s has neither tensors nor patterns" % c_name, -7)
+        self.c_name = c_name
+
+
+class IndexReaderException(AssayError):
+    def __init__(self, message):
+        super().__init__(message, -5)
+        self.message = message
 
 
 class TensorUnavailable(AssayError):
@@ -31,18 +68,26 @@ class NoMoreData(AssayError):
     def __init__(self, step, mode, last_step):
         super().__init__("the training has ended with step %s of mode %s: step %s does not come" % (last_step, mode.name, step), -3)
         self.step, self.mode, self.last_step = step, mode, last_step
+        self.msg = str(self)
+
+
+class NoMoreProfilerData(AssayError):
+    def __init__(self, timestamp):
+        super().__init__("the training has ended before %s: no profiler data comes" % timestamp, -3)
+        self.timestamp, self.msg = timestamp, str(self)
 
 
 class TensorUnavailableForStep(AssayError):
-    def __init__(self, tname, step, mode, what="its value", worker=None):
+    def __init__(self, tname, step, mode=ModeKeys.GLOBAL, has_reductions=False, what="its value", worker=None):
         where = "" if worker is None else " by worker %s" % worker
-        super().__init__("%s: %s was not saved at step %s of mode %s%s" % (tname, what, step, mode.name, where), -3)
-        self.tname, self.step, self.mode, self.worker = tname, step, mode, worker
+        more = "; reductions of it were: reduction_values() has them" if has_reductions else ""
+        super().__init__("%s: %s was not saved at step %s of mode %s%s%s" % (tname, what, step, mode.name, where, more), -3)
+        self.tname, self.step, self.mode, self.has_reductions, self.worker = tname, step, mode, has_reductions, worker
 
 
 class ShapeUnavailableForStep(TensorUnavailableForStep):
-    def __init__(self, tname, step, mode, worker=None):
-        super().__init__(tname, step, mode, "its shape", worker)
+    def __init__(self, tname, step, mode=ModeKeys.GLOBAL, worker=None):
+        super().__init__(tname, step, mode, what="its shape", worker=worker)
 
 
 class InvalidWorker(AssayError):
@@ -52,13 +97,19 @@ class InvalidWorker(AssayError):
 
 
 class MissingCollectionFiles(AssayError):
-    def __init__(self, path):
+    def __init__(self, path="the trial"):
         super().__init__("%s has no collections" % path, -3)
 
 
-class RuleEvaluationConditionMet(Exception):
+class RuleEvaluationConditionMet(SMDebugError):
     """A rule fires at a step."""
 
     def __init__(self, rule_name, step, end_of_rule=False):
         super().__init__("%s fires at step %s" % (rule_name, step))
         self.rule_name, self.step, self.end_of_rule = rule_name, step, end_of_rule
+
+
+class InsufficientInformationForRuleInvocation(SMDebugError):
+    def __init__(self, rule_name, message):
+        super().__init__("%s cannot be evaluated: %s" % (rule_name, message))
+        self.rule_name, self.message = rule_name, message

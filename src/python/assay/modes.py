@@ -3,10 +3,17 @@ import enum
 
 
 class ModeKeys(enum.Enum):
+    """Equal to the same mode of assay_hook, which may be installed without this package."""
     TRAIN = 1
     EVAL = 2
     PREDICT = 3
     GLOBAL = 4
+
+    def __eq__(self, other):
+        return self is other or (type(other).__name__ == "ModeKeys" and getattr(other, "name", None) == self.name)
+
+    def __hash__(self):
+        return hash(self._name_)
 
 
 class StepState(enum.Enum):

@@ -60,23 +60,38 @@ class Rows:
         return sorted(self.by_mode[mode.value])
 
     def has(self, mode):
-        return len(self.order[mode.value]) > 0
+        return len(self.by_mode[mode.value]) > 0
 
 
 class Recording:
     """An opened trial: calls of the library, and what they tell as Python has it. Never changes; closed when nobody has it."""
 
-    def __init__(self, location):
+    def __init__(self, location, range_steps=None):
         self._handle, self._error = ctypes.c_void_p(), c.Error()
         self._open = c.lib.assay_recording_open
         c.must(self._open(c.raw(location), ctypes.byref(self._handle), ctypes.byref(self._error)), self._error)
         handle = self._handle
         self.worker_names = [c.text(c.lib.assay_recording_worker(handle, w)) for w in range(c.lib.assay_recording_workers(handle))]
-        self.expected = c.lib.assay_recording_expected_workers(handle)
+        self.expected = c.lib.assay_recording_said_workers(handle) or c.lib.assay_recording_expected_workers(handle)
         self.ended = c.lib.assay_recording_ended(handle)
         self.tensors = self._tensor_names()
         self._rows, self._ahead, self._maps, self._place_room, self._lock = {}, Ahead(), True, PlaceRoom(), threading.Lock()
         self._list_steps()
+        self._left_out = False
+        if range_steps is not None:
+            begin, end = range_steps
+            self.keep_steps({step for step in self.infos if step >= (begin or 0) and (end is None or step < end)})
+
+    def keep_steps(self, wanted):
+        """Leaves out all other global steps, as if they had not been recorded."""
+        self._left_out, self._rows = len(wanted) < len(self.infos), {}
+        self.infos = {step: info for step, info in self.infos.items() if step in wanted}
+        self.missing = {step: who for step, who in self.missing.items() if step in wanted}
+        self.global_steps = {key: step for key, step in self.global_steps.items() if step in wanted}
+        self.modes = {ModeKeys.GLOBAL: sorted(self.infos)} if self.infos else {}
+        for mode, mode_step in sorted(self.global_steps, key=lambda key: (key[0].value, key[1])):
+            if mode != ModeKeys.GLOBAL:
+                self.modes.setdefault(mode, []).append(mode_step)
 
     def __del__(self, close=c.lib.assay_recording_close):
         if getattr(self, "_handle", None):
@@ -102,7 +117,7 @@ class Recording:
             mode = ModeKeys(info.mode) if info.mode else None
             self.infos[info.step] = (mode, info.mode_step)
             missing = c.lib.assay_recording_missing(self._handle, i, ctypes.byref(workers))
-            if missing:
+            if missing and len(self.worker_names) - missing < self.expected:  # as many have written as the trial says that there are
                 self.missing[info.step] = [c.text(c.lib.assay_recording_worker(self._handle, w)) for w in workers[:missing]]
             if mode:
                 self.modes.setdefault(mode, []).append(info.mode_step)
@@ -117,20 +132,27 @@ class Recording:
             return step if step in self.infos else None
         return self.global_steps.get((mode, step))
 
-    def is_complete(self, mode, step):
-        return self.global_step(mode, step) not in self.missing
+    @property
+    def last_complete(self):
+        """The last global step that every worker wrote; -1: none."""
+        return max((step for step in self.infos if step not in self.missing), default=-1)
 
     def steps(self, mode, with_incomplete):
+        """With those that workers may still write, or without. What they had not written when all were further on does not come."""
         steps = self.modes.get(mode, [])
         if with_incomplete or self.ended or not self.missing:
             return list(steps)
-        return [step for step in steps if self.is_complete(mode, step)]
+        last = self.last_complete
+        return [step for step in steps if self.global_step(mode, step) <= last]
 
     def rows(self, name):
         """Of a tensor that the trial does not have: none."""
         if name not in self._rows:
             number = self.tensors.get(name)
-            self._rows[name] = Rows(number, *(self._saved(number) if number is not None else (b"", 0)), self.worker_names)
+            made = self._rows[name] = Rows(number, *(self._saved(number) if number is not None else (b"", 0)), self.worker_names)
+            if self._left_out:
+                made.by_mode = {mode.value: {step: at for step, at in made.by_mode[mode.value].items()
+                                             if self.global_step(mode, step) is not None} for mode in ModeKeys}
         return self._rows[name]
 
     def _saved(self, tensor):

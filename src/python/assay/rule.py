@@ -13,10 +13,13 @@
 """
 import logging
 import re
+import time
 
 import numpy
 
 from .exceptions import NoMoreData, RuleEvaluationConditionMet, StepUnavailable, TensorUnavailable, TensorUnavailableForStep
+from .refreshing import no_refresh
+from .req_tensors import RequiredTensors
 
 LONGEST_NOTE = 200
 NOTHING_TO_TEST = (StepUnavailable, TensorUnavailable, TensorUnavailableForStep, NoMoreData)  # at a step, as the reference has it
@@ -42,30 +45,59 @@ class Rule:
         self.trials = [base_trial] + list(other_trials or ())
         self.rule_name = type(self).__name__
         self.logger = logging.getLogger(self.rule_name)
+        self.req_tensors = RequiredTensors(base_trial, other_trials)
+        self.report = {"RuleTriggered": 0, "Violations": 0, "Details": {}, "Datapoints": 0, "RuleParameters": ""}
+
+    def set_required_tensors(self, step):
+        """For rules that name the tensors that they need: self.req_tensors.add(name, steps=[step])."""
+
+    def require(self, step):
+        """What invoke_at_step() needs is there afterwards, or an exception says why not."""
+        self.req_tensors.clear()
+        self.set_required_tensors(step)
+        self.req_tensors.fetch()
 
     def invoke_at_step(self, step):
         says = "no invoke_at_step(); `assay run` calls its at_step()" if hasattr(self, "at_step") else "neither invoke_at_step() nor at_step()"
         raise NotImplementedError("%s has %s" % (type(self).__name__, says))
 
     def invoke(self, step):
-        """Raises RuleEvaluationConditionMet where the rule fires."""
-        if found_in(self.invoke_at_step(step))[0]:
+        """Waits for the step. Raises RuleEvaluationConditionMet where the rule fires."""
+        self.base_trial.wait_for_steps([step])
+        with no_refresh(self.trials):  # the rule sees one state of the training
+            self.require(step)
+            fired = found_in(self.invoke_at_step(step))[0]
+        if fired:
             raise RuleEvaluationConditionMet(self.rule_name, step)
 
 
+def _steps_to_come(trial, start, end):
+    """The steps of a trial from `start` on and before `end`, those that are still to come as well: it ends with the training."""
+    begin, most = start or 0, float("inf") if end is None else end
+    while begin < most:
+        ended = trial.loaded_all_steps
+        found = [step for step in trial.steps(show_incomplete_steps=True) if begin <= step < most]
+        yield from found
+        begin = found[-1] + 1 if found else begin
+        if ended:
+            return
+        if not found:
+            time.sleep(max(0.1, trial.look_every))
+
+
 def invoke_rule(rule, start_step=0, end_step=None, raise_eval_cond=False):
-    """Evaluates a rule over the steps of its trial in this process, as the reference's function of this name. Returns the steps at
-    which it fired."""
+    """Evaluates a rule over the steps of its trial in this process, as the reference's function of this name, and follows a training that
+    goes on to its end. Returns the steps at which it fired."""
     fired = []
-    for step in rule.base_trial.steps(show_incomplete_steps=True):
-        if step < start_step or (end_step is not None and step >= end_step):
-            continue
+    for step in _steps_to_come(rule.base_trial, start_step, end_step):
         try:
             rule.invoke(step)
-        except RuleEvaluationConditionMet:
+        except RuleEvaluationConditionMet as met:
             if raise_eval_cond:
                 raise
             fired.append(step)
+            if met.end_of_rule:
+                break
         except NOTHING_TO_TEST as error:
             rule.logger.info("step %s: %s", step, error)
     return fired

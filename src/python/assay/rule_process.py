@@ -219,7 +219,7 @@ class Server:
         self.rule = None
         self.parameters, self.values, self.common = [], {}, {}
         self.told = {}
-        self.own = ("base_trial", "other_trials", "trials", "rule_name", "logger")
+        self.own = ("base_trial", "other_trials", "trials", "rule_name", "logger", "req_tensors")
 
     # -- once
 
@@ -317,6 +317,8 @@ class Server:
             view = self.view(told, request, step, mode_step, mode, rows)
         call = getattr(told.rule, "at_step", told.rule.invoke_at_step)
         try:
+            if view is step:
+                told.rule.require(step)
             found, quiet = assay.rule.found_in(call(view), MOST_FINDINGS)
         except assay.rule.RuleEvaluationConditionMet:
             found, quiet = [assay.rule.Finding()], 0

@@ -25,7 +25,7 @@ class RuleTrial(Trial):
 
     def __init__(self, told, worker):
         self.path, self.name, self.worker, self.look_every = told.path, told.name, worker, float("inf")
-        self._told, self._opened, self._tensors = told, None, {}
+        self._told, self._opened, self._tensors, self._changed = told, None, {}, {}
 
     def __reduce__(self):
         """For the fingerprint of a rule that keeps its trial, which is one and the same."""
@@ -47,13 +47,7 @@ class RuleTrial(Trial):
         gone = told.steps - set(opened.infos)
         if gone:
             raise RuntimeError("step %s is not in the trial any more: it was changed while rules looked at it" % min(gone))
-        opened.infos = {step: info for step, info in opened.infos.items() if step in told.steps}
-        opened.missing = {step: who for step, who in opened.missing.items() if step in told.steps}
-        opened.global_steps = {key: step for key, step in opened.global_steps.items() if step in told.steps}
-        opened.modes = {ModeKeys.GLOBAL: sorted(opened.infos)} if opened.infos else {}
-        for mode, mode_step in sorted(opened.global_steps, key=lambda key: (key[0].value, key[1])):
-            if mode != ModeKeys.GLOBAL:
-                opened.modes.setdefault(mode, []).append(mode_step)
+        opened.keep_steps(told.steps)
         opened.ended = told.ended
         return opened
 

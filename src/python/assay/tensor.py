@@ -39,7 +39,7 @@ class Tensor:
             self.trial._need_step(step, mode)  # may have looked again
             at = self._rows().by_mode[mode._value_].get(step)
             if at is None:
-                raise TensorUnavailableForStep(self.name, step, mode, "it")
+                raise TensorUnavailableForStep(self.name, step, mode, what="it")
         return at
 
     def _row(self, step, mode, worker):
@@ -53,7 +53,7 @@ class Tensor:
         row = at.get(worker)
         if row is None:
             self.trial._need_worker(worker)
-            raise TensorUnavailableForStep(self.name, step, mode, "it", worker)
+            raise TensorUnavailableForStep(self.name, step, mode, what="it", worker=worker)
         return row, mode
 
     def steps(self, mode=ModeKeys.GLOBAL, show_incomplete_steps=False):
@@ -67,8 +67,8 @@ class Tensor:
         """The workers that saved it at a step."""
         return list(self._at(step_num, mode_of(mode)))
 
-    def prev_steps(self, step, n, mode=ModeKeys.GLOBAL):
-        """The last n steps of it up to and with `step`; n None: all."""
+    def prev_steps(self, step, n=None, mode=ModeKeys.GLOBAL):
+        """The last n steps of it up to and with `step`; without n all."""
         steps = self.steps(mode)
         end = bisect.bisect_right(steps, step)
         return steps[0 if n is None else max(0, end - n):end]
@@ -98,7 +98,7 @@ class Tensor:
     def _read(self, row, step, mode, worker):
         rows = self._rows_of_it
         if not rows.kinds[row] & RAW:
-            raise TensorUnavailableForStep(self.name, step, mode, worker=worker)
+            raise TensorUnavailableForStep(self.name, step, mode, has_reductions=rows.kinds[row] > RAW, worker=worker)
         return self._recording.read(rows, row, mode)
 
     def shape(self, step_num, mode=ModeKeys.GLOBAL, worker=None):
@@ -133,7 +133,7 @@ class Tensor:
         if kinds >> kind & 1:
             return self._recording.reduction(rows.number, row, kind)
         if not kinds & RAW:
-            raise TensorUnavailableForStep(self.name, step_num, mode, name, worker)
+            raise TensorUnavailableForStep(self.name, step_num, mode, what=name, worker=worker)
         if name == "sum":
             return self._recording.stats(rows.number, row).sum
         if name in OF_STATS:

@@ -1,39 +1,88 @@
 """A trial by the reference's names: which tensors, steps, modes, workers and collections it has. Values: tensor.py."""
+import bisect
+import difflib
 import os
+import re
+import sys
 import time
 
 from . import _library as c
-from .exceptions import (AssayError, InvalidWorker, NoMoreData, StepNotYetAvailable, StepUnavailable, TensorUnavailable)
+from .exceptions import AssayError, InvalidWorker, NoMoreData, SMDebugValueError, StepNotYetAvailable, StepUnavailable, TensorUnavailable
 from .modes import ModeKeys, StepState, mode_of
 from .recording import Recording
 from .tensor import Tensor
 
+TICK = 50_000_000  # ns that a file system's clock stands still, at most
+BUILT_IN = ("all", "default", "weights", "biases", "gradients", "losses", "metrics", "inputs", "outputs", "labels", "predictions",
+            "optimizer_variables")
+
 
 class Collection:
-    """A named group of tensors: those listed by name, and those whose name a pattern of include_regex matches."""
+    """A named group of tensors: those listed by name, and those whose name a pattern of include_regex matches. More can be included while
+    a script looks at the trial; nothing is written into it."""
 
-    def __init__(self, trial, name, include_regex):
-        self._trial, self.name, self.include_regex = trial, name, include_regex
+    def __init__(self, trial, name, include_regex=()):
+        self._trial, self.name, self.include_regex = trial, name, list(include_regex)
+        self._given, self._removed = set(), set()
+        self._own = len(self.include_regex)  # patterns that are the trial's
 
     @property
     def tensor_names(self):
-        return set(self._trial.tensor_names(collection=self.name))
+        """Of those that the trial has, and what a script has added."""
+        return (set(self._trial._members(self)) | self._given) - self._removed
+
+    @tensor_names.setter
+    def tensor_names(self, names):
+        self._given, self._removed = set(names), set(self._trial._members(self)) - set(names)
+
+    def include(self, patterns):
+        for pattern in [patterns] if isinstance(patterns, str) else patterns:
+            self.include(pattern) if isinstance(pattern, (list, tuple)) else self.include_regex.append(pattern)
+
+    def add_tensor_name(self, name):
+        self._given.add(name)
+        self._removed.discard(name)
+
+    def remove_tensor_name(self, name):
+        self._given.discard(name)
+        self._removed.add(name)
+
+    def has_tensor_name(self, name):
+        return name in self.tensor_names
 
     def __repr__(self):
         return "<assay.Collection %s>" % self.name
 
 
+def _state_of(path):
+    """What changes when a trial in a directory does. None: it has to be read again to know, because the place is of another kind, or it
+    changed just now, and may change again within the same tick of the file system's clock."""
+    made, now = [], time.time_ns()
+    for folder in ("", "index", "collections"):
+        try:
+            with os.scandir(os.path.join(path, folder)) as entries:
+                made += [(folder, entry.name, entry.stat().st_mtime_ns) for entry in entries]
+        except OSError:
+            if folder == "index":
+                return None
+    return None if any(now - changed < TICK for _, _, changed in made) else sorted(made)
+
+
 class Trial:
     """A recorded training. Of one that goes on, questions about steps and tensors look at what has come since, at most every
-    `look_every` seconds; refresh() looks now."""
+    `look_every` seconds (0: always); refresh() looks now. `range_steps` are the first global step that is looked at and the first that
+    is not; None is no bound."""
     worker = None  # whose value is meant where none is named; None: that of the first one that saved it
+    range_steps = None
+    dynamic_refresh = True  # does it look at what has come? no_refresh() switches that off for a while
 
-    def __init__(self, path, name=None, look_every=2.0):
-        self.path = os.fspath(path)
+    def __init__(self, path, name=None, look_every=0.0, range_steps=None, **more):
+        _refuse_unknown(more)
+        self.path = os.path.expanduser(os.fspath(path).strip())
         self.name = name or os.path.basename(os.path.normpath(self.path))
-        self.look_every = look_every
-        self._recording, self._looked = Recording(self.path), time.monotonic()
-        self._tensors = {}
+        self.look_every, self.range_steps = look_every, _range(range_steps)
+        self._tensors, self._changed, self._state = {}, {}, None
+        self.refresh()
 
     def __repr__(self):
         return "<assay.Trial %s: %d workers, %d steps, %d tensors>" % (
@@ -43,11 +92,21 @@ class Trial:
 
     def refresh(self):
         """Opens the trial again. Tensors that were asked for go on with what it has now."""
-        self._recording, self._looked = Recording(self.path), time.monotonic()
+        _wait_for_hooks(self.path)
+        self._state, self._looked = _state_of(self.path), time.monotonic()
+        self._recording = Recording(self.path, self.range_steps)
 
     def _look(self):
-        if not self._recording.ended and time.monotonic() - self._looked >= self.look_every:
+        if self._recording.ended or not self.dynamic_refresh or time.monotonic() - self._looked < self.look_every:
+            return
+        _wait_for_hooks(self.path)
+        state, self._looked = _state_of(self.path), time.monotonic()
+        if state is None or state != self._state:
             self.refresh()
+
+    def maybe_refresh(self, name=None):
+        del name
+        self._look()
 
     @property
     def loaded_all_steps(self):
@@ -89,14 +148,30 @@ class Trial:
     def last_complete_step(self):
         """The last global step that every worker wrote; -1: none."""
         self._look()
-        return max((step for step in self._recording.infos if step not in self._recording.missing), default=-1)
+        return self._recording.last_complete
+
+    @property
+    def last_index_token(self):
+        """The file of that step in the index, of the last worker in the order of bytes; None: there is none."""
+        step, workers = self.last_complete_step, sorted(self.workers())
+        if step < 0 or not workers:
+            return None
+        prefix = self.path.split("/", 3)[3] if self.path.lower().startswith("s3://") else self.path
+        return os.path.join(prefix, "index", "%09d" % (step // 1000), "%012d_%s.json" % (step, workers[-1]))
 
     def global_step(self, mode, mode_step):
-        """None: there is no such step."""
-        return self._recording.global_step(mode_of(mode), mode_step)
+        """None: there is no such step. A global step is itself, whether there is one or not."""
+        mode = mode_of(mode)
+        if mode == ModeKeys.GLOBAL:
+            return mode_step
+        if self._recording.global_step(mode, mode_step) is None:
+            self._look()
+        return self._recording.global_step(mode, mode_step)
 
     def mode_modestep(self, step):
         """(mode, step in it) of a global step; (None, None): there is no such step."""
+        if step not in self._recording.infos:
+            self._look()
         return self._recording.infos.get(step, (None, None))
 
     def mode(self, global_step):
@@ -111,11 +186,14 @@ class Trial:
         self._look()
         mode, recording = mode_of(mode), self._recording
         steps = recording.modes.get(mode, [])
-        later_complete = any(at > step and recording.is_complete(mode, at) for at in reversed(steps))
-        if recording.global_step(mode, step) is not None:
-            done = recording.ended or later_complete or recording.is_complete(mode, step)
-            return StepState.AVAILABLE if done else StepState.NOT_YET_AVAILABLE
-        return StepState.UNAVAILABLE if recording.ended or later_complete else StepState.NOT_YET_AVAILABLE
+        at = bisect.bisect_left(steps, step)
+        if recording.ended:
+            passed = True
+        else:
+            passed = at < len(steps) and recording.global_step(mode, steps[at]) <= recording.last_complete
+        if not passed:
+            return StepState.NOT_YET_AVAILABLE
+        return StepState.AVAILABLE if at < len(steps) and steps[at] == step else StepState.UNAVAILABLE
 
     def wait_for_steps(self, required_steps, mode=ModeKeys.GLOBAL):
         """Returns when all of these steps are there. StepUnavailable: one was not saved; NoMoreData: the training ended before."""
@@ -128,7 +206,9 @@ class Trial:
                 if state == StepState.UNAVAILABLE:
                     last = max(self._recording.modes.get(mode, []), default=-1)
                     raise NoMoreData(step, mode, last) if step > last else StepUnavailable(step, mode)
-                time.sleep(max(0.01, self._looked + self.look_every - time.monotonic()))
+                if not self.dynamic_refresh:
+                    raise StepNotYetAvailable(step, mode)  # nothing comes while nobody looks
+                time.sleep(max(0.05, self._looked + self.look_every - time.monotonic()))
 
     def _need_step(self, step, mode):
         """Raises unless the trial has the step, after another look if it may have come."""
@@ -140,25 +220,46 @@ class Trial:
 
     # -- tensors and collections
 
-    def tensor_names(self, *, step=None, mode=ModeKeys.GLOBAL, regex=None, collection=None):
+    def tensor_names(self, show_prefixed_tensors=False, *, step=None, mode=ModeKeys.GLOBAL, regex=None, collection=None):
         """Names in byte order: of all tensors, or of those saved at a step or in a mode, that match a pattern (or one of a list)
-        anywhere, or that belong to a collection."""
+        anywhere, or that belong to a collection. None of a step that is not there. show_prefixed_tensors changes nothing, as in the reference."""
+        del show_prefixed_tensors
         self._look()
         mode, recording = mode_of(mode), self._recording
         if regex is not None and collection is not None:
-            raise ValueError("only one of regex and collection can be given")
-        if regex is None:
-            names = recording.select(collection=getattr(collection, "name", collection))
-        else:
-            patterns = [regex] if isinstance(regex, str) else list(regex)
-            chosen = {name for pattern in patterns for name in recording.select(regex=pattern)}
-            names = [name for name in recording.tensors if name in chosen]
+            raise SMDebugValueError("only one of regex and collection can be given")
+        names = list(recording.tensors) if regex is None else self._matching([regex] if isinstance(regex, str) else regex)
+        if collection is not None:
+            chosen = self.collection(getattr(collection, "name", collection)).tensor_names
+            names = [name for name in names if name in chosen]
         if step is not None:
-            self._need_step(step, mode)
-            return [name for name in names if step in self._recording.rows(name).by_mode[mode.value]]
+            return [name for name in names if step in recording.rows(name).by_mode[mode.value]]
         if mode != ModeKeys.GLOBAL:
             return [name for name in names if recording.rows(name).has(mode)]
-        return names
+        return [name for name in names if recording.rows(name).has(mode)] if self.range_steps else names
+
+    def _matching(self, patterns):
+        chosen = {name for pattern in patterns for name in self._recording.select(regex=pattern)}
+        return [name for name in self._recording.tensors if name in chosen]
+
+    def _members(self, collection):
+        """The names of a collection's tensors, but for those that a script has added by name."""
+        own = self._recording.select(collection=collection.name) if collection.name in self._recording.collections() else []
+        return own + self._matching(collection.include_regex[collection._own:])
+
+    def _values_of(self, step, mode, names):
+        """Values by the number at the end of the names: predictions_2 is before predictions_10."""
+        return [self.tensor(name).value(step, mode) for name in sorted(names, key=_number_at_end)]
+
+    def inputs(self, step, mode=ModeKeys.GLOBAL):
+        """The values of the collection inputs at a step, in order of their numbers."""
+        return self._values_of(step, mode, self.tensor_names(step=step, mode=mode, collection=self.collection("inputs")))
+
+    def labels(self, step, mode=ModeKeys.GLOBAL):
+        return self._values_of(step, mode, self.tensor_names(step=step, mode=mode, regex="labels*"))
+
+    def predictions(self, step, mode=ModeKeys.GLOBAL):
+        return self._values_of(step, mode, self.tensor_names(step=step, mode=mode, regex="predictions*"))
 
     def has_tensor(self, tname):
         if tname not in self._recording.tensors:
@@ -167,7 +268,8 @@ class Trial:
 
     def tensor(self, tname):
         if not self.has_tensor(tname):
-            raise TensorUnavailable(tname)
+            near = difflib.get_close_matches(str(tname), self._recording.tensors, 1, 0.8)
+            raise TensorUnavailable(tname, " (did you mean \"%s\"?)" % near[0] if near else "")
         return self._tensors.setdefault(tname, Tensor(self, tname))
 
     def tensors(self):
@@ -176,15 +278,82 @@ class Trial:
 
     def collections(self):
         """{name: Collection}"""
-        return {name: Collection(self, name, patterns) for name, patterns in self._recording.collections().items()}
+        self._look()
+        found = {name: self._changed.get(name) or Collection(self, name, patterns) for name, patterns in self._recording.collections().items()}
+        return {**found, **self._changed}
 
     def collection(self, coll_name):
-        found = self.collections().get(coll_name)
-        if found is None:
-            self._recording.select(collection=coll_name)  # raises, with the nearest name
-            raise AssayError("no collection is called %r" % coll_name, c.ENOTFOUND)
-        return found
+        """A collection. One that the trial has not is a new one, for tensors to be included in; raises if its name looks like one of the trial's
+        misspelt."""
+        found = self.collections()
+        if coll_name not in found:
+            near = difflib.get_close_matches(str(coll_name), [*found, *BUILT_IN], 1, 0.85) if coll_name not in BUILT_IN else []
+            if near:
+                raise AssayError("no collection is called \"%s\" (did you mean \"%s\"?)" % (coll_name, near[0]), c.ENOTFOUND)
+            found[coll_name] = Collection(self, coll_name)
+        return self._changed.setdefault(coll_name, found[coll_name])
 
     def problems(self):
         """What is damaged, missing or odd, a dictionary each: kind, file, text, step and offset (-1: none), is_loss."""
         return self._recording.problems()
+
+
+class LocalTrial(Trial):
+    """A trial in a directory, by the reference's name and arguments."""
+
+    def __init__(self, name, dirname, range_steps=None, **more):
+        super().__init__(dirname, name, range_steps=range_steps, **more)
+        self.trial_dir = self.path
+
+
+class S3Trial(Trial):
+    """A trial in S3, by the reference's name and arguments."""
+
+    def __init__(self, name, bucket_name, prefix_name, range_steps=None, **more):
+        super().__init__("s3://%s/%s" % (bucket_name, prefix_name), name, range_steps=range_steps, **more)
+        self.bucket_name, self.prefix_name = bucket_name, prefix_name
+
+
+def create_trial(path, name=None, profiler=False, output_dir=None, **more):
+    """A trial by its location, by the reference's name. Of its arguments range_steps counts; those that tell how the reference is to read
+    (parallel, check, index_mode, cache) change nothing."""
+    del output_dir
+    if profiler:
+        raise SMDebugValueError("profiler data is read by assay.profiler: assay.profiler.TrainingJob(PATH)")
+    path = os.fspath(path).strip()
+    name = name or os.path.basename(os.path.normpath(path))
+    if path.lower().startswith("s3://"):
+        bucket, _, prefix = path[5:].partition("/")
+        return S3Trial(name, bucket, prefix, **more)
+    return LocalTrial(name, path, **more)
+
+
+def _refuse_unknown(more):
+    for key in more:
+        if key not in ("parallel", "check", "index_mode", "cache"):
+            raise TypeError("a trial has no argument %r: name, look_every, range_steps" % key)
+
+
+def _range(steps):
+    """(begin, end) of range_steps, or None."""
+    if steps is None:
+        return None
+    begin, end = steps
+    for bound in (begin, end):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
+            raise SMDebugValueError("range_steps = %r: expected two steps, or None" % (steps,))
+    if begin is not None and end is not None and end <= begin:
+        raise SMDebugValueError("range_steps = %r: the end has to be behind the begin" % (steps,))
+    return begin, end
+
+
+def _number_at_end(name):
+    number = re.search(r".+_(\d+)$", name)
+    return int(number[1]) if number else 0
+
+
+def _wait_for_hooks(path):
+    """What a hook of this process has recorded so far is in the trial."""
+    hook = sys.modules.get("assay_hook")
+    if hook is not None:
+        hook.flush(path)

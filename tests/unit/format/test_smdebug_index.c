@@ -129,7 +129,8 @@ static void test_unusable(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parsed p;
         parse(&p, rows[i].text);
-        CU_ASSERT_EQUAL(p.s.count, 0);
+        /* of a step whose file has no name, the step and its mode are known all the same */
+        CU_ASSERT_EQUAL(p.s.count, strstr(rows[i].text, "event_file_name\": \"\"") != NULL);
         CU_ASSERT(p.s.entry_count == 0 && p.s.shape_count == 0);
         CU_ASSERT_EQUAL_FATAL(p.problems.total, 1);
         const assay_problem *q = p.problems.list;
