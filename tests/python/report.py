@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import assay
+from assay import html
 
 ASSAY, OUT, TRIALS = sys.argv[1], Path(sys.argv[2]), Path(os.environ["ASSAY_TRIALS"])
 
@@ -49,6 +50,30 @@ assert list(confusion.index) == list(confusion.columns) == list(range(len(confus
 counts = next(a for a in said["trials"][0]["aggregations"] if a["kind"] == "class_counts")
 assert report.class_counts(counts["name"], "flip").to_dict() == counts["classes"]
 assert repr(name) in raises(report.confusion, "none such") and "trial=" in raises(report.confusion, name)
+
+page = report._repr_html_()
+assert report.verdict.split(";")[0][:20] in page.replace("&#x27;", "'") and "ExplodingTensor" in page and "http" not in page
+assert page.count("<tr>") == 1 + sum(rules.status.isin(["IssuesFound", "Error"])) and "<script" not in page
+assert report.odd().empty and list(report.odd().columns) == ["trial", "reason"] and report.outliers().empty and report.settings().empty
+trial = assay.open(TRIALS / "flip")
+page = trial._repr_html_()
+assert "steps of TRAIN" in page and str(TRIALS / "flip") in page and "gradients" in page
+page = loss._repr_html_()
+assert "<svg" in page and "min" in page and loss.name in page and "NaN" not in page
+nan = assay.open(TRIALS / "linreg_nan")
+assert all(nan.tensor(each)._repr_html_() for each in nan.tensor_names()), "NaN are gaps"
+reductions = assay.open(TRIALS / "reductions")
+assert all(reductions.tensor(each)._repr_html_() for each in reductions.tensor_names()), "without a value there are no figures of it"
+assert "&lt;b&gt;" in html.table([("<b>",)]) and "and 5 more" in html.table([(i,) for i in range(35)])
+
+several = OUT / "several"
+subprocess.run([ASSAY, "compare", TRIALS / "flip", TRIALS / "linreg_nan", TRIALS / "healthy", "--out", several, "--quiet"], check=False,
+               stdout=subprocess.DEVNULL)
+compared = assay.report(several)
+against = compared.json["comparison"]
+assert len(compared.odd()) == sum(len(entry["reasons"]) for entry in against["odd"])
+assert len(compared.outliers()) == len(against["outliers"]) and len(compared.settings()) == len(against["settings"])
+assert not against["odd"] or "odd trial" in compared._repr_html_()
 
 assert "no report" in raises(assay.report, OUT / "nothing.json")
 (OUT / "loss.csv").unlink()

@@ -2,6 +2,7 @@
 import json
 import os
 
+from . import html
 from .exceptions import AssayError
 
 FINDING = ["trial", "rule", "kind", "severity", "step", "mode", "mode_step", "worker", "tensor", "value", "threshold"]
@@ -36,6 +37,36 @@ class Report:
 
     def __repr__(self):
         return "<assay.Report %s: %s>" % (self.path, self.verdict)
+
+    def _repr_html_(self):
+        """The verdict, what is odd among several trials, and the rules that said something, worst first."""
+        worst = {"Error": 0, "IssuesFound": 1}
+        rows = [(trial["name"], rule["name"], rule["status"], rule["severity"], rule["findings_total"], rule["message"])
+                for trial in self.json["trials"] for rule in trial.get("rules", ()) if rule["status"] not in ("NoIssuesFound", "NoData")]
+        rows.sort(key=lambda row: worst.get(row[2], 3))
+        odd = [(entry["trial"], "; ".join(entry["reasons"])) for entry in self.json.get("comparison", {}).get("odd", ())]
+        parts = [html.table(odd, ("odd trial", "why"))] if odd else []
+        return html.block(self.verdict, *parts, html.table(rows, ("trial", "rule", "status", "severity", "findings", "message")))
+
+    def _compared(self, part, columns):
+        """A list of the comparison as a DataFrame; without a comparison it is empty."""
+        rows = [{key: NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in entry.items()}
+                for entry in self.json.get("comparison", {}).get(part, ())]
+        more = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in columns]
+        return _pandas().DataFrame(rows, columns=columns + more)
+
+    def odd(self):
+        """The trials that stand apart from the others, a row for each reason."""
+        rows = [(entry["trial"], reason) for entry in self.json.get("comparison", {}).get("odd", ()) for reason in entry["reasons"]]
+        return _pandas().DataFrame(rows, columns=["trial", "reason"])
+
+    def settings(self):
+        """What the trials were set to where they differ, as the comparison has it."""
+        return self._compared("settings", [])
+
+    def outliers(self):
+        """Numbers of trials that lie far from those of the others: trial, what, value, median, score."""
+        return self._compared("outliers", ["trial", "what", "value", "median", "score"])
 
     def rules(self):
         """A row for each trial and rule: status, severity, datapoints, findings (all, not only those that findings() has)."""

@@ -1,18 +1,22 @@
 """A tensor of a trial: where it was saved, and its values, shapes and reductions."""
 import bisect
+import contextlib
 import ctypes
 import os
 
 import numpy
 
 from . import _library as c
-from .exceptions import ShapeUnavailableForStep, TensorUnavailableForStep
+from . import html
+from .exceptions import AssayError, ShapeUnavailableForStep, TensorUnavailableForStep
 from .modes import ModeKeys, mode_of
 from .recording import RAW
 
 # Reductions that the library's one pass over a value gives.
 OF_STATS = {"min": "min", "max": "max", "mean": "mean", "std": "std", "variance": "variance", "l1": "l1", "l2": "l2",
             "abs_mean": "abs_mean", "abs_max": "abs_max", "abs_l1": "l1", "abs_l2": "l2", "abs_sum": "l1"}
+
+CURVE_POINTS = 100  # that a notebook shows, at least, where there are as many
 
 
 class Tensor:
@@ -25,6 +29,24 @@ class Tensor:
 
     def __repr__(self):
         return "<assay.Tensor %s of %s>" % (self.name, self.trial.name)
+
+    def _repr_html_(self):
+        """Where it was saved, figures of the last step, and the course of its mean magnitude, or of the value if it is one number."""
+        steps = self.steps(show_incomplete_steps=True)
+        if not steps:
+            return html.block(self.name, "<p>no steps</p>")
+        rows = [("steps", "%d, from %d to %d" % (len(steps), steps[0], steps[-1])), ("workers", ", ".join(self.workers(steps[-1])))]
+        points = []
+        with contextlib.suppress(AssayError):
+            rows.append(("shape", self.shape(steps[-1])))
+        with contextlib.suppress(AssayError):
+            rows += self.statistics(steps[-1]).items()
+        each = max(1, len(steps) // CURVE_POINTS)
+        for step in steps[::each]:
+            with contextlib.suppress(AssayError):
+                found = self.statistics(step)
+                points.append((step, found["mean"] if found["count"] == 1 else found["abs_mean"]))
+        return html.block(self.name, html.table(rows), html.curve(points))
 
     def _rows(self):
         if self._recording is not self.trial._recording:

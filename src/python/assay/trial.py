@@ -7,6 +7,7 @@ import sys
 import time
 
 from . import _library as c
+from . import html
 from .exceptions import AssayError, InvalidWorker, NoMoreData, SMDebugValueError, StepNotYetAvailable, StepUnavailable, TensorUnavailable
 from .modes import ModeKeys, StepState, mode_of
 from .recording import Recording
@@ -87,6 +88,17 @@ class Trial:
     def __repr__(self):
         return "<assay.Trial %s: %d workers, %d steps, %d tensors>" % (
             self.path, len(self.workers()), len(self._recording.infos), len(self._recording.tensors))
+
+    def _repr_html_(self):
+        problems, missing = self.problems(), self.incomplete()
+        steps = {mode.name: self.steps(mode) for mode in self.modes() or [ModeKeys.GLOBAL]}
+        rows = [("workers", "%d of %d" % (len(self.workers()), self.num_workers)),
+                *(("steps of " + name, "%d, from %d to %d" % (len(at), at[0], at[-1])) for name, at in steps.items() if at),
+                ("tensors", len(self._recording.tensors)), ("has it ended", "yes" if self._recording.ended else "no")]
+        rows += [("collections", ", ".join(name for name, c in self.collections().items() if c.tensor_names))]
+        rows += [("steps that lack workers", len(missing))] if missing else []
+        rows += [(problem["kind"], problem["text"]) for problem in problems]
+        return html.block(self.path, html.table(rows))
 
     # -- what has come since
 
