@@ -66,6 +66,9 @@ MODULES = {
     "rules.req_tensors": {"assay.req_tensors": "RequiredTensors RequiredTensorsForTrial"},
     "rules.rule": {"assay.rule": "Rule"},
     "rules.rule_invoker": {"assay.rule": "invoke_rule"},
+    "xgboost": {"assay_recording.xgboost": "Hook", "assay_hook": _HOOK + " " + _SINGLETON},
+    "xgboost.hook": {"assay_recording.xgboost": "Hook", "assay_hook": "CollectionKeys"},
+    "xgboost.singleton_utils": {"assay_hook": _SINGLETON},
     "trials": {"assay.trial": "Trial LocalTrial S3Trial create_trial"},
     "trials.local_trial": {"assay.trial": "LocalTrial"},
     "trials.s3_trial": {"assay.trial": "S3Trial"},
@@ -86,7 +89,7 @@ def contents(name):
         try:
             module = importlib.import_module(place)
         except ImportError as error:
-            if place == "assay_hook":
+            if place.startswith("assay_"):
                 raise ImportError("%s: recording needs assay_hook (Debian: libassay-hook0): %s" % (name, error)) from None
             raise
         for pair in names.split():
