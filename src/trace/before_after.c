@@ -77,6 +77,22 @@ static int change_sums(const assay_trace_data *const data[2], uint32_t kind, con
     return status;
 }
 
+int assay_trace_top(const assay_trace_data *data, assay_trace_sum_kind kind, assay_trace_change *list, uint32_t most,
+                    uint32_t *kept)
+{
+    table t = {.names = assay_dict_new()};
+    const int status = t.names ? add_sums(&t, data, kind, 0) : ASSAY_ENOMEM;
+    *kept = 0;
+    if (status == ASSAY_OK && t.change.count > 0) { /* all of it is a change from nothing */
+        qsort(t.change.list, t.change.count, sizeof *t.change.list, compare_changes);
+        *kept = t.change.count < most ? (uint32_t)t.change.count : most;
+        memcpy(list, t.change.list, *kept * sizeof *list);
+    }
+    free(t.change.list);
+    assay_dict_free(t.names);
+    return status;
+}
+
 static void add_figures(const assay_trace_data *data, uint64_t steps, int side, assay_trace_change *figure)
 {
     static const char *const names[] = {"total_ns",        "computation_ns", "exposed_communication_ns",

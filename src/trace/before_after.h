@@ -25,6 +25,11 @@ typedef struct assay_trace_before_after {
     assay_trace_changes kernels, operators; /* operators of traces of CPUs alone: by their own time on the host */
 } assay_trace_before_after;
 
+/* The names of a kind that took longest, of all ranks and files together: time[0], count[0]. *kept of at most `most`. 0 or
+ * ASSAY_ENOMEM. */
+int assay_trace_top(const assay_trace_data *data, assay_trace_sum_kind kind, assay_trace_change *list, uint32_t most,
+                    uint32_t *kept);
+
 /* Sets two traces side by side; names stay theirs. 0 or ASSAY_ENOMEM. */
 int assay_trace_compare(const assay_trace_data *before, const assay_trace_data *after, assay_trace_before_after *out);
 

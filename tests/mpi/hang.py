@@ -55,6 +55,11 @@ def main():
                 problems = [p["text"] for p in json.loads((out / "report.json").read_text())["trials"][0]["problems"]]
                 checks.expect([p.startswith("rank 2 left no dump") for p in problems] == [True] * (name == "gone"),
                               f"{trial.name}: who left no dump is named: {problems}")
+        page = place / "page"
+        mpirun(1, [args.assay, "hang", place / "stuck-pickle", "--out", page, "--format", "text,html", "--quiet"])
+        text, html = (page / "report.txt").read_text(), (page / "report.html").read_text()
+        checks.expect("Who waits\n" in text and "rank 4  rank 5" in text, "who waits for whom: %s" % text)
+        checks.expect("Ranks by groups" in html and "pairs-plot" in html, "the picture of the page")
         damaged = place / "stuck-pickle"
         data = (damaged / "_dump_3").read_bytes()
         (damaged / "_dump_3").write_bytes(data[:len(data) // 2])

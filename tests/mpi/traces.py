@@ -79,6 +79,16 @@ class Test:
                 self.checks.expect(causes == {"compute" if name == "slow" else "input"}, "%s: %s" % (name, causes))
                 self.checks.expect(what["saved_by_rank"][0]["worker"] == wanted["LateRank"][0] and what["slowdown"] > 1.15, "%s: %s" % (name, what))
 
+    def page(self):
+        """Steps by rank, operators, communication by group; of many ranks a strip is a step."""
+        for ranks, row in ((4, "rank 3"), (70, "step 2")):
+            trial, out = write(self.work / ("page_%d" % ranks), job(ranks, slow={2: 1.5})), self.work / "page_out"
+            mpirun(1, [self.args.assay, "run", trial, "-o", out, "--format", "text,html"])
+            text, html = (out / "report.txt").read_text(), (out / "report.html").read_text()
+            for words in ("Own time above the median", "Communication by group", "aten::mm"):
+                self.checks.expect(words in text and words in html, "%d ranks: %s is not on the page" % (ranks, words))
+            self.checks.expect(">%s<" % row in html, "%d ranks: no strip of %s" % (ranks, row))
+
     def same_in_every_form(self):
         """Packed or not, with a head or as a bare list, one file or a directory."""
         ranks = job(slow={2: 1.5})
@@ -196,7 +206,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         test = Test(args, Path(work))
-        for part in (test.known_answers, test.same_in_every_form, test.one_rank, test.damage, test.before_after, test.shared):
+        for part in (test.known_answers, test.page, test.same_in_every_form, test.one_rank, test.damage, test.before_after, test.shared):
             part()
         test.checks.done()
 
