@@ -38,13 +38,13 @@ static size_t digits_of(const char *name)
     return digits;
 }
 
-/* The rank that a file's name ends in; -1: none. */
+/* The rank that a file's name ends in; -1: none, or it is called as a checkpoint's file is. */
 static int64_t rank_of(const char *name)
 {
     enum { DIGITS_MOST = 9 };
     const size_t end = stem_of(name), digits = digits_of(name);
     int64_t rank = 0;
-    if (digits == 0 || digits > DIGITS_MOST)
+    if (digits == 0 || digits > DIGITS_MOST || assay_is_tensor_file(name))
         return -1;
     for (size_t i = end - digits; i < end; i++)
         rank = 10 * rank + (name[i] - '0');
