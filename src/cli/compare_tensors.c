@@ -470,7 +470,8 @@ static int make_job(const char *const *trials, assay_job *job, assay_error *err)
 {
     static const char text[] = "{\"trials\": [], \"rules\": [{\"rule\": \"MissingWorker\"}]}";
     int status = assay_job_parse("compare", text, sizeof text - 1, &assay_report_forms, job, err);
-    return status == ASSAY_OK ? assay_job_set_trials(job, trials, 2, err) : status;
+    const size_t count = strcmp(trials[0], trials[1]) == 0 ? 1 : 2; /* a trial is equal to itself */
+    return status == ASSAY_OK ? assay_job_set_trials(job, trials, count, err) : status;
 }
 
 static int begin(const cli_context *context, const char *a, const char *b, assay_error *err)

@@ -499,11 +499,11 @@ assay_loading_grade assay_loading_grade_of(const char *module, const char *name)
         return ASSAY_LOADING_DATA;
     if (is_code_module(module, top))
         return is_harmless(module, name) ? ASSAY_LOADING_CLASSES : ASSAY_LOADING_CODE;
+    if (strcmp(module, "torch.nn.functional") == 0 && !strchr(name, '.'))
+        return ASSAY_LOADING_DATA;
     for (size_t i = 0; i < sizeof CLASSES_OF / sizeof *CLASSES_OF; i++)
         if (is_within(module, CLASSES_OF[i]))
             return is_class(name) ? ASSAY_LOADING_DATA : ASSAY_LOADING_CLASSES;
-    if (strcmp(module, "torch.nn.functional") == 0 && !strchr(name, '.'))
-        return ASSAY_LOADING_DATA;
     const bool own = (top == 5 && (strncmp(module, "torch", 5) == 0 || strncmp(module, "numpy", 5) == 0));
     return own && !is_class(name) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
 }

@@ -68,13 +68,15 @@ const char *assay_verify_said_of(const char *path, const char *text)
     return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
 }
 
-/* Is it a tensor that torch puts together in a way that is not read: sparse, quantized, of several devices? What is
- * only state is not required. */
+/* Is it a tensor that torch puts together in a way that is not read (sparse, quantized, of several devices), or an array
+ * of NumPy, whose numbers lie in the pickle as text? What is only state is not required. */
 static bool is_unread(const assay_trial_others *others, uint32_t i)
 {
     const assay_trial_other *o = &others->list[i];
     return strcmp(o->kind, "object") == 0 && strncmp(assay_dict_name(others->paths, i, NULL), "state/", 6) != 0 &&
-           (strncmp(o->value, "torch._utils._rebuild_", 22) == 0 || strstr(o->value, "ShardedTensor") ||
+           (strncmp(o->value, "torch._utils._rebuild_", 22) == 0 ||
+            strcmp(o->value, "numpy.core.multiarray._reconstruct") == 0 ||
+            strcmp(o->value, "numpy._core.multiarray._reconstruct") == 0 || strstr(o->value, "ShardedTensor") ||
             strcmp(o->value, "torch._tensor._rebuild_from_type_v2") == 0);
 }
 

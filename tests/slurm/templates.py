@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -26,6 +27,17 @@ from slurm import GOING, Slurm, need_slurm  # noqa: E402
 from webhook import Webhook  # noqa: E402
 
 SIX = ("ddp", "healthy", "ddp_partial", "dead_relu", "flip", "zero_init")
+
+
+def bad_checkpoints(work):
+    """A directory for each word on which the gate stops beside "damaged"."""
+    for name in ("nan", "unfinished", "runs", "unread"):
+        save_safetensors(work / name / "step-1.safetensors", {"w": numpy.full(5, numpy.nan if name == "nan" else 1, "float32")})
+    (work / "unfinished/checkpoint-2").mkdir()
+    (work / "runs/training_args.bin").write_bytes(b"\x80\x02cos\nsystem\nX\x02\0\0\0id\x85R.")
+    (work / "unread/step-1.safetensors").unlink()
+    with zipfile.ZipFile(work / "unread/step-1.pt", "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02}q\0X\x01\0\0\0aq\x01K\x01s.")
 
 
 class Expected:
@@ -60,6 +72,7 @@ def test_templates(checks, slurm, expected):
         path = slurm.work / name / "step-1.safetensors"
         save_safetensors(path, {"w": numpy.ones(5, "float32")})
     os.truncate(path, path.stat().st_size - 1)
+    bad_checkpoints(slurm.work)
     one = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(ddp), OUT="one-" + how, LAUNCH=how) for how in ("srun", "mpirun")}
     nodes = {how: slurm.sbatch("--nodes=3", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(ddp), OUT="nodes-" + how,
                                LAUNCH=how) for how in ("srun", "mpirun")}
@@ -73,7 +86,8 @@ def test_templates(checks, slurm, expected):
     project = slurm.work / "my project"  # as slurm/README.md says: the directory is copied, and jobs are submitted from anywhere
     shutil.copytree(ROOT / "slurm", project / "slurm")
     copied = slurm.call("env", "-C", project, "sbatch", "--parsable", "slurm/gate.sbatch", TRIAL=str(ddp), OUT="gate-%t")
-    verified = {code: slurm.sbatch("verify.sbatch", TRIAL=str(slurm.work / name)) for code, name in ((0, "whole"), (3, "cut"))}
+    verified = {code: slurm.sbatch("verify.sbatch", TRIAL=str(slurm.work / name)) for code, name in (
+        (0, "whole"), (1, "nan"), (3, "cut"), (5, "unfinished"), (6, "runs"), (7, "unread"))}
     (slurm.work / "trials.txt").write_text("".join("%s\n" % (TRIALS / t) for t in SIX))
     array = slurm.sbatch("--array=1-6%3", "array.sbatch")
     comparison = slurm.sbatch("--dependency=afterany:" + array, "comparison.sbatch")

@@ -336,6 +336,14 @@ def odd(work):
     """What is no dictionary of tensors, and what is hardly one."""
     save_safetensors(work / "empty.safetensors", {}, {"format": "pt"})
     yield Case("safetensors without tensors", work / "empty.safetensors", SOUND)
+    put(work / "arrays.pt", {"model": {"w": torch.ones(3), "a": numpy.full(3, numpy.nan)}})
+    yield Case("an array of NumPy among tensors", work / "arrays.pt", SOUND, "see 1 note")
+    put(work / "array.pt", {"a": numpy.full(3, numpy.nan)})
+    yield Case("an array of NumPy alone", work / "array.pt", UNREAD, "not read: ")
+    for step in STEPS:
+        (work / "raw").mkdir(exist_ok=True)
+        (work / "raw" / ("model_%d.pt" % step)).write_bytes(pickle.dumps({"w": [1.0, 2.0]}, 2))
+    yield Case("plain pickles called as torch files are", work / "raw", UNREAD, "not read ")
     put(work / "bare.pt", torch.ones(3, 3))
     yield Case("a tensor by itself", work / "bare.pt", SOUND, "1 tensor")
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
@@ -591,7 +599,7 @@ def graded(work):
     yield Case("a class of its own", folder / "own.pt", SOUND)
     yield Case("a class of its own, strictly", folder / "own.pt", CODE, "loading this needs", ["--strict"])
     put(folder / "plain.pt", {"w": torch.nn.Parameter(torch.ones(2)), "n": numpy.float64(3), "d": torch.float16, "p": Path("a"),
-                              "o": OrderedDict(a=1), "r": numpy.random.get_state(), "g": torch.device("cpu")})
+                              "o": OrderedDict(a=1), "r": numpy.random.get_state(), "f": torch.nn.functional.relu, "g": torch.device("cpu")})
     yield Case("data alone, strictly", folder / "plain.pt", SOUND, None, ["--strict"])
     for protocol in (2, 4):
         held = pickle.dumps({"a": torch.ones(3), "b": numpy.ones(2)}, protocol)
