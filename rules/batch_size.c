@@ -82,11 +82,7 @@ void batch_size_evaluate(timed *t)
     }
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, batch_size_evaluate, err);
-}
+TIMED_FINALIZE(batch_size_evaluate)
 
 static const char *const value_units[] = {"% GPU use", NULL};
 

@@ -139,11 +139,7 @@ static void evaluate(traced *t)
         assay_verdict_no_data(t->verdict, "no collective of the traces was matched between all ranks of its group.");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return traced_finalize(rule, verdict, evaluate, err);
-}
+TRACED_FINALIZE(evaluate)
 
 static const char *const value_units[] = {"times as long", NULL};
 

@@ -9,11 +9,7 @@ void cpu_bottleneck_evaluate(timed *t)
     bottleneck_evaluate(t, ASSAY_METRIC_CPU, "cpu_threshold");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, cpu_bottleneck_evaluate, err);
-}
+TIMED_FINALIZE(cpu_bottleneck_evaluate)
 
 static const char *const value_units[] = {"% of the snapshots", NULL};
 

@@ -180,11 +180,7 @@ void dataloader_evaluate(timed *t)
     free(shown);
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, dataloader_evaluate, err);
-}
+TIMED_FINALIZE(dataloader_evaluate)
 
 static const char *const value_units[] = {"loader process(es)", NULL};
 

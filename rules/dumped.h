@@ -37,6 +37,14 @@ int dumped_finalize(const assay_rule *rule, assay_verdict *verdict, dumped_find 
 int dumped_setup(const assay_params *params, assay_need *need, void **data, assay_error *err);
 int dumped_map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err);
 
+/* Defines the rule's finalize(): `function` tests its dumps as a whole. */
+#define DUMPED_FINALIZE(function)                                                                                      \
+    static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)           \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return dumped_finalize(rule, verdict, function, err);                                                          \
+    }
+
 #define DUMPED_RULE_STATE                                                                                              \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_DUMPS | ASSAY_RULE_POOLS, .setup = dumped_setup, .map = dumped_map,     \
     ASSAY_COMMON_STATE

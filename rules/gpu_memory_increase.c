@@ -54,11 +54,7 @@ void gpu_memory_increase_evaluate(timed *t)
     }
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, gpu_memory_increase_evaluate, err);
-}
+TIMED_FINALIZE(gpu_memory_increase_evaluate)
 
 static const char *const value_units[] = {"percentage points", NULL};
 

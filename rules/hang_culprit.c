@@ -38,11 +38,7 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
     return status;
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return dumped_finalize(rule, verdict, find, err);
-}
+DUMPED_FINALIZE(find)
 
 static const char *const tests[] = {"absent", "ahead", "behind", "compute",  "deadlock",
                                     "device", "group", "launch", "mismatch", NULL};

@@ -9,11 +9,7 @@ void io_bottleneck_evaluate(timed *t)
     bottleneck_evaluate(t, ASSAY_METRIC_IO_WAIT, "io_threshold");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, io_bottleneck_evaluate, err);
-}
+TIMED_FINALIZE(io_bottleneck_evaluate)
 
 static const char *const value_units[] = {"% of the snapshots", NULL};
 

@@ -46,11 +46,7 @@ static void evaluate(traced *t)
         assay_verdict_no_data(t->verdict, "no collective of the traces could be matched between two ranks.");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return traced_finalize(rule, verdict, evaluate, err);
-}
+TRACED_FINALIZE(evaluate)
 
 static const char *const value_units[] = {"of the step", NULL};
 

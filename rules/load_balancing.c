@@ -139,11 +139,7 @@ void load_balancing_evaluate(timed *t)
     free(list);
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, load_balancing_evaluate, err);
-}
+TIMED_FINALIZE(load_balancing_evaluate)
 
 static const char *const value_units[] = {"Jensen-Shannon distance, 0.83 at most", NULL};
 

@@ -60,11 +60,7 @@ void low_gpu_utilization_evaluate(timed *t)
     }
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, low_gpu_utilization_evaluate, err);
-}
+TIMED_FINALIZE(low_gpu_utilization_evaluate)
 
 static const char *const value_units[] = {"% GPU use", NULL};
 

@@ -77,11 +77,7 @@ void max_initialization_time_evaluate(timed *t)
     free(slices);
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, max_initialization_time_evaluate, err);
-}
+TIMED_FINALIZE(max_initialization_time_evaluate)
 
 static const char *const value_units[] = {"min", NULL};
 

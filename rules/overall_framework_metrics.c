@@ -23,11 +23,7 @@ void overall_framework_metrics_evaluate(timed *t)
     t->datapoints = t->samples;
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, overall_framework_metrics_evaluate, err);
-}
+TIMED_FINALIZE(overall_framework_metrics_evaluate)
 
 const assay_rule_ops assay_rule_overall_framework_metrics = {
     .abi = ASSAY_RULE_ABI,

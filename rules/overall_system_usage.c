@@ -17,11 +17,7 @@ void overall_system_usage_evaluate(timed *t)
     }
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, overall_system_usage_evaluate, err);
-}
+TIMED_FINALIZE(overall_system_usage_evaluate)
 
 const assay_rule_ops assay_rule_overall_system_usage = {
     .abi = ASSAY_RULE_ABI,

@@ -77,11 +77,7 @@ static void evaluate(timed *t)
     assay_put_format(&t->details, "]}");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, evaluate, err);
-}
+TIMED_FINALIZE(evaluate)
 
 static const char *const value_units[] = {"finding(s)", NULL};
 

@@ -94,11 +94,7 @@ static void evaluate(traced *t)
                               "same places where they send or receive.");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return traced_finalize(rule, verdict, evaluate, err);
-}
+TRACED_FINALIZE(evaluate)
 
 static const char *const value_units[] = {"of the peers' median", NULL};
 

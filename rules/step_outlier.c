@@ -161,11 +161,7 @@ void step_outlier_evaluate(timed *t)
     assay_put_format(&t->details, "]}");
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    (void)state;
-    return timed_finalize(rule, verdict, step_outlier_evaluate, err);
-}
+TIMED_FINALIZE(step_outlier_evaluate)
 
 static const char *const value_units[] = {"outlier step(s)", NULL};
 

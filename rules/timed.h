@@ -91,6 +91,14 @@ uint64_t timed_window(const assay_sample *samples, uint64_t n, uint64_t window, 
 /* False: quantile q of those values is surely not below the threshold. That takes no sorting. */
 bool timed_may_be_below(const assay_sample *samples, uint64_t n, uint64_t window, double q, double threshold);
 
+/* Defines the rule's finalize(): `function` tests its timeline as a whole. */
+#define TIMED_FINALIZE(function)                                                                                       \
+    static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)           \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return timed_finalize(rule, verdict, function, err);                                                           \
+    }
+
 #define TIMED_RULE_STATE                                                                                               \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_POOLS, .setup = timed_setup, .map = timed_map, ASSAY_COMMON_STATE
 

@@ -54,6 +54,14 @@ const char *traced_group_in_words(const traced *t, uint32_t group, char *room, s
 /* One datapoint, and a finding with what was written behind it if it fired. */
 void traced_test(traced *t, bool fired, const traced_finding *finding);
 
+/* Defines the rule's finalize(): `function` tests its traces as a whole. */
+#define TRACED_FINALIZE(function)                                                                                      \
+    static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)           \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return traced_finalize(rule, verdict, function, err);                                                          \
+    }
+
 #define TRACED_RULE_STATE                                                                                              \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_TRACES | ASSAY_RULE_POOLS, .setup = traced_setup, .map = traced_map,    \
     ASSAY_COMMON_STATE
