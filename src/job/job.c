@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "job/job_internal.h"
 #include "rule/module.h"
@@ -19,6 +20,12 @@
     {                                                                                                                  \
         .name = key, .kind = ASSAY_SETTING_OBJECT, .at = offsetof(job_document, what), .help = text                    \
     }
+/* Parts of a request to SageMaker that say how a training is recorded. */
+#define NOT_FOR_A_JOB(key, what)                                                                                       \
+    {                                                                                                                  \
+        .name = key, .kind = ASSAY_SETTING_ITEM, .at = offsetof(job_document, what),                                   \
+        .help = "ignored, with a note: it is for the training (docs/from-sagemaker-debugger.md)"                       \
+    }
 const assay_setting job_settings[] = {
     {.name = "$schema", .kind = ASSAY_SETTING_TEXT, .at = offsetof(job_document, schema), .help = "for editors"},
     DOCUMENT("trials", trials, ASSAY_JOB_TRIALS, "trials that are evaluated: paths, or objects"),
@@ -29,7 +36,12 @@ const assay_setting job_settings[] = {
      .help = "shared objects with rules of one's own"},
     DOCUMENT("rules", rules, ASSAY_JOB_ENTRIES, "rules, each by its name or by a condition"),
     DOCUMENT("DebugRuleConfigurations", sagemaker_rules, ASSAY_JOB_ENTRIES,
-             "rules as SageMaker's estimators have them"),
+             "rules as SageMaker's estimators have them; a file may also be nothing but this list"),
+    DOCUMENT("ProfilerRuleConfigurations", profiler_rules, ASSAY_JOB_ENTRIES,
+             "rules over profiler data as SageMaker's estimators have them"),
+    NOT_FOR_A_JOB("DebugHookConfig", hook_config),
+    NOT_FOR_A_JOB("TensorBoardOutputConfig", tensorboard_config),
+    NOT_FOR_A_JOB("ProfilerConfig", profiler_config),
     DOCUMENT("aggregations", aggregations, ASSAY_JOB_ENTRIES, "figures over whole trials, by their kind"),
     SECTION("images", images, "shows wrong predictions as pictures: short for the aggregation wrong_predictions"),
     SECTION("histograms", histograms,
@@ -226,12 +238,26 @@ static int read_modules(const job_reader *r, const cJSON *list)
     return ASSAY_OK;
 }
 
+/* Says once what of a request to SageMaker a job has no use for, and where it belongs. */
+static void note_others(const job_reader *r, const job_document *d)
+{
+    if (d->hook_config)
+        assay_log_note("%s: DebugHookConfig is for the training: save it as a file, and name that in ASSAY_HOOK_CONFIG",
+                       r->file);
+    if (d->tensorboard_config)
+        assay_log_note("%s: TensorBoardOutputConfig is for the training: the hook's tensorboard_dir", r->file);
+    if (d->profiler_config)
+        assay_log_note("%s: ProfilerConfig is for the training: the hook's system_metrics_interval and timeline",
+                       r->file);
+}
+
 static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
 {
     job_document document;
     int status = job_read(r, "the job", job_settings, tree, &document);
     if (status != ASSAY_OK)
         return status;
+    note_others(r, &document);
     job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
     const struct {
         const char *place;
@@ -260,6 +286,15 @@ int assay_job_parse(const char *file, const void *text, size_t size, const assay
     int status = assay_json_parse_commented(file, text, size, &document, err);
     if (status != ASSAY_OK)
         return status == ASSAY_EFORMAT ? ASSAY_EJOB : status;
+    if (cJSON_IsArray(document)) { /* SageMaker's list of rules by itself */
+        cJSON *whole = cJSON_CreateObject();
+        if (!whole || !cJSON_AddItemToObject(whole, "DebugRuleConfigurations", document)) {
+            cJSON_Delete(whole);
+            cJSON_Delete(document);
+            return job_no_memory(&r);
+        }
+        document = whole;
+    }
     job.file = assay_copy_text(file);
     status = job.file ? read_document(&r, document, &job) : job_no_memory(&r);
     cJSON_Delete(document);

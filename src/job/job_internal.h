@@ -57,9 +57,10 @@ extern const assay_setting job_settings[], job_output_settings[], job_comparison
 
 /* The members of a job file, each NULL where it is missing. */
 typedef struct job_document {
-    const char *schema; /* for editors */
-    const cJSON *trials, *modules, *rules, *sagemaker_rules, *aggregations, *images, *histograms, *comparison, *output,
-        *actions, *s3;
+    const char *schema;                                              /* for editors */
+    const cJSON *hook_config, *tensorboard_config, *profiler_config; /* of SageMaker, for trainings */
+    const cJSON *trials, *modules, *rules, *sagemaker_rules, *profiler_rules, *aggregations, *images, *histograms,
+        *comparison, *output, *actions, *s3;
 } job_document;
 
 /* Reads the rules and aggregations of the document into the job. Takes items out of the document on the way. */

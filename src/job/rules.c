@@ -116,6 +116,13 @@ static int read_sagemaker_entry(const job_reader *r, const char *place, const cJ
     status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
     if (status == ASSAY_OK && !out->rule)
         status = job_fail(r, place, "\"rule_to_invoke\" is missing in \"RuleParameters\"");
+    const cJSON *source = cJSON_GetObjectItemCaseSensitive(parameters, "source_s3_uri");
+    if (status == ASSAY_OK && source)
+        status = job_fail(
+            r, place,
+            "%s is a rule of one's own, in %s: copy that file here, and list it under \"rules\" as {\"python\": "
+            "\"FILE:%s\", \"parameters\": {...}} (docs/python-rules.md)",
+            out->rule, cJSON_IsString(source) ? source->valuestring : "\"source_s3_uri\"", out->rule);
     if (status != ASSAY_OK)
         return status;
     *taken = cJSON_DetachItemFromObjectCaseSensitive(parameters, "rule_to_invoke");
@@ -275,24 +282,32 @@ static size_t count_of(const cJSON *list)
     return list ? (size_t)cJSON_GetArraySize(list) : 0;
 }
 
-static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs, size_t own_count, instance_list *list)
+/* Rules of one's own, then SageMaker's two lists. */
+enum { RULE_LISTS = 3 };
+static const char *const rule_lists[RULE_LISTS] = {"rules", "DebugRuleConfigurations", "ProfilerRuleConfigurations"};
+
+static int fill_rules(const job_reader *r, const cJSON *const lists[RULE_LISTS], instance_list *list)
 {
     int status = ASSAY_OK;
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--) {
-        status = read_list(r, "rules", own, named, 0, false, list);
-        if (status == ASSAY_OK)
-            status = read_list(r, "DebugRuleConfigurations", theirs, named, own_count, false, list);
+        size_t at = 0;
+        for (int i = 0; i < RULE_LISTS && status == ASSAY_OK; i++) {
+            status = read_list(r, rule_lists[i], lists[i], named, at, false, list);
+            at += count_of(lists[i]);
+        }
     }
     return status;
 }
 
 int job_read_rules(const job_reader *r, const job_document *document, assay_job *job)
 {
-    const cJSON *own = document->rules, *theirs = document->sagemaker_rules, *aggregations = document->aggregations;
-    const size_t short_forms = count_short_forms(document), own_count = count_of(own), their_count = count_of(theirs);
-    const size_t aggregation_count = count_of(aggregations) + short_forms;
-    instance_list rules = {assay_alloc_zeroed(own_count + their_count, sizeof(assay_instance *)),
-                           own_count + their_count};
+    const cJSON *const lists[RULE_LISTS] = {document->rules, document->sagemaker_rules, document->profiler_rules};
+    const cJSON *aggregations = document->aggregations;
+    const size_t short_forms = count_short_forms(document), aggregation_count = count_of(aggregations) + short_forms;
+    size_t rule_count = 0;
+    for (int i = 0; i < RULE_LISTS; i++)
+        rule_count += count_of(lists[i]);
+    instance_list rules = {assay_alloc_zeroed(rule_count, sizeof(assay_instance *)), rule_count};
     instance_list kinds = {assay_alloc_zeroed(aggregation_count, sizeof(assay_instance *)), aggregation_count};
     /* The job owns both from here on, filled or not: releasing it frees what is there. */
     job->rules = rules.items;
@@ -301,7 +316,7 @@ int job_read_rules(const job_reader *r, const job_document *document, assay_job 
     job->aggregation_count = kinds.items ? kinds.count : 0;
     if (!rules.items || !kinds.items)
         return job_no_memory(r);
-    int status = fill_rules(r, own, theirs, own_count, &rules);
+    int status = fill_rules(r, lists, &rules);
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
     if (status == ASSAY_OK)

@@ -129,7 +129,7 @@ def check_exit_codes(cli):
 def check_jobs(cli):
     rule = {"rule": "AllZero", "parameters": {"tensor_regex": "x"}}
     for content, message in (
-            ("", "line 1"), ("{", "line 1"), ("[]", "object"), ("{\"rules\": []} x", "line 1"), ("{\"rules\": 5}", "rules"),
+            ("", "line 1"), ("{", "line 1"), ("[]", "nothing to do"), ("5", "object"), ("{\"rules\": []} x", "line 1"), ("{\"rules\": 5}", "rules"),
             ({"rule": []}, "unknown key \"rule\""), ({"rules": [{"rulez": 1}]}, "rules[0]: unknown key \"rulez\""),
             ({"rules": [rule, {"name": "x"}]}, "rules[1]: neither"), ({"rules": ["AllZero"]}, "rules[0]"),
             ({"rules": [dict(rule, severity="fatal")]}, "unknown severity \"fatal\""),

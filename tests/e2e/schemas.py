@@ -69,6 +69,8 @@ def jobs(schemas, assay, folder):
     full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "topology": "t.json", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}}, "c"],
             "rules": [{"rule": "DeadRelu", "severity": "error"}, {"name": "x", "when": "nan(losses) > 0"},
                       {"RuleConfigurationName": "y", "RuleParameters": {"rule_to_invoke": "AllZero", "collection_names": "weights"}}],
+            "ProfilerRuleConfigurations": [{"RuleParameters": {"rule_to_invoke": "ProfilerReport"}}],
+            "DebugHookConfig": {"S3OutputPath": "s3://b"}, "ProfilerConfig": {}, "TensorBoardOutputConfig": {"LocalPath": "p"},
             "images": {"tensor": "i"}, "histograms": {"tensor_regex": "w"}, "comparison": {"tolerance": 0.1}, "output": {"formats": ["json"]}, "s3": {"unsigned": True},
             "actions": [{"notify": {"url": {"env": "URL"}}}, {"mail": {"to": ["a@example.org"]}, "on": "end"},
                         {"cancel": {"job": 5}, "severity": "error"}, {"submit": {"script": "s"}, "limit": 3}]}

@@ -89,11 +89,20 @@ static void test_sagemaker(void)
         "\"VolumeSizeInGB\": 1,"
         " \"LocalPath\": \"p\", \"S3OutputPath\": \"s\","
         " \"RuleParameters\": {\"rule_to_invoke\": \"SampleRule\", \"count\": \"5\", \"flag\": \"True\"}}";
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const forms[][2] = {
+        {"{\"rules\": [", "]}"},
+        {"{\"DebugRuleConfigurations\": [", "]}"},
+        {"{\"ProfilerRuleConfigurations\": [", "]}"},
+        {"[", "]"},
+        {"{\"DebugHookConfig\": {\"S3OutputPath\": \"s3://b\"}, \"ProfilerConfig\": {}, \"TensorBoardOutputConfig\": {}, "
+         "\"DebugRuleConfigurations\": [",
+         "]}"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         char text[1024];
         assay_job job = {0};
         assay_error err;
-        snprintf(text, sizeof text, i ? "{\"DebugRuleConfigurations\": [%s]}" : "{\"rules\": [%s]}", entry);
+        snprintf(text, sizeof text, "%s%s%s", forms[i][0], entry, forms[i][1]);
         CU_ASSERT_FATAL(parse(text, &job, &err) == ASSAY_OK);
         CU_ASSERT_FATAL(job.rule_count == 1 && job.rules[0]->status == ASSAY_OK);
         CU_ASSERT_STRING_EQUAL(job.rules[0]->name, "c");
@@ -109,7 +118,7 @@ static void test_refusals(void)
         const char *text, *words;
     } cases[] = {
         {"", "job.json"},
-        {"[1]", "expected an object"},
+        {"[1]", "DebugRuleConfigurations[0]"},
         {"{\"rule\": []}", "unknown key \"rule\""},
         {"{\"rules\": {}}", "\"rules\" has to be a list"},
         {"{\"rules\": [1]}", "rules[0]"},
@@ -144,6 +153,8 @@ static void test_refusals(void)
         {"{\"s3\": {\"unsigned\": \"yes\"}}", "s3: \"unsigned\" has to be true or false"},
         {"{\"DebugRuleConfigurations\": [{\"RuleConfigurationName\": \"x\"}]}", "RuleParameters"},
         {"{\"rules\": [{\"RuleParameters\": {\"rule_to_invoke\": 1}}]}", "rule_to_invoke"},
+        {"[{\"RuleParameters\": {\"rule_to_invoke\": \"Mine\", \"source_s3_uri\": \"s3://b/mine.py\"}}]",
+         "\"FILE:Mine\""},
         {"{\"rules\": [{\"RuleParameters\": {}, \"severity\": \"info\"}]}", "unknown key \"severity\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
