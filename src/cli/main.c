@@ -7,9 +7,11 @@
 
 #include "base/activity.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/last_memory.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
 #include "hdf5/hdf5_file.h"
@@ -105,6 +107,22 @@ static int run_command(const cli_command *command, cli_context *context)
     return code;
 }
 
+/* Ranks of different programs would take each other's messages for their own. Collective. */
+static int refuse_mixture(const cli_context *context, assay_error *err)
+{
+    static const char own[] = ASSAY_VERSION;
+    const uint64_t hash = assay_hash_bytes(own, sizeof own) ^ assay_hash_bytes(cli_commit, strlen(cli_commit));
+    uint64_t most[2] = {hash, ~hash};
+    const int status = assay_comm_max(context->comm, most, 2);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "MPI failed while the ranks compared their versions");
+    return most[0] == ~most[1] ? ASSAY_OK
+                               : assay_fail(err, ASSAY_EUSAGE,
+                                            "the ranks are different builds of assay (this one is %s): start the same "
+                                            "program on all of them",
+                                            own);
+}
+
 /* A command on all ranks. MPI may take arguments away, so the context is made from what it leaves. */
 static int run_on_world(const cli_command *command, cli_context *context)
 {
@@ -121,7 +139,9 @@ static int run_on_world(const cli_command *command, cli_context *context)
     int rank = assay_comm_rank(context->comm);
     assay_log_init(rank, false, false);
     assay_fault_arm(rank);
-    int code = run_command(command, context);
+    status = refuse_mixture(context, &err);
+    int code = status == ASSAY_OK ? run_command(command, context) : cli_fail(status, &err);
+    cli_keep_memory();
     assay_comm_finish(context->comm, code);
     return code;
 }
