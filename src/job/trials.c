@@ -85,9 +85,12 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
                      const char *name, assay_trial_options *options)
 {
     const bool remote = job_is_in_s3(path) || assay_s3_place_is_foreign(path);
-    const int keys = remote ? assay_s3_place_refuse_keys(path, r->err) : ASSAY_OK;
+    assay_error cause = {""};
+    const int keys = remote ? assay_s3_place_refuse_keys(path, &cause) : ASSAY_OK;
+    if (keys != ASSAY_OK && status == ASSAY_EJOB)
+        return assay_fail(r->err, status, "%s: %s: %s", r->file, place, cause.text);
     if (keys != ASSAY_OK)
-        return keys;
+        return assay_fail(r->err, keys, "%s", cause.text);
     char *plain = plain_path(path);
     if (!plain)
         return job_no_memory(r);

@@ -1,4 +1,5 @@
 /* Any bytes as a job file: refused with a message that names the file, or a job whose names are unique. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool condition)
+#define must(c) must_hold(c, #c, __LINE__)
+static void must_hold(bool condition, const char *text, int line)
 {
-    if (!condition)
+    if (!condition) {
+        fprintf(stderr, "line %d: %s\n", line, text);
         abort();
+    }
 }
 
 static void check_instances(assay_instance *const *list, size_t count)
