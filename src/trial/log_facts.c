@@ -6,8 +6,29 @@
 
 #include "base/fault.h"
 #include "base/vec.h"
+#include <assay/steps.h>
 
-enum { PACKED_COUNT = 12, PACKED_RANGE = 28 };
+enum { PACKED_COUNT = 12, PACKED_RANGE = 28, PACKED_NAME = 4, PACKED_BAD = 20 };
+
+static void release_names(assay_log_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+static void release_judged(assay_log_judged *judged)
+{
+    release_names(&judged->objective);
+    release_names(&judged->pairs);
+    release_names(&judged->never);
+    release_names(&judged->others);
+    for (size_t i = 0; i < judged->bad_count; i++) {
+        free(judged->bad[i].worker);
+        free(judged->bad[i].tensor);
+    }
+    free(judged->bad);
+}
 
 void assay_log_facts_release(assay_log_facts *log)
 {
@@ -20,6 +41,7 @@ void assay_log_facts_release(assay_log_facts *log)
     free(log->kind);
     free(log->also);
     free(log->unknown);
+    release_judged(&log->judged);
     *log = (assay_log_facts){0};
 }
 
@@ -39,6 +61,50 @@ int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t firs
         return ASSAY_ENOMEM;
     *added = (assay_log_range){first, last, values, assay_copy_text(worker)};
     return added->worker ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_log_names_add(assay_log_names *names, const char *text, size_t length)
+{
+    char **added = ASSAY_VEC_ADD(names);
+    if (!added)
+        return ASSAY_ENOMEM;
+    *added = assay_copy_bytes_as_text(text, length);
+    return *added ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const char *worker, const char *tensor)
+{
+    assay_log_bad *added = assay_vec_add(&judged->bad, &judged->bad_count, &judged->bad_room, sizeof *added);
+    if (!added)
+        return ASSAY_ENOMEM;
+    *added = (assay_log_bad){step, mode, assay_copy_text(worker), assay_copy_text(tensor)};
+    return added->worker && added->tensor ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void pack_names(const assay_log_names *names, assay_buf *out)
+{
+    assay_put_u64(out, names->count);
+    for (size_t i = 0; i < names->count; i++)
+        assay_put_text(out, names->list[i]);
+}
+
+static void pack_judged(const assay_log_judged *judged, assay_buf *out)
+{
+    pack_names(&judged->objective, out);
+    assay_put_u8(out, judged->whole);
+    pack_names(&judged->pairs, out);
+    pack_names(&judged->never, out);
+    pack_names(&judged->others, out);
+    assay_put_u64(out, judged->bad_count);
+    for (size_t i = 0; i < judged->bad_count; i++) {
+        assay_put_i64(out, judged->bad[i].step);
+        assay_put_u32(out, (uint32_t)judged->bad[i].mode);
+        assay_put_text(out, judged->bad[i].worker);
+        assay_put_text(out, judged->bad[i].tensor);
+    }
+    assay_put_u64(out, judged->values);
+    assay_put_u64(out, judged->losses);
+    assay_put_u64(out, judged->steps);
 }
 
 void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out)
@@ -65,6 +131,7 @@ void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out)
         assay_put_i64(out, log->ranges[i].last);
         assay_put_u64(out, log->ranges[i].values);
     }
+    pack_judged(&log->judged, out);
 }
 
 static char *take_text(assay_cursor *in)
@@ -72,6 +139,48 @@ static char *take_text(assay_cursor *in)
     size_t length = 0;
     const char *text = assay_get_text(in, &length);
     return assay_copy_bytes_as_text(text, length);
+}
+
+static int take_names(assay_cursor *in, assay_log_names *out)
+{
+    const uint64_t count = assay_get_count(in, PACKED_NAME);
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; i < count && status == ASSAY_OK && !in->failed; i++) {
+        size_t length = 0;
+        const char *text = assay_get_text(in, &length);
+        status = assay_log_names_add(out, text, length);
+    }
+    return status;
+}
+
+static int take_judged(assay_cursor *in, assay_log_judged *out)
+{
+    int status = take_names(in, &out->objective);
+    out->whole = assay_get_u8(in) != 0;
+    if (status == ASSAY_OK)
+        status = take_names(in, &out->pairs);
+    if (status == ASSAY_OK)
+        status = take_names(in, &out->never);
+    if (status == ASSAY_OK)
+        status = take_names(in, &out->others);
+    const uint64_t count = assay_get_count(in, PACKED_BAD);
+    for (uint64_t i = 0; i < count && status == ASSAY_OK && !in->failed; i++) {
+        const int64_t step = assay_get_i64(in);
+        const uint32_t mode = (uint32_t)assay_get_u32(in);
+        char *worker = take_text(in), *tensor = take_text(in);
+        if (mode >= ASSAY_MODES)
+            in->failed = true;
+        else
+            status = worker && tensor ? assay_log_judged_bad(out, step, (int)mode, worker, tensor) : ASSAY_ENOMEM;
+        free(worker);
+        free(tensor);
+    }
+    out->values = assay_get_u64(in);
+    out->losses = assay_get_u64(in);
+    out->steps = assay_get_u64(in);
+    if (out->pairs.count % 2 != 0)
+        in->failed = true;
+    return status;
 }
 
 int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
@@ -101,6 +210,8 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
         status = worker ? assay_log_facts_range(&log, worker, first, last, assay_get_u64(in)) : ASSAY_ENOMEM;
         free(worker);
     }
+    if (status == ASSAY_OK)
+        status = take_judged(in, &log.judged);
     if (status == ASSAY_OK && in->failed)
         status = ASSAY_EFORMAT;
     if (status == ASSAY_OK)

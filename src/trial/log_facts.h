@@ -20,6 +20,31 @@ typedef struct assay_log_range { /* steps whose values a restart discarded */
     char *worker; /* owned */
 } assay_log_range;
 
+typedef struct assay_log_names { /* owned texts, in byte order unless said otherwise */
+    char **list;
+    size_t count, room;
+} assay_log_names;
+
+typedef struct assay_log_bad { /* where a series was first NaN or infinite */
+    int64_t step;
+    int mode;
+    char *worker, *tensor; /* owned */
+} assay_log_bad;
+
+/* What the log is judged on: names are those of tensors. */
+typedef struct assay_log_judged {
+    assay_log_names objective; /* losses of TRAIN that have to fall */
+    bool whole;                /* each of them is all that is minimised; else they are parts of a sum */
+    assay_log_names pairs;     /* a loss of TRAIN, its fellow of EVAL, the next loss of TRAIN, ... */
+    assay_log_names never;     /* losses of which no value is finite, of several */
+    assay_log_names others;    /* series that are no losses, or never finite, and not finite somewhere */
+    assay_log_bad *bad;        /* losses that became NaN or infinite, by step, mode, worker and name; owned */
+    size_t bad_count, bad_room;
+    uint64_t values; /* of the objective, over all workers */
+    uint64_t losses; /* series of TRAIN and EVAL, those of several workers once */
+    uint64_t steps;  /* at which one of these has a value */
+} assay_log_judged;
+
 typedef struct assay_log_facts {
     char *kind;    /* "hf", "tb", ...; NULL: the trial is none of a log; owned */
     char *also;    /* other kinds at the place, with commas between them; owned */
@@ -32,6 +57,7 @@ typedef struct assay_log_facts {
     size_t count, room;
     assay_log_range *ranges; /* owned */
     size_t range_count, range_room;
+    assay_log_judged judged;
 } assay_log_facts;
 
 /* Frees what `log` holds. */
@@ -39,6 +65,9 @@ void assay_log_facts_release(assay_log_facts *log);
 /* Adds a count, and a range; texts are copied. 0 or ASSAY_ENOMEM. */
 int assay_log_facts_count(assay_log_facts *log, const char *what, uint64_t count);
 int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values);
+/* Adds a copy of so many bytes, and a place. 0 or ASSAY_ENOMEM. */
+int assay_log_names_add(assay_log_names *names, const char *text, size_t length);
+int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const char *worker, const char *tensor);
 void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out);
 /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out);

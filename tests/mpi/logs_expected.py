@@ -99,6 +99,13 @@ def compare_trial(check, name, expected, trial, place):
     check("%s: problems %s" % (name, problems), len(problems) == len(expected["problems"]))
 
 
+def compare_judged(check, name, expected, trial):
+    """What the log is judged on: METRICS.md 7."""
+    have = trial.get("metrics", {}).get("judged", {})
+    for key, value in expected.get("judged", {}).items():
+        check("%s: judged: %s is %s, not %s" % (name, key, have.get(key), value), have.get(key) == value)
+
+
 def compare_rule(check, name, expected, trial):
     rule = next(r for r in trial["rules"] if r["name"] == "low")
     wanted = expected["rules"]["LowPrecisionHealth"]
@@ -147,6 +154,7 @@ def compare_place(args, check, name, directory, scratch):
             check("%s: is called %s" % (title, trial["name"]), trial["name"] == one["name"])
         compare_trial(check, title, one, trial, expected)
         compare_series(check, title, one["series"], series.get(trial["name"], {}))
+        compare_judged(check, title, one, trial)
         compare_rule(check, title, one, trial)
     for ranks in args.ranks[1:]:
         check("%s: another report at %d ranks" % (name, ranks), run(args, place, job, scratch, ranks)[3] == body)

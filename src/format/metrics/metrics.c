@@ -175,6 +175,8 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
     for (size_t i = 0; i < log->range_count && status == ASSAY_OK; i++)
         status = assay_log_facts_range(out, assay_dict_name(log->workers, log->ranges[i].worker, NULL),
                                        log->ranges[i].first, log->ranges[i].last, log->ranges[i].values);
+    if (status == ASSAY_OK)
+        status = metrics_judge(log, &out->judged);
     return status == ASSAY_OK ? status : assay_lister_no_memory(l);
 }
 

@@ -128,6 +128,9 @@ int metrics_log_finish(metrics_log *log);
 /* Drops all series: the file they come from turned out to be damaged. */
 void metrics_log_forget(metrics_log *log);
 
+/* What the finished log is judged on (judged.c). 0 or ASSAY_ENOMEM. */
+int metrics_judge(const metrics_log *log, assay_log_judged *out);
+
 /* A setting or another fact; text of so many bytes. 0 or ASSAY_ENOMEM. */
 int metrics_fact(metrics_log *log, const char *name, const char *value, size_t length);
 /* Likewise of milliseconds since 1970: a time in UTC. What is no time is left out. */
@@ -140,6 +143,11 @@ int metrics_mode_of(const char *tag, size_t length);
 /* Is the word (of so many bytes) one for evaluation, or for prediction? */
 bool metrics_is_eval_word(const char *word, size_t length);
 bool metrics_is_predict_word(const char *word, size_t length);
+/* Calls for each part of a name, between its borders (`/ _ . -` and blanks). */
+typedef void metrics_word_visit(void *context, const char *word, size_t length);
+void metrics_words(const char *tag, size_t length, metrics_word_visit *visit, void *context);
+/* Is the word, in any case, one of so many? */
+bool metrics_is_among(const char *const *words, size_t count, const char *word, size_t length);
 /* Does the collection `losses` have the tag? */
 bool metrics_is_loss(const char *tag, size_t length);
 /* A number as programs print it. False: it is none. */

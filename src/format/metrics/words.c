@@ -13,7 +13,7 @@ static bool is_border(char c)
     return c == '/' || c == '_' || c == '.' || c == '-' || c == ' ';
 }
 
-static bool is_among(const char *const *words, size_t count, const char *word, size_t length)
+bool metrics_is_among(const char *const *words, size_t count, const char *word, size_t length)
 {
     for (size_t i = 0; i < count; i++)
         if (strlen(words[i]) == length && strncasecmp(words[i], word, length) == 0)
@@ -24,13 +24,13 @@ static bool is_among(const char *const *words, size_t count, const char *word, s
 bool metrics_is_eval_word(const char *word, size_t length)
 {
     static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "dev"};
-    return is_among(words, sizeof words / sizeof *words, word, length);
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
 bool metrics_is_predict_word(const char *word, size_t length)
 {
     static const char *const words[] = {"test", "predict", "prediction"};
-    return is_among(words, sizeof words / sizeof *words, word, length);
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
 /* What Ultralytics writes of its validation without saying so. */
@@ -51,21 +51,36 @@ static bool is_validation_name(const char *tag, size_t length)
     return false;
 }
 
-int metrics_mode_of(const char *tag, size_t length)
+void metrics_words(const char *tag, size_t length, metrics_word_visit *visit, void *context)
 {
-    bool predict = false;
     for (size_t i = 0; i < length;) {
         size_t end = i;
         while (end < length && !is_border(tag[end]))
             end++;
-        if (metrics_is_eval_word(tag + i, end - i))
-            return ASSAY_MODE_EVAL;
-        predict = predict || metrics_is_predict_word(tag + i, end - i);
+        if (end > i)
+            visit(context, tag + i, end - i);
         i = end + 1;
     }
-    if (is_validation_name(tag, length))
+}
+
+typedef struct modes_said {
+    bool eval, predict;
+} modes_said;
+
+static void note_mode(void *context, const char *word, size_t length)
+{
+    modes_said *said = context;
+    said->eval = said->eval || metrics_is_eval_word(word, length);
+    said->predict = said->predict || metrics_is_predict_word(word, length);
+}
+
+int metrics_mode_of(const char *tag, size_t length)
+{
+    modes_said said = {0};
+    metrics_words(tag, length, note_mode, &said);
+    if (said.eval || is_validation_name(tag, length))
         return ASSAY_MODE_EVAL;
-    return predict ? ASSAY_MODE_PREDICT : ASSAY_MODE_TRAIN;
+    return said.predict ? ASSAY_MODE_PREDICT : ASSAY_MODE_TRAIN;
 }
 
 /* A decimal number without its sign; false when the text is none. */
@@ -150,15 +165,19 @@ bool metrics_step_of(double value, int64_t *step)
     return true;
 }
 
-/* The pattern of the collection `losses` (metrics.c), without its search. */
+static bool stands_at(const char *tag, size_t length, size_t at, const char *text)
+{
+    return length - at >= strlen(text) && memcmp(tag + at, text, strlen(text)) == 0;
+}
+
+/* The pattern of the collection `losses` (default_collections.c), without its search. */
 bool metrics_is_loss(const char *tag, size_t length)
 {
-    static const char *const others[] = {"ppl", "perplexity"};
     bool found = false;
     for (size_t i = 0; i < length; i++) {
-        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            if (length - i >= strlen(others[k]) && strncasecmp(tag + i, others[k], strlen(others[k])) == 0)
-                return false;
+        if ((length - i >= 3 && strncasecmp(tag + i, "ppl", 3) == 0) || stands_at(tag, length, i, "vs samples") ||
+            ((tag[i] == 'p' || tag[i] == 'P') && stands_at(tag, length, i + 1, "erplexity")))
+            return false;
         if (length - i < 4 || (tag[i] != 'l' && tag[i] != 'L') || memcmp(tag + i + 1, "oss", 3) != 0)
             continue;
         size_t next = i + 4;

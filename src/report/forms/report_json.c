@@ -296,6 +296,46 @@ static void put_facts(const assay_run_facts *facts, assay_jw *w)
     assay_jw_end(w);
 }
 
+static void put_names(const assay_log_names *names, const char *key, assay_jw *w)
+{
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < names->count; i++)
+        assay_jw_text(w, NULL, names->list[i]);
+    assay_jw_end(w);
+}
+
+/* What the log is judged on. */
+static void put_judged(const assay_log_judged *judged, assay_jw *w)
+{
+    assay_jw_line(w, 4);
+    assay_jw_object(w, "judged");
+    put_names(&judged->objective, "objective", w);
+    assay_jw_array(w, "pairs");
+    for (size_t i = 0; i + 1 < judged->pairs.count; i += 2) {
+        assay_jw_array(w, NULL);
+        assay_jw_text(w, NULL, judged->pairs.list[i]);
+        assay_jw_text(w, NULL, judged->pairs.list[i + 1]);
+        assay_jw_end(w);
+    }
+    assay_jw_end(w);
+    assay_jw_array(w, "losses_not_finite");
+    for (size_t i = 0; i < judged->bad_count; i++) {
+        assay_jw_array(w, NULL);
+        assay_jw_i64(w, NULL, judged->bad[i].step);
+        assay_jw_text(w, NULL, assay_mode_name(judged->bad[i].mode));
+        assay_jw_text(w, NULL, judged->bad[i].worker);
+        assay_jw_text(w, NULL, judged->bad[i].tensor);
+        assay_jw_end(w);
+    }
+    assay_jw_end(w);
+    put_names(&judged->never, "never_finite", w);
+    put_names(&judged->others, "others_not_finite", w);
+    assay_jw_u64(w, "values", judged->values);
+    assay_jw_u64(w, "losses", judged->losses);
+    assay_jw_u64(w, "steps", judged->steps);
+    assay_jw_end(w);
+}
+
 /* What was met in a log of metrics; nothing of other trials. */
 static void put_log(const assay_log_facts *log, assay_jw *w)
 {
@@ -323,6 +363,7 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
     assay_jw_end(w);
     if (*log->unknown)
         assay_jw_text(w, "first_unknown", log->unknown);
+    put_judged(&log->judged, w);
     assay_jw_end(w);
 }
 
