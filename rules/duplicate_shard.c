@@ -152,7 +152,7 @@ const assay_rule_ops assay_rule_duplicate_shard = {
               "are never seen.",
     .remedies = remedies,
     .params = params,
-    .traits = ASSAY_RULE_LOOKS_BACK,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = value_units,
     .sentences = sentences,

@@ -92,6 +92,15 @@ static int pattern_of(const assay_tensor_view *item)
     return s->count == 1 ? SINGLE : VALUES;
 }
 
+/* Of a log only losses are tested, unless the job names others: loss scaling skips steps of infinite norm, and a
+ * precision is NaN without positives. */
+static bool is_tested(const assay_rule *rule, uint32_t tensor)
+{
+    const unsigned logged = assay_trial_logged(rule->trial, tensor);
+    return !(logged & ASSAY_LOGGED) || (logged & ASSAY_LOGGED_LOSS) ||
+           assay_param_has(rule->params, "collection_names") || assay_param_has(rule->params, "tensor_regex");
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -108,7 +117,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         badness b = indirect ? bad_reductions(item, only_nan) : bad_elements(item, only_nan);
         unsigned kind = (b.nan > 0 ? FIRST_CAUSE_NAN : 0u) | (b.count > b.nan ? FIRST_CAUSE_INF : 0u);
         const int unit = indirect ? INDIRECT : b.nan == 0 ? INFINITE_ONLY : b.count > b.nan ? BOTH : NAN_ONLY;
-        assay_findings_datapoints(s->findings, 1);
+        if (is_tested(rule, item->tensor))
+            assay_findings_datapoints(s->findings, 1);
         status = first_cause_judge(s, view, item->tensor, item->worker,
                                    (assay_judgement){.bad = b.count > 0, .whole = b.whole, .kind = kind},
                                    first_bad(view, item, only_nan));
@@ -298,15 +308,103 @@ static int add_findings_there(const assay_rule *rule, const assay_series *series
     return status;
 }
 
-static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant,
+/* ---- logs ---- */
+
+static int mode_of_step(const assay_trial *trial, int64_t step)
+{
+    const assay_step_info *info = assay_trial_step(trial, assay_trial_find_step(trial, step));
+    return info && info->mode >= 0 && info->mode < ASSAY_MODES ? info->mode : ASSAY_MODE_NONE;
+}
+
+/* [onsets][ASSAY_MODES] Has the series several values, and none that is finite? It was never computed, then: where a loss
+ * breaks, it had values before. NULL without memory; the caller frees it. */
+static bool *never_finite(const assay_rule *rule, const assay_common_state *s)
+{
+    const uint64_t count = assay_onsets_count(s->onsets);
+    uint64_t *bad = calloc((count + 1) * ASSAY_MODES, sizeof *bad);
+    bool *never = calloc((count + 1) * ASSAY_MODES, sizeof *never);
+    for (uint64_t i = 0; bad && i < assay_series_count(s->series); i++) {
+        const assay_row row = assay_series_row(s->series, i);
+        const uint64_t place = onset_place(s->onsets, row.tensor, row.worker);
+        if (place < count)
+            bad[place * ASSAY_MODES + (uint64_t)mode_of_step(rule->trial, row.step)]++;
+    }
+    for (uint64_t i = 0; bad && never && i < count; i++) {
+        const assay_onset o = assay_onsets_get(s->onsets, i);
+        for (int m = 0; m < ASSAY_MODES; m++)
+            never[i * ASSAY_MODES + (uint64_t)m] = o.tested[m] > 1 && bad[i * ASSAY_MODES + (uint64_t)m] == o.tested[m];
+    }
+    const bool made = bad && never;
+    free(bad);
+    if (made)
+        return never;
+    free(never);
+    return NULL;
+}
+
+/* Is the row one of a log that is no finding? */
+static bool is_remark(const assay_rule *rule, const assay_common_state *s, const bool *never, const assay_row *row)
+{
+    if (!never || !assay_trial_logged(rule->trial, row->tensor))
+        return false;
+    const uint64_t place = onset_place(s->onsets, row->tensor, row->worker);
+    return !is_tested(rule, row->tensor) ||
+           (place < assay_onsets_count(s->onsets) &&
+            never[place * ASSAY_MODES + (uint64_t)mode_of_step(rule->trial, row->step)]);
+}
+
+/* The onsets without what is a remark. NULL without memory; the caller frees them. */
+static assay_onset *onsets_of_log(const assay_rule *rule, const assay_common_state *s, const bool *never)
+{
+    const uint64_t count = assay_onsets_count(s->onsets);
+    assay_onset *list = malloc((count + 1) * sizeof *list);
+    for (uint64_t i = 0; list && i < count; i++) {
+        list[i] = assay_onsets_get(s->onsets, i);
+        const assay_row first = {.step = list[i].first_bad, .tensor = list[i].tensor, .worker = list[i].worker};
+        if (first.step != ASSAY_NO_STEP && is_remark(rule, s, never, &first))
+            list[i].first_bad = list[i].last_good = ASSAY_NO_STEP;
+    }
+    for (uint64_t i = 0; list && i < assay_series_count(s->series); i++) {
+        const assay_row row = assay_series_row(s->series, i);
+        const uint64_t place = onset_place(s->onsets, row.tensor, row.worker);
+        if (place < count && list[place].first_bad == ASSAY_NO_STEP && !is_remark(rule, s, never, &row))
+            list[place].first_bad = row.step;
+    }
+    return list;
+}
+
+/* Series that were not finite and are no findings. */
+static void remark_on_others(const assay_rule *rule, const assay_common_state *s, const bool *never,
+                             assay_verdict *verdict)
+{
+    bool *other = calloc((size_t)assay_trial_tensors(rule->trial) + 1, sizeof *other);
+    uint32_t count = 0, first = 0;
+    for (uint64_t i = 0; other && i < assay_series_count(s->series); i++) {
+        const assay_row row = assay_series_row(s->series, i);
+        if (row.tensor < assay_trial_tensors(rule->trial) && is_remark(rule, s, never, &row) && !other[row.tensor]) {
+            other[row.tensor] = true;
+            first = count++ == 0 ? row.tensor : first;
+        }
+    }
+    free(other);
+    if (count > 0)
+        assay_verdict_message(verdict, "%u logged series that %s not judged, such as %.200s, %s not finite at some step.",
+                              (unsigned)count, count == 1 ? "is" : "are", assay_trial_tensor(rule->trial, first),
+                              count == 1 ? "is" : "are");
+}
+
+static int add_findings(const assay_rule *rule, const assay_common_state *s, const bool *never, const bool *meant,
                         const assay_counter *left_out, assay_findings *findings)
 {
+    const assay_series *series = s->series;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
         if (row.tensor < assay_trial_tensors(rule->trial) && meant[row.tensor])
             continue;
         if (left_out && updates_passes(left_out, row.worker, row.step))
+            continue;
+        if (is_remark(rule, s, never, &row))
             continue;
         assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD]};
         while (finding.value_unit < INDIRECT && row.value[UNIT] != finding.value_unit)
@@ -367,32 +465,37 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const size_t tensors = assay_trial_tensors(rule->trial);
     const bool strict = assay_param_bool(rule->params, "strict");
     const bool checkpoints = !strict && is_of_checkpoints(rule->trial);
+    const bool log = assay_trial_is_log(rule->trial);
     bool *meant = calloc(tensors + 1, sizeof *meant), *none = calloc(tensors + 1, sizeof *none);
+    bool *never = log ? never_finite(rule, s) : NULL;
     assay_counter *left_out = NULL;
     assay_onset *onsets = NULL;
-    int status = meant && none ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = meant && none && (never || !log) ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
         if (!checkpoints)
             find_meant(rule, s->onsets, meant);
         left_out = strict || checkpoints ? assay_counter_new() : find_left_out(rule, s, meant);
         status = left_out ? ASSAY_OK : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK && assay_counter_size(left_out) > 0) {
-        onsets = onsets_without(s, left_out);
+    if (status == ASSAY_OK && (log || assay_counter_size(left_out) > 0)) {
+        onsets = log ? onsets_of_log(rule, s, never) : onsets_without(s, left_out);
         status = onsets ? ASSAY_OK : ASSAY_ENOMEM;
     }
     if (status == ASSAY_OK && checkpoints)
         status = add_findings_there(rule, s->series, assay_verdict_findings(verdict));
     else if (status == ASSAY_OK)
-        status = add_findings(rule, s->series, strict ? none : meant, left_out, assay_verdict_findings(verdict));
+        status = add_findings(rule, s, never, strict ? none : meant, left_out, assay_verdict_findings(verdict));
     if (status == ASSAY_OK) /* what is meant is no cause, also where it is a finding */
         status = first_cause_put(rule, s, onsets, meant, NULL, verdict, err);
+    if (status == ASSAY_OK && log)
+        remark_on_others(rule, s, never, verdict);
     if (status == ASSAY_OK && !strict) {
         remark_on_meant(rule, meant, verdict);
         remark_on_left_out(left_out, verdict);
     }
     assay_counter_free(left_out);
     free(onsets);
+    free(never);
     free(meant);
     free(none);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");

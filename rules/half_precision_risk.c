@@ -286,6 +286,7 @@ const assay_rule_ops assay_rule_half_precision_risk = {
               "as they are.",
     .remedies = remedies,
     .params = params,
+    .traits = ASSAY_RULE_NOT_LOGGED,
     .tests = tests,
     .series_width = WIDTH,
     .value_units = value_units,

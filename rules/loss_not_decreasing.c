@@ -76,15 +76,23 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
+/* Of a log, unless the job names others, only the losses of TRAIN that have to fall. */
+static bool is_tested(const assay_rule *rule, uint32_t tensor, int mode)
+{
+    const unsigned logged = assay_trial_logged(rule->trial, tensor);
+    if (!logged || assay_param_has(rule->params, "collection_names") || assay_param_has(rule->params, "tensor_regex"))
+        return true;
+    return (logged & ASSAY_LOGGED_OBJECTIVE) && (assay_param_has(rule->params, "mode") || mode == ASSAY_MODE_TRAIN);
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        if (!assay_view_has_values(item))
+        if (!assay_view_has_values(item) || !is_tested(rule, item->tensor, view->mode))
             continue;
         double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats)};
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
@@ -103,7 +111,8 @@ static int default_mode(const assay_rule *rule, const assay_series *series)
     unsigned modes = 0;
     for (uint64_t i = 0; i < assay_series_count(series); i++)
         modes |= assay_trial_tensor_modes(rule->trial, assay_series_row(series, i).tensor);
-    return modes & 1u << ASSAY_MODE_EVAL && !against_start(rule) ? ASSAY_MODE_EVAL
+    const bool start = against_start(rule) || assay_trial_is_log(rule->trial); /* evaluations follow their training */
+    return modes & 1u << ASSAY_MODE_EVAL && !start ? ASSAY_MODE_EVAL
            : modes & 1u << ASSAY_MODE_TRAIN                      ? ASSAY_MODE_TRAIN
                                                                  : ASSAY_MODE_GLOBAL;
 }
@@ -370,8 +379,10 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
             take_rows(w, order, i, count);
             uint32_t worker = assay_series_row(w->series, order[i]).worker;
             worker_losses *mine = &workers[worker < assay_trial_workers(w->rule->trial) ? worker : 0];
-            bool bad = pass == 0 || mine->bad == mine->all;
-            w->alone = pass == 0 || mine->all == 1;
+            const bool whole = assay_trial_logged(w->rule->trial, assay_series_row(w->series, order[i]).tensor) &
+                               ASSAY_LOGGED_WHOLE; /* what is all that is minimised is judged by itself */
+            bool bad = pass == 0 || whole || mine->bad == mine->all;
+            w->alone = pass == 0 || whole || mine->all == 1;
             w->competes = false;
             if (pass > 0 && bad && !w->alone)
                 find_competitor(w, order, i, count);

@@ -36,13 +36,13 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        if (!assay_view_has_values(item))
-            continue;
+        const bool logged = assay_trial_logged(rule->trial, item->tensor) != 0;
+        if (!assay_view_has_values(item) || (logged && view->mode != ASSAY_MODE_TRAIN && view->mode != ASSAY_MODE_EVAL))
+            continue; /* of a log neither closing summaries nor predictions are courses */
         double row[HISTORY_WIDTH] = {assay_stats_mean(item->stats), view->mode};
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }

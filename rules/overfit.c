@@ -8,13 +8,15 @@
  * loss has not gained NO_GAIN of what the training loss has gained, which is below half of its beginning. A gap between
  * both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
  * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. With
- * rise_threshold, steps of no mode before the first TRAIN step belong to the training. */
+ * rise_threshold, steps of no mode before the first TRAIN step belong to the training. Of a log, each loss of training
+ * is held against its own of validation (logged_pairs.h). */
 #include <math.h>
 
+#include "logged_pairs.h"
 #include "losses.h"
 #include "too_few.h"
 
-enum { MODE, LOSS, WIDTH }; /* values of a row */
+enum { MODE = PAIR_MODE, LOSS = PAIR_LOSS, WIDTH = PAIR_WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM("tensor_regex", NULL,
@@ -43,6 +45,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
+static bool judges_pairs(const assay_rule *rule)
+{
+    return assay_trial_is_log(rule->trial) && !assay_param_has(rule->params, "tensor_regex");
+}
+
 #define NO_GAIN 0.1  /* of what the training loss has gained */
 #define SCALE   0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
 
@@ -67,6 +74,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     (void)err;
     double loss;
+    if (judges_pairs(rule))
+        return logged_pairs_add(rule, ((assay_common_state *)state)->series, view);
     if (!(assay_trial_modes(rule->trial) & (1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL)))
         return map_by_name(state, view);
     bool counts = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_EVAL ||
@@ -105,13 +114,10 @@ static assay_series *phase_rows(const assay_series *all)
     return NULL;
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+/* One finding at most for each phase of validation: of `tensor`, or of no tensor in particular. */
+static int walk(const assay_rule *rule, const assay_series *series, uint32_t tensor, assay_verdict *verdict,
+                uint64_t *tested, uint64_t *fired)
 {
-    const assay_series *saved = ((const assay_common_state *)state)->series;
-    assay_series *phases = has_global_rows(saved) ? phase_rows(saved) : NULL;
-    if (!phases && has_global_rows(saved))
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    const assay_series *series = phases ? phases : saved;
     uint64_t rows = assay_series_count(series);
     int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
@@ -146,19 +152,35 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             continue;
         double ratio = (loss - train) / fabs(train);
         above = ratio > limit && (rose || never_gained || !must_rise) ? above + 1 : 0;
-        assay_finding finding = {.step = last.step,
-                                 .tensor = ASSAY_NO_TENSOR,
-                                 .worker = ASSAY_ALL_WORKERS,
-                                 .value = ratio,
-                                 .threshold = limit};
-        status = assay_findings_test(assay_verdict_findings(verdict), above >= patience, &finding);
+        assay_finding finding = {
+            .step = last.step, .tensor = tensor, .worker = ASSAY_ALL_WORKERS, .value = ratio, .threshold = limit};
+        ++*tested;
+        *fired += above >= patience;
+        if (verdict)
+            status = assay_findings_test(assay_verdict_findings(verdict), above >= patience, &finding);
     }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *saved = ((const assay_common_state *)state)->series;
+    uint64_t tested = 0, fired = 0;
+    if (judges_pairs(rule))
+        return logged_pairs_judge(rule, saved, walk, verdict) == ASSAY_OK
+                   ? ASSAY_OK
+                   : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    assay_series *phases = has_global_rows(saved) ? phase_rows(saved) : NULL;
+    if (!phases && has_global_rows(saved))
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const int status = walk(rule, phases ? phases : saved, ASSAY_NO_TENSOR, verdict, &tested, &fired);
     if (assay_trial_modes(rule->trial) & (1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL))
         assay_verdict_no_data(verdict, "no loss of EVAL comes after one of TRAIN.");
     else
         assay_verdict_no_data(verdict, "no step has a loss whose name begins with train beside one that begins with "
                                        "validation, eval or test.");
-    assay_series_free(phases);
+    if (phases)
+        assay_series_free(phases);
     return status;
 }
 

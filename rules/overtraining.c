@@ -3,13 +3,15 @@
  *
  * For each mode: a loss below best - delta is the new best and resets the wait to 0, any other adds 1. Fires when both
  * modes have waited as long as their patience, and for least_share of their losses so far. value = wait of EVAL; one
- * datapoint per step once both modes have had a loss. */
+ * datapoint per step once both modes have had a loss. Of a log, each loss of training is held against its own of
+ * validation (logged_pairs.h). */
 #include <math.h>
 
+#include "logged_pairs.h"
 #include "losses.h"
 #include "too_few.h"
 
-enum { MODE, LOSS, WIDTH }; /* values of a row */
+enum { MODE = PAIR_MODE, LOSS = PAIR_LOSS, WIDTH = PAIR_WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
     ASSAY_INT_PARAM("patience_train", "5", 1, 0x1p31,
@@ -36,10 +38,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     assay_common_state *s = state;
     double row[WIDTH] = {view->mode, 0};
+    if (assay_trial_is_log(rule->trial))
+        return logged_pairs_add(rule, s->series, view);
     if (!step_loss(&view->slot[0], NULL, &row[LOSS]))
         return ASSAY_OK;
     return assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, row);
@@ -56,10 +59,10 @@ static bool has_stalled(const progress *p, int64_t patience, double least_share)
     return p->wait >= patience && (double)p->wait >= least_share * (double)p->losses;
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+/* A finding at each step at which both have stalled: of `tensor`, or of no tensor in particular. */
+static int walk(const assay_rule *rule, const assay_series *series, uint32_t tensor, assay_verdict *verdict,
+                uint64_t *tested, uint64_t *fired)
 {
-    (void)err;
-    const assay_series *series = ((const assay_common_state *)state)->series;
     progress train = {.best = INFINITY}, eval = {.best = INFINITY};
     int64_t patience_train = assay_param_int(rule->params, "patience_train");
     int64_t patience_eval = assay_param_int(rule->params, "patience_validation");
@@ -76,14 +79,27 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         if (!train.seen || !eval.seen)
             continue;
         assay_finding finding = {.step = row.step,
-                                 .tensor = ASSAY_NO_TENSOR,
+                                 .tensor = tensor,
                                  .worker = ASSAY_ALL_WORKERS,
                                  .value = (double)eval.wait,
                                  .threshold = (double)patience_eval};
         bool stalled = has_stalled(&train, patience_train, share) && has_stalled(&eval, patience_eval, share);
-        status = assay_findings_test(assay_verdict_findings(verdict), stalled, &finding);
+        ++*tested;
+        *fired += stalled;
+        if (verdict)
+            status = assay_findings_test(assay_verdict_findings(verdict), stalled, &finding);
     }
     return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t tested = 0, fired = 0;
+    const int status = assay_trial_is_log(rule->trial)
+                           ? logged_pairs_judge(rule, series, walk, verdict)
+                           : walk(rule, series, ASSAY_NO_TENSOR, verdict, &tested, &fired);
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
 /* Is there nothing to hold a loss against? */

@@ -192,6 +192,7 @@ const assay_rule_ops assay_rule_poor_weight_initialization = {
               "normalise inputs, "
               "add normalisation layers where variances differ from layer to layer, and warm the learning rate up.",
     .params = params,
+    .traits = ASSAY_RULE_NOT_LOGGED,
     .tests = tests,
     .series_width = WIDTH,
     .value_units = value_units,

@@ -273,7 +273,7 @@ const assay_rule_ops assay_rule_replica_divergence = {
         "parameters were not broadcast or the updates are not the same.",
     .remedies = remedies,
     .params = params,
-    .traits = ASSAY_RULE_LOOKS_BACK,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = value_units,
     .sentences = sentences,

@@ -282,7 +282,7 @@ const assay_rule_ops assay_rule_straggler_worker = {
               "to the data of that rank, or to work that only it does.",
     .remedies = remedies,
     .params = params,
-    .traits = ASSAY_RULE_LOOKS_BACK,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = 1,
     .value_units = value_units,
     .sentences = sentences,

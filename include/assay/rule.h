@@ -115,6 +115,26 @@ double assay_trial_resolution(const assay_trial *trial);
 /* Is one of them the record of a tensor, which the index has? Likewise. */
 bool assay_trial_is_unread(const assay_trial *trial, int64_t step, uint32_t tensor);
 
+/* ---- logs of metrics (docs/logs.md): numbers that a program logged, and what they are judged on ---- */
+
+enum {
+    ASSAY_LOGGED = 1,           /* a series of a log, no tensor of the model */
+    ASSAY_LOGGED_LOSS = 2,      /* of the collection losses */
+    ASSAY_LOGGED_OBJECTIVE = 4, /* a loss of TRAIN that has to fall */
+    ASSAY_LOGGED_WHOLE = 8      /* which is all that is minimised, not a part of it */
+};
+/* Those bits; 0 for what is no series of a log. */
+unsigned assay_trial_logged(const assay_trial *trial, uint32_t tensor);
+/* Is the trial a log, and does it say which workers there are? */
+bool assay_trial_is_log(const assay_trial *trial);
+bool assay_trial_log_has_workers(const assay_trial *trial);
+/* A loss of training and the one of validation that belongs to it: how many there are, and the i-th, by name. */
+typedef struct assay_loss_pair {
+    uint32_t train, eval; /* tensors; ASSAY_NO_TENSOR: it was not read */
+} assay_loss_pair;
+uint64_t assay_trial_loss_pairs(const assay_trial *trial);
+assay_loss_pair assay_trial_loss_pair(const assay_trial *trial, uint64_t i);
+
 /* ---- parameters ---- */
 
 typedef enum assay_param_type {
@@ -434,8 +454,10 @@ enum {
     ASSAY_RULE_TRACES =
         64,                /* with ASSAY_RULE_TIMELINE: looks at the traces of ranks instead; its steps are those of the
                                traces, its parameters those of steps */
-    ASSAY_RULE_DUMPS = 128 /* with ASSAY_RULE_TIMELINE: looks at dumps of flight recorders instead (assay/hang.h); it
+    ASSAY_RULE_DUMPS = 128, /* with ASSAY_RULE_TIMELINE: looks at dumps of flight recorders instead (assay/hang.h); it
                                has no parameters but its own */
+    ASSAY_RULE_NOT_LOGGED = 256 /* speaks of elements, or compares workers: it is given no series of logs, which have
+                                   neither elements nor the same on all workers */
 };
 
 typedef struct assay_rule_ops assay_rule_ops;

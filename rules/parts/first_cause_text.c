@@ -122,10 +122,27 @@ static void put_step(const cause *c, int64_t number, assay_buf *out)
         assay_put_format(out, " at step %" PRId64, number);
 }
 
+/* " at TRAIN step 460", " in one of TRAIN steps 451 to 460" */
+static void put_logged_when(const cause *c, const assay_step_info *good, assay_buf *out)
+{
+    const char *mode = c->info->mode > ASSAY_MODE_NONE && c->info->mode < ASSAY_MODE_GLOBAL
+                           ? assay_mode_name(c->info->mode)
+                           : "";
+    const int64_t last = c->info->mode_step, first = good && good->mode == c->info->mode ? good->mode_step + 1 : last;
+    assay_put_format(out, first < last ? " in one of %s%sstep" : " at %s%sstep", mode, *mode ? " " : "");
+    if (first < last)
+        assay_put_format(out, "s %" PRId64 " to %" PRId64, first, last);
+    else
+        assay_put_format(out, " %" PRId64, last);
+}
+
 /* " at step 33", or the steps between which it began. */
 static void put_when(const cause *c, assay_buf *out)
 {
-    if (c->gap && c->last_good != ASSAY_NO_STEP)
+    const assay_step_info *good = assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, c->last_good));
+    if (assay_trial_logged(c->rule->trial, c->onset[0]->tensor) && c->info) /* known by the log's own numbers alone */
+        put_logged_when(c, good, out);
+    else if (c->gap && c->last_good != ASSAY_NO_STEP)
         assay_put_format(out, " between steps %" PRId64 " and %" PRId64, c->last_good + 1, c->step);
     else if (c->gap)
         assay_put_format(out, " by step %" PRId64 ", the first that was recorded", c->step);

@@ -600,7 +600,7 @@ static const assay_cause_kind table[] = {
      ASSAY_AT_OUTCOME,
      ASSAY_LIKELY,
      ASSAY_X_HELD_OUT,
-     "the loss of evaluation rose above that of training {by}",
+     "the loss of evaluation{which} rose above that of training {by}",
      "Stop there, or regularise: more data, augmentation, dropout, weight decay.",
      ""},
 

@@ -100,7 +100,7 @@ static void put_steps(const assay_onset_span *span, assay_buf *out)
         assay_put_format(out, "steps %" PRId64 " to %" PRId64, span->from, span->to);
     else
         assay_put_format(out, "step %" PRId64, span->to);
-    if (counts_modes(span) && span->step != span->to)
+    if (counts_modes(span) && span->step != span->to && !span->alone)
         assay_put_format(out, " (step %" PRId64 " of the trial)", span->step);
 }
 
@@ -149,8 +149,8 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
                      assay_buf *out)
 {
     static const char *const words[] = {"tensor", "tensors", "of",    "who",   "since", "at",       "by",
-                                        "note",   "value",   "first", "least", "last",  "least_at", "shift"};
-    enum { TENSOR, TENSORS, OF, WHO, SINCE, AT, BY, NOTE, VALUE, FIRST, LEAST, LAST, LEAST_AT, SHIFT, WORDS };
+                                        "note",   "value",   "first", "least", "last",  "least_at", "shift", "which"};
+    enum { TENSOR, TENSORS, OF, WHO, SINCE, AT, BY, NOTE, VALUE, FIRST, LEAST, LAST, LEAST_AT, SHIFT, WHICH, WORDS };
     int word = 0;
     while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
         word++;
@@ -191,6 +191,11 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         break;
     case LAST:
         put_number(facts->loss_last, out);
+        break;
+    case WHICH: /* of a loss that is one of several */
+        assay_put_format(out, *e->tensor ? " (" : "");
+        put_text(e->tensor, out);
+        assay_put_format(out, *e->tensor ? ")" : "");
         break;
     case SHIFT:
         assay_put_format(out, "%d", facts->shift);

@@ -29,6 +29,7 @@ typedef struct assay_onset_span {
     int64_t from, to; /* steps of that mode; equal: known to the step */
     int64_t step;     /* the trial's own number of `to` */
     bool first;       /* nothing was recorded before */
+    bool alone;       /* the mode's numbers are the only ones that people know the steps by */
 } assay_onset_span;
 
 /* What one test of one rule found. Texts are borrowed and never NULL. */

@@ -8,6 +8,42 @@
 #include "base/search.h"
 #include "hang/collect.h"
 
+static bool begins_as_metric(const char *name)
+{
+    return strncmp(name, "metrics/", 8) == 0;
+}
+
+static uint32_t tensor_called(const assay_trial *trial, const char *name)
+{
+    return assay_dict_find(trial->tensors, name, strlen(name));
+}
+
+/* Fills `logged` by what the log is judged on. */
+static int mark_logged(assay_trial *trial)
+{
+    const assay_log_judged *judged = &trial->catalog->log.judged;
+    const uint32_t tensors = assay_dict_count(trial->tensors);
+    if (!trial->catalog->log.kind)
+        return ASSAY_OK;
+    trial->logged = assay_alloc_zeroed(tensors, 1);
+    if (!trial->logged)
+        return ASSAY_ENOMEM;
+    for (uint32_t t = 0; t < tensors; t++) {
+        if (!begins_as_metric(assay_trial_tensor(trial, t)))
+            continue;
+        const int loss = assay_trial_is_member(trial, "losses", t, NULL);
+        if (loss < 0)
+            return loss;
+        trial->logged[t] = ASSAY_LOGGED | (loss ? ASSAY_LOGGED_LOSS : 0);
+    }
+    for (size_t i = 0; i < judged->objective.count; i++) {
+        const uint32_t t = tensor_called(trial, judged->objective.list[i]);
+        if (t < tensors)
+            trial->logged[t] |= ASSAY_LOGGED_OBJECTIVE | (judged->whole ? ASSAY_LOGGED_WHOLE : 0);
+    }
+    return ASSAY_OK;
+}
+
 int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
 {
     static uint64_t serials; /* the program's first thread makes trials, and nobody else */
@@ -31,7 +67,7 @@ int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
         if (status)
             return status;
     }
-    return ASSAY_OK;
+    return mark_logged(trial);
 }
 
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
@@ -73,6 +109,7 @@ void assay_trial_info_free(assay_trial *trial)
     for (size_t i = 0; trial->listed && i < trial->catalog->collections.count; i++)
         free(trial->listed[i]);
     free(trial->listed);
+    free(trial->logged);
     free(trial->mode_rank);
     free(trial->steps);
     free(trial->tensor_modes);
@@ -239,13 +276,41 @@ void assay_trial_betas(const assay_trial *trial, double betas[2])
         }
 }
 
-/* A second checkpoint of a step, or one that was not written to its end, says nothing of the one that counts; and what
- * a step is compared with need not be its own. */
 double assay_trial_resolution(const assay_trial *trial)
 {
     return trial->catalog ? trial->catalog->log.resolution : 0;
 }
 
+unsigned assay_trial_logged(const assay_trial *trial, uint32_t tensor)
+{
+    return trial->logged && tensor < assay_dict_count(trial->tensors) ? trial->logged[tensor] : 0;
+}
+
+bool assay_trial_is_log(const assay_trial *trial)
+{
+    return trial->catalog && trial->catalog->log.kind != NULL;
+}
+
+bool assay_trial_log_has_workers(const assay_trial *trial)
+{
+    return trial->catalog && trial->catalog->log.workers_known;
+}
+
+uint64_t assay_trial_loss_pairs(const assay_trial *trial)
+{
+    return trial->catalog->log.judged.pairs.count / 2;
+}
+
+assay_loss_pair assay_trial_loss_pair(const assay_trial *trial, uint64_t i)
+{
+    char *const *names = trial->catalog->log.judged.pairs.list;
+    if (i >= assay_trial_loss_pairs(trial))
+        return (assay_loss_pair){ASSAY_NO_TENSOR, ASSAY_NO_TENSOR};
+    return (assay_loss_pair){tensor_called(trial, names[2 * i]), tensor_called(trial, names[2 * i + 1])};
+}
+
+/* A second checkpoint of a step, or one that was not written to its end, says nothing of the one that counts; and what
+ * a step is compared with need not be its own. */
 uint64_t assay_trial_losses(const assay_trial *trial, int64_t step)
 {
     uint64_t losses = 0;

@@ -23,6 +23,7 @@ struct assay_trial {
     uint32_t *position;           /* [tensors] in the order in which they were saved; NULL: not known */
     uint32_t *order;              /* [tensors] in order of computation */
     uint8_t *role;                /* [tensors] assay_role */
+    uint8_t *logged;              /* [tensors] bits of assay_trial_logged(); NULL: the trial is no log */
     bool weights_first;           /* weights are saved before the pass that uses them */
     assay_step_info *steps;       /* ascending in step */
     uint32_t *mode_rank;          /* [step_count] */

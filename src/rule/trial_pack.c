@@ -16,6 +16,7 @@ void assay_trial_pack(const assay_trial *trial, assay_buf *out)
         assay_put_text(out, catalog->worker[w]);
     assay_put_u32(out, catalog->expected_workers);
     assay_put_u8(out, catalog->ended);
+    assay_log_facts_pack(&catalog->log, out);
     assay_collections_pack(&catalog->collections, out);
     assay_dict_pack(trial->tensors, out);
     assay_put_bytes(out, trial->tensor_modes, tensors);
@@ -64,6 +65,9 @@ static int get_catalog(assay_cursor *in, assay_catalog *catalog, assay_error *er
             return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
     catalog->expected_workers = assay_get_u32(in);
     catalog->ended = assay_get_u8(in) != 0;
+    const int status = assay_log_facts_unpack(in, &catalog->log);
+    if (status != ASSAY_OK)
+        return status;
     return assay_collections_unpack(in, &catalog->collections, err);
 }
 
@@ -173,6 +177,7 @@ void assay_trial_unpacked_free(assay_trial *trial)
     for (uint32_t w = 0; w < catalog->workers; w++)
         free(catalog->worker[w]);
     free(catalog->worker);
+    assay_log_facts_release(&catalog->log);
     assay_collections_release(&catalog->collections);
     free(catalog);
 }

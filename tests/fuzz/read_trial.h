@@ -278,7 +278,7 @@ static inline void read_names(const assay_trial_files *t)
 /* All that a run and a watch do with a trial that could be opened. */
 static inline void read_trial(assay_trial_files *t)
 {
-    must(t->catalog.unit_count > 0 || t->problems.total > 0 || t->catalog.events.found);
+    must(t->catalog.unit_count > 0 || t->problems.total > 0 || t->catalog.events.found || t->catalog.log.kind);
     send_catalog(&t->catalog);
     send_shard(&t->shard);
     send_claims(&t->shard.claims, assay_dict_count(t->tensors));

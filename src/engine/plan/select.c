@@ -107,9 +107,21 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     return scope;
 }
 
-/* Figures of addends say little of their sum: rules get them only where they ask. */
-static bool is_left_out(const assay_slot_need *slot, const assay_source *source, uint32_t tensor)
+/* Rules of elements and of workers make nothing of a log's numbers; and which workers there are is known of some logs
+ * only. */
+static bool is_of_log(const assay_instance *instance, const assay_slot_need *slot, const assay_source *source,
+                      uint32_t tensor)
 {
+    const bool attends = (slot->flags & ASSAY_SLOT_TIME_ONLY) && !source->catalog.log.workers_known;
+    return ((instance->ops->traits & ASSAY_RULE_NOT_LOGGED) || attends) && assay_trial_logged(source->info, tensor);
+}
+
+/* Figures of addends say little of their sum: rules get them only where they ask. */
+static bool is_left_out(const assay_instance *instance, const assay_slot_need *slot, const assay_source *source,
+                        uint32_t tensor)
+{
+    if (is_of_log(instance, slot, source, tensor))
+        return true;
     return !(slot->flags & (ASSAY_SLOT_WORKERS | ASSAY_SLOT_SUMS | ASSAY_SLOT_TIME_ONLY)) &&
            assay_trial_relation(source->info, tensor, 0).sum;
 }
@@ -211,8 +223,9 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
     for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
         uint32_t uses = 0;
         for (uint32_t u = 0; status == ASSAY_OK && u < plan->use_count; u++) {
-            const assay_slot_need *slot = &need_of(plan, plan->uses[u].instance)->slots[plan->uses[u].slot];
-            const bool nowhere = to->scope[u].nowhere || is_left_out(slot, source, t);
+            const assay_instance *instance = assay_job_instance(plan->job, plan->uses[u].instance);
+            const assay_slot_need *slot = &instance->need->slots[plan->uses[u].slot];
+            const bool nowhere = to->scope[u].nowhere || is_left_out(instance, slot, source, t);
             int selects = nowhere ? 0 : slot_selects(slot, source, t, problems);
             if (selects == 1)
                 use[uses++] = u;

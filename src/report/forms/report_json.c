@@ -298,10 +298,7 @@ static void put_facts(const assay_run_facts *facts, assay_jw *w)
 
 static void put_names(const assay_log_names *names, const char *key, assay_jw *w)
 {
-    assay_jw_array(w, key);
-    for (size_t i = 0; i < names->count; i++)
-        assay_jw_text(w, NULL, names->list[i]);
-    assay_jw_end(w);
+    assay_jw_texts(w, key, (const char *const *)names->list, names->count);
 }
 
 /* What the log is judged on. */

@@ -20,10 +20,13 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* By the numbers of the saved steps, for trials whose hook says nothing: up to the last one. */
+/* By the numbers of the saved steps, for trials whose hook says nothing: up to the last one. A log is no recording: it
+ * has every value that the program logged. */
 static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[ASSAY_MODES])
 {
     int64_t last[ASSAY_MODES];
+    if (assay_trial_is_log(info))
+        return;
     for (uint64_t i = 0; i < assay_trial_steps(info); i++) {
         const assay_step_info *step = assay_trial_step(info, i);
         assay_run_recorded *r = &recorded[step->mode];

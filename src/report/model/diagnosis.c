@@ -67,15 +67,16 @@ static assay_onset_span span_of(const gathering *g, const assay_finding *f)
     const assay_trial *info = g->trial->info;
     uint64_t at = f->time ? UINT64_MAX : assay_trial_find_step(info, f->step);
     if (report_is_in_traces(g->rule)) /* a trace is a window: when in it tells nothing of what came first */
-        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, INT64_MAX, false};
+        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, INT64_MAX, false, false};
     if (at == UINT64_MAX)
-        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, f->step, false};
+        return (assay_onset_span){ASSAY_MODE_NONE, f->step, f->step, f->step, false, false};
     at = step_before(info, at, waited(g->rule, f));
     const assay_step_info *step = assay_trial_step(info, at);
     const assay_step_info *before = assay_trial_step(info, step_before(info, at, 1));
-    const bool counted = step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL;
+    const bool log = assay_trial_is_log(info);
+    const bool counted = log || (step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL);
     const int64_t number = counted ? step->mode_step : step->step;
-    assay_onset_span span = {step->mode, number, number, step->step, before == step};
+    assay_onset_span span = {step->mode, number, number, step->step, before == step, log};
     if (before != step)
         span.from = (counted ? before->mode_step : before->step) + 1;
     return span;

@@ -4,6 +4,7 @@
 
 #include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
+#include "report/model/verdict_log.h"
 #include "report/text/layout.h"
 
 typedef struct tally {
@@ -74,9 +75,13 @@ static void put_causes(const report_diagnosis *d, assay_buf *out)
 }
 
 /* "18 rules passed on 2 of 200 TRAIN steps (1 %)", or "nothing wrong in 18 rules" where all was recorded. */
-static void put_passed(const assay_trial_outcome *trial, const tally *n, assay_buf *out)
+static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
 {
     assay_buf part;
+    if (report_is_log(trial)) {
+        report_put_log_passed(outcome, trial, out);
+        return;
+    }
     assay_buf_init(&part, ASSAY_REPORT_CEILING);
     if (report_put_choice(trial, &part)) {
         assay_put_format(out, "%zu rule%s passed on ", n->passed, assay_plural(n->passed));
@@ -118,7 +123,7 @@ static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *tr
     if (diagnosis.is.causes > 0 && (diagnosis.is.cause[0].wrong || is_of_time(&diagnosis))) {
         put_causes(&diagnosis, out);
     } else {
-        put_passed(trial, n, out);
+        put_passed(outcome, trial, n, out);
         put_advice(&diagnosis, out);
     }
     report_diagnosis_release(&diagnosis);
@@ -154,20 +159,24 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (n.found > 0)
         put_lead(outcome, trial, &n, out);
     else if (n.passed > 0)
-        put_passed(trial, &n, out);
+        put_passed(outcome, trial, &n, out);
+    else if (outcome->job->rule_count > 0 && report_is_log(trial))
+        report_put_log_passed(outcome, trial, out);
     else if (outcome->job->rule_count > 0)
         assay_put_format(out, "nothing was tested");
     else
         assay_put_format(out, "no rules to judge by");
-    const bool passed = n.found == 0 && n.passed > 0;
-    if (n.found + n.passed > 0)
+    const bool passed = n.found == 0 && n.passed > 0, log = report_is_log(trial);
+    if (n.found + n.passed > 0 || log)
         n.silent = n.asked;
+    if (log)
+        report_put_log_end(trial, out);
     if (trial->unsafe)
         assay_put_format(out, "%s%s", passed ? ", but " : "; ", trial->unsafe);
     if (passed)
         put_losses(trial, ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
-    const bool after_rules = passed && trial->problems.losses == 0;
+    const bool after_rules = passed && trial->problems.losses == 0 && !log;
     if (n.silent > 0)
         assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
                          after_rules ? "" : assay_plural(n.silent));

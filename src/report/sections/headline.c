@@ -112,6 +112,15 @@ static void put_named(const assay_outcome *outcome, standing group, size_t count
         assay_put_format(out, " and %zu more", count - named);
 }
 
+/* Is nothing known of any trial but its log? */
+static bool are_logs(const assay_outcome *outcome)
+{
+    size_t logs = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        logs += report_is_log(&outcome->trials[t]) && outcome->trials[t].catalog.format_count == 1;
+    return logs > 0 && logs == outcome->trial_count;
+}
+
 /* "2 of 5 trials have findings: run-03 (...), run-07 (...); 1 could not be opened: ...": what is worst first. */
 static void put_trials(const assay_outcome *outcome, assay_buf *out)
 {
@@ -138,7 +147,10 @@ static void put_trials(const assay_outcome *outcome, assay_buf *out)
     }
     if (said > 0)
         return;
-    assay_put_format(out, "nothing wrong in %zu trials", outcome->trial_count - count_untested(outcome));
+    const bool logs = are_logs(outcome);
+    assay_put_format(out, "nothing wrong in %s%zu trials%s", logs ? "what is logged of " : "",
+                     outcome->trial_count - count_untested(outcome),
+                     logs ? "; logs say nothing of weights and gradients" : "");
     put_shares(outcome, out);
     put_workers(outcome, out);
     if (count[ADVISED] > 0) {

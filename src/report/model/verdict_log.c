@@ -1,0 +1,142 @@
+/* verdict_log.c - what the first line says of a log of metrics: it is judged on what it logs, and on nothing else. */
+#include "report/model/verdict_log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/text/layout.h"
+
+static void put_text(const char *text, assay_buf *out)
+{
+    assay_put_bytes(out, text, strlen(text));
+}
+
+/* What became of the rules of a kind; the best news of several. */
+typedef struct kind_result {
+    bool asked, tested, failed;
+} kind_result;
+
+static kind_result result_of(const assay_outcome *outcome, const assay_trial_outcome *trial, const char *kind)
+{
+    kind_result result = {0};
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (strcmp(report_kind(&rule), kind) != 0)
+            continue;
+        result.asked = true;
+        result.tested = result.tested || rule.status == ASSAY_ISSUES_FOUND || rule.status == ASSAY_NO_ISSUES_FOUND;
+        result.failed = result.failed || rule.status == ASSAY_RULE_ERROR;
+    }
+    return result;
+}
+
+static const char *const OF_LOSSES[] = {"ExplodingTensor", "LossSpike", "LossNotDecreasing", "Overfit", "Overtraining"};
+enum { OF_LOSSES_COUNT = sizeof OF_LOSSES / sizeof *OF_LOSSES };
+
+static bool is_of_losses(const char *kind)
+{
+    for (int i = 0; i < OF_LOSSES_COUNT; i++)
+        if (strcmp(OF_LOSSES[i], kind) == 0)
+            return true;
+    return false;
+}
+
+static bool losses_tested(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    for (int i = 0; i < OF_LOSSES_COUNT; i++)
+        if (result_of(outcome, trial, OF_LOSSES[i]).tested)
+            return true;
+    return false;
+}
+
+/* "nothing wrong in 2 losses over 60 steps" */
+static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_log_judged *judged = &trial->catalog.log.judged;
+    const kind_result course = result_of(outcome, trial, "LossNotDecreasing");
+    const char *plural = assay_plural(judged->losses);
+    if (trial->catalog.unit_count == 0) {
+        put_text("nothing is logged", out);
+        return false;
+    }
+    if (judged->losses == 0) {
+        put_text("no loss is logged", out);
+        return false;
+    }
+    if (!losses_tested(outcome, trial)) {
+        assay_put_format(out, "no rule judged the %" PRIu64 " loss%s that %s logged", judged->losses,
+                         judged->losses == 1 ? "" : "es", judged->losses == 1 ? "is" : "are");
+        return false;
+    }
+    assay_put_format(out, "nothing wrong in %" PRIu64 " loss%s over %" PRIu64 " step%s", judged->losses,
+                     *plural ? "es" : "", judged->steps, assay_plural(judged->steps));
+    if (course.asked && !course.tested)
+        put_text(judged->objective.count > 0 ? ", too few to judge their course" : ", none of which has to fall", out);
+    return true;
+}
+
+/* ", nor in logged norms" */
+static bool put_others(const assay_outcome *outcome, const assay_trial_outcome *trial, bool before, assay_buf *out)
+{
+    static const struct {
+        const char *kind, *what;
+    } others[] = {{"NormSpike", "logged norms"}, {"LowPrecisionHealth", "figures of low precision"}};
+    bool any = before, more = false;
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        const char *kind = report_kind(&rule);
+        more = more || (rule.status == ASSAY_NO_ISSUES_FOUND && !is_of_losses(kind) &&
+                        strcmp(kind, others[0].kind) != 0 && strcmp(kind, others[1].kind) != 0);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!result_of(outcome, trial, others[i].kind).tested)
+            continue;
+        assay_put_format(out, any ? ", nor in %s" : "; nothing wrong in %s", others[i].what);
+        any = true;
+    }
+    if (more) {
+        const bool checkpoints = trial->catalog.format_count > 1;
+        assay_put_format(out, any ? ", nor in %s" : "; nothing wrong in %s",
+                         checkpoints ? "the checkpoints beside the log" : "what else the job asks");
+        any = true;
+    }
+    return any;
+}
+
+static void put_named(const assay_log_names *names, const char *rest, assay_buf *out)
+{
+    if (names->count == 0)
+        return;
+    put_text("; ", out);
+    put_text(names->list[0], out);
+    if (names->count > 1)
+        assay_put_format(out, " and %zu more", names->count - 1);
+    put_text(rest, out);
+}
+
+void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_log_judged *judged = &trial->catalog.log.judged;
+    const bool losses = put_losses(outcome, trial, out);
+    const bool any = put_others(outcome, trial, losses, out);
+    put_named(&judged->never, " never had a finite value", out);
+    if (judged->never.count == 0)
+        put_named(&judged->others, judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step",
+                  out);
+    if (any && trial->catalog.format_count <= 1)
+        put_text("; logs say nothing of weights and gradients", out);
+    else if (!any)
+        put_text("; nothing was tested", out);
+}
+
+void report_put_log_end(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const char *status = assay_run_fact_of(&trial->catalog.facts, "status");
+    const char *code = assay_run_fact_of(&trial->catalog.facts, "exit_code");
+    if (status && (strcmp(status, "FAILED") == 0 || strcmp(status, "KILLED") == 0))
+        assay_put_format(out, " (%s by MLflow)", status);
+    else if (code && strcmp(code, "0") != 0)
+        assay_put_format(out, " (exit code %.20s)", code);
+    else if (trial->catalog.log.running)
+        put_text(" (still running)", out);
+}

@@ -1,0 +1,17 @@
+/* verdict_log.h - the first line of a trial that is a log of metrics (docs/logs.md). */
+#ifndef ASSAY_REPORT_MODEL_VERDICT_LOG_H
+#define ASSAY_REPORT_MODEL_VERDICT_LOG_H
+
+#include "report/model/report_model.h"
+
+static inline bool report_is_log(const assay_trial_outcome *trial)
+{
+    return trial->status == ASSAY_OK && trial->catalog.log.kind != NULL;
+}
+/* Appends what was found in order: "nothing wrong in 2 losses over 60 steps; logs say nothing of weights and
+ * gradients". Series that are not judged and were not finite are named, too. */
+void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
+/* Appends how the run ended, as the logger says: " (FAILED by MLflow)", " (exit code 1)"; nothing where all is well. */
+void report_put_log_end(const assay_trial_outcome *trial, assay_buf *out);
+
+#endif
