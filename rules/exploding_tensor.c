@@ -388,7 +388,8 @@ static void remark_on_others(const assay_rule *rule, const assay_common_state *s
     }
     free(other);
     if (count > 0)
-        assay_verdict_message(verdict, "%u logged series that %s not judged, such as %.200s, %s not finite at some step.",
+        assay_verdict_message(verdict,
+                              "%u logged series that %s not judged, such as %.200s, %s not finite at some step.",
                               (unsigned)count, count == 1 ? "is" : "are", assay_trial_tensor(rule->trial, first),
                               count == 1 ? "is" : "are");
 }

@@ -113,8 +113,8 @@ static int default_mode(const assay_rule *rule, const assay_series *series)
         modes |= assay_trial_tensor_modes(rule->trial, assay_series_row(series, i).tensor);
     const bool start = against_start(rule) || assay_trial_is_log(rule->trial); /* evaluations follow their training */
     return modes & 1u << ASSAY_MODE_EVAL && !start ? ASSAY_MODE_EVAL
-           : modes & 1u << ASSAY_MODE_TRAIN                      ? ASSAY_MODE_TRAIN
-                                                                 : ASSAY_MODE_GLOBAL;
+           : modes & 1u << ASSAY_MODE_TRAIN        ? ASSAY_MODE_TRAIN
+                                                   : ASSAY_MODE_GLOBAL;
 }
 
 static double decrease_percent(double before, double now)

@@ -96,9 +96,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t tested = 0, fired = 0;
-    const int status = assay_trial_is_log(rule->trial)
-                           ? logged_pairs_judge(rule, series, walk, verdict)
-                           : walk(rule, series, ASSAY_NO_TENSOR, verdict, &tested, &fired);
+    const int status = assay_trial_is_log(rule->trial) ? logged_pairs_judge(rule, series, walk, verdict)
+                                                       : walk(rule, series, ASSAY_NO_TENSOR, verdict, &tested, &fired);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

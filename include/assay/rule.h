@@ -452,7 +452,7 @@ enum {
                                 scan_interval_us, worker, start_time_us and end_time_us in place of steps */
     ,
     ASSAY_RULE_TRACES =
-        64,                /* with ASSAY_RULE_TIMELINE: looks at the traces of ranks instead; its steps are those of the
+        64, /* with ASSAY_RULE_TIMELINE: looks at the traces of ranks instead; its steps are those of the
                                traces, its parameters those of steps */
     ASSAY_RULE_DUMPS = 128, /* with ASSAY_RULE_TIMELINE: looks at dumps of flight recorders instead (assay/hang.h); it
                                has no parameters but its own */

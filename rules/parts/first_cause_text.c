@@ -125,9 +125,8 @@ static void put_step(const cause *c, int64_t number, assay_buf *out)
 /* " at TRAIN step 460", " in one of TRAIN steps 451 to 460" */
 static void put_logged_when(const cause *c, const assay_step_info *good, assay_buf *out)
 {
-    const char *mode = c->info->mode > ASSAY_MODE_NONE && c->info->mode < ASSAY_MODE_GLOBAL
-                           ? assay_mode_name(c->info->mode)
-                           : "";
+    const char *mode =
+        c->info->mode > ASSAY_MODE_NONE && c->info->mode < ASSAY_MODE_GLOBAL ? assay_mode_name(c->info->mode) : "";
     const int64_t last = c->info->mode_step, first = good && good->mode == c->info->mode ? good->mode_step + 1 : last;
     assay_put_format(out, first < last ? " in one of %s%sstep" : " at %s%sstep", mode, *mode ? " " : "");
     if (first < last)

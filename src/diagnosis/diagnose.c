@@ -148,8 +148,8 @@ static void put_number(double value, assay_buf *out)
 static void put_word(const assay_evidence *e, const assay_course_facts *facts, const char *name, size_t size,
                      assay_buf *out)
 {
-    static const char *const words[] = {"tensor", "tensors", "of",    "who",   "since", "at",       "by",
-                                        "note",   "value",   "first", "least", "last",  "least_at", "shift", "which"};
+    static const char *const words[] = {"tensor", "tensors", "of",    "who",  "since",    "at",    "by",   "note",
+                                        "value",  "first",   "least", "last", "least_at", "shift", "which"};
     enum { TENSOR, TENSORS, OF, WHO, SINCE, AT, BY, NOTE, VALUE, FIRST, LEAST, LAST, LEAST_AT, SHIFT, WHICH, WORDS };
     int word = 0;
     while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))

@@ -41,16 +41,16 @@ typedef struct base_text {
 static bool is_of_time(const char *word, size_t length)
 {
     static const char *const words[] = {"train", "training", "step", "epoch", "metrics"};
-    return metrics_is_among(words, sizeof words / sizeof *words, word, length) ||
-           metrics_is_eval_word(word, length) || metrics_is_predict_word(word, length);
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length) || metrics_is_eval_word(word, length) ||
+           metrics_is_predict_word(word, length);
 }
 
 /* Of players against each other, policies and rewards: such a loss need not fall. */
 static bool need_not_fall(const char *word, size_t length)
 {
-    static const char *const words[] = {"generator", "gen", "g", "discriminator", "disc", "d", "critic",
-                                        "actor", "policy", "value", "entropy", "kl", "adversarial", "adv",
-                                        "reward", "aux", "balancing", "balance"};
+    static const char *const words[] = {"generator",   "gen",   "g",      "discriminator", "disc",      "d",
+                                        "critic",      "actor", "policy", "value",         "entropy",   "kl",
+                                        "adversarial", "adv",   "reward", "aux",           "balancing", "balance"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
@@ -257,8 +257,7 @@ static int find_bad(const judging *j)
         }
         memcpy(name, PREFIX, PREFIX_LENGTH);
         memcpy(name + PREFIX_LENGTH, tag, length + 1);
-        status =
-            assay_log_judged_bad(j->out, first, s->mode, assay_dict_name(j->log->workers, s->worker, NULL), name);
+        status = assay_log_judged_bad(j->out, first, s->mode, assay_dict_name(j->log->workers, s->worker, NULL), name);
     }
     settle_names(&j->out->others);
     settle_names(&j->out->never);

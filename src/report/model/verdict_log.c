@@ -121,8 +121,8 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     const bool any = put_others(outcome, trial, losses, out);
     put_named(&judged->never, " never had a finite value", out);
     if (judged->never.count == 0)
-        put_named(&judged->others, judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step",
-                  out);
+        put_named(&judged->others,
+                  judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step", out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);
     else if (!any)

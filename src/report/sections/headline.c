@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/compare/bands.h"
+#include "report/model/verdict_log.h"
 #include "report/sections/sections.h"
 
 enum { TRIALS_NAMED = 3 };
