@@ -194,7 +194,8 @@ static int make_grid(const sample *s, size_t count, size_t most, const size_t *s
     for (size_t i = 0, k = 0; i < steps; i++) {
         if (!assay_spread_takes(i, steps, stride))
             continue;
-        for (size_t at = start[i]; at < end_of_step(s, start[i], count); at++)
+        const size_t end = end_of_step(s, start[i], count);
+        for (size_t at = start[i]; at < end; at++)
             grid->value[k * grid->trials + s[at].trial] = isfinite(s[at].value) ? s[at].value : INFINITY;
         k++;
     }
