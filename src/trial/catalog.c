@@ -519,7 +519,8 @@ static int conclude_formats(assay_lister *l)
         l->format = catalog->formats[i];
         status = assay_format_of(l->format)->conclude(l);
     }
-    if (catalog->unit_count == 0 && catalog->problems.total == 0 && !catalog->events.found)
+    const bool says_why = catalog->problems.total > 0 || catalog->events.found || catalog->log.kind; /* a log counts */
+    if (catalog->unit_count == 0 && !says_why)
         assay_problems_add(&catalog->problems, ASSAY_PROBLEM_EMPTY, -1, "", -1,
                            "nothing is recorded in it: no step was saved, or nothing has been written yet");
     if (l->said_by_none && catalog->collections.num_workers == 0)
