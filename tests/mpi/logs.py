@@ -6,6 +6,7 @@ at any number of ranks; places with several runs, names within them, what is cut
 """
 import argparse
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -106,6 +107,43 @@ def damage(w):
         w.checks.expect(done.code == 3 and len(said) == 1 and said[0].startswith("gone: "), "a link to nowhere: %s %s" % (done, said))
 
 
+def table(place, columns, steps=40):
+    """metrics.csv of columns by name: a function of the step."""
+    lines = ["step," + ",".join(columns)]
+    lines += [",".join([str(i)] + [repr(float(of(i))) for of in columns.values()]) for i in range(steps)]
+    logs.write(place / "metrics.csv", "\n".join(lines) + "\n")
+
+
+def falls(i):
+    return 1 + 7 * math.exp(-0.1 * i)
+
+
+def judged(w):
+    """A log is judged on what it logs, and the first line says on what."""
+    cases = {  # columns, the first line, what fires
+        "healthy": ({"train/loss": falls, "val/loss": falls}, "nothing wrong in 2 losses over 40 steps; logs say nothing of weights and gradients", set()),
+        "players": ({"generator_loss": lambda i: 0.7 + 0.001 * i, "discriminator_loss": lambda i: 0.7}, "none of which has to fall", set()),
+        "parts": ({"box_loss": falls, "cls_loss": lambda i: 0.5 + 0.01 * i}, "nothing wrong in 2 losses over 40 steps", set()),
+        "whole": ({"loss": lambda i: 2 + 0.1 * i, "cls_loss": falls}, "rose", {"LossNotDecreasing"}),
+        "unlike": ({"train/box_loss": falls, "val/box_loss": falls, "train/cls_loss": lambda i: falls(i) / 9, "val/cls_loss": lambda i: falls(i) / 9 + 0.1 * (i > 10) * (i - 10)},
+                   "metrics/val/cls_loss", {"Overfit"}),
+        "norm": ({"train/loss": falls, "grad_norm": lambda i: math.nan if i == 7 else 1}, "metrics/grad_norm is not finite at some step", set()),
+        "never": ({"train/loss": falls, "val/loss": lambda i: math.nan}, "metrics/val/loss never had a finite value", set()),
+        "nan": ({"train/loss": lambda i: math.nan if i > 30 else falls(i)}, "metrics/train/loss became NaN at TRAIN step 31", {"ExplodingTensor"}),
+        "none": ({"lr": lambda i: 0.1, "accuracy": lambda i: i / 40}, "no loss is logged", set()),
+    }
+    for name, (columns, line, expected) in cases.items():
+        place = w.root / "judged" / name
+        table(place, columns)
+        done, report, _ = w.run(place)
+        w.checks.expect(report, "%s: %s" % (name, done))
+        if report:
+            w.checks.expect(line in report["verdict"], "%s: the first line is: %s" % (name, report["verdict"]))
+            w.checks.expect("rule" not in report["verdict"].split("(")[0] and "sound" not in report["verdict"], "%s: %s" % (name, report["verdict"]))
+            fired = w.fired(report)
+            w.checks.expect(expected <= fired if expected else not fired, "%s: %s fired" % (name, fired))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -113,7 +151,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, places, damage):
+        for part in (same_verdict, ranks, places, damage, judged):
             part(w)
         return w.checks.done()
 
