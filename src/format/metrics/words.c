@@ -170,7 +170,7 @@ static bool stands_at(const char *tag, size_t length, size_t at, const char *tex
     return length - at >= strlen(text) && memcmp(tag + at, text, strlen(text)) == 0;
 }
 
-/* The pattern of the collection `losses` (default_collections.c), without its search. */
+/* The pattern of the collection `losses` (catalog.c), without its search. */
 bool metrics_is_loss(const char *tag, size_t length)
 {
     bool found = false;
