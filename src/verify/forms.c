@@ -80,8 +80,10 @@ static int list_aside(const assay_trial_files *files, const assay_verify_options
     for (size_t i = 0; i < problems->kept; i++) {
         const assay_problem *p = &problems->list[i];
         const char *slash = strrchr(p->file, '/');
-        if (p->kind != ASSAY_PROBLEM_SET_ASIDE || p->step < options->from || p->step >= options->to ||
-            !assay_is_tensor_file(p->file) || assay_store_exists(files->store, p->file, NULL) != 1)
+        /* what lies beside the files of ranks is set aside as well, and is no form of theirs */
+        if (p->kind != ASSAY_PROBLEM_SET_ASIDE || !strstr(p->text, "another file beside it has the model") ||
+            p->step < options->from || p->step >= options->to || !assay_is_tensor_file(p->file) ||
+            assay_store_exists(files->store, p->file, NULL) != 1)
             continue;
         assay_put_i64(out, p->step);
         assay_put_bytes(out, p->file, slash ? (size_t)(slash - p->file) : 0);
