@@ -331,7 +331,7 @@ def create_trial(path, name=None, profiler=False, output_dir=None, **more):
     (parallel, check, index_mode, cache) change nothing."""
     del output_dir
     if profiler:
-        raise SMDebugValueError("profiler data is read by assay.profiler: assay.profiler.TrainingJob(PATH)")
+        raise SMDebugValueError("profiler data is read by `assay run` and `assay show TRIAL --metric NAME`, not by this package")
     path = os.fspath(path).strip()
     name = name or os.path.basename(os.path.normpath(path))
     if path.lower().startswith("s3://"):
