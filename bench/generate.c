@@ -91,6 +91,7 @@ static int write_worker(const char *directory, const sizes *size, int worker, co
         fprintf(stderr, "generate: %s\n", err.text);
         return 1;
     }
+    assay_hook_set(hook, "checksum", "crc32c"); /* what is damaged on purpose is to be found */
     assay_hook_set(hook, "save_interval", "1");
     assay_hook_set(hook, "include_workers", "all");
     assay_hook_collection_regex(hook, "relu_output", "relu_output$");

@@ -227,22 +227,29 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
     return n;
 }
 
-/* Files of one path are [from, end). What is to be said of the file at `at`, which may be the one at `other`? SOUND:
- * nothing. An optimizer of which there are two checkpoints is a note: nobody sees how it moves. */
+/* Files of one path are [from, end), by step. What is to be said of the file at `at`, which may be the one at `other`? SOUND:
+ * nothing. Suspect is what moved before, stood still at this one step, and has neighbours that went on. What never moved
+ * before may be frozen until later, what stands still longer may be frozen from there on: a note. Of two checkpoints nobody
+ * sees what moves: a whole model beside moments that changed, or a shard as large as the others, counts as trained. */
 static assay_verify_state judge(const watching *w, size_t from, size_t end, size_t at, size_t other)
 {
     const kept_file *f = &w->files.list[at], *earlier = &w->files.list[other];
     const neighbours n = look_around(w, f, earlier->unit);
     const bool top = !strchr(assay_dict_name(w->names, f->name, NULL), '/');
-    bool moves = false;
-    for (size_t i = from; i < end; i++)
-        moves = moves || !may_be_same(&w->files.list[i], f);
+    size_t alike = 0;
+    bool before = false, moves = false;
+    for (size_t i = from; i < end; i++) {
+        const bool same = may_be_same(&w->files.list[i], f);
+        alike += same;
+        moves = moves || !same;
+        before = before || (!same && i < other);
+    }
     /* of a set in which each tensor has a file, those that nothing trains have small ones */
     const bool trained =
         end - from == 2 && ((n.set > 0 && f->size >= n.bytes / n.set / 2) || (top && n.moments && !f->moments));
     if (!n.changed || (!moves && !trained && !(top && f->moments)) || !is_same(w, f, earlier))
         return ASSAY_VERIFY_SOUND;
-    return moves || trained ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
+    return trained || (before && alike == 2) ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
 }
 
 static int add_remark(const watching *w, const kept_file *f, const kept_file *earlier, assay_verify_state state,

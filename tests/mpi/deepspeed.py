@@ -43,7 +43,8 @@ def check_deepspeed(test):
         states[0]["exp_avg"] = states[0]["exp_avg"][:-7]
         torch.save(saved, path)
         report = test.same(root, root.name + ", a short partition", 3)
-        test.checks.expect(kinds(report) == ["incomplete-tensor"], "%s, a short partition: %s" % (root.name, kinds(report)))
+        short = [k for k in kinds(report) if k != "damaged-record"]  # the model's file is that of the step before, beside moments that are not
+        test.checks.expect(short == ["incomplete-tensor"], "%s, a short partition: %s" % (root.name, kinds(report)))
         test.values(root, root.name, {k: v for k, v in wanted.items() if k[0] == 5 or not (k[2].endswith("weight/exp_avg"))})
         if ranks > 1:
             path.unlink()
