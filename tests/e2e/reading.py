@@ -31,9 +31,9 @@ FIRST = {
     "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); apart from it: the workers' weights were equal at no step: "
                    "gradients are not exchanged (all 4 weights) (GradientNotSynchronized)",
     "dead_relu": "units of act2_output_0 and 1 more were dead from the first step on: 100 % of them are never active (DeadRelu); "
-                 "from it may follow UnchangedTensor, PredictionCollapse and PoorWeightInitialization",
+                 "from it may follow UnchangedTensor, PoorWeightInitialization and PredictionCollapse",
     "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0 (ExplodingTensor); from it may follow TensorVariance",
-    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); from it may follow DeadRelu, UnchangedTensor, PredictionCollapse "
+    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); from it may follow DeadRelu, UnchangedTensor, PoorWeightInitialization "
                  "and 1 more",
 }
 
