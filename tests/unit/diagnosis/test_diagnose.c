@@ -25,7 +25,7 @@ static assay_evidence evidence_of(size_t rule, const char *kind, const char *tes
                             .workers = "",
                             .tensors = 1,
                             .alike = 3,
-                            .began = {ASSAY_MODE_TRAIN, step, step, step, false},
+                            .began = {.mode = ASSAY_MODE_TRAIN, .from = step, .to = step, .step = step},
                             .note = "",
                             .sentence = "said by the rule"};
 }
