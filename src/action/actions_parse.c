@@ -296,7 +296,7 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
 
 int assay_actions_parse(const assay_job *job, assay_actions **out, assay_error *err)
 {
-    const job_reader r = {job->file, err};
+    const job_reader r = {job->file, err, NULL, 0};
     const cJSON *list = job->actions;
     if (!list)
         return ASSAY_OK;

@@ -20,7 +20,7 @@ static char *join_place(const char *file, const char *place)
 int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object,
                        assay_notify **out, assay_error *err)
 {
-    const job_reader r = {file, err};
+    const job_reader r = {file, err, NULL, 0};
     assay_notify *target = assay_alloc_zeroed(1, sizeof *target);
     if (!target)
         return job_no_memory(&r);

@@ -42,19 +42,25 @@ static int no_memory(const document *d)
     return assay_fail(d->err, ASSAY_ENOMEM, "%s: out of memory while reading JSON", d->name);
 }
 
-/* Fails with the place at which something is wrong, in lines and characters. */
-static int refuse(const document *d, size_t at, const char *what)
+static assay_json_place place_of(const document *d, size_t at)
 {
-    size_t line = 1, column = 1;
+    assay_json_place place = {1, 1};
     for (size_t i = 0; i < at && i < d->size; i++) {
         if (d->text[i] == '\n') {
-            line++;
-            column = 1;
+            place.line++;
+            place.column = 1;
         } else {
-            column += ((unsigned char)d->text[i] & 0xc0) != 0x80;
+            place.column += ((unsigned char)d->text[i] & 0xc0) != 0x80;
         }
     }
-    return assay_fail(d->err, ASSAY_EFORMAT, "%s: line %zu, column %zu: %s", d->name, line, column, what);
+    return place;
+}
+
+/* Fails with the place at which something is wrong. */
+static int refuse(const document *d, size_t at, const char *what)
+{
+    const assay_json_place place = place_of(d, at);
+    return assay_fail(d->err, ASSAY_EFORMAT, "%s: line %zu, column %zu: %s", d->name, place.line, place.column, what);
 }
 
 /* What the scanner found wrong at `at`, with the remedy where the text shows what people meant. */
@@ -304,6 +310,73 @@ int assay_json_parse_commented(const char *name, const void *text, size_t size, 
         status = read_plain(&d, plain, out);
     free(plain);
     return status;
+}
+
+/* ---- places ---- */
+
+/* Goes to the member of the object that begins here: its value is next then, and *from its key. False, and the scanner
+ * is somewhere behind, when there is none. */
+static bool go_to_member(assay_pull *s, const char *name, size_t length, const char **from)
+{
+    if (assay_pull_peek(s) != '{' || !assay_pull_open(s, '{', '}'))
+        return false;
+    do {
+        const char *key;
+        size_t key_length;
+        assay_pull_peek(s);
+        *from = s->at;
+        if (!assay_pull_key(s, &key, &key_length))
+            return false;
+        if (key_length == length && memcmp(key, name, length) == 0)
+            return true;
+    } while (assay_pull_skip(s) && assay_pull_more(s, '}'));
+    return false;
+}
+
+static bool go_to_item(assay_pull *s, unsigned long number)
+{
+    if (assay_pull_peek(s) != '[' || !assay_pull_open(s, '[', ']'))
+        return false;
+    for (; number > 0; number--)
+        if (!assay_pull_skip(s) || !assay_pull_more(s, ']'))
+            return false;
+    assay_pull_peek(s);
+    return true;
+}
+
+assay_json_place assay_json_find(const void *text, size_t size, const char *path, const char *member)
+{
+    const document d = document_of("", text, size, NULL);
+    char *plain = assay_alloc(d.size + !d.size);
+    assay_json_place place = {0, 0};
+    if (!plain)
+        return place;
+    memcpy(plain, d.text, d.size);
+    assay_pull s = {0};
+    assay_pull_start(&s, plain, d.size);
+    bool there = blank_comments(&d, plain) == ASSAY_OK;
+    const char *at = plain, *from = plain;
+    while (there && *path) {
+        char *end = NULL;
+        const size_t length = strcspn(path, ".[");
+        if (*path == '[')
+            there = go_to_item(&s, strtoul(path + 1, &end, 10)) && *end == ']';
+        else
+            there = length > 0 && go_to_member(&s, path, length, &from);
+        path = *path == '[' ? (end ? end + 1 : path + 1) : path + length;
+        path += *path == '.';
+        at = there ? s.at : at;
+    }
+    assay_pull_peek(&s);
+    at = there ? s.at : at;
+    if (there && member && go_to_member(&s, member, strlen(member), &from))
+        at = from;
+    while (at < plain + d.size && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    place = place_of(&d, (size_t)(at - plain));
+    assay_pull_release(&s);
+    free(plain);
+    return place;
 }
 
 /* ---- questions ---- */

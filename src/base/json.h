@@ -30,6 +30,16 @@ int assay_json_check(const char *name, const void *text, size_t size, assay_erro
  * the message gives `place`, the key, and the keys that are known. */
 int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err);
 
+/* Where something stands in a document that people write, for messages: line and column in characters, from 1. */
+typedef struct assay_json_place {
+    size_t line, column; /* 0: it is not there */
+} assay_json_place;
+
+/* The place of the value at a path of keys and numbers, such as "rules[3].parameters"; with a `member`, of that key in
+ * the object there. What of the path is not there is left out, from its end. Comments as in
+ * assay_json_parse_commented(). Zeros without memory. */
+assay_json_place assay_json_find(const void *text, size_t size, const char *path, const char *member);
+
 /* True when the number is integral and at most 2^53 in magnitude (beyond, cJSON's double may not be the number that was
  * written); *out is set then. */
 bool assay_json_i64(const cJSON *item, int64_t *out);

@@ -93,19 +93,23 @@ static char *put_utf8(char *out, int32_t code)
 
 /* Decodes the escape at `p` (behind the backslash); NULL when it is none. No escape is shorter than what it stands for.
  */
-static const char *take_escape(const char *p, const char *end, char **out)
+static const char *take_escape(const char *p, const char *end, bool loose, char **out)
 {
     static const char marks[] = "\"\\/bfnrt", stands[] = "\"\\/\b\f\n\r\t";
     if (p == end)
         return NULL;
     if (*p != 'u') {
         const char *mark = *p ? strchr(marks, *p) : NULL;
-        if (!mark)
+        if (!mark && (!loose || (unsigned char)*p < 0x20))
             return NULL;
-        *(*out)++ = stands[mark - marks];
+        *(*out)++ = mark ? stands[mark - marks] : *p;
         return p + 1;
     }
     int32_t code = read_unit(p + 1, end);
+    if (code < 0 && loose) {
+        *(*out)++ = 'u';
+        return p + 1;
+    }
     if (code < 0)
         return NULL;
     p += 5;
@@ -147,7 +151,7 @@ static bool decode_string(assay_pull *s, const char *begin, const char *p, const
         out += p - begin;
         if (p == s->end || *p != '\\')
             break;
-        begin = take_escape(p + 1, s->end, &out);
+        begin = take_escape(p + 1, s->end, s->loose, &out);
         if (!begin)
             return assay_pull_fault(s, p, "an escape that JSON does not have");
         p = assay_pull_plain_end(begin, s->end);

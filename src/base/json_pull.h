@@ -20,7 +20,8 @@ typedef struct assay_pull {
     const char *fault; /* what is wrong, a constant; NULL: nothing yet */
     const char *fault_at;
     bool no_memory;
-    bool loose; /* set by the caller: NaN, Infinity and -Infinity are taken for null, as Python writes them */
+    bool loose; /* set by the caller: NaN, Infinity and -Infinity are taken for null, as Python writes them, and a
+                   backslash before any character for that character, as paths of Windows have it */
 } assay_pull;
 
 /* Starts on another text; what was decoded before is forgotten. */

@@ -10,8 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What was found of keys that were met before, for the objects of a long text. Zeroed at first. */
+typedef struct assay_key_slot {
+    const char *const *known; /* NULL: empty */
+    char key[30];
+    uint8_t length;
+    int found;
+    uint32_t near;
+} assay_key_slot;
+enum { ASSAY_KEY_SLOT_BITS = 8 };
+typedef struct assay_key_memory {
+    assay_key_slot slot[1 << ASSAY_KEY_SLOT_BITS];
+} assay_key_memory;
+
 typedef struct assay_keys {
     const char *const *known; /* ends with NULL; at most 32, optional ones included; borrowed */
+    assay_key_memory *memory; /* of assay_keys_find_flipped(); NULL: none. Borrowed */
     uint32_t seen;            /* a bit for each known key that was met */
     uint32_t twice;           /* a bit for each that was met again: the first one counts, or none */
     uint32_t near;            /* a bit for each that an unknown key is near to */

@@ -92,15 +92,49 @@ const assay_setting job_s3_settings[] = {{.name = "unsigned",
                                           .at = offsetof(assay_job, unsigned_s3),
                                           .help = "sends requests without a signature: for public buckets"},
                                          {0}};
+/* The key that a message is about, in `room`: what stands behind "parameter", else the first word in double quotes;
+ * NULL: there is none. */
+static const char *key_of(const char *text, char *room, size_t size)
+{
+    static const char PARAMETER[] = ": parameter ";
+    const char *from = strstr(text, PARAMETER), *quote = strchr(text, '"');
+    const bool named = from && (!quote || from < quote);
+    from = named ? from + sizeof PARAMETER - 1 : quote ? quote + 1 : text;
+    const size_t length = strcspn(from, named ? " ,:" : "\"");
+    if (length == 0 || from[length] == '\0' || length >= size)
+        return NULL;
+    memcpy(room, from, length);
+    room[length] = '\0';
+    return room;
+}
+
+assay_json_place job_place(const job_reader *r, const char *place, const char *text)
+{
+    char word[ASSAY_JOB_PLACE];
+    const bool is_path = !strchr(place, ' '); /* "the job" is the whole document */
+    return r->text ? assay_json_find(r->text, r->size, is_path ? place : "", key_of(text, word, sizeof word))
+                   : (assay_json_place){0, 0};
+}
+
+/* Fails with the file and, where it is known, the line and column of what the text is about. */
+static int fail_at(const job_reader *r, int status, const char *place, const char *text)
+{
+    const assay_json_place at = job_place(r, place, text);
+    if (at.line == 0)
+        return assay_fail(r->err, status, "%s: %s", r->file, text);
+    return assay_fail(r->err, status, "%s: line %zu, column %zu: %s", r->file, at.line, at.column, text);
+}
+
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
+    int lead = snprintf(text, sizeof text, "%s%s", place, place[0] ? ": " : "");
     va_list args;
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0)
+    if (lead < 0 || vsnprintf(text + lead, sizeof text - (size_t)lead, format, args) < 0)
         text[0] = '\0';
     va_end(args);
-    return assay_fail(r->err, ASSAY_EJOB, "%s: %s%s%s", r->file, place, place[0] ? ": " : "", text);
+    return fail_at(r, ASSAY_EJOB, place, text);
 }
 
 int job_no_memory(const job_reader *r)
@@ -114,7 +148,7 @@ int job_known_keys(const job_reader *r, const char *place, const cJSON *object, 
     int status = assay_json_known_keys(object, place, known, &cause);
     if (status == ASSAY_OK)
         return ASSAY_OK;
-    return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s: %s", r->file, cause.text);
+    return fail_at(r, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, place, cause.text);
 }
 
 int job_read(const job_reader *r, const char *place, const assay_setting *table, const cJSON *object, void *into)
@@ -123,7 +157,7 @@ int job_read(const job_reader *r, const char *place, const assay_setting *table,
     const int status = assay_settings_read(table, place, object, into, &cause);
     if (status == ASSAY_OK)
         return ASSAY_OK;
-    return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s: %s", r->file, cause.text);
+    return fail_at(r, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, place, cause.text);
 }
 
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out)
@@ -251,8 +285,41 @@ static void note_others(const job_reader *r, const job_document *d)
                        r->file);
 }
 
+/* Takes out what else a request for a training has (CreateTrainingJob), which says nothing of rules. */
+static void drop_training(const job_reader *r, cJSON *tree)
+{
+    static const char *const members[] = {"TrainingJobName",
+                                          "HyperParameters",
+                                          "AlgorithmSpecification",
+                                          "RoleArn",
+                                          "InputDataConfig",
+                                          "OutputDataConfig",
+                                          "ResourceConfig",
+                                          "VpcConfig",
+                                          "StoppingCondition",
+                                          "Tags",
+                                          "EnableNetworkIsolation",
+                                          "EnableInterContainerTrafficEncryption",
+                                          "EnableManagedSpotTraining",
+                                          "CheckpointConfig",
+                                          "ExperimentConfig",
+                                          "Environment",
+                                          "RetryStrategy"};
+    size_t dropped = 0;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(tree, members[i]);
+        dropped += item != NULL;
+        cJSON_Delete(item);
+    }
+    if (dropped > 0)
+        assay_log_note("%s: a request for a training: its rules are taken, and %zu other part%s left out", r->file,
+                       dropped, dropped == 1 ? " is" : "s are");
+}
+
 static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
 {
+    if (cJSON_IsObject(tree))
+        drop_training(r, tree);
     job_document document;
     int status = job_read(r, "the job", job_settings, tree, &document);
     if (status != ASSAY_OK)
@@ -278,7 +345,7 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err)
 {
-    const job_reader r = {file, err};
+    const job_reader r = {file, err, text, size};
     assay_job job = {.forms = forms};
     for (int f = 0; f < forms->count; f++)
         job.formats |= (unsigned)forms->list[f].by_default << f;

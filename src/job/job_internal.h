@@ -11,6 +11,8 @@ enum { ASSAY_JOB_PLACE = 96 }; /* room for a place: "DebugRuleConfigurations[429
 typedef struct job_reader {
     const char *file;
     assay_error *err;
+    const void *text; /* of the file, for lines and columns in messages; NULL: it has none */
+    size_t size;
 } job_reader;
 
 /* The names that a list has so far; at() gives NULL for a slot without one yet. */
@@ -26,8 +28,11 @@ bool job_name_taken(const job_names *names, const char *name);
  * without memory. */
 char *job_name_free(const job_names *names, const char *base);
 
-/* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. */
+/* ASSAY_EJOB with "FILE: line L, column C: PLACE: " before the text; an empty place is left out. The line is that of the
+ * key which the text quotes first, where the place has it. */
 int job_fail(const job_reader *r, const char *place, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Where that is: zeros without a text. */
+assay_json_place job_place(const job_reader *r, const char *place, const char *text);
 /* ASSAY_ENOMEM with the job file's name. */
 int job_no_memory(const job_reader *r);
 /* assay_settings_read() with the file in front and ASSAY_EJOB for what is wrong. */

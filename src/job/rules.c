@@ -141,8 +141,9 @@ static const char *instance_name_at(const void *list, size_t i)
     return items[i] ? items[i]->name : NULL;
 }
 
-/* Configures slot `at` of the list; `entry->name` is unique or NULL. */
-static int configure(const job_reader *r, instance_list *list, size_t at, const rule_entry *entry, bool aggregation)
+/* Configures slot `at` of the list; `entry->name` is unique or NULL, `place` has the parameters. */
+static int configure(const job_reader *r, const char *place, instance_list *list, size_t at, const rule_entry *entry,
+                     bool aggregation)
 {
     const job_names names = {list->items, list->count, instance_name_at};
     char *made = entry->name ? NULL : job_name_free(&names, entry->rule);
@@ -155,7 +156,14 @@ static int configure(const job_reader *r, instance_list *list, size_t at, const 
                      ? assay_instance_new_python(name, entry->python, entry->severity, entry->parameters, out)
                      : assay_instance_new(name, entry->rule, entry->severity, entry->parameters, out);
     free(made);
-    return status == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
+    if (status != ASSAY_OK)
+        return job_no_memory(r);
+    if ((*out)->status != ASSAY_OK) {
+        const assay_json_place wrong = job_place(r, place, (*out)->error.text);
+        (*out)->line = wrong.line;
+        (*out)->column = wrong.column;
+    }
+    return ASSAY_OK;
 }
 
 static int refuse_twin(const job_reader *r, const char *place, const instance_list *list, const char *name)
@@ -183,8 +191,12 @@ static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON
                            : read_own_entry(r, place, item, &entry, &taken);
     if (status == ASSAY_OK)
         status = refuse_twin(r, place, list, entry.name);
+    if (status == ASSAY_OK && entry.parameters && !taken)
+        snprintf(place, sizeof place, "%s[%zu].parameters", key, i);
+    if (status == ASSAY_OK && sagemaker)
+        snprintf(place, sizeof place, "%s[%zu].RuleParameters", key, i);
     if (status == ASSAY_OK)
-        status = configure(r, list, at, &entry, false);
+        status = configure(r, place, list, at, &entry, false);
     cJSON_Delete(taken);
     return status;
 }
@@ -212,7 +224,7 @@ static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSO
     cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(item, "name");
     cJSON *kind = cJSON_DetachItemFromObjectCaseSensitive(item, "kind");
     entry.parameters = item;
-    status = configure(r, list, at, &entry, true);
+    status = configure(r, place, list, at, &entry, true);
     cJSON_Delete(name);
     cJSON_Delete(kind);
     return status;

@@ -211,7 +211,7 @@ static assay_trial_options *options_for(const assay_job *job, const char *path)
 
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err)
 {
-    const job_reader r = {"the command line", err};
+    const job_reader r = {"the command line", err, NULL, 0};
     if (count > ASSAY_JOB_TRIALS)
         return assay_fail(err, ASSAY_EUSAGE, "the command line: more than %d trials", ASSAY_JOB_TRIALS);
     assay_job fresh = {.trials = assay_alloc_zeroed(count, sizeof *fresh.trials)};
@@ -340,7 +340,7 @@ static int put_located(const job_reader *r, assay_job *to, const char *path, con
 
 int assay_job_expand_trials(assay_job *job, assay_error *err)
 {
-    const job_reader r = {job->file ? job->file : "the job", err};
+    const job_reader r = {job->file ? job->file : "the job", err, NULL, 0};
     assay_job all = {.trials = assay_alloc_zeroed(ASSAY_JOB_TRIALS, sizeof *all.trials)};
     int status = all.trials ? ASSAY_OK : job_no_memory(&r);
     bool any = false;
@@ -380,7 +380,7 @@ static char *take_text(assay_cursor *in)
 
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
 {
-    const job_reader r = {job->file ? job->file : "the job", err};
+    const job_reader r = {job->file ? job->file : "the job", err, NULL, 0};
     uint64_t count = assay_get_count(in, 8);
     assay_job fresh = {.trials = assay_alloc_zeroed(count, sizeof *fresh.trials)};
     bool made = fresh.trials != NULL;

@@ -161,7 +161,7 @@ static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes
 
 int assay_pilot_parse(const char *file, const void *bytes, size_t size, assay_pilot **out, assay_error *err)
 {
-    const job_reader r = {file, err};
+    const job_reader r = {file, err, NULL, 0};
     assay_pilot *pilot = assay_alloc_zeroed(1, sizeof *pilot);
     if (!pilot)
         return job_no_memory(&r);

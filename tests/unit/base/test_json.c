@@ -276,6 +276,35 @@ static bool i64(const char *text, int64_t *out)
     return taken;
 }
 
+static void test_places(void)
+{
+    static const char text[] =
+        "// head\n{\n \"rules\": [{\"a\": 1},\n  {\"parameters\": {\"\\u00e4\": 2, \"b\": [3, 4,]}}],\n \"x y\": 5\n}";
+    static const struct {
+        const char *path, *member;
+        size_t line, column;
+    } cases[] = {{"", NULL, 2, 1},
+                 {"", "x y", 5, 2},
+                 {"", "nowhere", 2, 1},
+                 {"rules", NULL, 3, 11},
+                 {"rules[0]", "a", 3, 13},
+                 {"rules[1]", NULL, 4, 3},
+                 {"rules[1].parameters", "b", 4, 32},
+                 {"rules[1].parameters", "\xc3\xa4", 4, 19},
+                 {"rules[1].parameters.b[1]", NULL, 4, 41},
+                 {"rules[7].parameters", "b", 3, 11},
+                 {"rules[1].nowhere.b", NULL, 4, 3},
+                 {"rules.a", NULL, 3, 11},
+                 {"[2]", NULL, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const assay_json_place at = assay_json_find(text, sizeof text - 1, cases[i].path, cases[i].member);
+        if (at.line != cases[i].line || at.column != cases[i].column)
+            printf("%s %s: %zu, %zu\n", cases[i].path, cases[i].member ? cases[i].member : "", at.line, at.column);
+        CU_ASSERT_TRUE(at.line == cases[i].line && at.column == cases[i].column);
+    }
+    CU_ASSERT_EQUAL(assay_json_find("", 0, "a", NULL).line, 1);
+}
+
 static void test_i64(void)
 {
     int64_t n = 7;
@@ -414,6 +443,7 @@ int main(void)
                            {"depth", test_depth},
                            {"no memory", test_no_memory},
                            {"known keys", test_known_keys},
+                           {"places", test_places},
                            {"integers", test_i64},
                            {"numbers written", test_numbers},
                            {"texts written", test_texts},

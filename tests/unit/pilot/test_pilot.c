@@ -314,7 +314,8 @@ static pilot_verdict verdict_of(const char *rules, int fail_on)
 {
     char text[1000];
     pilot_verdict verdict = {.ended = false};
-    snprintf(text, sizeof text, "{\"schema\": \"assay-report/1\", \"trials\": [{\"ended\": true, \"rules\": [%s]}]}",
+    snprintf(text, sizeof text,
+             "{\"schema\": \"assay-report/1\", \"trials\": [{\"name\": \"t\", \"ended\": true, \"rules\": [%s]}]}",
              rules);
     CU_ASSERT_EQUAL_FATAL(pilot_read_report("report.json", text, strlen(text), fail_on, &verdict, NULL), ASSAY_OK);
     CU_ASSERT(verdict.ended);
@@ -339,7 +340,7 @@ static void test_report(void)
     pilot_verdict verdict;
     assay_error err = {""};
     CU_ASSERT_EQUAL(pilot_read_report("r", "{}", 2, ASSAY_INFO, &verdict, &err), ASSAY_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a report of one trial"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a report.json"));
 }
 
 static void expect_next(const char *more, const char *expected)
