@@ -69,48 +69,96 @@ static bool has_instructions(void)
            __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & SHA);
 }
 
-/* The same of many blocks: two rounds an instruction. `abef` and `cdgh` are the state as these want it. */
-__attribute__((target("sha,sse4.1"))) static void compress_fast(uint32_t state[8], const uint8_t *bytes, size_t blocks)
+/* What goes with one computation; `abef` and `cdgh` are the state as the instructions want it. */
+typedef struct lane {
+    __m128i abef, cdgh, w[4];
+} lane;
+
+__attribute__((target("sha,sse4.1"), always_inline)) static inline lane load(const uint32_t state[8])
 {
-    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203); /* of bytes in a word */
-    __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0xb1);
-    __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)(state + 4)), 0x1b);
-    __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
-    for (; blocks > 0; blocks--, bytes += 64) {
-        const __m128i before = abef, behind = cdgh;
-        __m128i w[4];
-        for (int i = 0; i < 4; i++)
-            w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(bytes + 16 * i)), order);
-        for (int i = 0; i < 16; i++) {
-            const __m128i x = _mm_add_epi32(w[i & 3], _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i)));
-            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, x);
-            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(x, 0x0e));
-            const __m128i next = _mm_add_epi32(_mm_sha256msg1_epu32(w[i & 3], w[(i + 1) & 3]),
-                                               _mm_alignr_epi8(w[(i + 3) & 3], w[(i + 2) & 3], 4));
-            w[i & 3] = _mm_sha256msg2_epu32(next, w[(i + 3) & 3]);
-        }
-        abef = _mm_add_epi32(abef, before);
-        cdgh = _mm_add_epi32(cdgh, behind);
-    }
-    const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+    const __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0xb1);
+    const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)(state + 4)), 0x1b);
+    return (lane){.abef = _mm_alignr_epi8(cdab, efgh, 8), .cdgh = _mm_blend_epi16(efgh, cdab, 0xf0)};
+}
+
+__attribute__((target("sha,sse4.1"), always_inline)) static inline void store(const lane *l, uint32_t state[8])
+{
+    const __m128i feba = _mm_shuffle_epi32(l->abef, 0x1b), dchg = _mm_shuffle_epi32(l->cdgh, 0xb1);
     _mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(feba, dchg, 0xf0));
     _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
+
+/* Four rounds, and four words of the schedule. */
+__attribute__((target("sha,sse4.1"), always_inline)) static inline void four_rounds(lane *l, const uint32_t *k, int i)
+{
+    const __m128i x = _mm_add_epi32(l->w[i & 3], _mm_loadu_si128((const __m128i *)(const void *)k));
+    l->cdgh = _mm_sha256rnds2_epu32(l->cdgh, l->abef, x);
+    l->abef = _mm_sha256rnds2_epu32(l->abef, l->cdgh, _mm_shuffle_epi32(x, 0x0e));
+    const __m128i next = _mm_add_epi32(_mm_sha256msg1_epu32(l->w[i & 3], l->w[(i + 1) & 3]),
+                                       _mm_alignr_epi8(l->w[(i + 3) & 3], l->w[(i + 2) & 3], 4));
+    l->w[i & 3] = _mm_sha256msg2_epu32(next, l->w[(i + 3) & 3]);
+}
+
+/* Many blocks of each of `lanes` computations: two rounds an instruction, of which each waits for the one before. What
+ * belongs to another computation goes on meanwhile. */
+__attribute__((target("sha,sse4.1"), always_inline)) static inline void
+compress_lanes(assay_sha256 *const h[], const uint8_t *const bytes[], const int lanes, size_t blocks)
+{
+    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203); /* of bytes in a word */
+    lane l[ASSAY_SHA256_TOGETHER];
+    for (int k = 0; k < lanes; k++)
+        l[k] = load(h[k]->state);
+    for (size_t b = 0; b < blocks; b++) {
+        lane before[ASSAY_SHA256_TOGETHER];
+        for (int k = 0; k < lanes; k++) {
+            before[k] = l[k];
+            for (int i = 0; i < 4; i++)
+                l[k].w[i] = _mm_shuffle_epi8(
+                    _mm_loadu_si128((const __m128i *)(const void *)(bytes[k] + 64 * b + 16 * i)), order);
+        }
+        for (int i = 0; i < 16; i += 4) { /* written out, for the words are in registers only by constant numbers */
+            for (int k = 0; k < lanes; k++)
+                four_rounds(&l[k], K + 4 * i, 0);
+            for (int k = 0; k < lanes; k++)
+                four_rounds(&l[k], K + 4 * i + 4, 1);
+            for (int k = 0; k < lanes; k++)
+                four_rounds(&l[k], K + 4 * i + 8, 2);
+            for (int k = 0; k < lanes; k++)
+                four_rounds(&l[k], K + 4 * i + 12, 3);
+        }
+        for (int k = 0; k < lanes; k++) {
+            l[k].abef = _mm_add_epi32(l[k].abef, before[k].abef);
+            l[k].cdgh = _mm_add_epi32(l[k].cdgh, before[k].cdgh);
+        }
+    }
+    for (int k = 0; k < lanes; k++)
+        store(&l[k], h[k]->state);
+}
+
+__attribute__((target("sha,sse4.1"))) static void compress_fast(assay_sha256 *const h[], const uint8_t *const bytes[],
+                                                                size_t count, size_t blocks)
+{
+    if (count == 1)
+        compress_lanes(h, bytes, 1, blocks);
+    else
+        compress_lanes(h, bytes, ASSAY_SHA256_TOGETHER, blocks);
+}
 #endif
 
-static void compress_all(uint32_t state[8], const uint8_t *bytes, size_t blocks)
+static void compress_all(assay_sha256 *const h[], const uint8_t *const bytes[], size_t count, size_t blocks)
 {
 #if defined(__x86_64__)
     static _Atomic int known; /* 0: not asked yet; 1: without instructions; 2: with */
     if (known == 0)
         known = has_instructions() ? 2 : 1;
     if (known == 2) {
-        compress_fast(state, bytes, blocks);
+        compress_fast(h, bytes, count, blocks);
         return;
     }
 #endif
-    for (; blocks > 0; blocks--, bytes += 64)
-        compress(state, bytes);
+    for (size_t k = 0; k < count; k++)
+        for (size_t b = 0; b < blocks; b++)
+            compress(h[k]->state, bytes[k] + 64 * b);
 }
 
 void assay_sha256_init(assay_sha256 *h)
@@ -128,16 +176,25 @@ void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size)
         const size_t used = h->bytes % 64, left = 64 - used;
         const size_t take = used == 0 && size >= 64 ? size / 64 * 64 : left < size ? left : size;
         if (take >= 64 && used == 0) {
-            compress_all(h->state, at, take / 64);
+            compress_all(&h, &at, 1, take / 64);
         } else {
             memcpy(h->block + used, at, take);
+            const uint8_t *block = h->block;
             if (used + take == 64)
-                compress_all(h->state, h->block, 1);
+                compress_all(&h, &block, 1, 1);
         }
         h->bytes += take;
         at += take;
         size -= take;
     }
+}
+
+void assay_sha256_add_together(assay_sha256 *const h[], const uint8_t *const bytes[], size_t count, size_t size)
+{
+    if (count > 0)
+        compress_all(h, bytes, count, size / 64);
+    for (size_t k = 0; k < count; k++)
+        h[k]->bytes += size;
 }
 
 void assay_sha256_bytes(assay_sha256 *h, uint8_t out[32])

@@ -241,21 +241,21 @@ static void put_json(const seals *s, const sealing *u, assay_buf *out)
     assay_put_u8(out, '\n');
 }
 
-/* The list for sha256sum goes first: who sees the seal sees both. */
+/* The seal goes first: a list for sha256sum without it is what is left of a seal that is gone. */
 static int write_seal(const seals *s, const sealing *u, assay_output *output, assay_error *err)
 {
     char name[ASSAY_PATH_MOST];
     assay_buf text;
     assay_buf_init(&text, SEAL_MOST);
-    for (size_t i = u->first; i < u->end; i++)
-        assay_put_format(&text, "%s  %s\n", s->files.list[i].sha256, own_path(u, s->files.list[i].path));
-    put_name(u, ".sha256", name);
+    put_json(s, u, &text);
+    put_name(u, ".json", name);
     int status = assay_buf_status(&text);
     if (status == ASSAY_OK)
         status = assay_output_write(output, name, text.data, text.size, err);
     assay_buf_clear(&text);
-    put_json(s, u, &text);
-    put_name(u, ".json", name);
+    for (size_t i = u->first; i < u->end; i++)
+        assay_put_format(&text, "%s  %s\n", s->files.list[i].sha256, own_path(u, s->files.list[i].path));
+    put_name(u, ".sha256", name);
     if (status == ASSAY_OK)
         status = assay_buf_status(&text);
     if (status == ASSAY_OK)
@@ -281,6 +281,30 @@ static bool is_whole(const seals *s, const sealing *u, const char **why)
     return true;
 }
 
+static bool is_listed(const seals *s, int64_t step)
+{
+    for (size_t i = 0; i < s->units.count; i++)
+        if (s->units.list[i].step == step)
+            return true;
+    return false;
+}
+
+/* Checkpoints that could not be listed cannot be sealed; the warning says what could not be looked at. */
+static size_t name_unlisted(const seals *s, const assay_seal_options *options)
+{
+    const assay_problems *p = &s->trial->problems;
+    size_t count = 0;
+    for (size_t i = 0; i < p->kept; i++) {
+        const int64_t step = p->list[i].step;
+        const bool asked = step < 0 || (step >= options->from && step < options->to);
+        if (!asked || !assay_problem_is_loss(p->list[i].kind) || is_listed(s, step))
+            continue;
+        assay_log_warn("not sealed: %s", p->list[i].text);
+        count++;
+    }
+    return count;
+}
+
 static bool has_seal(const seals *s, const sealing *u, assay_store *root)
 {
     char name[ASSAY_PATH_MOST];
@@ -297,6 +321,8 @@ static int choose(seals *s, const assay_seal_options *options, assay_seal_figure
     if (status != ASSAY_OK)
         return status;
     status = list_units(s, options->from, options->to);
+    if (status == ASSAY_OK)
+        out->refused += name_unlisted(s, options);
     size_t kept = 0;
     for (size_t i = 0; i < s->units.count && status == ASSAY_OK; i++) {
         sealing *u = &s->units.list[i];
@@ -454,16 +480,25 @@ static int read_seal(const seals *s, sealing *u, assay_store *root, assay_seal_f
     cJSON *json = NULL;
     put_name(u, ".json", name);
     u->first = u->end = said->count;
-    if (!has_seal(s, u, root))
+    if (!has_seal(s, u, root)) {
+        char list[ASSAY_PATH_MOST];
+        put_name(u, ".sha256", list);
+        if (assay_store_exists(root, list, NULL) == 1)
+            assay_problems_add(problems, ASSAY_PROBLEM_HEADER, u->step, name, -1,
+                               "%s: the seal is gone, its list %s is there: nothing is held against it", name,
+                               assay_path_name(list));
         return ASSAY_OK;
+    }
     assay_buf_init(&text, SEAL_MOST);
     int status = assay_store_read(root, name, SEAL_MOST, &text, &err);
     if (status == ASSAY_OK)
         status = assay_json_parse(name, text.data, text.size, &json, &err);
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(json, "files"), *file = NULL;
     const char *schema = NULL;
+    int64_t step = 0; /* a checkpoint may be called otherwise since */
     bool good = status == ASSAY_OK && cJSON_GetArraySize(files) > 0 && cJSON_IsArray(files) &&
-                text_of(json, "schema", &schema) && strcmp(schema, "assay-seal/1") == 0;
+                text_of(json, "schema", &schema) && strcmp(schema, "assay-seal/1") == 0 &&
+                assay_json_i64(cJSON_GetObjectItemCaseSensitive(json, "step"), &step);
     if (good)
         cJSON_ArrayForEach(file, files)
         {

@@ -80,10 +80,43 @@ static void test_table_hash(void)
     CU_ASSERT_NOT_EQUAL(assay_hash_bytes("", 0), assay_hash_bytes("\0", 1));
 }
 
+/* Several at a time give what each does by itself. */
+static void test_together(void)
+{
+    enum { SIZE = 64 * 5 };
+    uint8_t data[ASSAY_SHA256_TOGETHER][SIZE];
+    const uint8_t *bytes[ASSAY_SHA256_TOGETHER] = {0};
+    assay_sha256 all[ASSAY_SHA256_TOGETHER], *h[ASSAY_SHA256_TOGETHER] = {0};
+    for (size_t count = 0; count <= ASSAY_SHA256_TOGETHER; count++) {
+        for (size_t k = 0; k < count; k++) {
+            for (size_t i = 0; i < SIZE; i++)
+                data[k][i] = (uint8_t)(i * 7 + k * 31);
+            bytes[k] = data[k];
+            h[k] = &all[k];
+            assay_sha256_init(h[k]);
+        }
+        assay_sha256_add_together(h, bytes, count, SIZE);
+        assay_sha256_add_together(h, bytes, count, 64);
+        for (size_t k = 0; k < count; k++) {
+            assay_sha256 alone;
+            char one[65], other[65];
+            assay_sha256_init(&alone);
+            assay_sha256_add(&alone, data[k], SIZE);
+            assay_sha256_add(&alone, data[k], 64);
+            assay_sha256_add(&alone, "tail", 4);
+            assay_sha256_add(h[k], "tail", 4);
+            assay_sha256_hex(&alone, one);
+            assay_sha256_hex(h[k], other);
+            CU_ASSERT_STRING_EQUAL(one, other);
+        }
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"published values", test_published},
                            {"in pieces", test_pieces},
+                           {"together", test_together},
                            {"table hash", test_table_hash},
                            CU_TEST_INFO_NULL};
     return unit_main("hash", tests);
