@@ -128,6 +128,16 @@ static int inflate_some(assay_inflater *i, assay_view_read *read, void *context,
     return status;
 }
 
+int assay_inflater_some(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
+                        size_t size, size_t *got, assay_error *err)
+{
+    enum { AT_ONCE = 1 << 30 };
+    const size_t take = size < AT_ONCE ? size : AT_ONCE;
+    const int status = inflate_some(i, read, context, path, to, take, err);
+    *got = take - i->stream.avail_out;
+    return status;
+}
+
 int assay_inflater_next(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
                         size_t size, assay_error *err)
 {

@@ -14,6 +14,9 @@ void assay_inflater_free(void *inflater); /* NULL is ignored */
  * unpacking it takes too much memory; ASSAY_EIO; ASSAY_ENOMEM. Messages begin with `path`. */
 int assay_inflater_next(assay_inflater *inflater, assay_view_read *read, void *context, const char *path, uint8_t *to,
                         size_t size, assay_error *err);
+/* The next bytes, at most `size`: *got of them, also where it fails; 0 at the end. Errors as above. */
+int assay_inflater_some(assay_inflater *inflater, assay_view_read *read, void *context, const char *path, uint8_t *to,
+                        size_t size, size_t *got, assay_error *err);
 /* ASSAY_EFORMAT unless the stream ends where it is. */
 int assay_inflater_end(assay_inflater *inflater, assay_view_read *read, void *context, const char *path,
                        assay_error *err);

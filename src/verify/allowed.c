@@ -96,7 +96,7 @@ static const char *const CLASSES_OF[] = {
     "megatron.training.",
     "pytorch_lightning.callbacks",
     "pytorch_lightning.utilities",
-    "torch._dynamo.",
+    "torch._dynamo.eval_frame",
     "torch._tensor",
     "torch.ao.nn.",
     "torch.ao.quantization",
@@ -399,8 +399,34 @@ static const char *const HARMLESS[] = {"collections.abc", "dataclasses",     "fu
                                        "re._compile",     "string.Template", "zoneinfo"};
 
 /* Ends of names that load or run what is given to them, in packages that are otherwise graded by their classes. */
-static const char *const LOADERS[] = {"load",      "loads",    "load_module", "read_pickle", "eval",        "exec",
-                                      "runstring", "run_path", "system",      "popen",       "call_command"};
+static const char *const LOADERS[] = {"PackageImporter",
+                                      "Popen",
+                                      "_eval_repr",
+                                      "_import_module",
+                                      "call_command",
+                                      "check_output",
+                                      "download_url_to_file",
+                                      "dynamic_subimport",
+                                      "eval",
+                                      "exec",
+                                      "exec_command",
+                                      "from_pretrained",
+                                      "import_module",
+                                      "load",
+                                      "load_inline",
+                                      "load_library",
+                                      "load_module",
+                                      "load_state_dict_from_url",
+                                      "loads",
+                                      "popen",
+                                      "read_pickle",
+                                      "run_module",
+                                      "run_path",
+                                      "runstring",
+                                      "subimport",
+                                      "system",
+                                      "urlopen",
+                                      "urlretrieve"};
 
 static int compare(const void *key, const void *entry)
 {
@@ -433,6 +459,13 @@ static bool is_class(const char *name)
     while (*name == '_')
         name++;
     return isupper((unsigned char)*name) && !strchr(name, '.');
+}
+
+/* A function of a class, "GuardBuilder.get": no pickler writes those of torch and numpy. */
+static bool is_method(const char *name)
+{
+    const char *point = strrchr(name, '.');
+    return point && !is_class(point + 1);
 }
 
 static bool is_within(const char *module, const char *package)
@@ -492,6 +525,7 @@ assay_loading_grade assay_loading_grade_of(const char *module, const char *name)
     if (leads_to_code(name) || is_loader(name))
         return ASSAY_LOADING_CODE;
     const size_t top = strcspn(module, ".");
+    const bool own = top == 5 && (strncmp(module, "torch", 5) == 0 || strncmp(module, "numpy", 5) == 0);
     const bool builtin = strcmp(module, "builtins") == 0 || strcmp(module, "exceptions") == 0;
     const size_t length = strlen(name);
     if (builtin && length > 5 && is_class(name) &&
@@ -503,7 +537,8 @@ assay_loading_grade assay_loading_grade_of(const char *module, const char *name)
         return ASSAY_LOADING_DATA;
     for (size_t i = 0; i < sizeof CLASSES_OF / sizeof *CLASSES_OF; i++)
         if (is_within(module, CLASSES_OF[i]))
-            return is_class(name) ? ASSAY_LOADING_DATA : ASSAY_LOADING_CLASSES;
-    const bool own = (top == 5 && (strncmp(module, "torch", 5) == 0 || strncmp(module, "numpy", 5) == 0));
+            return is_class(name)           ? ASSAY_LOADING_DATA
+                   : own && is_method(name) ? ASSAY_LOADING_CODE
+                                            : ASSAY_LOADING_CLASSES;
     return own && !is_class(name) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
 }

@@ -1,4 +1,4 @@
-/* archive.c - goes through zip files, tar files and pickles, and archives within them. */
+/* archive.c - goes through zip files, tar files, packed files, arrays of objects and pickles, and what lies within them. */
 #include "verify/archive.h"
 
 #include <stdio.h>
@@ -8,10 +8,17 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "container/inflate.h"
+#include "container/npy_head.h"
 #include "container/tar.h"
 #include "container/zip.h"
 
-enum { MAGIC = ASSAY_TAR_BLOCK, DEPTH_MOST = 4, TAR_MEMBERS_MOST = 1 << 16 };
+enum {
+    MAGIC = ASSAY_TAR_BLOCK,
+    DEPTH_MOST = 4,
+    TAR_MEMBERS_MOST = 1 << 16,
+    TEXT_MOST = 1 << 20,
+    UNPACK_FIRST = 1 << 16
+};
 
 /* A range of a file, or bytes in memory. */
 typedef struct source {
@@ -43,68 +50,209 @@ static int read_source(void *context, uint64_t at, void *bytes, size_t size, ass
                : status;
 }
 
-static int look(const source *s, walk *w, assay_error *err);
+/* Says that something on the way was not looked at, or only in part. */
+static int leave(const walk *w, const char *what, bool beside)
+{
+    return w->visitor->unseen(w->visitor->context, w->where, what, beside);
+}
+
+/* ---- what it is ---- */
+
+/* What may hold a pickle. NAMED: its name says so; PERHAPS: nothing says that it is none; CLOSED: packed in a way that is
+ * not unpacked. */
+typedef enum content { NOTHING, ZIP, TAR, ARRAY, PICKLE, NAMED, PERHAPS, GZIP, ZLIB, CLOSED } content;
+
+static bool ends_in(const char *path, const char *const *ends)
+{
+    for (; *ends; ends++)
+        if (assay_path_ends(path, *ends))
+            return true;
+    return false;
+}
+
+static content kind_of(const uint8_t *head, size_t size, const char *path)
+{
+    /* What torch.load or pickle.load may be given: their first bytes may be those of an old pickle, which has no protocol
+     * in front. */
+    static const char *const loaded[] = {".pkl", ".pickle", ".pt",   ".pth", ".bin", ".ckpt", ".joblib",
+                                         ".dat", ".p",      ".dill", ".pk",  ".th",  ".t7",   NULL};
+    static const char *const packed[] = {".pkl", ".joblib", ".z", ".Z", ".dill", NULL};
+    static const char *const texts[] = {".safetensors", ".json", ".txt", ".md", ".py", ".csv", ".jsonl", NULL};
+    static const struct {
+        const char *magic;
+        size_t size;
+        content kind;
+    } known[] = {{"PK\3\4", 4, ZIP},
+                 {"\x93NUMPY", 6, ARRAY},
+                 {"\x1f\x8b\x08", 3, GZIP},
+                 {"BZh", 3, CLOSED},
+                 {"\xfd\x37zXZ", 5, CLOSED}};
+    if (size < 2)
+        return NOTHING;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (size >= known[i].size && memcmp(head, known[i].magic, known[i].size) == 0)
+            return known[i].kind;
+    if (assay_is_tar(head, size))
+        return TAR;
+    if (assay_loading_is_pickle(head, size))
+        return PICKLE;
+    if (head[0] == 0x78 && (head[0] * 256 + head[1]) % 31 == 0 && ends_in(path, packed))
+        return ZLIB;
+    return ends_in(path, loaded) ? NAMED : ends_in(path, texts) ? NOTHING : PERHAPS;
+}
+
+static int look_at(const source *s, content kind, walk *w, assay_error *err);
+
+/* Looks at the bytes as at a file by itself, one step further inside. */
+static int look_inside(const source *s, const char *name, walk *w, assay_error *err)
+{
+    uint8_t head[MAGIC] = {0};
+    const size_t size = s->size < MAGIC ? (size_t)s->size : MAGIC, length = strlen(w->where);
+    int status = read_source((void *)s, 0, head, size, err);
+    const content kind = status == ASSAY_OK ? kind_of(head, size, name) : NOTHING;
+    if (kind == NOTHING || kind == PERHAPS)
+        return status;
+    snprintf(w->where + length, sizeof w->where - length, "%s%s", length && *name ? "!" : "", name);
+    w->depth++;
+    status = w->depth > DEPTH_MOST ? leave(w, "it lies too deep in archives within archives", true)
+                                   : look_at(s, kind, w, err);
+    w->depth--;
+    w->where[length] = '\0';
+    return status;
+}
 
 /* ---- pickles ---- */
 
-/* Of a pickle that is larger than memory the first part is looked at: a loader runs from its beginning. */
-static int look_at_pickle(const source *s, walk *w, assay_error *err)
+/* Of a pickle that is larger than memory the first part is looked at: a loader runs from its beginning. Of what may be a
+ * text counts only what runs code. */
+static int look_at_pickle(const source *s, content kind, walk *w, assay_error *err)
 {
-    const uint64_t size = s->size < w->visitor->most ? s->size : w->visitor->most;
+    const uint64_t most = kind == PERHAPS ? TEXT_MOST : w->visitor->most, size = s->size < most ? s->size : most;
     uint8_t *bytes = assay_alloc(size ? (size_t)size : 1);
     assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
     int status = bytes && found ? read_source((void *)s, 0, bytes, (size_t)size, err)
                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
     if (status == ASSAY_OK)
         status = assay_loading_scan(bytes, (size_t)size, found);
-    if (status == ASSAY_OK && found->grade > ASSAY_LOADING_DATA)
+    if (status == ASSAY_OK && found->grade > (kind == PERHAPS ? ASSAY_LOADING_CLASSES : ASSAY_LOADING_DATA))
         status = w->visitor->loading(w->visitor->context, w->where, found);
+    else if (status == ASSAY_OK && kind == PICKLE && found->cut && size < s->size)
+        status = leave(w, "there is not the memory to look at all of its pickle: give more by --memory", false);
     free(bytes);
     free(found);
     return status;
 }
 
-/* ---- zip files ---- */
-
-static bool is_pickle_name(const char *name)
+/* An array of NumPy: a pickle of objects stands behind its header, where its elements are some. */
+static int look_at_array(const source *s, walk *w, assay_error *err)
 {
-    return assay_path_ends(name, ".pkl") || assay_path_ends(name, ".pickle");
+    enum { BEFORE = 12 }; /* magic, version, length */
+    uint8_t head[BEFORE] = {0};
+    char *text = NULL;
+    if (s->size < BEFORE)
+        return ASSAY_OK;
+    int status = read_source((void *)s, 0, head, BEFORE, err);
+    const size_t wide = head[6] > 1 ? 4 : 2, begin = 8 + wide;
+    uint64_t length = 0;
+    for (size_t i = 0; i < wide; i++)
+        length |= (uint64_t)head[8 + i] << 8 * i;
+    if (status != ASSAY_OK || length > ASSAY_NPY_HEADER || length > s->size - begin)
+        return status;
+    text = assay_alloc((size_t)length + 1);
+    status = text ? read_source((void *)s, begin, text, (size_t)length, err)
+                  : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    const bool objects = status == ASSAY_OK && assay_npy_is_objects(text, (size_t)length);
+    free(text);
+    if (!objects)
+        return status;
+    source rest = *s;
+    rest.base += begin + length;
+    rest.bytes = s->bytes ? s->bytes + begin + length : NULL;
+    rest.size -= begin + length;
+    return look_at_pickle(&rest, PICKLE, w, err);
 }
+
+/* ---- packed bytes ---- */
+
+/* The first bytes of what is packed in [at, end) of a source, `most` of them or fewer. */
+static int unpack(const source *s, assay_zip_method method, uint64_t at, uint64_t end, uint64_t most, uint8_t **out,
+                  size_t *size, assay_error *err)
+{
+    assay_inflater *inflater = assay_inflater_new(method, at, end);
+    assay_error why = {""};
+    size_t room = 0, got = 1;
+    int status = inflater ? ASSAY_OK : ASSAY_ENOMEM;
+    *out = NULL;
+    *size = 0;
+    while (status == ASSAY_OK && got > 0 && *size < most) {
+        if (*size == room) {
+            room = room ? 2 * room : UNPACK_FIRST;
+            room = room < most ? room : (size_t)most;
+            uint8_t *grown = assay_realloc_array(*out, room, 1);
+            if (!grown) {
+                status = ASSAY_ENOMEM;
+                break;
+            }
+            *out = grown;
+        }
+        status = assay_inflater_some(inflater, read_source, (void *)s, s->path, *out + *size, room - *size, &got, &why);
+        *size += got;
+    }
+    assay_inflater_free(inflater);
+    /* what is damaged is named by whoever needs it; the bytes before that may be loaded */
+    return status == ASSAY_ENOMEM || status == ASSAY_EIO ? assay_fail(err, status, "%s", why.text) : ASSAY_OK;
+}
+
+/* What is packed in [at, end), as a file by itself. */
+static int look_at_packed(const source *s, assay_zip_method method, uint64_t at, uint64_t end, const char *name,
+                          walk *w, assay_error *err)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    int status = unpack(s, method, at, end, w->visitor->most, &bytes, &size, err);
+    const source inner = {.bytes = bytes, .size = size, .path = s->path};
+    if (status == ASSAY_OK && size >= 2)
+        status = look_inside(&inner, name, w, err);
+    if (status == ASSAY_OK && size == w->visitor->most)
+        status = leave(w, "only the first part of what is packed in it was looked at", true);
+    free(bytes);
+    return status;
+}
+
+static int look_at_gzip(const source *s, walk *w, assay_error *err)
+{
+    enum { BEFORE = 10, EXTRA = 4, NAME = 8, COMMENT = 16, HEAD_SUM = 2 };
+    uint8_t head[MAGIC] = {0};
+    const size_t size = s->size < MAGIC ? (size_t)s->size : MAGIC;
+    size_t at = BEFORE;
+    const int status = size > BEFORE ? read_source((void *)s, 0, head, size, err) : ASSAY_OK;
+    if (status != ASSAY_OK || size <= BEFORE)
+        return status;
+    if (head[3] & EXTRA)
+        at += 2 + (size_t)head[BEFORE] + 256 * (size_t)head[BEFORE + 1];
+    for (int texts = !!(head[3] & NAME) + !!(head[3] & COMMENT); texts > 0 && at < size; texts--, at++)
+        while (at < size && head[at])
+            at++;
+    at += head[3] & HEAD_SUM ? 2 : 0;
+    return at < size ? look_at_packed(s, ASSAY_ZIP_DEFLATED, at, s->size, "packed.pkl", w, err)
+                     : leave(w, "its head is longer than gzip writes one", true);
+}
+
+/* ---- zip files ---- */
 
 /* An entry as a file by itself: stored ones where they lie, others in memory. */
 static int look_at_entry(const source *s, const assay_zip_entry *e, const char *name, walk *w, assay_error *err)
 {
-    uint8_t head[MAGIC], *whole = NULL;
-    source inner = {.file = s->file,
-                    .bytes = s->file ? NULL : s->bytes + e->data,
-                    .base = s->base + e->data,
-                    .size = e->size,
-                    .path = s->path};
-    int status = ASSAY_OK;
-    if (e->size < 2 || w->depth >= DEPTH_MOST)
+    if (e->size < 2)
         return ASSAY_OK;
-    if (e->method != ASSAY_ZIP_STORED) {
-        if (e->size > w->visitor->most || e->compressed > w->visitor->most)
-            return ASSAY_OK;
-        status = assay_inflate_whole(read_source, (void *)s, s->path, e->data, e->compressed,
-                                     (assay_zip_method)e->method, e->size, &whole, err);
-        if (status != ASSAY_OK)
-            return status == ASSAY_ENOMEM || status == ASSAY_EIO ? status : ASSAY_OK;
-        inner = (source){.bytes = whole, .size = e->size, .path = s->path};
-    }
-    const size_t size = inner.size < MAGIC ? (size_t)inner.size : MAGIC;
-    status = read_source(&inner, 0, head, size, err);
-    const bool archive = size >= 4 && memcmp(head, "PK\3\4", 4) == 0;
-    const size_t length = strlen(w->where);
-    if (status == ASSAY_OK && (archive || is_pickle_name(name) || assay_loading_is_pickle(head, size))) {
-        snprintf(w->where + length, sizeof w->where - length, "%s%s", length ? "!" : "", name);
-        w->depth++;
-        status = archive ? look(&inner, w, err) : look_at_pickle(&inner, w, err);
-        w->depth--;
-        w->where[length] = '\0';
-    }
-    free(whole);
-    return status;
+    if (e->method != ASSAY_ZIP_STORED)
+        return look_at_packed(s, (assay_zip_method)e->method, e->data, e->data + e->compressed, name, w, err);
+    const source inner = {.file = s->file,
+                          .bytes = s->file ? NULL : s->bytes + e->data,
+                          .base = s->base + e->data,
+                          .size = e->size,
+                          .path = s->path};
+    return look_inside(&inner, name, w, err);
 }
 
 static int look_at_zip(const source *s, walk *w, assay_error *err)
@@ -139,50 +287,40 @@ static int look_at_tar(const source *s, walk *w, assay_error *err)
     int status = ASSAY_OK, more = 1;
     for (int i = 0; i < TAR_MEMBERS_MOST && status == ASSAY_OK && more == 1; i++) {
         more = assay_tar_next(read_source, (void *)s, s->size, &at, &e, err);
-        if (more != 1 || e.size < 2 || !e.file || w->depth >= DEPTH_MOST)
+        if (more != 1 || e.size < 2 || !e.file)
             continue;
         const source inner = {.file = s->file,
                               .bytes = s->file ? NULL : s->bytes + e.offset,
                               .base = s->base + e.offset,
                               .size = e.size,
                               .path = s->path};
-        const size_t length = strlen(w->where);
-        snprintf(w->where + length, sizeof w->where - length, "%s%s", length ? "!" : "", e.name);
-        w->depth++;
-        status = look(&inner, w, err);
-        w->depth--;
-        w->where[length] = '\0';
+        status = look_inside(&inner, e.name, w, err);
     }
     return more < 0 ? more : status;
 }
 
 /* ---- any of them ---- */
 
-/* Files that torch.load or pickle.load may be given: their first bytes may be those of an old pickle, which has no
- * protocol in front. */
-static bool may_be_pickle(const char *path)
+static int look_at(const source *s, content kind, walk *w, assay_error *err)
 {
-    static const char *const ends[] = {".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib", ".dat"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (assay_path_ends(path, ends[i]))
-            return true;
-    return false;
-}
-
-static int look(const source *s, walk *w, assay_error *err)
-{
-    uint8_t head[MAGIC] = {0};
-    const size_t size = s->size < MAGIC ? (size_t)s->size : MAGIC;
-    const int status = read_source((void *)s, 0, head, size, err);
-    if (status != ASSAY_OK || size < 2)
-        return status;
-    if (size >= 4 && memcmp(head, "PK\3\4", 4) == 0)
+    switch (kind) {
+    case ZIP:
         return look_at_zip(s, w, err);
-    if (assay_is_tar(head, size))
+    case TAR:
         return look_at_tar(s, w, err);
-    if (assay_loading_is_pickle(head, size) || may_be_pickle(s->path))
-        return look_at_pickle(s, w, err);
-    return ASSAY_OK;
+    case ARRAY:
+        return look_at_array(s, w, err);
+    case GZIP:
+        return look_at_gzip(s, w, err);
+    case ZLIB:
+        return look_at_packed(s, ASSAY_ZIP_DEFLATED, 2, s->size, "packed.pkl", w, err);
+    case CLOSED:
+        return leave(w, "it is packed in a way that is not unpacked here, and what lies in it was not looked at", true);
+    case NOTHING:
+        return ASSAY_OK;
+    default:
+        return look_at_pickle(s, kind, w, err);
+    }
 }
 
 int assay_archive_walk(assay_store_file *file, const char *path, uint64_t offset, uint64_t length,
@@ -194,5 +332,44 @@ int assay_archive_walk(assay_store_file *file, const char *path, uint64_t offset
         return ASSAY_OK;
     const source s = {
         .file = file, .base = offset, .size = length < size - offset ? length : size - offset, .path = path};
-    return look(&s, &w, err);
+    uint8_t head[MAGIC] = {0};
+    const size_t first = s.size < MAGIC ? (size_t)s.size : MAGIC;
+    const int status = read_source((void *)&s, 0, head, first, err);
+    return status == ASSAY_OK ? look_at(&s, kind_of(head, first, path), &w, err) : status;
+}
+
+int assay_archive_walk_tail(assay_store_file *file, const char *path, const assay_archive_visitor *visitor,
+                            assay_error *err)
+{
+    enum { TAIL = 65557, END = 22 }; /* as far back as the end of a zip file may lie, for a comment stands behind it */
+    const uint64_t size = assay_store_file_size(file), from = size > TAIL ? size - TAIL : 0;
+    const source s = {.file = file, .size = size, .path = path};
+    const size_t have = (size_t)(size - from);
+    uint8_t head[MAGIC] = {0}, *bytes = assay_alloc(have + 1);
+    assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
+    int status = bytes && found ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    size_t at = have;
+    const size_t first = size < MAGIC ? (size_t)size : MAGIC;
+    if (status == ASSAY_OK)
+        status = read_source((void *)&s, 0, head, first, err);
+    const content kind = kind_of(head, first, path);
+    if (status == ASSAY_OK && (kind == ZIP || kind == PICKLE) && have > END)
+        status = read_source((void *)&s, from, bytes, have, err);
+    for (size_t i = have - END; status == ASSAY_OK && kind == ZIP && have > END && at == have && i > 0; i--)
+        at = memcmp(bytes + i, "PK\5\6", 4) == 0 ? i + END : at;
+    if (kind == PICKLE && have > END)
+        at = 0;
+    for (; status == ASSAY_OK && at + 2 < have && found->grade < ASSAY_LOADING_CODE; at++)
+        if (assay_loading_is_pickle(bytes + at, have - at)) {
+            *found = (assay_loading){0};
+            status = assay_loading_scan(bytes + at, have - at, found);
+        }
+    if (status == ASSAY_OK && found->grade == ASSAY_LOADING_CODE) {
+        for (size_t i = 0; i < found->kept; i++)
+            found->list[i].offset += from + at - 1;
+        status = visitor->loading(visitor->context, "", found);
+    }
+    free(bytes);
+    free(found);
+    return status;
 }

@@ -20,6 +20,8 @@
 #include "verify/forms.h"
 #include "verify/gap.h"
 #include "verify/stale.h"
+#include "verify/unread.h"
+#include "verify/words.h"
 #include "verify/zeros.h"
 
 enum { BELOW_MOST = 4, BLOCK = 1 << 20 };
@@ -256,35 +258,13 @@ static int add_sum(void *context, const assay_entry_sum *sum)
 
 /* ---- pickles ---- */
 
-/* "loading this runs os.system (REDUCE at offset 40 of archive/data.pkl)" */
-static void put_loading(const char *path, const char *where, const assay_loading *found, assay_buf *out)
-{
-    const assay_loading_name *worst = NULL;
-    size_t more = 0;
-    for (size_t i = 0; i < found->kept; i++) {
-        const assay_loading_name *n = &found->list[i];
-        if (n->grade != found->grade)
-            continue;
-        more += worst != NULL;
-        worst = !worst || (n->called && !worst->called) ? n : worst;
-    }
-    const char *does = found->grade != ASSAY_LOADING_CODE ? "needs" : worst->called ? "runs" : "names";
-    assay_put_format(out, "%s: loading this %s %s (%s at offset %llu%s%s)", path, does, worst->name, worst->opcode,
-                     (unsigned long long)worst->offset, *where ? " of " : "", where);
-    if (more > 0)
-        assay_put_format(out, " and %zu more", more);
-    if (found->grade == ASSAY_LOADING_CLASSES)
-        assay_put_format(out, ", classes of its own program");
-    assay_put_u8(out, '\0');
-}
-
 static int add_loading(void *context, const char *where, const assay_loading *found)
 {
     looking *l = context;
     const char *path = assay_dict_name(l->files, l->at->file, NULL);
     assay_buf text;
     assay_buf_init(&text, 1 << 16);
-    put_loading(path, where, found, &text);
+    assay_verify_put_loading(path, where, found, &text);
     const bool code = found->grade == ASSAY_LOADING_CODE || l->options->strict;
     int status = assay_buf_status(&text);
     if (status == ASSAY_OK)
@@ -292,6 +272,32 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
                                          (const char *)text.data);
     assay_buf_release(&text);
     return status;
+}
+
+/* A file of another program is named, lest one think that it was looked at. */
+static int name_unread(looking *l, assay_store_file *file, const char *path)
+{
+    uint8_t head[16] = {0};
+    char text[512];
+    size_t got = 0;
+    assay_error what = {""};
+    if (assay_store_read_at(file, 0, head, sizeof head, &got, &what) != ASSAY_OK)
+        return ASSAY_OK; /* whoever walks through it says so */
+    const char *kind = assay_verify_unread_kind(head, got, path);
+    if (!kind)
+        return ASSAY_OK;
+    snprintf(text, sizeof text, "%s: it is %s, which is not read", path, kind);
+    return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, l->at->step, path, text);
+}
+
+static int add_unseen(void *context, const char *where, const char *what, bool beside)
+{
+    looking *l = context;
+    const char *path = assay_dict_name(l->files, l->at->file, NULL);
+    char text[1024];
+    snprintf(text, sizeof text, "%s: %s%s%s", path, where, *where ? ": " : "", what);
+    return assay_verify_remark_add(l->remarks, beside ? ASSAY_VERIFY_NOTE : ASSAY_VERIFY_UNREAD, l->at->step, path,
+                                   text);
 }
 
 /* ---- on rank 0 ---- */
@@ -362,37 +368,85 @@ static bool is_named(const looking *l, const char *path, uint64_t offset)
     return false;
 }
 
+/* What cannot be opened or read is named, unless it is already. */
+static int name_unreadable(looking *l, const char *path, int status, const assay_error *what, assay_error *err)
+{
+    if (status == ASSAY_ENOTFOUND || status == ASSAY_EIO) {
+        if (!is_named(l, path, UINT64_MAX))
+            assay_problems_add(l->problems, ASSAY_PROBLEM_READ, l->at->step, path, -1, "%s", what->text);
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_OK)
+        *err = *what;
+    return status;
+}
+
+/* The ranges [first, end), which are of one file. */
+static int walk_file(looking *l, size_t first, size_t end, const assay_archive_visitor *visitor, assay_error *err)
+{
+    const char *path = assay_dict_name(l->files, l->ranges.list[first].file, NULL);
+    const size_t said = l->remarks->count;
+    assay_store_file *file = NULL;
+    assay_error what = {""};
+    l->at = &l->ranges.list[first];
+    int status = assay_store_open_file(l->trial->store, path, &file, &what);
+    if (status == ASSAY_OK && is_torn_json(file, path))
+        assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
+                           "%s: it is empty, or no JSON from its beginning to its end", path);
+    for (size_t i = first; i < end && status == ASSAY_OK; i++) {
+        l->at = &l->ranges.list[i];
+        status = assay_archive_walk(file, path, l->at->offset, l->at->length, visitor, &what);
+        status = name_unreadable(l, path, status, &what, err);
+    }
+    if (status == ASSAY_OK && l->remarks->count == said)
+        status = assay_archive_walk_tail(file, path, visitor, &what);
+    if (status == ASSAY_OK && l->remarks->count == said)
+        status = name_unread(l, file, path);
+    assay_store_close_file(file);
+    return name_unreadable(l, path, status, &what, err);
+}
+
 static int walk_ranges(looking *l, assay_error *err)
 {
     const assay_archive_visitor visitor = {
-        .context = l, .sum = add_sum, .loading = add_loading, .most = l->options->memory / 4};
-    assay_store_file *file = NULL;
-    uint32_t open = UINT32_MAX;
+        .context = l, .sum = add_sum, .loading = add_loading, .unseen = add_unseen, .most = l->options->memory / 4};
     int status = ASSAY_OK;
-    for (size_t i = 0; i < l->ranges.count && status == ASSAY_OK; i++) {
-        l->at = &l->ranges.list[i];
-        const char *path = assay_dict_name(l->files, l->at->file, NULL);
-        assay_error what = {""};
-        if (l->at->file != open) {
-            assay_store_close_file(file);
-            file = NULL;
-            open = l->at->file;
-            status = assay_store_open_file(l->trial->store, path, &file, &what);
-        }
-        if (status == ASSAY_OK && file && is_torn_json(file, path))
-            assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
-                               "%s: it is empty, or no JSON from its beginning to its end", path);
-        if (status == ASSAY_OK && file)
-            status = assay_archive_walk(file, path, l->at->offset, l->at->length, &visitor, &what);
-        if (status == ASSAY_ENOTFOUND || status == ASSAY_EIO) {
-            if (!is_named(l, path, UINT64_MAX))
-                assay_problems_add(l->problems, ASSAY_PROBLEM_READ, l->at->step, path, -1, "%s", what.text);
-            status = ASSAY_OK;
-        } else if (status != ASSAY_OK) {
-            *err = what;
-        }
+    for (size_t i = 0, end = 0; i < l->ranges.count && status == ASSAY_OK; i = end) {
+        while (end < l->ranges.count && l->ranges.list[end].file == l->ranges.list[i].file)
+            end++;
+        status = walk_file(l, i, end, &visitor, err);
     }
-    assay_store_close_file(file);
+    return status;
+}
+
+/* States of an 8-bit optimizer are codes with tables and scales of their own: rules of moments do not see them. */
+static int name_codes(looking *l)
+{
+    static const char *const ends[] = {"/absmax1", "/absmax2", "/absmax"};
+    const assay_shard *shard = &l->trial->shard;
+    int status = ASSAY_OK;
+    for (size_t p = 0; p < shard->count && status == ASSAY_OK; p++) {
+        const assay_part *part = &shard->parts[p];
+        char room[ASSAY_PATH_ROOM], text[1024];
+        const char *path = NULL, *name = NULL;
+        size_t count = 0;
+        for (size_t e = part->first; is_asked(l, part->step) && e < part->first + part->count; e++) {
+            const char *own = assay_dict_name(l->trial->tensors, shard->entries[e].tensor, NULL);
+            bool code = false;
+            for (size_t i = 0; i < sizeof ends / sizeof *ends && strncmp(own, "optimizer/", 10) == 0; i++)
+                code = code || assay_path_ends(own, ends[i]);
+            if (!code || count++ > 0)
+                continue;
+            name = own;
+            path = assay_part_file(&l->trial->catalog, part, shard->entries[e].file, room);
+        }
+        if (!path)
+            continue;
+        snprintf(text, sizeof text,
+                 "%s: %zu state%s of an 8-bit optimizer (%s): moments in codes are not looked at as moments", path,
+                 count, assay_plural(count), name);
+        status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, part->step, path, text);
+    }
     return status;
 }
 
@@ -410,6 +464,8 @@ static int list(looking *l, assay_error *err)
         status = add_beside(l);
     if (status == ASSAY_OK)
         status = walk_ranges(l, err);
+    if (status == ASSAY_OK)
+        status = name_codes(l);
     if (status == ASSAY_OK)
         assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
     if (status == ASSAY_OK) /* listings that failed */

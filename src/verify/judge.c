@@ -235,7 +235,11 @@ static int say(judging *g, assay_verify_file *line, assay_verify_state state, co
 {
     if (!line)
         return ASSAY_ENOMEM;
-    line->state = state > line->state ? state : line->state;
+    if (state > line->state) { /* the worst speaks for the file */
+        free(line->first);
+        line->first = NULL;
+        line->state = state;
+    }
     line->remarks += state == ASSAY_VERIFY_NOTE;
     line->findings += state == ASSAY_VERIFY_SUSPECT;
     line->losses += state != ASSAY_VERIFY_NOTE && state != ASSAY_VERIFY_SUSPECT;

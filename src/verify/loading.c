@@ -39,14 +39,16 @@ typedef struct machine {
     assay_loading *out;
     uint64_t base; /* of the bytes in what the caller looks at */
     int depth;     /* of pickles within texts */
+    bool sure;     /* it says its protocol, as no text does */
     bool broken;   /* no loader comes further */
+    bool cut;      /* the bytes end before it does */
     int status;
 } machine;
 
 bool assay_loading_is_pickle(const void *bytes, size_t size)
 {
     const uint8_t *b = bytes;
-    return size >= 2 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5;
+    return size >= 2 && b[0] == 0x80 && b[1] <= 5;
 }
 
 /* ---- what was found ---- */
@@ -81,8 +83,11 @@ static void note(machine *m, assay_loading_grade grade, const char *name, bool c
     snprintf(n->name, sizeof n->name, "%s", name);
 }
 
-static bool is_name_byte(uint8_t b)
+/* A module's file may be called anything; what does not say that it is a pickle may be a text, where a name is one. */
+static bool is_name_byte(const machine *m, uint8_t b)
 {
+    if (m->sure)
+        return b >= ' ' && b != 0x7f;
     return b >= 0x80 || b == '_' || b == '.' || b == '<' || b == '>' || (b >= '0' && b <= '9') ||
            (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z');
 }
@@ -92,7 +97,7 @@ static bool copy_name(const machine *m, uint64_t at, uint64_t size, char *out, s
     if (size == 0 || size >= room)
         return false;
     for (uint64_t i = 0; i < size; i++)
-        if (!is_name_byte(m->bytes[at + i]))
+        if (!is_name_byte(m, m->bytes[at + i]))
             return false;
     memcpy(out, m->bytes + at, size);
     out[size] = '\0';
@@ -337,7 +342,7 @@ static void memo_get(machine *m, uint64_t slot)
 static bool take(machine *m, uint64_t size, uint64_t *at)
 {
     if (size > m->size - m->at) {
-        m->broken = true;
+        m->broken = m->cut = true;
         return false;
     }
     *at = m->at;
@@ -358,7 +363,7 @@ static bool line(machine *m, uint64_t *at, uint64_t *size)
 {
     const uint8_t *begin = m->bytes + m->at, *end = memchr(begin, '\n', m->size - m->at);
     if (!end) {
-        m->broken = true;
+        m->broken = m->cut = true;
         return false;
     }
     *at = m->at;
@@ -376,12 +381,21 @@ static void skip_line(machine *m)
     push_other(m);
 }
 
+/* A slot of the memo in digits. Python reads "+1", " 1" and "1_0" as well, which only who hides something writes. */
 static uint64_t decimal_line(machine *m)
 {
+    enum { DIGITS_MOST = 18 };
     uint64_t at = 0, size = 0, sum = 0;
-    if (line(m, &at, &size))
-        for (uint64_t i = 0; i < size && m->bytes[at + i] >= '0' && m->bytes[at + i] <= '9'; i++)
-            sum = 10 * sum + (uint64_t)(m->bytes[at + i] - '0');
+    if (!line(m, &at, &size))
+        return 0;
+    bool plain = size > 0 && size <= DIGITS_MOST;
+    for (uint64_t i = 0; i < size && plain; i++) {
+        plain = m->bytes[at + i] >= '0' && m->bytes[at + i] <= '9';
+        sum = 10 * sum + (uint64_t)(m->bytes[at + i] - '0');
+    }
+    if (!plain && m->sure)
+        note(m, ASSAY_LOADING_CODE, "a slot of the memo that is no plain number", false);
+    m->broken = m->broken || !plain;
     return sum;
 }
 
@@ -397,7 +411,7 @@ static void push_text(machine *m, unsigned width)
         m->status = scan(m->bytes + at, (size_t)size, m->base + at, m->depth + 1, m->out);
 }
 
-/* A text in a line, within quotes or not. */
+/* A text in a line, within quotes or not. What has a backslash in it is another text once it is loaded. */
 static void push_line(machine *m)
 {
     uint64_t at = 0, size = 0;
@@ -407,7 +421,8 @@ static void push_line(machine *m)
         at++;
         size -= 2;
     }
-    push(m, (value){.kind = TEXT, .at = at, .size = size});
+    const bool plain = !memchr(m->bytes + at, '\\', (size_t)size);
+    push(m, (value){.kind = plain ? TEXT : OTHER, .at = at, .size = size});
 }
 
 /* ---- opcodes ---- */
@@ -452,8 +467,9 @@ static void call(machine *m, size_t arguments)
 }
 
 /* INST: the class stands in two lines, its arguments behind the mark. */
-static void instantiate(machine *m)
+static void do_instance(machine *m, size_t unused)
 {
+    (void)unused;
     value v = {.kind = NAME};
     if (!line(m, &v.at, &v.size) || !line(m, &v.next, &v.more))
         return;
@@ -467,8 +483,9 @@ static void instantiate(machine *m)
 }
 
 /* OBJ: the class is the first item behind the mark. */
-static void make_object(machine *m)
+static void do_object(machine *m, size_t unused)
 {
+    (void)unused;
     const size_t first = end_mark(m);
     if (m->broken || first >= m->height) {
         m->broken = true;
@@ -482,8 +499,9 @@ static void make_object(machine *m)
     push(m, (value){.kind = RESULT});
 }
 
-static void build(machine *m)
+static void do_build(machine *m, size_t unused)
 {
+    (void)unused;
     pop(m);
     if (!m->broken && m->height > floor_of(m) && m->stack[m->height - 1].kind == NAME)
         note(m, ASSAY_LOADING_CODE, "a change of what a module or class has", true);
@@ -498,8 +516,9 @@ static void extension(machine *m, unsigned width)
     push(m, (value){.kind = RESULT});
 }
 
-static void end_container(machine *m)
+static void do_container(machine *m, size_t unused)
 {
+    (void)unused;
     const size_t first = end_mark(m);
     if (m->broken)
         return;
@@ -508,8 +527,9 @@ static void end_container(machine *m)
 }
 
 /* Takes the items above the mark away, and leaves the container below it. */
-static void fill(machine *m)
+static void do_fill(machine *m, size_t unused)
 {
+    (void)unused;
     const size_t first = end_mark(m);
     if (!m->broken)
         put_away(m, first);
@@ -608,21 +628,9 @@ static void do_again(machine *m, size_t unused)
     push(m, top);
 }
 
-static void do_container(machine *m, size_t unused)
-{
-    (void)unused;
-    end_container(m);
-}
-
 static void do_drop(machine *m, size_t items)
 {
     drop(m, items);
-}
-
-static void do_fill(machine *m, size_t unused)
-{
-    (void)unused;
-    fill(m);
 }
 
 static void do_global(machine *m, size_t unused)
@@ -635,24 +643,6 @@ static void do_stack_global(machine *m, size_t unused)
 {
     (void)unused;
     push_stack_global(m);
-}
-
-static void do_instance(machine *m, size_t unused)
-{
-    (void)unused;
-    instantiate(m);
-}
-
-static void do_object(machine *m, size_t unused)
-{
-    (void)unused;
-    make_object(m);
-}
-
-static void do_build(machine *m, size_t unused)
-{
-    (void)unused;
-    build(m);
 }
 
 static void do_extension(machine *m, size_t width)
@@ -756,6 +746,7 @@ static bool run(machine *m)
         m->opcode = op->name ? op->name : "";
         op->run(m, op->number);
     }
+    m->cut = m->cut || (m->at == m->size && !m->broken);
     return false;
 }
 
@@ -765,21 +756,25 @@ static void begin(machine *m)
     free(m->memo);
     m->memo = NULL;
     m->height = m->marks = m->memoized = m->memo_room = 0;
-    m->broken = false;
+    m->broken = m->cut = false;
+    m->sure = assay_loading_is_pickle(m->bytes + m->at, m->size - m->at);
 }
 
 static int scan(const uint8_t *bytes, size_t size, uint64_t base, int depth, assay_loading *out)
 {
     machine m = {.bytes = bytes, .size = size, .base = base, .depth = depth, .out = out};
+    begin(&m);
     bool going = run(&m); /* of the first one even what a loader runs before it fails counts */
     out->streams++;
+    out->cut = m.cut;
     for (int more = 0; going && m.at < size && m.status == ASSAY_OK && more < STREAMS_MOST; more++) {
         const assay_loading before = *out;
         begin(&m);
-        const bool sure = assay_loading_is_pickle(bytes + m.at, size - m.at);
         going = run(&m);
-        if (!going && !sure) /* bytes that are no pickle: elements, padding */
+        if (!going && !m.sure) /* bytes that are no pickle: elements, padding */
             *out = before;
+        else
+            out->cut = m.cut;
         out->streams += going;
     }
     free(m.stack);

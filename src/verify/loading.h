@@ -33,6 +33,7 @@ typedef struct assay_loading {
     assay_loading_name list[ASSAY_LOADING_NAMES];
     size_t kept;      /* of them; those of the grade DATA are not kept */
     uint64_t streams; /* pickles that stood behind one another */
+    bool cut;         /* the bytes end before the last of them does */
 } assay_loading;
 
 /* Looks at the pickles in `bytes`: the first one, and those behind its STOP. *out is added to, and begins zeroed. What

@@ -16,6 +16,7 @@
 #include "verify/forms.h"
 #include "verify/judge.h"
 #include "verify/seal.h"
+#include "verify/unread.h"
 
 /* Nothing here needs a step before: what needs one has data only where there is one. */
 static const char JOB[] =
@@ -396,6 +397,24 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
     return assay_comm_agree(comm, status, err);
 }
 
+/* What is no trial may be of a kind that is known and not read: else it stays with what was wrong. */
+static int judge_unread(assay_comm *comm, const char *place, const assay_verify_options *options, int refused,
+                        assay_verification *out, assay_error *err)
+{
+    assay_error why = {""}, said = *err;
+    assay_verification_release(out);
+    *out = (assay_verification){.last_sound = -1};
+    int status = assay_comm_rank(comm) == 0 ? assay_verify_unread(place, options, out, &why) : ASSAY_OK;
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
+        why = said;
+        status = refused;
+    }
+    status = assay_comm_agree(comm, status, &why);
+    if (status != ASSAY_OK)
+        *err = why;
+    return status;
+}
+
 int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
                      assay_error *err)
 {
@@ -409,6 +428,8 @@ int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_opt
         status = run_models(comm, trial, &models, options, out, err);
     else if (status == ASSAY_OK)
         status = options->last ? run_last(comm, trial, options, out, err) : run_steps(comm, trial, options, out, err);
+    if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT)
+        status = judge_unread(comm, trial, options, status, out, err);
     assay_buf_release(&models);
     return status;
 }

@@ -101,3 +101,24 @@ int assay_verify_put_unread(const assay_trial_files *trial, int64_t from, int64_
     assay_trial_others_release(&others);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
+
+void assay_verify_put_loading(const char *path, const char *where, const assay_loading *found, assay_buf *out)
+{
+    const assay_loading_name *worst = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_loading_name *n = &found->list[i];
+        if (n->grade != found->grade)
+            continue;
+        more += worst != NULL;
+        worst = !worst || (n->called && !worst->called) ? n : worst;
+    }
+    const char *does = found->grade != ASSAY_LOADING_CODE ? "needs" : worst->called ? "runs" : "names";
+    assay_put_format(out, "%s: loading this %s %s (%s at offset %llu%s%s)", path, does, worst->name, worst->opcode,
+                     (unsigned long long)worst->offset, *where ? " of " : "", where);
+    if (more > 0)
+        assay_put_format(out, " and %zu more", more);
+    if (found->grade == ASSAY_LOADING_CLASSES)
+        assay_put_format(out, ", classes of its own program");
+    assay_put_u8(out, '\0');
+}

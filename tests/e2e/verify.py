@@ -6,9 +6,11 @@
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -58,13 +60,47 @@ def check_options(checks, assay, work):
     checks.expect(done.code == 3 and re.search("v7_of_it.pt: loading this runs (os|posix).system", done.out.split("\n", 1)[0]), "run of a job: %s" % done)
 
 
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return path.exists()
+
+
+def check_watch(checks, assay, work):
+    """Beside a training: what is complete is sealed, what is not yet is left alone, and a signal ends it."""
+    root = damaged_checkpoints.spread(work, "sharded", name="watched", steps=(100,))
+    later = damaged_checkpoints.spread(work, "sharded", name="later", steps=(200, 300))
+    cut = later / "checkpoint-300" / "model-00002-of-00003.safetensors"
+    whole = cut.read_bytes()
+    cut.write_bytes(whole[:100])
+    watch = subprocess.Popen([assay, "seal", root, "--watch", "--every", "0.2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        checks.expect(wait_for(root / "checkpoint-100" / "assay-seal.json"), "what is there is not sealed")
+        shutil.copytree(later / "checkpoint-200", root / "tmp-checkpoint-200")
+        (root / "tmp-checkpoint-200").rename(root / "checkpoint-200")
+        checks.expect(wait_for(root / "checkpoint-200" / "assay-seal.json"), "the next one is not sealed")
+        shutil.copytree(later / "checkpoint-300", root / "checkpoint-300")
+        time.sleep(1)
+        checks.expect(not list((root / "checkpoint-300").glob("*seal*")), "half a checkpoint is sealed")
+        (root / "checkpoint-300" / cut.name).write_bytes(whole)
+        checks.expect(wait_for(root / "checkpoint-300" / "assay-seal.json"), "what has become whole is not sealed")
+    finally:
+        watch.terminate()
+        out, err = watch.communicate(timeout=60)
+    checks.expect(watch.returncode == 0, "the end of a watch: %s\n%s%s" % (watch.returncode, out, err))
+    done = run([assay, "verify", root, "--quiet"])
+    checks.expect(done.code == 0 and done.out.startswith("resume from checkpoint-300") and "neither" not in done.out, "after a watch: %s" % done)
+    checks.expect({p.name for p in root.rglob("*") if "seal" in p.name} == {"assay-seal.json", "assay-seal.sha256"}, "something is left behind")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--group", nargs="*", default=None)
     parser.add_argument("--once", action="store_true", help="each case once, without holding --last and run against it")
     args, checks = parser.parse_args(), Checks()
-    args.group = args.group or [g.__name__ for g in damaged_checkpoints.ALL] + ["seal_and_flip", "ranks", "runs"]
+    args.group = args.group or [g.__name__ for g in damaged_checkpoints.ALL] + ["seal_and_flip", "ranks", "runs", "watch"]
     groups = [g for g in damaged_checkpoints.ALL if g.__name__ in args.group]
     mark = Path(damaged_checkpoints.Runs.mark)
     mark.unlink(missing_ok=True)
@@ -90,6 +126,8 @@ def main():
                 check_agreement(checks, args.assay, case, Path(work) / "agreed")
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
+        if "watch" in args.group:
+            check_watch(checks, args.assay, Path(work) / "watch")
         if "runs" in args.group:
             check_options(checks, args.assay, Path(work) / "options")
             bad = Path(work) / "run" / "model.pt"

@@ -5,14 +5,17 @@
 
 A case's `wanted` is the exit code and what the first line must match. Every case with damage has a twin without.
 """
+import gzip
 import io
 import json
 import os
 import pickle
+import re
 import shutil
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections import OrderedDict
 from pathlib import Path
 
@@ -589,6 +592,76 @@ def pickles(work):
     yield Case("in .metadata", root, CODE, "200: .metadata: loading this runs")
 
 
+def hidden_pickles(work):
+    """Where a scanner may not look, and names that it may not see as they are."""
+    own = b"\x80\x04" + ATTACK + b"."
+    objects = b"\x93NUMPY\x01\0\x76\0" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n" + own
+
+    def zipped(name, data, how=zipfile.ZIP_DEFLATED):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", how) as archive:
+            archive.writestr(name, data)
+        return buffer.getvalue()
+
+    def tarred(name, data, mode="w"):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode=mode) as archive:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        return buffer.getvalue()
+    torch_file, old_file = io.BytesIO(), io.BytesIO()
+    torch.save({"a": torch.ones(3)}, torch_file)
+    torch.save({"a": torch.ones(3)}, old_file, _use_new_zipfile_serialization=False)
+    comment = torch_file.getvalue()[:-2] + struct.pack("<H", len(own)) + own
+    for name, data in (("objects.npy", objects), ("objects.npz", zipped("a.npy", objects)), ("w.tar", tarred("deep/objects.npz", zipped("a.npy", objects))),
+                       ("w.tar.gz", tarred("x.pkl", own, "w:gz")), ("x.pkl.gz", gzip.compress(own)), ("x.joblib", zlib.compress(own)),
+                       ("in.zip", zipped("y.zip", zipped("z.pkl", own))), ("comment.pt", comment), ("old.pth", old_file.getvalue() + own),
+                       ("first.model", b"\x80\0" + ATTACK + b"."), ("plain.weights", ATTACK + b".")):
+        root = spread(work, "hugging_face", name="beside-" + name)
+        (root / "checkpoint-200" / name).write_bytes(data)
+        yield Case("hidden in " + name, root, CODE, "resume from checkpoint-100; 200: .*loading this runs os.system")
+        if not name.startswith("objects.np") and name != "comment.pt":
+            (work / "alone").mkdir(exist_ok=True)
+            (work / "alone" / name).write_bytes(data)
+            yield Case("alone: " + name, work / "alone" / name, CODE, "loading this runs os.system")
+    for layout in ("dcp", "torch_dist"):
+        root = spread(work, layout, name=layout + "-tail")
+        path = next(p for p in newest(root) if p.suffix == ".distcp")
+        path.write_bytes(path.read_bytes() + own)
+        yield Case(layout + ": behind the last chunk", root, CODE, "loading this runs os.system")
+    short = lambda text: b"\x8c" + bytes([len(text)]) + text
+    for name, data in (("escaped", b"S'\\x6fs'\nS'system'\n\x93(S'id'\ntR"), ("unicode", b"V\\u006fs\nVsystem\n\x93(S'id'\ntR"),
+                       ("slots", b"Vos\np1_0\n0Vcollections\np1\n0Vsystem\np2\n0g1_0\ng2\n\x93(S'id'\ntR"),
+                       ("method", short(b"torch._dynamo.guards") + short(b"GuardBuilder.get") + b"\x93)R"),
+                       ("package", b"ctorch.package\nPackageImporter\n(S'x'\ntR"), ("fetched", b"ctransformers\nAutoModel.from_pretrained\n(S'x'\ntR")):
+        with_pickle(work / "named" / (name + ".pt"), lambda p: p[:2] + data + b"0" + p[2:])
+        yield Case("a name that is " + name, work / "named" / (name + ".pt"), CODE, "loading this ")
+    large = work / "large" / "model.pt"
+    with_pickle(large, lambda p: p[:-1] + b"B" + struct.pack("<I", 40 << 20) + bytes(40 << 20) + b"0" + ATTACK + b"0.")
+    yield Case("behind more than there is memory for", large, UNREAD, "more memory than half of --memory", ["--memory", "100M"])
+    yield Case("behind much", large, CODE, "loading this runs os.system", ["--memory", "400M"])
+
+
+def other_programs(work):
+    """Files that are not read are named, by themselves and beside what is."""
+    for name, data, says in (("model.gguf", b"GGUF" + bytes(60), "a GGUF file"), ("model.onnx", b"\x08\x07" + bytes(60), "an ONNX model"),
+                             ("flax_model.msgpack", b"\x81\xa6params" + bytes(60), "MessagePack"), ("x.pkl", pickle.dumps([1]), "a pickle of Python"),
+                             ("x.ckpt.index", bytes(60), "TensorFlow")):
+        alone = work / name
+        alone.mkdir(parents=True)
+        (alone / name).write_bytes(data)
+        (alone / "README.md").write_text("# A model\n")
+        for path in (alone, alone / name):
+            yield Case("%s: %s" % (path.relative_to(work), name), path, UNREAD, "not read: %s: it is .*%s" % (re.escape(name), says))
+        save_safetensors(work / ("beside-" + name) / "model.safetensors", tensors(1))
+        (work / ("beside-" + name) / name).write_bytes(data)
+        yield Case("beside: " + name, work / ("beside-" + name), SOUND, "see 1 note")
+    (work / "texts").mkdir()
+    (work / "texts" / "README.md").write_text("cos\nsystem\n(S'id'\ntR.")
+    yield Case("a text", work / "texts", 2, None, ["--last"])
+
+
 class Own:
     """A class of a program."""
 
@@ -617,7 +690,7 @@ def sound(work):
 
 
 ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, stand_ins, other_steps, stale, odd, odd_forms, two_forms, frameworks, several,
-       pickles, graded)
+       pickles, hidden_pickles, other_programs, graded)
 
 
 def cases(work, groups=ALL):

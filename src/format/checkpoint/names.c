@@ -182,6 +182,19 @@ static bool is_candidate(const assay_contents *c, const assay_ckpt_tensor *t)
     return assay_dtype_is_float(place.dtype);
 }
 
+/* Does the tensor that is kept lack a dimension of its parameter, as Adafactor's factored moments do? 1: the last one;
+ * 2: the one before; 0: none. */
+static int lacks_dimension(const assay_contents *c, size_t tensor)
+{
+    static const char *const ends[] = {"/exp_avg_sq_row", "/exp_avg_sq_col"};
+    size_t length = 0;
+    const char *name = name_of(c, &c->tensor[tensor], &length);
+    for (int i = 0; i < 2; i++)
+        if (length >= strlen(ends[i]) && memcmp(name + length - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
+            return i + 1;
+    return 0;
+}
+
 static bool fits(const layout *l, size_t number, size_t candidate)
 {
     const size_t kept = l->kept[&l->number[number] - l->c->number];
@@ -190,6 +203,13 @@ static bool fits(const layout *l, size_t number, size_t candidate)
         return true;
     shape_of(l->c, kept, &a);
     shape_of(l->c, l->candidate[candidate], &b);
+    const int lacks = lacks_dimension(l->c, kept);
+    if (lacks > 0) {
+        if (b.dims < 2)
+            return false;
+        b.shape[b.dims - lacks] = b.shape[b.dims - 1];
+        b.dims--;
+    }
     return a.dims == b.dims && memcmp(a.shape, b.shape, (size_t)a.dims * sizeof *a.shape) == 0;
 }
 
@@ -226,6 +246,7 @@ static int class_of(const layout *l)
         if (kept == SIZE_MAX)
             continue;
         shape_of(l->c, kept, &place);
+        place.dims += lacks_dimension(l->c, kept) > 0;
         const int own = place.dims >= 2;
         if (class >= 0 && class != own)
             return -1;

@@ -391,7 +391,7 @@ static int read_pickle(assay_torch *t, uint32_t number)
     assay_error err = {{0}};
     int status = ASSAY_EFORMAT;
     if (t->file->zip.entry[number].size > assay_pickle_memory()) /* refused before it is inflated */
-        assay_ckpt_problem(t->file, ASSAY_PROBLEM_PICKLE, -1,
+        assay_ckpt_problem(t->file, ASSAY_PROBLEM_UNSUPPORTED, -1,
                            "its data.pkl has %llu bytes, more than half of --memory; give more",
                            (unsigned long long)t->file->zip.entry[number].size);
     else
@@ -399,8 +399,9 @@ static int read_pickle(assay_torch *t, uint32_t number)
     if (status != ASSAY_OK)
         return status;
     status = assay_pickle_read(t->pickled, (size_t)t->file->zip.entry[number].size, &t->pickle, &err);
-    if (status == ASSAY_EFORMAT)
-        assay_ckpt_problem(t->file, ASSAY_PROBLEM_PICKLE, -1, "its data.pkl: %s", err.text);
+    if (status == ASSAY_EFORMAT) /* what takes too much memory is not damaged */
+        assay_ckpt_problem(t->file, strstr(err.text, "--memory") ? ASSAY_PROBLEM_UNSUPPORTED : ASSAY_PROBLEM_PICKLE, -1,
+                           "its data.pkl: %s", err.text);
     return status;
 }
 

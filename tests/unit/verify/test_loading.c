@@ -40,6 +40,11 @@ static void test_names(void)
         {"torch.hub", "load_state_dict_from_url", ASSAY_LOADING_CODE},
         {"numpy.testing._private.utils", "runstring", ASSAY_LOADING_CODE},
         {"subprocess", "Popen", ASSAY_LOADING_CODE},
+        {"torch._dynamo.guards", "GuardBuilder.get", ASSAY_LOADING_CODE},
+        {"torch._dynamo.eval_frame", "OptimizedModule", ASSAY_LOADING_DATA},
+        {"torch.nn.modules.module", "Module.load_state_dict", ASSAY_LOADING_CODE},
+        {"transformers", "AutoModel.from_pretrained", ASSAY_LOADING_CODE},
+        {"dill._dill", "_eval_repr", ASSAY_LOADING_CODE},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         CU_ASSERT_EQUAL(assay_loading_grade_of(known[i].module, known[i].name), known[i].grade);
@@ -101,6 +106,25 @@ static void test_code(void)
                     ASSAY_LOADING_CLASSES);
 }
 
+/* Texts and slots that Python reads as others than they seem. */
+static void test_disguises(void)
+{
+    CU_ASSERT_EQUAL(SCAN("\x80\x04S'\\x6fs'\nS'system'\n\x93.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04Vo\\u0073\nVsystem\n\x93.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04Vos\np1_0\n.").grade, ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04Vos\np10\ng10\n.").grade, ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(SCAN("\x80\x04"
+                         "cmy-program\nNet\n.")
+                        .grade,
+                    ASSAY_LOADING_CLASSES);
+    CU_ASSERT_EQUAL(SCAN("\x80\x01"
+                         "cos\nsystem\n.")
+                        .grade,
+                    ASSAY_LOADING_CODE);
+    CU_ASSERT_TRUE(SCAN("\x80\x04X\x09\0\0\0abc").cut);
+    CU_ASSERT_FALSE(SCAN("\x80\x04N.").cut);
+}
+
 /* What breaks off is looked at as far as a loader would come. */
 static void test_broken(void)
 {
@@ -121,10 +145,7 @@ static void test_broken(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"names", test_names},
-                           {"data alone", test_data},
-                           {"code", test_code},
-                           {"broken off", test_broken},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"names", test_names},         {"data alone", test_data},   {"code", test_code},
+                           {"disguises", test_disguises}, {"broken off", test_broken}, CU_TEST_INFO_NULL};
     return unit_main("loading", tests);
 }

@@ -1,0 +1,16 @@
+/* unread.h - files of kinds that are known and not read. Inside this folder only. */
+#ifndef ASSAY_VERIFY_UNREAD_H
+#define ASSAY_VERIFY_UNREAD_H
+
+#include "verify/verify.h"
+
+/* What a file is by its first bytes or its name, "a GGUF file of llama.cpp"; NULL: nothing that is known. */
+const char *assay_verify_unread_kind(const uint8_t *head, size_t size, const char *path);
+
+/* Judges a place that is no trial by itself: a file, or a directory with files, of kinds that are known and not read. What
+ * loading their pickles would run is looked at all the same. `out` is empty before. On one rank. ASSAY_ENOTFOUND where
+ * nothing there is known; ASSAY_ENOMEM, ASSAY_EIO. */
+int assay_verify_unread(const char *place, const assay_verify_options *options, assay_verification *out,
+                        assay_error *err);
+
+#endif
