@@ -33,6 +33,7 @@ typedef struct assay_hang_operation {
     size_t input_count, output_count;          /* of these numbers */
     const char *dtypes;                        /* in byte order, with commas */
     const char *frames; /* "function file:line", a line each, innermost first; "": not recorded */
+    bool repeated;      /* an earlier cause is of the same one */
 } assay_hang_operation;
 
 /* How a rank is the cause of a hang. */

@@ -107,6 +107,11 @@ void assay_flight_begin_groups(assay_flight_dump *d)
     d->ranks.count = 0;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 /* "[0, 1, 2]". The groups of all ranks together are most of a dump of many ranks, so there is one pass without calls. */
 static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
 {
@@ -118,7 +123,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
     p++;
     if (!ASSAY_VEC_RESERVE(&d->ranks, d->ranks.count + text.length / 2))
         return assay_flight_no_memory(d);
-    while (p < end && *p == ' ')
+    while (p < end && is_blank(*p))
         p++;
     while (p < end) {
         const char *first = p;
@@ -126,7 +131,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
         for (; p < end && assay_is_digit(*p) && p - first < 10; p++)
             rank = 10 * rank + (uint32_t)(*p - '0');
         const ptrdiff_t digits = p - first;
-        while (p < end && *p == ' ')
+        while (p < end && is_blank(*p))
             p++;
         const bool more = p < end && *p == ',';
         if (digits == 0 || digits > 9 || (p < end && !more))
@@ -135,7 +140,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
             return assay_flight_wrong(d, "its groups have more than 2^24 ranks");
         d->ranks.list[d->ranks.count++] = rank;
         p += more;
-        while (p < end && *p == ' ')
+        while (p < end && is_blank(*p))
             p++;
         if (more && p == end)
             return assay_flight_wrong(d, wrong);

@@ -27,6 +27,18 @@ static bool take_text(reading *r, assay_flight_text *out)
     return out->length <= TEXT_MOST || assay_pull_fault(&r->pull, r->pull.at, "a text of more than 16 MiB");
 }
 
+/* A text, or a list as the text that it is written in. */
+static bool take_list_text(reading *r, assay_flight_text *out)
+{
+    if (assay_pull_peek(&r->pull) != '[')
+        return take_text(r, out);
+    const char *from = r->pull.at;
+    if (!assay_pull_skip(&r->pull))
+        return false;
+    *out = (assay_flight_text){from, (size_t)(r->pull.at - from)};
+    return true;
+}
+
 /* A whole number, or a text of digits. *has is false for anything else, *none for null. */
 static bool take_whole(reading *r, int64_t *value, bool *has, bool *none)
 {
@@ -245,7 +257,7 @@ static bool take_group(reading *r, assay_flight_text name)
         if (!assay_pull_key(&r->pull, &key.bytes, &key.length))
             return false;
         if (!(assay_flight_is(key, "desc")    ? take_text(r, &description)
-              : assay_flight_is(key, "ranks") ? take_text(r, &ranks)
+              : assay_flight_is(key, "ranks") ? take_list_text(r, &ranks)
                                               : assay_pull_skip(&r->pull)))
             return false;
     }

@@ -152,18 +152,41 @@ static bool take_entry(assay_flight_dump *d, const assay_pickle *p, uint32_t ent
 
 /* ---- the rest ---- */
 
+/* The ranks of a group: a text, or a list of numbers as the text that it would be. */
+static assay_flight_text ranks_at(const assay_pickle *p, uint32_t node, assay_buf *text)
+{
+    if (node == ASSAY_PICKLE_NOTHING || !is_list(p, node))
+        return text_at(p, node);
+    assay_buf_clear(text);
+    assay_put_u8(text, '[');
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        const assay_pickle_node *n = &p->node[p->item[i].value];
+        assay_put_format(text, "%s%lld", text->size > 1 ? "," : "",
+                         n->kind == ASSAY_PICKLE_INT ? (long long)n->integer : -1LL);
+    }
+    assay_put_u8(text, ']');
+    return (assay_flight_text){(const char *)text->data, text->size};
+}
+
+static bool take_group(assay_flight_dump *d, const assay_pickle *p, uint32_t name, uint32_t group, assay_buf *text)
+{
+    if (!is_text(p, name) || p->node[group].kind != ASSAY_PICKLE_DICT)
+        return assay_flight_wrong(d, "a group of pg_config is not a map");
+    const assay_flight_text ranks = ranks_at(p, assay_pickle_get(p, group, "ranks"), text);
+    return (assay_buf_status(text) == ASSAY_OK || assay_flight_no_memory(d)) &&
+           assay_flight_add_group(d, text_at(p, name), text_at(p, assay_pickle_get(p, group, "desc")), ranks);
+}
+
 static bool take_groups(assay_flight_dump *d, const assay_pickle *p, uint32_t groups)
 {
+    assay_buf text;
+    bool sound = true;
+    assay_buf_init(&text, SIZE_MAX);
     assay_flight_begin_groups(d);
-    for (uint32_t i = p->node[groups].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
-        const uint32_t group = p->item[i].value;
-        if (!is_text(p, p->item[i].key) || p->node[group].kind != ASSAY_PICKLE_DICT)
-            return assay_flight_wrong(d, "a group of pg_config is not a map");
-        if (!assay_flight_add_group(d, text_at(p, p->item[i].key), text_at(p, assay_pickle_get(p, group, "desc")),
-                                    text_at(p, assay_pickle_get(p, group, "ranks"))))
-            return false;
-    }
-    return true;
+    for (uint32_t i = p->node[groups].first; i != ASSAY_PICKLE_NOTHING && sound; i = p->item[i].next)
+        sound = take_group(d, p, p->item[i].key, p->item[i].value, &text);
+    assay_buf_release(&text);
+    return sound;
 }
 
 static bool whole(const assay_pickle *p, uint32_t status, const char *key, int64_t *value)

@@ -175,8 +175,9 @@ uint32_t hang_compare(const hang_world *w, uint32_t group, int64_t number, const
                       uint32_t *shown);
 
 /* text.c: a sentence about a cause, a mismatch; kept by the arena. "" without memory. `all`: the ranks of all causes,
- * which the sentence names first; NULL: of this one alone. */
-const char *hang_cause_text(hang_world *w, const assay_hang_cause *cause, const assay_hang_ranks *all);
+ * which the sentence names first; NULL: of this one alone. `few`: most ranks are without a dump, as it says first. */
+const char *hang_cause_text(hang_world *w, const assay_hang_cause *cause, const assay_hang_ranks *all,
+                            const assay_hang *few);
 const char *hang_mismatch_text(hang_world *w, const assay_hang_mismatch *mismatch);
 /* "rank 3", "ranks 3 and 4", "ranks 0, 1, ... 9". */
 void hang_put_ranks(const assay_hang_ranks *ranks, assay_buf *out);

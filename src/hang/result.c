@@ -379,7 +379,7 @@ static void put_cause(hang_world *w, waiters *t, const hang_cause *from, assay_h
     } else {
         put_awaiting(w, rank, &out->operation);
     }
-    out->text = hang_cause_text(w, out, NULL);
+    out->text = hang_cause_text(w, out, NULL, NULL);
 }
 
 static int compare_causes(const void *a, const void *b)
@@ -393,7 +393,7 @@ static int compare_causes(const void *a, const void *b)
 }
 
 /* The first cause is what a reader sees first: of several, it names the ranks of all. */
-static void name_all_in_first(hang_world *w, assay_hang_cause *first)
+static void name_all_in_first(hang_world *w, const assay_hang *out, assay_hang_cause *list)
 {
     bool *named = hang_take(w, w->ranks, sizeof *named);
     for (size_t i = 0; i < w->cause.count && named; i++)
@@ -402,8 +402,32 @@ static void name_all_in_first(hang_world *w, assay_hang_cause *first)
     if (w->no_memory)
         return;
     const assay_hang_ranks all = keep_ranks(w, named);
-    if (all.count > 1 && !w->no_memory)
-        first->text = hang_cause_text(w, first, &all);
+    const bool few = list[0].test == ASSAY_HANG_ABSENT && out->no_file.count > out->ranks.count;
+    size_t shown = 0; /* where most have no dump, one that has says more than one that is only missing */
+    while (few && shown + 1 < out->causes && list[shown].test == ASSAY_HANG_ABSENT)
+        shown++;
+    shown = list[shown].test == ASSAY_HANG_ABSENT ? 0 : shown;
+    if (!w->no_memory && (few || all.count > 1))
+        list[0].text = hang_cause_text(w, &list[shown], few ? NULL : &all, few ? out : NULL);
+}
+
+/* Of causes at one operation the first one lists all its ranks: of ten thousand ranks, thousands may be causes. */
+static void shorten_repeated(hang_world *w, assay_hang_cause *list, size_t count)
+{
+    assay_dict *seen = assay_dict_new();
+    w->no_memory = w->no_memory || !seen;
+    for (size_t i = 0; i < count && !w->no_memory; i++) {
+        assay_hang_operation *o = &list[i].operation;
+        const struct {
+            const char *group;
+            const int64_t *members;
+            int64_t number, p2p;
+        } key = {o->group, o->members.rank, o->number, o->p2p};
+        const uint32_t known = assay_dict_count(seen), id = assay_dict_add(seen, (const char *)&key, sizeof key);
+        w->no_memory = id == ASSAY_NO_ID;
+        o->repeated = id < known;
+    }
+    assay_dict_free(seen);
 }
 
 static void put_causes(hang_world *w, assay_hang *out)
@@ -416,8 +440,9 @@ static void put_causes(hang_world *w, assay_hang *out)
             put_cause(w, &t, &w->cause.list[i], &list[out->causes++]);
     if (!w->no_memory)
         qsort(list, out->causes, sizeof *list, compare_causes);
-    if (!w->no_memory && out->causes > 1 && list[0].rank >= 0)
-        name_all_in_first(w, &list[0]);
+    shorten_repeated(w, list, out->causes);
+    if (!w->no_memory && out->causes > 0 && list[0].rank >= 0)
+        name_all_in_first(w, out, list);
     out->cause = list;
 }
 

@@ -5,7 +5,7 @@
 #include "base/json_writer.h"
 #include "hang/internal.h"
 
-enum { RANKS_NAMED = 8 };
+enum { RANKS_NAMED = 8, REPEATED = 64 };
 
 const char *assay_hang_test_name(assay_hang_test test)
 {
@@ -164,11 +164,17 @@ static void put_cause(const assay_hang_cause *c, assay_buf *out)
         put_last_seen(c, out);
 }
 
-const char *hang_cause_text(hang_world *w, const assay_hang_cause *cause, const assay_hang_ranks *all)
+const char *hang_cause_text(hang_world *w, const assay_hang_cause *cause, const assay_hang_ranks *all,
+                            const assay_hang *few)
 {
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX);
-    if (all) {
+    if (few) {
+        assay_put_format(&text,
+                         "only %zu of %zu ranks left a dump that can be used: whether the others stopped, or their "
+                         "dumps lie elsewhere, is not known; ",
+                         few->ranks.count, few->ranks.count + few->no_file.count);
+    } else if (all) {
         hang_put_ranks(all, &text);
         assay_put_format(&text, " hold up the training; ");
     }
@@ -238,6 +244,14 @@ static void put_list(assay_jw *w, const char *key, const assay_hang_ranks *ranks
     assay_jw_end(w);
 }
 
+/* The ranks of an operation, of one that an earlier cause lists in full the first. */
+static void put_operation_ranks(assay_jw *w, const char *key, const assay_hang_operation *o,
+                                const assay_hang_ranks *ranks)
+{
+    const bool some = o->repeated && ranks->count > REPEATED;
+    put_list(w, key, &(assay_hang_ranks){ranks->rank, some ? REPEATED : ranks->count});
+}
+
 static void put_lines(assay_jw *w, const char *key, const char *lines)
 {
     assay_jw_array(w, key);
@@ -279,16 +293,18 @@ static void put_evidence(assay_jw *w, const assay_hang_operation *o)
     if (o->operation) {
         assay_jw_text(w, "group", o->group);
         assay_jw_text(w, "desc", o->description);
-        put_list(w, "ranks", &o->members);
+        put_operation_ranks(w, "ranks", o, &o->members);
+        if (o->repeated && o->members.count > REPEATED)
+            assay_jw_u64(w, "ranks_total", o->members.count);
         assay_jw_i64(w, "seq", o->number);
         assay_jw_text(w, "operation", o->operation);
         if (o->p2p) {
             assay_jw_bool(w, "p2p", true);
         } else {
-            put_list(w, "arrived", &o->arrived);
-            put_list(w, "not_arrived", &o->not_arrived);
-            put_list(w, "finished", &o->finished);
-            put_list(w, "no_file", &o->no_file);
+            put_operation_ranks(w, "arrived", o, &o->arrived);
+            put_operation_ranks(w, "not_arrived", o, &o->not_arrived);
+            put_operation_ranks(w, "finished", o, &o->finished);
+            put_operation_ranks(w, "no_file", o, &o->no_file);
         }
         put_tensors(w, "input_sizes", o->input_sizes, o->input_count);
         put_tensors(w, "output_sizes", o->output_sizes, o->output_count);

@@ -235,6 +235,7 @@ static void intern_signatures(hang_world *w)
 typedef struct building {
     hang_world *w;
     assay_dict *keys;
+    const char ***called;             /* by row that counts, then its group: its name on the lowest rank */
     uint32_t **group_of;              /* by row that counts, then its group: the world's */
     const assay_flight_group **first; /* by the world's group: the lowest rank's */
     ASSAY_VEC(int64_t) numbers;
@@ -253,6 +254,127 @@ static int64_t nth_of_run(const assay_flight_run *run, uint32_t i)
     return (int64_t)run->first + (int64_t)run->stride * i;
 }
 
+static void put_runs(const assay_flight_group *g, assay_buf *key)
+{
+    for (uint32_t n = 0; n < g->runs; n++) {
+        assay_put_u32(key, g->run[n].first);
+        assay_put_u32(key, g->run[n].stride);
+        assay_put_u32(key, g->run[n].count);
+    }
+}
+
+/* Groups of one description and the same ranks, over all files. */
+typedef struct alike {
+    uint32_t files, each, names; /* that have one; groups in each of them, 0: not equally many; different names */
+    size_t first;                /* row: the lowest rank's */
+    uint32_t first_group;        /* in it */
+    size_t row;                  /* under way, + 1 */
+    uint32_t in_row;
+    bool proven; /* a group works that some member does not have by that name */
+} alike;
+
+typedef struct alike_groups {
+    ASSAY_VEC(alike) list;
+    assay_dict *keys, *names;                /* names: class and name */
+    ASSAY_VEC(uint32_t) used;                /* by name: files that have it */
+    uint32_t **class_of, **name_of, **place; /* by row and group; place: within its class there */
+    assay_buf key;
+} alike_groups;
+
+static bool has_ended_one(const assay_flight_group *g)
+{
+    bool ended = g->has_status && g->status_completed > 0;
+    for (uint32_t i = 0; i < g->items && !ended; i++)
+        ended = g->item[i].state == ASSAY_FLIGHT_COMPLETED;
+    return ended;
+}
+
+/* Sorts the groups of a file into classes. */
+static bool note_alike(alike_groups *a, hang_world *w, const assay_flight_row *row, size_t i)
+{
+    a->class_of[i] = hang_take(w, row->groups, sizeof **a->class_of);
+    a->name_of[i] = hang_take(w, row->groups, sizeof **a->name_of);
+    a->place[i] = hang_take(w, row->groups, sizeof **a->place);
+    for (uint32_t k = 0; k < row->groups && !w->no_memory; k++) {
+        const assay_flight_group *g = &row->group[k];
+        assay_buf_clear(&a->key);
+        assay_put_text(&a->key, g->description);
+        put_runs(g, &a->key);
+        const uint32_t class = assay_dict_add(a->keys, (const char *)a->key.data, a->key.size);
+        assay_buf_clear(&a->key);
+        assay_put_u32(&a->key, class);
+        assay_put_text(&a->key, g->name);
+        const uint32_t name = assay_dict_add(a->names, (const char *)a->key.data, a->key.size);
+        const bool known = assay_buf_status(&a->key) == ASSAY_OK && class != ASSAY_NO_ID && name != ASSAY_NO_ID;
+        alike *to = !known || class < a->list.count ? NULL : ASSAY_VEC_ADD(&a->list);
+        uint32_t *used = !known || name < a->used.count ? NULL : ASSAY_VEC_ADD(&a->used);
+        if (!known || class >= a->list.count || name >= a->used.count)
+            return false;
+        if (to)
+            *to = (alike){.first = i, .first_group = k};
+        alike *c = &a->list.list[class];
+        c->in_row = c->row == i + 1 ? c->in_row : 0;
+        c->row = i + 1;
+        a->place[i][k] = c->in_row++;
+        c->names += used != NULL;
+        a->used.list[name]++;
+        a->class_of[i][k] = class;
+        a->name_of[i][k] = name;
+    }
+    for (uint32_t k = 0; k < row->groups && !w->no_memory; k++) {
+        alike *c = &a->list.list[a->class_of[i][k]];
+        if (a->place[i][k] == 0)
+            c->each = c->files++ == 0 || c->each == c->in_row ? c->in_row : 0;
+    }
+    return true;
+}
+
+/* What the first file with the class calls its n-th group there; groups of a row are in order of their names. */
+static const char *first_name(const alike_groups *a, assay_flight_row *const *row, uint32_t class, uint32_t n)
+{
+    const alike *c = &a->list.list[class];
+    for (uint32_t k = c->first_group; k < row[c->first]->groups; k++)
+        if (a->class_of[c->first][k] == class && a->place[c->first][k] == n)
+            return row[c->first]->group[k].name;
+    return "";
+}
+
+/* Programs may count their groups, so that ranks have other names for the same one. A group that works is known to all
+ * its members: where one has none of that name, and all have equally many of that description and these ranks, they are
+ * the same in the order of their names. */
+static void name_alike(building *b, assay_flight_row *const *row, size_t rows)
+{
+    hang_world *w = b->w;
+    alike_groups a = {.keys = assay_dict_new(), .names = assay_dict_new()};
+    a.class_of = hang_take(w, rows, sizeof *a.class_of);
+    a.name_of = hang_take(w, rows, sizeof *a.name_of);
+    a.place = hang_take(w, rows, sizeof *a.place);
+    b->called = hang_take(w, rows, sizeof *b->called);
+    assay_buf_init(&a.key, SIZE_MAX);
+    w->no_memory = w->no_memory || !a.keys || !a.names;
+    for (size_t i = 0; i < rows && !w->no_memory; i++)
+        w->no_memory = !note_alike(&a, w, row[i], i) || w->no_memory;
+    for (size_t i = 0; i < rows && !w->no_memory; i++)
+        for (uint32_t k = 0; k < row[i]->groups; k++) {
+            alike *c = &a.list.list[a.class_of[i][k]];
+            c->proven = c->proven || (c->each > 0 && c->names > c->each && a.used.list[a.name_of[i][k]] < c->files &&
+                                      has_ended_one(&row[i]->group[k]));
+        }
+    for (size_t i = 0; i < rows && !w->no_memory; i++) {
+        b->called[i] = hang_take(w, row[i]->groups, sizeof **b->called);
+        for (uint32_t k = 0; k < row[i]->groups && !w->no_memory; k++) {
+            const uint32_t class = a.class_of[i][k];
+            const char *name = row[i]->group[k].name;
+            b->called[i][k] = a.list.list[class].proven ? first_name(&a, row, class, a.place[i][k]) : name;
+        }
+    }
+    assay_dict_free(a.keys);
+    assay_dict_free(a.names);
+    assay_buf_release(&a.key);
+    free(a.list.list);
+    free(a.used.list);
+}
+
 static void find_groups(building *b, assay_flight_row *const *row, size_t rows)
 {
     hang_world *w = b->w;
@@ -268,12 +390,8 @@ static void find_groups(building *b, assay_flight_row *const *row, size_t rows)
         for (uint32_t k = 0; k < row[i]->groups && !w->no_memory; k++) {
             const assay_flight_group *g = &row[i]->group[k];
             assay_buf_clear(&key);
-            assay_put_text(&key, g->name);
-            for (uint32_t n = 0; n < g->runs; n++) {
-                assay_put_u32(&key, g->run[n].first);
-                assay_put_u32(&key, g->run[n].stride);
-                assay_put_u32(&key, g->run[n].count);
-            }
+            assay_put_text(&key, b->called[i][k]);
+            put_runs(g, &key);
             const uint32_t id = assay_buf_status(&key) == ASSAY_OK
                                     ? assay_dict_add(b->keys, (const char *)key.data, key.size)
                                     : ASSAY_NO_ID;
@@ -500,6 +618,8 @@ void hang_build(hang_world *w, assay_flight_row *row, size_t rows, double max_ag
             counts[count++] = &row[i];
     }
     w->left_over.rank = left_over;
+    if (!w->no_memory)
+        name_alike(&b, counts, count);
     if (!w->no_memory)
         find_groups(&b, counts, count);
     if (!w->no_memory)

@@ -22,6 +22,30 @@ def culprits(report):
     return [(f["test"], f["worker"], int(f["value"])) for f in rules["HangCulprit"]["findings"]]
 
 
+def other_names(ranks):
+    """Odd ranks count their groups otherwise: pair 3 is called 103 there."""
+    for rank in ranks:
+        if rank.number % 2:
+            rank.groups = [g if g.name == "0" else dumps.Group(str(100 + int(g.name)), g.description, g.ranks) for g in rank.groups]
+            for entry in rank.entries:
+                name, description = entry["process_group"]
+                entry["process_group"] = (name if name == "0" else str(100 + int(name)), description)
+    return ranks
+
+
+def ranks_in_lists(ranks):
+    for rank in ranks:
+        plain = rank.dump
+
+        def listed(plain=plain):
+            dump = plain()
+            for group in dump["pg_config"].values():
+                group["ranks"] = json.loads(group["ranks"])
+            return dump
+        rank.dump = listed
+    return ranks
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -55,6 +79,35 @@ def main():
                 problems = [p["text"] for p in json.loads((out / "report.json").read_text())["trials"][0]["problems"]]
                 checks.expect([p.startswith("rank 2 left no dump") for p in problems] == [True] * (name == "gone"),
                               f"{trial.name}: who left no dump is named: {problems}")
+        few = place / "few"
+        dumps.write(few, dumps.stuck(stopped=())[:1])
+        for trial in (few, few / "_dump_0"):
+            said = hang(trial, 1)[0].out
+            checks.expect("only 1 of 8 ranks left a dump" in said and "hold up" not in said, f"{trial}: few dumps: {said}")
+        dumps.write(few, dumps.stuck(stopped=(1,))[:2])
+        said = hang(few, 1)[0].out
+        checks.expect("rank 1 has not called" in said.split("\n")[0], f"who has a dump says more than who has none: {said}")
+        everybody = dumps.stuck(stopped=(), ranks=300)
+        for rank in everybody[1:9]:  # the others of nine stand at an operation of all, and rank 1 has not called it
+            rank.entries[-1]["state"] = "scheduled"
+        del everybody[1].entries[-1]
+        dumps.write(place / "most", everybody[:9])
+        said, out = hang(place / "most", 1)
+        first, rule = said.out.split("\n")[0], (out / "report.json").read_text()
+        checks.expect("only 9 of 300 ranks left a dump" in first and "rank 1 has not called" in first, f"most have no dump: {first}")
+        checks.expect(len(culprits(out)) == 292 and len(rule) < 600000, f"ranks of one operation are listed once: {len(rule)} bytes")
+        both = mpirun(1, [args.assay, "hang", place / "stuck-pickle" / "_dump_0", place / "stuck-pickle" / "_dump_1", "--quiet"])
+        checks.expect(both.code == 2 and "give the directory" in both.err, f"dumps of one job, each alone: {both.err}")
+        for how, change in (("called differently", other_names), ("in lists", ranks_in_lists)):
+            for form in ("pickle", "json"):
+                trial = place / f"{how}-{form}"
+                dumps.write(trial, change(dumps.stuck(stopped=(5,))), form)
+                first = None
+                for number in args.ranks:
+                    done, out = hang(trial, number)
+                    checks.expect(culprits(out) == wanted["stuck"], f"groups {how}: {culprits(out)}: {done.err}")
+                    first = first or body_of(out)
+                    checks.expect(body_of(out) == first, f"groups {how}: other bytes on {number} ranks")
         page = place / "page"
         mpirun(1, [args.assay, "hang", place / "stuck-pickle", "--out", page, "--format", "text,html", "--quiet"])
         text, html = (page / "report.txt").read_text(), (page / "report.html").read_text()
