@@ -30,6 +30,8 @@ typedef struct timed {
     uint64_t samples, datapoints;
     timed_finding *finding; /* in any order while the rule is evaluated, then by (time, order) */
     size_t findings, room;
+    size_t untested;   /* of the rules that it calls, those that had nothing to test: */
+    assay_buf silent;  /* their names */
     assay_buf details; /* a JSON value; empty: null */
     int status;        /* ASSAY_ENOMEM */
 } timed;

@@ -142,6 +142,7 @@ typedef struct assay_trace_what_if {
 typedef struct assay_trace_problem {
     uint32_t file; /* its number in the list */
     char *text;    /* owned */
+    bool used;     /* the file is, all the same */
 } assay_trace_problem;
 
 typedef struct assay_trace_data {

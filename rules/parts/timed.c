@@ -241,6 +241,7 @@ int timed_run(const assay_rule *rule, const assay_rule_ops *ops, const char *pre
     *t = (timed){
         .rule = rule, .ops = ops, .params = rule->params, .prefix = prefix, .line = assay_trial_timeline(rule->trial)};
     assay_buf_init(&t->details, (size_t)1 << 28);
+    assay_buf_init(&t->silent, (size_t)1 << 10);
     t->scan = assay_param_int(rule->params, "scan_interval_us");
     t->from = time_or_none(rule->params, "start_time_us");
     t->to = time_or_none(rule->params, "end_time_us");
@@ -262,6 +263,7 @@ void timed_release(timed *t)
         free(t->finding[i].extra);
     free(t->finding);
     assay_buf_release(&t->details);
+    assay_buf_release(&t->silent);
 }
 
 /* ---- the verdict ---- */
@@ -312,6 +314,9 @@ int timed_finalize(const assay_rule *rule, assay_verdict *verdict, timed_evaluat
         assay_put_bytes(json, t.details.data, t.details.size);
     else
         assay_put_format(json, "null");
+    if (t.untested > 0 && t.datapoints > 0)
+        assay_verdict_untested(verdict, t.untested, "%zu of its rules had nothing to test: %.*s.", t.untested,
+                               (int)t.silent.size, (const char *)t.silent.data);
     if (t.datapoints == 0 && t.line && t.samples > 0)
         assay_verdict_no_data(
             verdict, "%" PRIu64 " values are fewer than the rule needs before it tests (patience, window).", t.samples);

@@ -306,18 +306,42 @@ static bool has_time(const assay_trace_event *e)
            e->begin < MOST_TIME && e->duration < MOST_TIME && e->begin + e->duration < MOST_TIME;
 }
 
+typedef enum event_kind { OTHER_EVENT, KERNEL, COPY, MEMSET, CALL, OPERATOR, ANNOTATION } event_kind;
+
+/* What events of a category are; those in capitals are of Kineto before PyTorch 1.12. */
+static event_kind kind_of(assay_text category)
+{
+#define CATEGORY(name, kind)                                                                                           \
+    {                                                                                                                  \
+        name, sizeof name - 1, kind                                                                                    \
+    }
+    static const struct {
+        const char *name;
+        size_t length;
+        event_kind kind;
+    } categories[] = {
+        CATEGORY("kernel", KERNEL),    CATEGORY("Kernel", KERNEL),     CATEGORY("mtia_ccp_events", KERNEL),
+        CATEGORY("gpu_memcpy", COPY),  CATEGORY("Memcpy", COPY),       CATEGORY("gpu_memset", MEMSET),
+        CATEGORY("Memset", MEMSET),    CATEGORY("cuda_runtime", CALL), CATEGORY("cuda_driver", CALL),
+        CATEGORY("hip_runtime", CALL), CATEGORY("hip_api", CALL),      CATEGORY("xpu_runtime", CALL),
+        CATEGORY("xpu_driver", CALL),  CATEGORY("mtia_runtime", CALL), CATEGORY("Runtime", CALL),
+        CATEGORY("cpu_op", OPERATOR),  CATEGORY("Operator", OPERATOR), CATEGORY("user_annotation", ANNOTATION),
+    };
+#undef CATEGORY
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if (categories[i].length == category.length && memcmp(categories[i].name, category.bytes, category.length) == 0)
+            return categories[i].kind;
+    return OTHER_EVENT;
+}
+
 static int take_event(void *context, const assay_trace_event *e)
 {
-    static const char *const kernels[] = {"kernel", "Kernel", "mtia_ccp_events", NULL};
-    static const char *const copies[] = {"gpu_memcpy", "Memcpy", NULL};
-    static const char *const memsets[] = {"gpu_memset", "Memset", NULL};
-    static const char *const runtimes[] = {"cuda_runtime", "cuda_driver",  "hip_runtime", "hip_api", "xpu_runtime",
-                                           "xpu_driver",   "mtia_runtime", "Runtime",     NULL};
     assay_trace_collector *c = context;
-    const bool is_copy = is_one_of(e->category, copies), is_memset = is_one_of(e->category, memsets);
-    const bool is_activity = is_copy || is_memset || is_one_of(e->category, kernels);
-    const bool is_call = is_one_of(e->category, runtimes), is_operator = is_text(e->category, "cpu_op");
-    const bool is_step = is_text(e->category, "user_annotation") && begins(e->name, "ProfilerStep#");
+    const event_kind kind = kind_of(e->category);
+    const bool is_copy = kind == COPY, is_memset = kind == MEMSET, is_call = kind == CALL;
+    const bool is_activity = is_copy || is_memset || kind == KERNEL;
+    const bool is_step = (kind == OPERATOR || kind == ANNOTATION) && begins(e->name, "ProfilerStep#");
+    const bool is_operator = kind == OPERATOR && !is_step; /* steps were operators before PyTorch 1.12 */
     const bool is_input = begins(e->name, "enumerate(DataLoader)") && ends(e->name, ".__next__");
     int status = ASSAY_OK;
     c->row.events++;
@@ -419,16 +443,28 @@ static int32_t number_at(const char *p)
     return number < INT32_MAX ? (int32_t)number : -1;
 }
 
+/* The number behind a word of a name, with one of the marks between them or none; -1: there is none. */
+static int32_t number_behind(const char *name, const char *word, const char *marks)
+{
+    for (const char *p = name; (p = strcasestr(p, word)); p++) {
+        const char *digits = p + strlen(word);
+        digits += *digits && strchr(marks, *digits);
+        if (is_digit(*digits))
+            return number_at(digits);
+    }
+    return -1;
+}
+
 /* The rank that a file's name says, -1: none. */
 static int32_t rank_of_name(const char *path)
 {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    for (const char *p = name; (p = strstr(p, "rank")); p++) {
-        const char *digits = p + strlen("rank");
-        digits += *digits == '-' || *digits == '_';
-        if (is_digit(*digits))
-            return number_at(digits);
-    }
+    const int32_t rank = number_behind(name, "rank", "-_=[");
+    const size_t worker = strlen("worker"), digits = strspn(name, "worker0123456789");
+    if (rank >= 0)
+        return rank;
+    if (strncmp(name, "worker", worker) == 0 && name[digits] == '.' && is_digit(name[worker]))
+        return number_at(name + worker); /* as TensorBoard's plugin has it; a host may be called worker-3 */
     size_t length = strlen(name);
     if (length > 3 && strcmp(name + length - 3, ".gz") == 0)
         length -= 3;
@@ -527,12 +563,9 @@ int trace_file_end(assay_trace_collector *c, const assay_event_file *file)
     if (c->why.size > 0) {
         row->state = FILE_SET_ASIDE;
         status = add_problem(c, (const char *)c->why.data, c->why.size);
-    } else if (row->rank < 0) {
-        static const char text[] = "no rank: neither distributedInfo nor the name says whose it is";
-        row->state = FILE_NO_RANK;
-        status = add_problem(c, text, sizeof text - 1);
     } else {
         status = keep_file(c);
+        row->state = row->rank < 0 ? FILE_NO_RANK : FILE_USED;
         if (status == ASSAY_OK && row->steps == 0) {
             static const char text[] = "no step, kernel or operator";
             row->state = FILE_SET_ASIDE;

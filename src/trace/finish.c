@@ -105,6 +105,61 @@ static int take_file(side *s, const listed *one, const assay_event_files *files)
     return ASSAY_OK;
 }
 
+/* The length of what the names of files of one process have in common: without the time of the file, which
+ * torch.profiler puts behind the last dot. */
+static size_t process_length(const char *name)
+{
+    static const char *const suffixes[] = {".gz", ".json", ".trace", ".pt"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t n = strlen(suffixes[i]);
+        if (length > n && memcmp(name + length - n, suffixes[i], n) == 0)
+            length -= n;
+    }
+    size_t digits = length;
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+        digits--;
+    return digits > 1 && digits < length && name[digits - 1] == '.' ? digits - 1 : length;
+}
+
+/* Traces of which none says a rank are numbered by their names, so that each gets an answer alone. Which rank of a group
+ * one is, is not known: its kernels of communication are in no group. Beside a trace that has a rank they cannot be
+ * numbered. */
+static int number_files(side *s, const assay_event_files *files)
+{
+    assay_trace_collector *c = s->c;
+    const char *last = NULL;
+    int32_t rank = -1;
+    bool has_rank = false;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < c->file.count; i++)
+        has_rank = has_rank || c->file.list[i].rank >= 0;
+    for (size_t i = 0, kernel = 0; i < c->file.count && status == ASSAY_OK;
+         kernel += c->file.list[i++].communications) {
+        file_row *row = &c->file.list[i];
+        const char *path = files->list[row->number].path;
+        char text[256] = "no rank: neither distributedInfo nor the name says whose it is, as those of other files do";
+        if (row->state != FILE_NO_RANK)
+            continue;
+        if (!has_rank) {
+            const size_t length = process_length(path);
+            rank += !last || process_length(last) != length || memcmp(last, path, length) != 0;
+            last = path;
+            row->rank = rank;
+            row->state = FILE_USED;
+            snprintf(text, sizeof text,
+                     "neither distributedInfo nor the name says whose it is: it is called worker_%d here, and its "
+                     "collectives are compared with no other's",
+                     (int)rank);
+            for (size_t k = kernel; k < kernel + row->communications; k++)
+                c->kernel.list[k].group = ASSAY_NO_ID;
+        }
+        s->data->problem[s->data->problems].used = row->state == FILE_USED;
+        status = add_problem(s->data, row->number, assay_copy_text(text));
+    }
+    return status;
+}
+
 static int choose_files(side *s, const assay_event_files *files)
 {
     const assay_trace_collector *c = s->c;
@@ -113,12 +168,13 @@ static int choose_files(side *s, const assay_event_files *files)
     stretch at = {0};
     size_t count = 0;
     int status = ASSAY_OK;
-    data->problem = assay_alloc_zeroed(c->problem.count + c->file.count + 1, sizeof *data->problem);
+    data->problem = assay_alloc_zeroed(c->problem.count + 2 * c->file.count + 1, sizeof *data->problem);
     data->set_aside = assay_alloc((c->file.count + 1) * sizeof *data->set_aside);
     if (!list || !data->problem || !data->set_aside) {
         free(list);
         return ASSAY_ENOMEM;
     }
+    status = number_files(s, files);
     for (size_t i = 0; i < c->file.count; i++) {
         const file_row *row = &c->file.list[i];
         at.file = (uint32_t)i;

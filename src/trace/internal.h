@@ -82,7 +82,7 @@ typedef struct trace_file {
 
 /* ---- rows of the collector ---- */
 
-typedef enum file_state { FILE_USED, FILE_SET_ASIDE, FILE_NO_EVENTS, FILE_NO_RANK } file_state;
+typedef enum file_state { FILE_USED, FILE_SET_ASIDE, FILE_NO_RANK } file_state;
 
 typedef struct file_row {
     uint32_t number; /* in the list */

@@ -70,6 +70,24 @@ static pair_end end_of(const side *s, const kernel_row *k)
     return strcmp(name, "recv") == 0 ? PAIR_RECEIVE : PAIR_NONE;
 }
 
+/* Between which ranks a send or receive is; -1: not said. PyTorch says the other side alone. */
+typedef struct pair_ranks {
+    int32_t source, destination;
+} pair_ranks;
+
+static pair_ranks ranks_of(const side *s, uint32_t kernel)
+{
+    const kernel_row *k = side_kernel(s, kernel);
+    const int32_t own = s->rank.list[s->mark[kernel].rank].rank;
+    const pair_end end = end_of(s, k);
+    pair_ranks ranks = {k->source, k->destination};
+    if (end == PAIR_SEND && ranks.source < 0 && ranks.destination >= 0)
+        ranks.source = own;
+    if (end == PAIR_RECEIVE && ranks.destination < 0 && ranks.source >= 0)
+        ranks.destination = own;
+    return ranks;
+}
+
 /* ---- groups ---- */
 
 static int order_of_rank(const void *item, const void *key)
@@ -226,11 +244,12 @@ static void number_kernel(const side *s, const bool *sequenced, uint32_t kernel,
     const kernel_mark *mark = &s->mark[kernel];
     *to = (numbered){.group = s->group_of[k->group], .rank = mark->rank, .kernel = kernel, .launch = k->launch};
     to->end = (uint8_t)end_of(s, k);
-    to->lone = to->end != PAIR_NONE && (k->source < 0 || k->destination < 0);
+    const pair_ranks pair = ranks_of(s, kernel);
+    to->lone = to->end != PAIR_NONE && (pair.source < 0 || pair.destination < 0);
     if (to->lone) {
         to->key[0] = kernel;
     } else if (to->end != PAIR_NONE) {
-        to->key[0] = (int64_t)k->source << 32 | k->destination;
+        to->key[0] = (int64_t)pair.source << 32 | pair.destination;
         to->key[1] = mark->step;
     } else if (sequenced[to->group]) {
         to->key[0] = k->sequence;
@@ -288,8 +307,8 @@ static bool is_whole_pair(const side *s, const operation *o)
     for (uint32_t i = 0; i < 2; i++) {
         const member *m = &s->member.list[o->first + i];
         const kernel_row *k = side_kernel(s, m->kernel);
-        const int32_t rank = s->rank.list[m->rank].rank;
-        if (rank != (end_of(s, k) == PAIR_SEND ? k->source : k->destination))
+        const pair_ranks pair = ranks_of(s, m->kernel);
+        if (s->rank.list[m->rank].rank != (end_of(s, k) == PAIR_SEND ? pair.source : pair.destination))
             return false;
     }
     return end_of(s, side_kernel(s, s->member.list[o->first].kernel)) !=

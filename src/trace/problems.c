@@ -33,8 +33,9 @@ int assay_trace_name_problems(const assay_trace_data *data, const assay_event_fi
 {
     for (size_t i = 0; i < data->problems; i++) {
         const char *path = files->list[data->problem[i].file].path;
-        assay_problems_add(problems, ASSAY_PROBLEM_EVENTS, -1, path, -1, "%s: %s; nothing of it is used", path,
-                           data->problem[i].text);
+        const bool used = data->problem[i].used;
+        assay_problems_add(problems, used ? ASSAY_PROBLEM_EVENTS_LEFT : ASSAY_PROBLEM_EVENTS, -1, path, -1, "%s: %s%s",
+                           path, data->problem[i].text, used ? "" : "; nothing of it is used");
     }
     if (data->no_files > 0)
         name_missing(data, problems);

@@ -6,6 +6,7 @@
  * of a rank's window to the last end. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "trace/side.h"
@@ -32,6 +33,7 @@ typedef struct replay {
     const side *s;
     ASSAY_VEC(point) point;
     ASSAY_VEC(lane) lane;
+    bool *first_part;   /* [kernels] is it the one by which its rank arrives at the operation? */
     uint32_t *queue;    /* lanes that go on; [lanes] */
     double *end;        /* [kernels] of those that match nothing */
     double *latest;     /* [operations] arrival */
@@ -62,16 +64,6 @@ static bool is_matched(const side *s, uint32_t kernel)
 {
     const uint32_t o = s->mark[kernel].operation;
     return o != ASSAY_NO_ID && s->operation.list[o].matched;
-}
-
-/* Is the kernel the one by which its rank arrives at the operation? */
-static bool is_first_part(const side *s, uint32_t kernel)
-{
-    const operation *o = &s->operation.list[s->mark[kernel].operation];
-    for (uint32_t i = 0; i < o->members; i++)
-        if (s->member.list[o->first + i].kernel == kernel)
-            return true;
-    return false;
 }
 
 static bool add_point(replay *r, uint32_t kernel, bool waits, int64_t time, int64_t own)
@@ -119,7 +111,7 @@ static int add_lane(replay *r, const assay_trace_work *work, const step_row *row
         if (!add_point(r, kernel, false, k->begin, k->own_begin) ||
             (k->waits && !add_point(r, kernel, true, k->end, k->own_end)))
             return ASSAY_ENOMEM;
-        if (is_matched(s, kernel) && is_first_part(s, kernel))
+        if (is_matched(s, kernel) && r->first_part[kernel])
             r->expected[s->mark[kernel].operation]++;
     }
     l->count = r->point.count - l->first;
@@ -180,7 +172,7 @@ static size_t arrive(replay *r, const lane *l, uint32_t kernel, const variant *v
         r->end[kernel] = l->now + (double)(side_kernel(s, kernel)->end - side_kernel(s, kernel)->begin);
         return queued;
     }
-    if (!is_first_part(s, kernel))
+    if (!r->first_part[kernel])
         return queued;
     const uint32_t o = s->mark[kernel].operation;
     r->latest[o] = l->now > r->latest[o] ? l->now : r->latest[o];
@@ -250,7 +242,9 @@ static double simulate(replay *r, const variant *v)
 
 typedef struct totals {
     double measured, simulated, ideal, own, transfers, late_input;
-    double *rank; /* [ranks] without the own time above the median of one */
+    double *rank;          /* [ranks] without the own time above the median of one */
+    double *most;          /* [ranks] of that, what can be saved at most: all that is taken off it */
+    bool *simulated_alone; /* [ranks] */
 } totals;
 
 static void clear_expected(replay *r)
@@ -261,10 +255,9 @@ static void clear_expected(replay *r)
 }
 
 /* The rows [from, to) of the work are those of a step. */
-static int add_step(replay *r, size_t from, size_t to, totals *t)
+static int build_step(replay *r, size_t from, size_t to)
 {
     const assay_trace_work *work = r->s->data->work;
-    int64_t first = INT64_MAX, last = INT64_MIN;
     clear_expected(r);
     r->point.count = r->lane.count = 0;
     for (size_t i = from; i < to; i++) {
@@ -272,19 +265,85 @@ static int add_step(replay *r, size_t from, size_t to, totals *t)
         const int status = add_lane(r, &work[i], trace_window_of(r->s, rank, work[i].step), rank);
         if (status != ASSAY_OK)
             return status;
+    }
+    return ASSAY_OK;
+}
+
+/* A step as it was, and without what concerns all ranks. */
+static void add_step(replay *r, size_t from, size_t to, totals *t)
+{
+    const assay_trace_work *work = r->s->data->work;
+    const variant own = {.rank = -1, .own = true};
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
         first = work[i].from < first ? work[i].from : first;
         last = work[i].to > last ? work[i].to : last;
     }
     t->measured += (double)(last - first);
     t->simulated += simulate(r, &(variant){.rank = -1});
     t->ideal += simulate(r, &(variant){.rank = -1, .own = true, .transfers = true});
-    t->own += simulate(r, &(variant){.rank = -1, .own = true});
+    t->own += simulate(r, &own);
     t->transfers += simulate(r, &(variant){.rank = -1, .transfers = true});
     t->late_input += simulate(r, &(variant){.rank = -1, .late_input = true});
-    for (size_t i = from; i < to && !isnan(t->simulated); i++) {
-        const side_rank *rank = side_find_rank(r->s, work[i].rank);
-        t->rank[rank - r->s->rank.list] += simulate(r, &(variant){.rank = work[i].rank, .own = true});
+    for (size_t i = 0; i < r->lane.count; i++) {
+        const lane *l = &r->lane.list[i];
+        for (size_t k = l->first; k < l->first + l->count; k++) {
+            const point *p = &r->point.list[k];
+            const double less = (double)p->own - own_time(r, l, p, &own);
+            t->most[l->rank] += less > 0 ? less : 0;
+        }
     }
+}
+
+/* A step without what one rank does above the median, for each rank that was chosen. */
+static void add_ranks(replay *r, size_t from, size_t to, totals *t)
+{
+    for (size_t i = from; i < to && !isnan(t->simulated); i++) {
+        const side_rank *rank = side_find_rank(r->s, r->s->data->work[i].rank);
+        const size_t number = (size_t)(rank - r->s->rank.list);
+        if (t->simulated_alone[number])
+            t->rank[number] += simulate(r, &(variant){.rank = rank->rank, .own = true});
+    }
+}
+
+static int replay_steps(replay *r, totals *t, void (*add)(replay *, size_t, size_t, totals *))
+{
+    const assay_trace_data *data = r->s->data;
+    int status = ASSAY_OK;
+    for (size_t from = 0, to; from < data->works && status == ASSAY_OK; from = to) {
+        for (to = from + 1; to < data->works && data->work[to].step == data->work[from].step;)
+            to++;
+        status = build_step(r, from, to);
+        if (status == ASSAY_OK)
+            add(r, from, to, t);
+    }
+    return status;
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+    return ASSAY_ORDER(*(const double *)b, *(const double *)a);
+}
+
+/* Each rank of a large job is not simulated for itself, which would take the square of them: only those from which most
+ * can be taken. No other one can save more than the least of these could. */
+static int choose_alone(const side *s, totals *t)
+{
+    enum { MOST = 64 };
+    double *sorted = assay_alloc((s->rank.count + 1) * sizeof *sorted);
+    size_t chosen = 0;
+    if (!sorted)
+        return ASSAY_ENOMEM;
+    memcpy(sorted, t->most, s->rank.count * sizeof *sorted);
+    qsort(sorted, s->rank.count, sizeof *sorted, compare_descending);
+    const double least = s->rank.count > MOST ? sorted[MOST - 1] : -INFINITY;
+    for (int equal = 0; equal < 2; equal++)
+        for (size_t i = 0; i < s->rank.count && chosen < (s->rank.count > MOST ? MOST : s->rank.count); i++)
+            if (s->rank.list[i].evaluated && (equal ? t->most[i] == least : t->most[i] > least)) {
+                t->simulated_alone[i] = true;
+                chosen++;
+            }
+    free(sorted);
     return ASSAY_OK;
 }
 
@@ -295,7 +354,7 @@ static void list_ranks(const side *s, const totals *t, assay_trace_what_if *out)
     for (size_t r = 0; r < s->rank.count; r++) {
         const double share = 1 - t->rank[r] / t->simulated;
         uint32_t at = out->ranks;
-        if (!s->rank.list[r].evaluated)
+        if (!t->simulated_alone[r])
             continue;
         while (at > 0 && out->rank[at - 1].share < share)
             at--;
@@ -319,6 +378,7 @@ static void release(replay *r)
     free(r->done);
     free(r->missing);
     free(r->expected);
+    free(r->first_part);
     free(r->blocked);
 }
 
@@ -326,8 +386,11 @@ int trace_what_if(side *s)
 {
     const size_t kernels = s->c->kernel.count + 1, operations = s->operation.count + 1;
     assay_trace_what_if *out = &s->data->what_if;
-    totals t = {.rank = assay_alloc_zeroed(s->rank.count + 1, sizeof *t.rank)};
+    totals t = {.rank = assay_alloc_zeroed(s->rank.count + 1, sizeof *t.rank),
+                .most = assay_alloc_zeroed(s->rank.count + 1, sizeof *t.most),
+                .simulated_alone = assay_alloc_zeroed(s->rank.count + 1, sizeof *t.simulated_alone)};
     replay r = {.s = s,
+                .first_part = assay_alloc_zeroed(kernels, sizeof *r.first_part),
                 .queue = assay_alloc((s->rank.count + 1) * sizeof *r.queue),
                 .end = assay_alloc(kernels * sizeof *r.end),
                 .latest = assay_alloc(operations * sizeof *r.latest),
@@ -335,13 +398,17 @@ int trace_what_if(side *s)
                 .missing = assay_alloc(operations * sizeof *r.missing),
                 .expected = assay_alloc_zeroed(operations, sizeof *r.expected),
                 .blocked = assay_alloc(operations * sizeof *r.blocked)};
-    const bool there = t.rank && r.queue && r.end && r.latest && r.done && r.missing && r.expected && r.blocked;
+    const bool there = t.rank && t.most && t.simulated_alone && r.first_part && r.queue && r.end && r.latest &&
+                       r.done && r.missing && r.expected && r.blocked;
     int status = there ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t from = 0, to; from < s->data->works && status == ASSAY_OK && s->data->matched > 0; from = to) {
-        for (to = from + 1; to < s->data->works && s->data->work[to].step == s->data->work[from].step;)
-            to++;
-        status = add_step(&r, from, to, &t);
-    }
+    for (size_t i = 0; there && i < s->member.count; i++)
+        r.first_part[s->member.list[i].kernel] = true;
+    if (status == ASSAY_OK && s->data->matched > 0)
+        status = replay_steps(&r, &t, add_step);
+    if (status == ASSAY_OK)
+        status = choose_alone(s, &t);
+    if (status == ASSAY_OK && s->data->matched > 0)
+        status = replay_steps(&r, &t, add_ranks);
     if (status == ASSAY_OK && t.simulated > 0 && t.ideal > 0) {
         *out = (assay_trace_what_if){.known = true,
                                      .measured = t.measured / 1e9,
@@ -354,6 +421,8 @@ int trace_what_if(side *s)
         list_ranks(s, &t, out);
     }
     free(t.rank);
+    free(t.most);
+    free(t.simulated_alone);
     release(&r);
     return status;
 }

@@ -7,6 +7,7 @@ the shared traces lie beside the recorded trials, what another implementation ma
 import argparse
 import gzip
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -41,12 +42,12 @@ class Test:
     def __init__(self, args, work):
         self.args, self.work, self.checks = args, work, Checks()
 
-    def evaluate(self, trial, *options):
+    def evaluate(self, *trial):
         """The trial's object in report.json, which is the same bytes at any number of ranks."""
         first = None
         for ranks in self.args.ranks:
             out = self.work / ("out_%d" % ranks)
-            done = mpirun(ranks, [self.args.assay, "run", trial, "-o", out, *options])
+            done = mpirun(ranks, [self.args.assay, "run", *trial, "-o", out])
             if not self.checks.expect((out / "report.json").exists(), "%s, %d ranks: %s" % (trial, ranks, done)):
                 return None
             body = body_of((out / "report.json").read_bytes())
@@ -88,6 +89,8 @@ class Test:
             for words in ("Own time above the median", "Communication by group", "aten::mm"):
                 self.checks.expect(words in text and words in html, "%d ranks: %s is not on the page" % (ranks, words))
             self.checks.expect(">%s<" % row in html, "%d ranks: no strip of %s" % (ranks, row))
+            saved = self.evaluate(trial)["traces"]["what_if"]["saved_by_rank"]  # of 70 ranks, 64 are simulated alone
+            self.checks.expect(saved[0]["worker"] == "worker_2" and saved[0]["share"] > 0.1 and len(saved) == min(ranks, 8), "%d ranks: %s" % (ranks, saved))
 
     def same_in_every_form(self):
         """Packed or not, with a head or as a bare list, one file or a directory."""
@@ -101,6 +104,66 @@ class Test:
         one = self.work / "form_plain" / "host_rank2.1700000000.pt.trace.json"
         trial = self.evaluate(one)
         self.checks.expect(trial["traces"]["ranks"] == [2] and trial["traces"]["no_file"] == [0, 1, 3], "one file: %s" % trial["traces"]["ranks"])
+
+    def forms_of_programs(self):
+        """What programs and releases write in another way: the same verdict, and the same figures."""
+        texts = {r.number: r.text() for r in job(slow={2: 1.5})}
+        name = "host_rank%d.1700000000.pt.trace.json"
+        forms = {
+            "comma": (lambda t: t.replace("\n],\n", ",\n],\n"), name),
+            "windows": (lambda t: t.replace('"args": {"', '"args": {"Call stack": "C:\\Users\\me\\ux.py", "'), name),
+            "quoted times": (lambda t: re.sub(r'"(ts|dur)": ([0-9.]+)', r'"\1": "\2"', t), name),
+            "old steps": (lambda t: t.replace('"user_annotation", "name": "ProfilerStep', '"Operator", "name": "ProfilerStep').replace("cpu_op", "Operator"), name),
+            "rank": (lambda t: t.replace('"rank":', '"node":'), "trace[rank=%d].json"),
+            "worker": (lambda t: t.replace('"rank":', '"node":'), "worker%d.1700000000.pt.trace.json"),
+            "stem": (lambda t: t.replace('"rank":', '"node":'), "trace_%d.json")}
+        wanted = None
+        for form, (change, called) in {"as is": (lambda t: t, name), **forms}.items():
+            folder = self.work / ("form " + form)
+            folder.mkdir()
+            for rank, text in texts.items():
+                (folder / (called % rank)).write_text(change(text))
+            trial = self.evaluate(folder)
+            got = (self.fired(trial), trial["traces"]["what_if"], trial["traces"]["alone"][1:2], len(trial["problems"]))
+            wanted = wanted or got
+            self.checks.expect(got == wanted, "%s: %s" % (form, [(w, g) for w, g in zip(wanted, got) if w != g]))
+        bad = self.work / "no time"
+        bad.mkdir()
+        (bad / (name % 0)).write_text(texts[0].replace('"dur": 4000.000', '"dur": "4000.0x"'))
+        self.checks.expect(self.evaluate(bad)["traces"]["without_time"] == 3, "what is no number is no time")
+
+    def no_rank(self):
+        """A trace that does not say whose it is gets an answer alone; several of one process are one; beside others it is named."""
+        texts = [r.text().replace('"rank":', '"node":') for r in job(2, slow={0: 1.5})]
+        one = self.work / "anything.json"
+        one.write_text(texts[0])
+        for trial in (self.evaluate(one), self.evaluate("--trial", one)):
+            self.checks.expect(trial["traces"]["ranks"] == [0] and trial["traces"]["no_file"] == [] and trial["traces"]["without_group"] == 6, "no rank: %s" % trial["traces"]["ranks"])
+            self.checks.expect(["called worker_0" in p["text"] for p in trial["problems"]] == [True], "no rank: %s" % trial["problems"])
+        folder = self.work / "no_rank"
+        folder.mkdir()
+        (folder / "host_9.1700000000.pt.trace.json").write_text(texts[0])
+        later = re.sub(r'"ts": (\d+)', lambda m: '"ts": %d' % (int(m.group(1)) + 1000000), texts[0])
+        (folder / "host_9.1700000001.pt.trace.json").write_text(re.sub("ProfilerStep#(.)", lambda m: "ProfilerStep#%d" % (int(m.group(1)) + 5), later))
+        trial = self.evaluate(folder)["traces"]
+        self.checks.expect(trial["ranks"] == [0] and trial["steps"] == [0, 1, 2, 5, 6, 7], "two files of one process: %s" % trial["steps"])
+        (folder / "host_10.1700000000.pt.trace.json").write_text(texts[1])
+        trial = self.evaluate(folder)
+        self.checks.expect(trial["traces"]["ranks"] == [0, 1] and "LateRank" not in self.fired(trial), "two processes: %s" % trial["traces"]["ranks"])
+        (folder / "host_rank7.json").write_text(texts[1])
+        trial = self.evaluate(folder)
+        self.checks.expect(trial["traces"]["ranks"] == [7] and sum("no rank" in p["text"] for p in trial["problems"]) == 3, "beside one with a rank: %s" % trial["problems"])
+
+    def pairs_of_ranks(self):
+        """PyTorch says the other side of a send and a receive alone."""
+        ranks = [Rank(r, 2) for r in range(2)]
+        for number in range(4):
+            begin = 1000000 + number * 10000000
+            for r in range(2):
+                ranks[r].kernel(begin, 4000000)
+                ranks[r].collective(begin + 4100000, 1000000, "0", [0, 1], number + 1, ("send", "recv")[r], **({"Dst Rank": 1}, {"Src Rank": 0})[r])
+        trial = self.evaluate(write(self.work / "pairs_of_ranks", ranks))["traces"]
+        self.checks.expect(trial["operations"]["matched"] == 4, "pairs: %s" % trial["operations"])
 
     def one_rank(self):
         """Idle time by cause, to the nanosecond."""
@@ -116,6 +179,31 @@ class Test:
         wanted = {"total_ns": 84000000, "busy_ns": 40000000, "idle": {"input": 20000000, "host": 9000000, "sync": 10000000, "queued": 5000000, "unknown": 0}}
         self.checks.expect(not differences("alone", wanted, alone), "one rank: %s" % differences("alone", wanted, alone))
         self.checks.expect([k["name"] for k in alone["operators"]] == ["aten::mm", "aten::relu"], "operators: %s" % alone["operators"])
+
+    def first_lines(self):
+        """Where no rule has findings, or none has data, the first line says where the time went."""
+        rank = Rank(0, 1)
+        rank.event("cpu_op", "aten::outer", 1000000, 4000000)
+        rank.event("cpu_op", "aten::inner", 2000000, 3000000)
+        host = write(self.work / "host", [rank])
+        rank.kernel(6000000, 9000000)
+        rank.kernel(15500000, 500000)
+        for trial, wanted in ((host, "nothing was tested: no trace has activity of a GPU; of the time of operators on CPUs 75 % went to aten::inner"),
+                              (write(self.work / "device", [rank]), "nothing wrong in 4 rules; the GPU of worker_0 computed for 95 % of the time")):
+            done = mpirun(1, [self.args.assay, "run", trial, "-o", self.work / "out_line"])
+            self.checks.expect(done.out.startswith(wanted), "the first line: %s" % done.out.split("\n")[0])
+            self.checks.expect(done.code == (1 if trial == host else 0), "nothing tested is no pass: %d" % done.code)
+
+    def other_commands(self):
+        """Commands that look at tensors and metrics name the one that answers."""
+        trial = write(self.work / "others", job(2))
+        for words in (("show", trial, "x"), ("show", trial, "--metric", "x"), ("stats", trial, "-o", self.work / "x.csv"),
+                      ("stats", trial, "--metrics", "-o", self.work / "x.csv")):
+            done = cli([self.args.assay, *words])
+            self.checks.expect(done.code == 2 and "`assay run` says where their time went" in done.err, "%s: %s" % (words[0], done.err))
+        packed = self.work / "others.h5"
+        cli([self.args.assay, "pack", trial, "-o", packed])
+        self.checks.expect(self.evaluate(packed)["traces"] == self.evaluate(trial)["traces"], "packed traces are other traces")
 
     def damage(self):
         """A file that is cut, damaged, doubled or of other steps is named; the others are evaluated without it."""
@@ -191,6 +279,9 @@ class Test:
                 place = SHARED / name if folder == SHARED else next(iter(REAL[1].glob(name + "*.gz")), None)
                 if wanted["schema"] != "assay-traces-expected/1" or not place:
                     continue
+                if not wanted["ranks"] and not wanted["set_aside"]:  # it says no rank: an answer alone is more
+                    self.checks.expect(len(self.evaluate(place)["traces"]["alone"]) == 1, "%s: no answer" % name)
+                    continue
                 trial = self.evaluate(place)
                 found = [d for k, v in wanted.items() if k not in ("schema", "rules", "problems") for d in differences(k, v, trial["traces"][k])]
                 for rule in trial["rules"]:
@@ -206,7 +297,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         test = Test(args, Path(work))
-        for part in (test.known_answers, test.page, test.same_in_every_form, test.one_rank, test.damage, test.before_after, test.shared):
+        for part in (test.known_answers, test.page, test.same_in_every_form, test.forms_of_programs, test.no_rank, test.pairs_of_ranks, test.one_rank, test.first_lines, test.other_commands, test.damage, test.before_after, test.shared):
             part()
         test.checks.done()
 

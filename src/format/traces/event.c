@@ -53,15 +53,64 @@ static bool is_number(char c)
     return c == '-' || (c >= '0' && c <= '9');
 }
 
+static bool parse_time(assay_pull *p, int64_t *ns);
+
+/* Digits with up to three behind a point, as nearly all are. False, and nothing taken, for anything else. */
+static bool parse_plain_time(assay_pull *p, int64_t *ns)
+{
+    enum { DIGITS = 16 }; /* of less than 2^62 ns */
+    const char *at = p->at, *end = p->end;
+    int64_t value = 0, unit = 1000;
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        if (at - p->at == DIGITS)
+            return false;
+        value = 10 * value + (*at - '0');
+    }
+    if (at == p->at || (*p->at == '0' && at - p->at > 1))
+        return false;
+    if (at < end && *at == '.') {
+        const char *point = at++;
+        for (; at < end && *at >= '0' && *at <= '9' && unit > 1; at++, unit /= 10)
+            value = 10 * value + (*at - '0');
+        if (at == point + 1)
+            return false;
+    }
+    if (at == end || (*at >= '0' && *at <= '9') || *at == '.' || *at == 'e' || *at == 'E')
+        return false;
+    p->at = at;
+    *ns = value * unit;
+    return true;
+}
+
+/* A time in quotes, as some programs write those that a double does not hold. */
+static bool parse_quoted_time(assay_pull *p, int64_t *ns)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    int64_t inner = 0;
+    assay_pull in = {0};
+    if (!assay_pull_string(p, &text, &length))
+        return false;
+    assay_pull_start(&in, text, length);
+    if (length > 0 && is_number(*text) && parse_time(&in, &inner) && in.at == in.end)
+        *ns = inner;
+    return true;
+}
+
 /* Decimal microseconds as whole nanoseconds: further digits are cut, so that times since 1970 lose nothing. Sets
  * ASSAY_NO_TIME for what is no number, or too large. */
 static bool parse_time(assay_pull *p, int64_t *ns)
 {
     enum { PLACES = 3 };
     static const double TIME_MOST = 4.7e15; /* 2^62 ns are less */
+    const char first = assay_pull_peek(p);
     *ns = ASSAY_NO_TIME;
-    if (!is_number(assay_pull_peek(p)))
+    if (first == '"')
+        return parse_quoted_time(p, ns);
+    if (!is_number(first))
         return assay_pull_skip(p);
+    if (parse_plain_time(p, ns))
+        return true;
     const char *from = p->at;
     double rough = 0;
     if (!assay_pull_number(p, &rough))
@@ -322,10 +371,11 @@ static const char *damaged_key(const assay_trace_event *e, event_account *keys, 
     return assay_keys_damaged(&keys->arguments);
 }
 
-bool assay_trace_parse_event(assay_pull *p, assay_trace_event *e, assay_trace_ranks *ranks, bool *complete,
-                             const char **damaged)
+bool assay_trace_parse_event(assay_pull *p, assay_key_memory *memory, assay_trace_event *e, assay_trace_ranks *ranks,
+                             bool *complete, const char **damaged)
 {
-    event_account keys = {.event.known = event_keys, .arguments.known = argument_keys};
+    event_account keys = {.event = {.known = event_keys, .memory = memory},
+                          .arguments = {.known = argument_keys, .memory = memory}};
     *e = (assay_trace_event){.begin = ASSAY_NO_TIME,
                              .duration = ASSAY_NO_TIME,
                              .in = ASSAY_NO_TIME,

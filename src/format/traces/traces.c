@@ -18,6 +18,7 @@ typedef struct reader {
     const assay_event_sink *sink;
     assay_trace_head head;
     assay_trace_ranks ranks;
+    assay_key_memory keys;
     const char *fault;   /* what is wrong with the JSON; NULL: nothing yet */
     const char *damaged; /* the first key that is damaged, a constant; NULL: none yet */
     uint64_t events;
@@ -83,7 +84,7 @@ static bool read_event(reader *r)
             return stop(r, w->status);
         const size_t there = w->size - w->at;
         assay_pull_start(&r->pull, w->text + w->at, there);
-        if (assay_trace_parse_event(&r->pull, &event, &r->ranks, &complete, &damaged)) {
+        if (assay_trace_parse_event(&r->pull, &r->keys, &event, &r->ranks, &complete, &damaged)) {
             const size_t size = (size_t)(r->pull.at - r->pull.from);
             if (size > ASSAY_TRACE_EVENT_MOST)
                 return pass_over_large(r);
@@ -103,14 +104,19 @@ static bool read_event(reader *r)
     }
 }
 
-/* Behind an item: true at a comma, false at the closing bracket or a fault. */
+/* Behind an item: true when another one follows, false behind the closing bracket or at a fault. Chrome's trace events
+ * may have a comma behind the last one. */
 static bool more_items(reader *r, char closing)
 {
-    const char c = assay_trace_window_peek(&r->window);
-    if (c == ',' || c == closing) {
+    char c = assay_trace_window_peek(&r->window);
+    const bool comma = c == ',';
+    if (comma) {
         r->window.at++;
-        return c == ',';
+        c = assay_trace_window_peek(&r->window);
     }
+    r->window.at += c == closing;
+    if (comma || c == closing)
+        return c != closing;
     return fault(r, c == '\0' ? "the text ends too early" : "expected , or a closing bracket");
 }
 

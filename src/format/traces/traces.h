@@ -4,6 +4,7 @@
 #define ASSAY_FORMAT_TRACES_TRACES_H
 
 #include "base/json_pull.h"
+#include "base/keys.h"
 #include "base/vec.h"
 #include "container/unpacked.h"
 #include "trial/event_format.h"
@@ -42,8 +43,8 @@ typedef struct assay_trace_ranks {
     int32_t *list; /* owned */
     size_t count, room;
 } assay_trace_ranks;
-bool assay_trace_parse_event(assay_pull *p, assay_trace_event *event, assay_trace_ranks *ranks, bool *complete,
-                             const char **damaged);
+bool assay_trace_parse_event(assay_pull *p, assay_key_memory *memory, assay_trace_event *event,
+                             assay_trace_ranks *ranks, bool *complete, const char **damaged);
 /* Appends the whole numbers of a list in brackets, ascending, each once. False: it is none, it is cut, or there is no
  * memory. */
 bool assay_trace_parse_ranks(const char *text, size_t length, assay_trace_ranks *ranks);
