@@ -10,19 +10,27 @@
 
 enum { PACKED_COUNT = 12, PACKED_RANGE = 28, PACKED_NAME = 4, PACKED_BAD = 20 };
 
-static void release_names(assay_log_names *names)
+void assay_log_names_release(assay_log_names *names)
 {
     for (size_t i = 0; i < names->count; i++)
         free(names->list[i]);
     free(names->list);
+    *names = (assay_log_names){0};
+}
+
+static void release_counts(assay_log_counts *counts)
+{
+    for (size_t i = 0; i < counts->count; i++)
+        free(counts->list[i].what);
+    free(counts->list);
 }
 
 static void release_judged(assay_log_judged *judged)
 {
-    release_names(&judged->objective);
-    release_names(&judged->pairs);
-    release_names(&judged->never);
-    release_names(&judged->others);
+    assay_log_names_release(&judged->objective);
+    assay_log_names_release(&judged->pairs);
+    assay_log_names_release(&judged->never);
+    assay_log_names_release(&judged->others);
     for (size_t i = 0; i < judged->bad_count; i++) {
         free(judged->bad[i].worker);
         free(judged->bad[i].tensor);
@@ -32,11 +40,12 @@ static void release_judged(assay_log_judged *judged)
 
 void assay_log_facts_release(assay_log_facts *log)
 {
-    for (size_t i = 0; i < log->count; i++)
-        free(log->counts[i].what);
+    release_counts(&log->counts);
+    release_counts(&log->around);
+    assay_log_names_release(&log->logged_nothing);
+    assay_log_names_release(&log->never_started);
     for (size_t i = 0; i < log->range_count; i++)
         free(log->ranges[i].worker);
-    free(log->counts);
     free(log->ranges);
     free(log->kind);
     free(log->also);
@@ -45,9 +54,9 @@ void assay_log_facts_release(assay_log_facts *log)
     *log = (assay_log_facts){0};
 }
 
-int assay_log_facts_count(assay_log_facts *log, const char *what, uint64_t count)
+int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count)
 {
-    assay_log_count *added = assay_vec_add(&log->counts, &log->count, &log->room, sizeof *added);
+    assay_log_count *added = ASSAY_VEC_ADD(counts);
     if (!added)
         return ASSAY_ENOMEM;
     *added = (assay_log_count){assay_copy_text(what), count};
@@ -81,7 +90,7 @@ int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const
     return added->worker && added->tensor ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static void pack_names(const assay_log_names *names, assay_buf *out)
+void assay_log_names_pack(const assay_log_names *names, assay_buf *out)
 {
     assay_put_u64(out, names->count);
     for (size_t i = 0; i < names->count; i++)
@@ -90,11 +99,11 @@ static void pack_names(const assay_log_names *names, assay_buf *out)
 
 static void pack_judged(const assay_log_judged *judged, assay_buf *out)
 {
-    pack_names(&judged->objective, out);
+    assay_log_names_pack(&judged->objective, out);
     assay_put_u8(out, judged->whole);
-    pack_names(&judged->pairs, out);
-    pack_names(&judged->never, out);
-    pack_names(&judged->others, out);
+    assay_log_names_pack(&judged->pairs, out);
+    assay_log_names_pack(&judged->never, out);
+    assay_log_names_pack(&judged->others, out);
     assay_put_u64(out, judged->bad_count);
     for (size_t i = 0; i < judged->bad_count; i++) {
         assay_put_i64(out, judged->bad[i].step);
@@ -105,6 +114,15 @@ static void pack_judged(const assay_log_judged *judged, assay_buf *out)
     assay_put_u64(out, judged->values);
     assay_put_u64(out, judged->losses);
     assay_put_u64(out, judged->steps);
+}
+
+static void pack_counts(const assay_log_counts *counts, assay_buf *out)
+{
+    assay_put_u64(out, counts->count);
+    for (size_t i = 0; i < counts->count; i++) {
+        assay_put_text(out, counts->list[i].what);
+        assay_put_u64(out, counts->list[i].count);
+    }
 }
 
 void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out)
@@ -119,11 +137,7 @@ void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out)
     assay_put_f64(out, log->resolution);
     assay_put_u8(out, log->running);
     assay_put_u8(out, log->workers_known);
-    assay_put_u64(out, log->count);
-    for (size_t i = 0; i < log->count; i++) {
-        assay_put_text(out, log->counts[i].what);
-        assay_put_u64(out, log->counts[i].count);
-    }
+    pack_counts(&log->counts, out);
     assay_put_u64(out, log->range_count);
     for (size_t i = 0; i < log->range_count; i++) {
         assay_put_text(out, log->ranges[i].worker);
@@ -132,6 +146,9 @@ void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out)
         assay_put_u64(out, log->ranges[i].values);
     }
     pack_judged(&log->judged, out);
+    pack_counts(&log->around, out);
+    assay_log_names_pack(&log->logged_nothing, out);
+    assay_log_names_pack(&log->never_started, out);
 }
 
 static char *take_text(assay_cursor *in)
@@ -141,7 +158,7 @@ static char *take_text(assay_cursor *in)
     return assay_copy_bytes_as_text(text, length);
 }
 
-static int take_names(assay_cursor *in, assay_log_names *out)
+int assay_log_names_unpack(assay_cursor *in, assay_log_names *out)
 {
     const uint64_t count = assay_get_count(in, PACKED_NAME);
     int status = ASSAY_OK;
@@ -155,14 +172,14 @@ static int take_names(assay_cursor *in, assay_log_names *out)
 
 static int take_judged(assay_cursor *in, assay_log_judged *out)
 {
-    int status = take_names(in, &out->objective);
+    int status = assay_log_names_unpack(in, &out->objective);
     out->whole = assay_get_u8(in) != 0;
     if (status == ASSAY_OK)
-        status = take_names(in, &out->pairs);
+        status = assay_log_names_unpack(in, &out->pairs);
     if (status == ASSAY_OK)
-        status = take_names(in, &out->never);
+        status = assay_log_names_unpack(in, &out->never);
     if (status == ASSAY_OK)
-        status = take_names(in, &out->others);
+        status = assay_log_names_unpack(in, &out->others);
     const uint64_t count = assay_get_count(in, PACKED_BAD);
     for (uint64_t i = 0; i < count && status == ASSAY_OK && !in->failed; i++) {
         const int64_t step = assay_get_i64(in);
@@ -183,6 +200,18 @@ static int take_judged(assay_cursor *in, assay_log_judged *out)
     return status;
 }
 
+static int take_counts(assay_cursor *in, assay_log_counts *out)
+{
+    const uint64_t counts = assay_get_count(in, PACKED_COUNT);
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; i < counts && status == ASSAY_OK; i++) {
+        char *what = take_text(in);
+        status = what ? assay_log_counts_add(out, what, assay_get_u64(in)) : ASSAY_ENOMEM;
+        free(what);
+    }
+    return status;
+}
+
 int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
 {
     assay_log_facts log = {0};
@@ -197,12 +226,8 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
     log.running = assay_get_u8(in) != 0;
     log.workers_known = assay_get_u8(in) != 0;
     status = log.kind && log.also && log.unknown ? ASSAY_OK : ASSAY_ENOMEM;
-    const uint64_t counts = assay_get_count(in, PACKED_COUNT);
-    for (uint64_t i = 0; i < counts && status == ASSAY_OK; i++) {
-        char *what = take_text(in);
-        status = what ? assay_log_facts_count(&log, what, assay_get_u64(in)) : ASSAY_ENOMEM;
-        free(what);
-    }
+    if (status == ASSAY_OK)
+        status = take_counts(in, &log.counts);
     const uint64_t ranges = status == ASSAY_OK ? assay_get_count(in, PACKED_RANGE) : 0;
     for (uint64_t i = 0; i < ranges && status == ASSAY_OK; i++) {
         char *worker = take_text(in);
@@ -212,6 +237,12 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
     }
     if (status == ASSAY_OK)
         status = take_judged(in, &log.judged);
+    if (status == ASSAY_OK)
+        status = take_counts(in, &log.around);
+    if (status == ASSAY_OK)
+        status = assay_log_names_unpack(in, &log.logged_nothing);
+    if (status == ASSAY_OK)
+        status = assay_log_names_unpack(in, &log.never_started);
     if (status == ASSAY_OK && in->failed)
         status = ASSAY_EFORMAT;
     if (status == ASSAY_OK)

@@ -14,6 +14,11 @@ typedef struct assay_log_count {
     uint64_t count;
 } assay_log_count;
 
+typedef struct assay_log_counts {
+    assay_log_count *list; /* owned */
+    size_t count, room;
+} assay_log_counts;
+
 typedef struct assay_log_range { /* steps whose values a restart discarded */
     int64_t first, last;
     uint64_t values;
@@ -50,21 +55,27 @@ typedef struct assay_log_facts {
     char *also;    /* other kinds at the place, with commas between them; owned */
     char *unknown; /* the first line that was not understood, ""; owned */
     uint64_t files;
-    double resolution;       /* a value stands for all numbers that are no farther from it; 0: for itself */
-    bool running;            /* the logger says that the run goes on */
-    bool workers_known;      /* the log says which workers there are */
-    assay_log_count *counts; /* owned */
-    size_t count, room;
+    double resolution;  /* a value stands for all numbers that are no farther from it; 0: for itself */
+    bool running;       /* the logger says that the run goes on */
+    bool workers_known; /* the log says which workers there are */
+    assay_log_counts counts;
     assay_log_range *ranges; /* owned */
     size_t range_count, range_room;
     assay_log_judged judged;
+    /* What belongs to no trial of a place with several runs; said of the first one. */
+    assay_log_counts around;
+    assay_log_names logged_nothing; /* runs without a value */
+    assay_log_names never_started;  /* runs whose files are empty */
 } assay_log_facts;
 
 /* Frees what `log` holds. */
 void assay_log_facts_release(assay_log_facts *log);
 /* Adds a count, and a range; texts are copied. 0 or ASSAY_ENOMEM. */
-int assay_log_facts_count(assay_log_facts *log, const char *what, uint64_t count);
+int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count);
 int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values);
+void assay_log_names_release(assay_log_names *names);
+void assay_log_names_pack(const assay_log_names *names, assay_buf *out);
+int assay_log_names_unpack(assay_cursor *in, assay_log_names *out); /* 0 or ASSAY_ENOMEM */
 /* Adds a copy of so many bytes, and a place. 0 or ASSAY_ENOMEM. */
 int assay_log_names_add(assay_log_names *names, const char *text, size_t length);
 int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const char *worker, const char *tensor);

@@ -7,13 +7,15 @@ at any number of ranks; places with several runs, names within them, what is cut
 import argparse
 import json
 import math
+import os
+import re
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
-from launch import Checks, mpirun  # noqa: E402
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -63,6 +65,24 @@ def ranks(w):
         bodies = [w.run(place, ranks=n)[2] for n in w.ranks]
         w.checks.expect(len(set(bodies)) == 1, "%s: another report at %s ranks: %s" % (kind, w.ranks, bodies[0][:200]))
         w.checks.expect('"kind": "%s"' % kind.split("_")[0] in str(bodies[0]), "%s is read as another kind" % kind)
+
+
+FILES = {"tb": "*tfevents*", "wandb": "*.wandb", "csv": "*.csv", "hf": "trainer_state.json", "mlflow_db": "*.db", "megatron": "*.log"}
+
+
+def files(w):
+    """A log that is one file, given by its name, and the directory that holds it alone are the same trial."""
+    for kind, name in FILES.items():
+        place = w.root / "files" / kind
+        logs.KINDS[kind](place, logs.curve(30, "nan"))
+        path = next(place.rglob(name))
+        done, alone, _ = w.run(path)
+        w.checks.expect(done.code == 0 and alone and not alone["trials"][0]["problems"], "%s by its name: %s" % (path.name, done))
+        _, around, _ = w.run(place)
+        if alone and around:
+            mine, theirs = ([t["verdict"], t["trials"][0]["modes"], [(r["name"], r["status"], r["datapoints"], r["findings_total"])
+                                                                     for r in t["trials"][0]["rules"]]] for t in (alone, around))
+            w.checks.expect(mine == theirs, "%s: the file is %s, its directory %s" % (path.name, mine, theirs))
 
 
 def places(w):
@@ -144,6 +164,73 @@ def judged(w):
             w.checks.expect(expected <= fired if expected else not fired, "%s: %s fired" % (name, fired))
 
 
+def refused(w):
+    """What is called like a log and is none is named, with what it lacks."""
+    cases = {"metrics.csv": (b"name,loss\nab,1\n", "has a column step"), "events.out.tfevents.1.h.1.0": (b"", "it is empty"),
+             "run-x.wandb": (b":W&B\xe1\xbe\x01", "does not begin as files of W&B do"), "mlflow.db": (b"SQLite format 4", "no SQLite database"),
+             "trainer_state.json": (b"[]", "no JSON object with log_history"), "train.log": (b"hello\n", "no line of it is one of Megatron-LM's"),
+             "events.out.tfevents.2.h.1.0": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull")}
+    for name, (content, why) in cases.items():
+        place = w.root / "refused" / name.replace(".", "_")
+        logs.write(place / name, content)
+        for given in (place, place / name):
+            done, report, _ = w.run(given)
+            w.checks.expect(done.code == 2 and not report and "not a trial" in done.err and why in done.err and name in done.err, "%s: %s" % (name, done))
+    logs.csv(w.root / "refused/metrics_csv", logs.curve(20))  # beside one that is good it is counted
+    logs.write(w.root / "refused/metrics_csv/train.log", "hello\n")
+    done, report, _ = w.run(w.root / "refused/metrics_csv")
+    w.checks.expect(done.code == 0 and report["trials"][0]["metrics"]["counts"].get("other files") == 1, "an other file: %s" % done)
+
+
+def silent(w):
+    """Runs that logged nothing, or never started, are no trials and are named; alone they are trials without data."""
+    place = w.root / "silent"
+    logs.wandb(place, logs.curve(20), "aa")
+    logs.wandb(place, logs.curve(20), "bb")
+    logs.wandb(place, [], "mute")
+    logs.write(place / "run-1-none/run-none.wandb", b"")
+    logs.write(place / "run-1-odd/run-odd.wandb", b"odd")
+    for ranks in w.ranks:
+        _, report, _ = w.run(place, ranks=ranks)
+        said = {k: report["trials"][0]["metrics"].get(k) for k in ("logged_nothing", "never_started", "around")} if report else None
+        w.checks.expect(said == {"logged_nothing": ["mute"], "never_started": ["none"], "around": {"other files": 1}}, "silent runs: %s" % said)
+        w.checks.expect(report and "around" not in report["trials"][1]["metrics"], "they are said once")
+    _, report, _ = w.run(place / "run-1-none")
+    w.checks.expect(report and report["verdict"].startswith("nothing is logged"), "a run that never started: %s" % report)
+
+
+def commands(w):
+    """Each command of docs/logs.md, over what it is said for."""
+    place = w.root / "commands"
+    good = logs.curve(30)
+    logs.hf(place / "runs/17", good)
+    logs.tfevents(place / "runs/exp_1", good)
+    logs.tfevents(place / "runs/exp_2", good)
+    for name in ("cc33dd44", "dd44ee55"):
+        logs.wandb(place / "wandb", good, name)
+    (place / "wandb/latest-run").symlink_to("run-1-dd44ee55")
+    for i in range(2):
+        logs.mlflow(place, good, "%032x" % i, "calm-owl-%d" % i)
+    logs.database(place, good)
+    for i in (2, 3):
+        logs.csv(place / ("lightning_logs/version_%d" % i), good)
+    for kind, name in ((logs.megatron, "logs"), (logs.dlfw, "nvdlfw_inspect_statistics_logs"), (logs.monitor, "monitor_output"), (logs.dump, "dump_path")):
+        kind(place / name, good)
+    text = (ROOT / "docs/logs.md").read_text()
+    found = list(dict.fromkeys(re.findall(r"`(assay [a-z]+ [^`]+)`", text)))
+    w.checks.expect(len(found) >= 20, "the commands of docs/logs.md: %s" % found)
+    bin_directory = place / "bin"
+    bin_directory.mkdir()
+    (bin_directory / "assay").symlink_to(Path(w.assay).resolve())
+    for command in found:
+        done = run(["sh", "-c", command + " < /dev/null"], cwd=place, env={"PATH": "%s:%s" % (bin_directory, os.environ["PATH"])})
+        w.checks.expect(done.code == 0 and (done.out or "-o " in command), "%s: %s" % (command, done))
+    table = (place / "all.csv").read_text().splitlines()
+    w.checks.expect(len(table) == 1 + 2 * (30 + 6), "one table of all series of all runs: %d lines" % len(table))
+    said = run([w.assay, "ls", place / "runs/exp_1"]).out
+    w.checks.expect("metrics/train/loss" in said, "ls names tags: %s" % said)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -151,7 +238,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, places, damage, judged):
+        for part in (same_verdict, ranks, files, places, damage, judged, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -148,6 +148,12 @@ def compare_place(args, check, name, directory, scratch):
     table = scratch / "stats.csv"
     subprocess.run([args.assay, "stats", str(place), "--out", str(table), "--quiet"], capture_output=True)
     series = series_of(table, trials) if table.exists() else {}
+    around = found[0].get("metrics", {}) if found else {}
+    for key in ("logged_nothing", "never_started"):
+        check("%s: %s: %s, not %s" % (name, key, around.get(key), expected.get(key)), around.get(key, []) == expected.get(key, []))
+    if expected.get("trials"):
+        counts = {k: v for k, v in expected["counts"].items() if v}
+        check("%s: of the place: %s, not %s" % (name, around.get("around"), counts), around.get("around", {}) == counts)
     for one, trial in zip(trials, found):
         title = name if one["name"] is None else "%s/%s" % (name, one["name"])
         if one["name"] is not None:

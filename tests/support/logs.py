@@ -60,7 +60,7 @@ def tfevents(place, rows):
     write(place / "events.out.tfevents.1795000000.host.7.0", content)
 
 
-def wandb(place, rows, run="abc"):
+def wandb(place, rows, run="abc", started=None):
     content = bytearray(b":W&B" + struct.pack("<HB", 0xbee1, 0))
 
     def record(field, body):
@@ -69,7 +69,7 @@ def wandb(place, rows, run="abc"):
         if left < len(payload) + 7:
             content.extend(bytes(left))
         content.extend(struct.pack("<IHB", zlib.crc32(b"\1" + payload), len(payload), 1) + payload)
-    record(17, data(1, run))
+    record(17, data(1, run) + (b"" if started is None else data(17, number(1, started))))
     for step, loss, validation in rows:
         values = {"train/loss": loss, "_step": step}
         if validation is not None:

@@ -84,7 +84,7 @@ static bool is_meant(const metrics_run *run, const char *pattern)
     return (matches(first, run->experiment) || matches(first, run->experiment_id)) && is_meant(run, slash + 1);
 }
 
-/* The place's problems go along with the first run, and are said once. */
+/* What is said of the place as a whole goes along with the first run, and is said once. */
 static int add_run(const char *root, metrics_place *place, const metrics_run *run, const assay_trial_options *given,
                    assay_trial_runs *out)
 {
@@ -92,8 +92,7 @@ static int add_run(const char *root, metrics_place *place, const metrics_run *ru
     assay_buf_init(&packed, SIZE_MAX);
     assay_problems_take_notes(&place->problems, place->store, -1, "what lies there may be missing from this analysis");
     metrics_run_pack(place, run, &packed);
-    assay_problems_release(&place->problems);
-    assay_problems_init(&place->problems);
+    metrics_place_said(place);
     assay_trial_run *added = assay_buf_status(&packed) == ASSAY_OK ? ASSAY_VEC_ADD(out) : NULL;
     if (added) {
         added->name = assay_copy_text(run->name);
@@ -149,17 +148,21 @@ static int find_in(const char *root, const char *pattern, assay_store *store, co
     if (status == ASSAY_OK && !pattern && place.kind == &metrics_hf && place.run_count == 1 && *place.runs[0].base) {
         status = add_directory(root, &place.runs[0], given, out);
     } else if (status == ASSAY_OK && place.kind && (pattern || place.run_count > 1)) {
+        bool *found_in = assay_alloc_zeroed(place.run_count, sizeof *found_in);
+        status = found_in ? ASSAY_OK : ASSAY_ENOMEM;
         for (size_t i = 0; i < place.run_count && status == ASSAY_OK; i++) {
             if (pattern && !is_meant(&place.runs[i], pattern))
                 continue;
             any = true;
             const int has = metrics_run_has_value(&place, &place.runs[i], err);
-            status = has < 0 ? has : ASSAY_OK;
-            if (has > 0) {
-                found++;
-                status = add_run(root, &place, &place.runs[i], given, out);
-            }
+            status = has < 0 ? has : has > 0 ? ASSAY_OK : metrics_place_note_silent(&place, &place.runs[i]);
+            found_in[i] = has > 0;
+            found += has > 0;
         }
+        for (size_t i = 0; i < place.run_count && status == ASSAY_OK; i++)
+            if (found_in[i])
+                status = add_run(root, &place, &place.runs[i], given, out);
+        free(found_in);
         if (status == ASSAY_OK && pattern && !any)
             status = no_such_run(root, pattern, &place, err);
         if (status == ASSAY_OK && !pattern && found <= 1) /* the place itself is the trial, and says what is empty */

@@ -14,107 +14,24 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "format/metrics/locate.h"
+#include "format/metrics/place.h"
 #include "format/metrics/runs.h"
 #include "format/tfrecord/record.h"
 #include "format/tfrecord/typed.h"
 #include "trial/shard.h"
 
-enum { UNIT_BYTES = 32, ROW_BYTES = 12, VECTOR_BYTES = 20, VALUE_BYTES = 8 };
-#define VECTOR_BIT 0x80000000u
+enum { VALUE_BYTES = 8 };
 static const char PREFIX[] = "metrics/";
 
 /* ---- listing ---- */
 
-/* A value of a log, to be sorted by units. */
-typedef struct cell {
-    int64_t step;
-    uint32_t worker, mode, tag; /* the tag with VECTOR_BIT for tensors */
-    uint64_t bits;
-} cell;
-
-static int compare_cells(const void *a, const void *b)
-{
-    const cell *x = a, *y = b;
-    int order = ASSAY_ORDER(x->step, y->step);
-    order = order ? order : ASSAY_ORDER(x->worker, y->worker);
-    order = order ? order : ASSAY_ORDER(x->mode, y->mode);
-    return order ? order : ASSAY_ORDER(x->tag, y->tag);
-}
-
-static bool same_unit(const cell *a, const cell *b)
-{
-    return a->step == b->step && a->worker == b->worker && a->mode == b->mode;
-}
-
-static cell *gather_cells(const metrics_log *log, size_t *count)
-{
-    size_t all = 0;
-    for (size_t i = 0; i < log->count; i++)
-        all += log->series[i].count;
-    cell *cells = assay_alloc_zeroed(all, sizeof *cells);
-    *count = all;
-    for (size_t i = 0, at = 0; cells && i < log->count; i++) {
-        const metrics_series *s = &log->series[i];
-        for (size_t k = 0; k < s->count; k++)
-            cells[at++] = (cell){s->values[k].step, s->worker, s->mode, s->tag | (s->vectors ? VECTOR_BIT : 0),
-                                 s->values[k].vector};
-    }
-    if (cells && all > 0)
-        qsort(cells, all, sizeof *cells, compare_cells);
-    return cells;
-}
-
-static void put_names(const assay_dict *names, assay_buf *out)
-{
-    assay_put_u32(out, assay_dict_count(names));
-    for (uint32_t i = 0; i < assay_dict_count(names); i++) {
-        size_t length = 0;
-        const char *name = assay_dict_name(names, i, &length);
-        assay_put_u32(out, (uint32_t)length);
-        assay_put_bytes(out, name, length);
-    }
-}
-
-/* The place: names, tensors, units, values. */
-static int put_place(const metrics_log *log, const char *path, const cell *cells, size_t count, assay_buf *out)
-{
-    put_names(log->workers, out);
-    put_names(log->tags, out);
-    assay_put_text(out, path);
-    put_names(log->files, out);
-    assay_put_u64(out, log->vector_count);
-    for (size_t i = 0; i < log->vector_count; i++) {
-        assay_put_u32(out, log->vectors[i].file);
-        assay_put_u64(out, log->vectors[i].at);
-        assay_put_u64(out, log->vectors[i].size);
-    }
-    size_t units = 0;
-    for (size_t i = 0; i < count; i++)
-        units += i == 0 || !same_unit(&cells[i - 1], &cells[i]);
-    assay_put_u64(out, units);
-    for (size_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && same_unit(&cells[i], &cells[next]); next++)
-            ;
-        assay_put_i64(out, cells[i].step);
-        assay_put_u32(out, cells[i].worker);
-        assay_put_u32(out, cells[i].mode);
-        assay_put_u64(out, i);
-        assay_put_u64(out, next - i);
-    }
-    for (size_t i = 0; i < count; i++) {
-        assay_put_u32(out, cells[i].tag);
-        assay_put_u64(out, cells[i].bits);
-    }
-    return assay_buf_status(out);
-}
-
-static int add_units(assay_lister *l, const metrics_log *log, const cell *cells, size_t count, uint32_t place)
+static int add_units(assay_lister *l, const metrics_log *log, const metrics_units *units, uint32_t place)
 {
     uint32_t *worker = assay_alloc_zeroed(assay_dict_count(log->workers), sizeof *worker);
     int status = worker ? ASSAY_OK : assay_lister_no_memory(l);
     bool *used = worker ? assay_alloc_zeroed(assay_dict_count(log->workers), sizeof *used) : NULL;
-    for (size_t i = 0; i < count && used; i++)
-        used[cells[i].worker] = true;
+    for (size_t i = 0; i < units->count && used; i++)
+        used[units->list[i].worker] = true;
     for (uint32_t i = 0; used && i < assay_dict_count(log->workers); i++) {
         size_t length = 0;
         const char *name = assay_dict_name(log->workers, i, &length);
@@ -122,9 +39,9 @@ static int add_units(assay_lister *l, const metrics_log *log, const cell *cells,
         if (worker[i] == ASSAY_NO_ID)
             status = assay_lister_no_memory(l);
     }
-    for (size_t i = 0; i < count && status == ASSAY_OK; i++)
-        if (i == 0 || !same_unit(&cells[i - 1], &cells[i]))
-            status = assay_lister_mode_unit(l, cells[i].step, (int)cells[i].mode, worker[cells[i].worker], place);
+    for (size_t i = 0; i < units->count && status == ASSAY_OK; i++)
+        status = assay_lister_mode_unit(l, units->list[i].step, (int)units->list[i].mode, worker[units->list[i].worker],
+                                        place);
     if (!used && status == ASSAY_OK)
         status = assay_lister_no_memory(l);
     free(used);
@@ -151,6 +68,20 @@ static int put_facts(assay_lister *l, assay_run_facts *from)
     return status == ASSAY_OK ? status : assay_lister_no_memory(l);
 }
 
+/* What belongs to no run: among the counts of the only one, else beside those of the first. */
+static int put_around(const metrics_place *place, bool whole, assay_log_facts *out)
+{
+    int status = ASSAY_OK;
+    for (int i = 0; i < METRICS_COUNTS && status == ASSAY_OK && !whole; i++)
+        if (place->counts[i] > 0)
+            status = assay_log_counts_add(&out->around, metrics_count_word(i), place->counts[i]);
+    for (size_t i = 0; i < place->silent.count && status == ASSAY_OK; i++)
+        status = assay_log_names_add(&out->logged_nothing, place->silent.list[i], strlen(place->silent.list[i]));
+    for (size_t i = 0; i < place->unstarted.count && status == ASSAY_OK; i++)
+        status = assay_log_names_add(&out->never_started, place->unstarted.list[i], strlen(place->unstarted.list[i]));
+    return status;
+}
+
 static int put_log_facts(assay_lister *l, const metrics_place *place, const metrics_run *run, const metrics_log *log)
 {
     assay_log_facts *out = &l->catalog->log;
@@ -170,8 +101,10 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
     for (int i = 0; i < METRICS_COUNTS && status == ASSAY_OK; i++) {
         const uint64_t count = log->counts[i] + (whole ? place->counts[i] : 0);
         if (count > 0)
-            status = assay_log_facts_count(out, metrics_count_word(i), count);
+            status = assay_log_counts_add(&out->counts, metrics_count_word(i), count);
     }
+    if (status == ASSAY_OK)
+        status = put_around(place, whole, out);
     for (size_t i = 0; i < log->range_count && status == ASSAY_OK; i++)
         status = assay_log_facts_range(out, assay_dict_name(log->workers, log->ranges[i].worker, NULL),
                                        log->ranges[i].first, log->ranges[i].last, log->ranges[i].values);
@@ -186,27 +119,24 @@ static int list_run(assay_lister *l, const metrics_place *place, const metrics_r
     metrics_log log;
     assay_run_facts facts = {0};
     assay_buf bytes;
-    size_t count = 0;
-    cell *cells = NULL;
+    metrics_units units = {0};
     int status = metrics_log_init(&log, l->store, &facts, &l->catalog->problems);
     assay_buf_init(&bytes, SIZE_MAX);
     status = status == ASSAY_OK && run ? run->kind->read(&log, place, run, l->err) : status;
     if (status == ASSAY_OK)
         status = metrics_log_finish(&log);
     if (status == ASSAY_OK)
-        status = (cells = gather_cells(&log, &count)) ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = put_place(&log, run && run->count ? run->files[0]->path : "", cells, count, &bytes);
+        status = metrics_pack_place(&log, run && run->count ? run->files[0]->path : "", &units, &bytes);
     if (status == ASSAY_OK) {
         const uint32_t number = assay_lister_place(l, bytes.data, bytes.size);
-        status = number == ASSAY_NO_ID ? ASSAY_ENOMEM : add_units(l, &log, cells, count, number);
+        status = number == ASSAY_NO_ID ? ASSAY_ENOMEM : add_units(l, &log, &units, number);
     }
     if (status == ASSAY_OK)
         status = put_log_facts(l, place, run, &log);
     if (status == ASSAY_OK)
         status = put_facts(l, &facts);
     l->catalog->ended = l->catalog->ended || log.ended;
-    free(cells);
+    free(units.list);
     assay_buf_release(&bytes);
     assay_run_facts_release(&facts);
     metrics_log_release(&log);
@@ -334,12 +264,12 @@ static bool open_packed(const assay_catalog *catalog, packed *out)
     out->path = assay_get_text(&in, &out->path_length);
     if (!take_names(&in, &out->files))
         return false;
-    out->vector_count = assay_get_count(&in, VECTOR_BYTES);
-    out->vectors = assay_get_bytes(&in, out->vector_count * VECTOR_BYTES);
-    out->unit_count = assay_get_count(&in, UNIT_BYTES);
-    out->units = assay_get_bytes(&in, out->unit_count * UNIT_BYTES);
-    out->row_count = assay_cursor_left(&in) / ROW_BYTES;
-    out->rows = assay_get_bytes(&in, out->row_count * ROW_BYTES);
+    out->vector_count = assay_get_count(&in, METRICS_VECTOR_BYTES);
+    out->vectors = assay_get_bytes(&in, out->vector_count * METRICS_VECTOR_BYTES);
+    out->unit_count = assay_get_count(&in, METRICS_UNIT_BYTES);
+    out->units = assay_get_bytes(&in, out->unit_count * METRICS_UNIT_BYTES);
+    out->row_count = assay_cursor_left(&in) / METRICS_ROW_BYTES;
+    out->rows = assay_get_bytes(&in, out->row_count * METRICS_ROW_BYTES);
     return !in.failed;
 }
 
@@ -351,7 +281,7 @@ typedef struct packed_unit {
 
 static packed_unit unit_at(const packed *p, uint64_t i)
 {
-    assay_cursor in = assay_cursor_over(p->units + i * UNIT_BYTES, UNIT_BYTES);
+    assay_cursor in = assay_cursor_over(p->units + i * METRICS_UNIT_BYTES, METRICS_UNIT_BYTES);
     packed_unit unit = {.step = assay_get_i64(&in), .worker = assay_get_u32(&in), .mode = assay_get_u32(&in)};
     unit.first = assay_get_u64(&in);
     unit.count = assay_get_u64(&in);
@@ -435,10 +365,10 @@ static uint32_t tensor_of(indexer *x, uint32_t tag)
 
 static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
 {
-    assay_cursor in = assay_cursor_over(x->place.rows + (unit->first + row) * ROW_BYTES, ROW_BYTES);
-    const uint32_t tag = assay_get_u32(&in) & ~VECTOR_BIT;
+    assay_cursor in = assay_cursor_over(x->place.rows + (unit->first + row) * METRICS_ROW_BYTES, METRICS_ROW_BYTES);
+    const uint32_t tag = assay_get_u32(&in) & ~METRICS_VECTOR_BIT;
     in.at = 0;
-    const bool vector = (assay_get_u32(&in) & VECTOR_BIT) != 0;
+    const bool vector = (assay_get_u32(&in) & METRICS_VECTOR_BIT) != 0;
     const uint64_t bits = assay_get_u64(&in);
     assay_entry *to = &x->shard->entries[x->shard->entry_count];
     if (tag >= x->place.tags.count || (vector && bits >= x->place.vector_count))
@@ -448,7 +378,7 @@ static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
         return ASSAY_ENOMEM;
     *to = (assay_entry){.offset = x->note.size, .length = VALUE_BYTES, .tensor = tensor, .kind = ASSAY_RAW};
     if (vector) {
-        assay_cursor at = assay_cursor_over(x->place.vectors + bits * VECTOR_BYTES, VECTOR_BYTES);
+        assay_cursor at = assay_cursor_over(x->place.vectors + bits * METRICS_VECTOR_BYTES, METRICS_VECTOR_BYTES);
         to->file = (1 + assay_get_u32(&at)) & 0xffffff;
         to->offset = assay_get_u64(&at);
         to->length = assay_get_u64(&at);
@@ -647,6 +577,7 @@ const assay_trial_format assay_format_metrics = {
     .what = "a log of metrics (TensorBoard, W&B, MLflow, CSV, trainer_state.json, a log of Megatron-LM)",
     .probe = probe,
     .runs = metrics_locate,
+    .doubts = metrics_doubts,
 
     .list = list,
     .conclude = conclude,

@@ -46,8 +46,9 @@ typedef struct metrics_place {
     uint32_t kinds;           /* that are there, a bit each */
     metrics_run *runs;        /* in byte order of their names */
     size_t run_count, run_room;
-    assay_dict *run_keys;            /* while they are made: numbers are theirs */
-    uint64_t counts[METRICS_COUNTS]; /* of what belongs to no run */
+    assay_dict *run_keys;              /* while they are made: numbers are theirs */
+    uint64_t counts[METRICS_COUNTS];   /* of what belongs to no run */
+    assay_log_names silent, unstarted; /* runs without a value; those whose files are all empty */
     assay_problems problems;
 } metrics_place;
 
@@ -81,6 +82,8 @@ enum {
 extern const metrics_kind *const metrics_kinds[METRICS_KINDS];
 extern const metrics_kind metrics_hf, metrics_wandb, metrics_mlflow, metrics_tb, metrics_csv, metrics_monitor,
     metrics_dump, metrics_dlfw, metrics_megatron;
+/* Appends why files that are called like logs are none. False: there are no such files. */
+bool metrics_doubts(assay_store *store, assay_buf *out);
 /* Do files of a kind have such a name? */
 bool metrics_is_log_name(const char *name);
 int metrics_kind_number(const char *name); /* -1: there is none */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "base/vec.h"
@@ -24,7 +25,24 @@ int metrics_run_has_value(const metrics_place *place, const metrics_run *run, as
     return status < 0 ? status : any || damaged; /* what is damaged is not left out without a word */
 }
 
-int metrics_place_choose(const metrics_place *place, const metrics_run **run, assay_error *err)
+int metrics_place_note_silent(metrics_place *place, const metrics_run *run)
+{
+    bool empty = run->count > 0;
+    for (size_t i = 0; i < run->count; i++)
+        empty = empty && run->files[i]->size == 0;
+    return assay_log_names_add(empty ? &place->unstarted : &place->silent, run->name, strlen(run->name));
+}
+
+void metrics_place_said(metrics_place *place)
+{
+    memset(place->counts, 0, sizeof place->counts);
+    assay_log_names_release(&place->silent);
+    assay_log_names_release(&place->unstarted);
+    assay_problems_release(&place->problems);
+    assay_problems_init(&place->problems);
+}
+
+int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_error *err)
 {
     size_t found = 0;
     *run = place->run_count == 1 ? &place->runs[0] : NULL;
@@ -35,6 +53,8 @@ int metrics_place_choose(const metrics_place *place, const metrics_run **run, as
         const int has = metrics_run_has_value(place, &place->runs[i], err);
         if (has < 0)
             return has;
+        if (has == 0 && metrics_place_note_silent(place, &place->runs[i]) != ASSAY_OK)
+            return ASSAY_ENOMEM;
         if (has == 0)
             continue;
         if (found < NAMED_MOST)
@@ -72,6 +92,10 @@ void metrics_run_pack(const metrics_place *place, const metrics_run *run, assay_
     assay_put_u64(out, run->first_row);
     assay_put_u64(out, run->last_row);
     assay_problems_pack(&place->problems, out);
+    for (int i = 0; i < METRICS_COUNTS; i++)
+        assay_put_u64(out, place->counts[i]);
+    assay_log_names_pack(&place->silent, out);
+    assay_log_names_pack(&place->unstarted, out);
     assay_put_u64(out, run->count);
     for (size_t i = 0; i < run->count; i++) {
         assay_put_text(out, run->files[i]->path);
@@ -113,7 +137,13 @@ int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, me
     run->experiment_id = take_text(&in);
     run->first_row = assay_get_u64(&in);
     run->last_row = assay_get_u64(&in);
-    const int status = assay_problems_unpack(&in, &out->problems, err);
+    int status = assay_problems_unpack(&in, &out->problems, err);
+    for (int i = 0; i < METRICS_COUNTS && status == ASSAY_OK; i++)
+        out->counts[i] = assay_get_u64(&in);
+    if (status == ASSAY_OK)
+        status = assay_log_names_unpack(&in, &out->silent);
+    if (status == ASSAY_OK)
+        status = assay_log_names_unpack(&in, &out->unstarted);
     if (status != ASSAY_OK)
         return status;
     const uint64_t count = assay_get_count(&in, 12);

@@ -48,7 +48,8 @@ static int look_at(assay_store *store, const char *path, about *out)
     if (is_file < 0)
         return is_file == ASSAY_ENOMEM ? is_file : ASSAY_OK;
     out->file = is_file == 1;
-    if (!assay_store_local_path(store, path, local, sizeof local)) {
+    /* Of a trial that is one file, only that file has a path; its root is no directory of this machine. */
+    if ((assay_store_is_file(store) && !out->file) || !assay_store_local_path(store, path, local, sizeof local)) {
         out->directory = !out->file;
         return ASSAY_OK;
     }
@@ -136,8 +137,9 @@ static int walk(walker *w, const char *directory, int depth)
     assay_names names = {0};
     assay_error why = {{0}};
     about own;
-    int status = look_at(w->place->store, *directory ? directory : ".", &own);
-    if (status == ASSAY_OK)
+    const bool only = assay_store_is_file(w->place->store); /* and no directory around it */
+    int status = only ? ASSAY_OK : look_at(w->place->store, *directory ? directory : ".", &own);
+    if (status == ASSAY_OK && !only)
         status = note_directory(w, &own);
     if (status != ASSAY_OK)
         return status > 0 ? ASSAY_OK : status;
@@ -351,6 +353,8 @@ void metrics_place_release(metrics_place *p)
         free(p->runs[i].experiment_id);
         free(p->runs[i].files);
     }
+    assay_log_names_release(&p->silent);
+    assay_log_names_release(&p->unstarted);
     assay_dict_free(p->run_keys);
     free(p->files);
     free(p->runs);

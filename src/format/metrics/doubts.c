@@ -1,0 +1,59 @@
+/* doubts.c - why files that are called like logs are none, for the message about a place that is no trial. */
+#include <string.h>
+
+#include "format/metrics/metrics.h"
+
+#define CSV_NEEDS                                                                                                        \
+    "a CSV that is a log has a column step, global_step, iteration, iter, _step or epoch, one more column, and a whole " \
+    "number as step in one of its first ten rows"
+
+/* By the first kind whose files have such names. */
+static const char *const WHY[METRICS_KINDS] = {
+    [METRICS_HF] = "it is no JSON object with log_history",
+    [METRICS_WANDB] = "it does not begin as files of W&B do (version 0)",
+    [METRICS_MLFLOW] = "it is no SQLite database with MLflow's tables runs, metrics and experiments",
+    [METRICS_TB] = "its first record is no event of TensorBoard",
+    [METRICS_CSV] = CSV_NEEDS,
+    [METRICS_MONITOR] = "it is no CSV of msprobe",
+    [METRICS_DUMP] = "it is no JSON object with task and data",
+    [METRICS_DLFW] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs",
+    [METRICS_MEGATRON] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs"};
+
+static const char *why_not(assay_store *store, const metrics_file *file)
+{
+    static const char pointer[] = "version https://git-lfs";
+    char head[sizeof pointer - 1];
+    size_t got = 0;
+    assay_store_file *open = NULL;
+    if (file->size == 0)
+        return "it is empty";
+    if (assay_store_open_file(store, file->path, &open, NULL) == ASSAY_OK) {
+        const bool read = assay_store_read_at(open, 0, head, sizeof head, &got, NULL) == ASSAY_OK && got == sizeof head;
+        assay_store_close_file(open);
+        if (read && memcmp(head, pointer, sizeof head) == 0)
+            return "it is a pointer of Git LFS: fetch the file itself (git lfs pull)";
+    }
+    int kind = 0;
+    while (kind < METRICS_KINDS - 1 && !(file->named >> kind & 1))
+        kind++;
+    return WHY[kind];
+}
+
+bool metrics_doubts(assay_store *store, assay_buf *out)
+{
+    metrics_place place;
+    const metrics_file *first = NULL;
+    size_t count = 0;
+    const bool listed = metrics_place_read(store, -1, &place, NULL) == ASSAY_OK;
+    for (size_t i = 0; i < place.count && listed; i++)
+        if (place.files[i].kind < 0 && strcmp(metrics_base(place.files[i].path), "meta.yaml") != 0) {
+            first = first ? first : &place.files[i];
+            count++;
+        }
+    if (count > 1)
+        assay_put_format(out, "%zu files are called like logs, and none is one; ", count);
+    if (first)
+        assay_put_format(out, "%.200s: %s", first->path, why_not(store, first));
+    metrics_place_release(&place);
+    return first != NULL;
+}
