@@ -1,4 +1,5 @@
-/* history.c - assay history: which rule has findings since when, over the reports of many nights. */
+/* history.c - assay history: which rule has findings since when, over the reports of many nights, or over the trials
+ * themselves. Those are run some at a time, and of each no more is kept than its history needs. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +9,23 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/log.h"
+#include "cli/built_in.h"
 #include "cli/cli.h"
+#include "cli/run.h"
 #include "cli/terminal.h"
 #include "report/history/history.h"
 #include "report/report.h"
 #include "store/storage.h"
 
-enum { MOST_REPORTS = 10000, MOST_BYTES = 1 << 28 /* of a report */, TOGETHER = 32 /* that are asked for at once */ };
+enum {
+    MOST_REPORTS = 10000,
+    MOST_BYTES = 1 << 28 /* of a report */,
+    TOGETHER = 32 /* that are asked for at once */,
+    AT_ONCE = 256 /* trials that are run together */
+};
 
 typedef struct history_options {
+    run_options run; /* of trials; first: its rows count on it */
     bool all, json;
     int fail_on; /* 1: what is new */
 } history_options;
@@ -28,7 +37,84 @@ static const assay_setting OPTIONS[] = {
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
      "one before in which it was tested, or is not tested any more. Default: never.",
      .words = "never|new"},
+    {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",
+     "Of trials: memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
+    {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error."},
     {0}};
+
+/* A report that could not be read is named, and the rest goes on. */
+static int leave_out(int status, size_t *left_out, const assay_error *err)
+{
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return status;
+    assay_log_warn("%s", err->text);
+    ++*left_out;
+    return ASSAY_OK;
+}
+
+/* ---- trials ---- */
+
+static bool is_report(const char *operand)
+{
+    struct stat about;
+    if (strncmp(operand, "s3://", 5) == 0)
+        return true;
+    if (stat(operand, &about) != 0)
+        return !strpbrk(operand, "*?[=");
+    if (!S_ISDIR(about.st_mode))
+        return assay_path_ends(operand, ".json") && !assay_is_log_file(operand);
+    char *path = assay_path_join(operand, "report.json");
+    const bool is = path && stat(path, &about) == 0;
+    free(path);
+    return is;
+}
+
+/* Runs some of the job's trials, and keeps what a history needs of them. Collective. */
+static int add_trials(const cli_context *context, const assay_job *job, size_t from, const assay_engine_options *engine,
+                      assay_report_history *history, size_t *left_out, assay_error *err)
+{
+    assay_outcome outcome = {0};
+    assay_job part = *job;
+    part.trials += from;
+    part.trial_count = job->trial_count - from < AT_ONCE ? job->trial_count - from : AT_ONCE;
+    part.wants_curves = true;
+    int status = assay_engine_run(context->comm, &part, engine, &outcome, err);
+    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
+        for (size_t i = 0; i < outcome.trial_count && status == ASSAY_OK; i++) {
+            if (outcome.trials[i].status == ASSAY_OK) {
+                *left_out += outcome.trials[i].problems.losses > 0;
+                status = assay_history_add_trial(history, &outcome, i, err);
+            } else {
+                status = leave_out(outcome.trials[i].status, left_out, &outcome.trials[i].error);
+            }
+        }
+    assay_outcome_release(&outcome);
+    return assay_comm_agree(context->comm, status, err);
+}
+
+static int run_trials(const cli_context *context, run_options *options, assay_report_history *history, size_t *left_out,
+                      assay_error *err)
+{
+    assay_job job = {0};
+    assay_buf text;
+    assay_buf_init(&text, CLI_JOB_CEILING);
+    options->out = "."; /* nothing is written */
+    options->job_text = (const char *)cli_built_in_job;
+    options->job_size = cli_built_in_job_size;
+    int status = run_load_job(context, ASSAY_OK, NULL, options, &text, &job, err);
+    const assay_engine_options engine = run_engine_options(options, &job);
+    for (size_t i = 0; i < job.trial_count && status == ASSAY_OK; i += AT_ONCE)
+        status = add_trials(context, &job, i, &engine, history, left_out, err);
+    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0) {
+        assay_history_sort(history);
+        status = assay_history_judge(history);
+    }
+    assay_buf_release(&text);
+    assay_job_release(&job);
+    return assay_comm_agree(context->comm, status, err);
+}
+
+/* ---- reports ---- */
 
 /* A report.json, or the directory of a report. */
 static int add_report(assay_report_history *history, const char *operand, assay_error *err)
@@ -60,16 +146,6 @@ typedef struct remote {
     assay_store *store;
     size_t *left_out;
 } remote;
-
-/* A report that could not be read is named, and the rest goes on. */
-static int leave_out(int status, size_t *left_out, const assay_error *err)
-{
-    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
-        return status;
-    assay_log_warn("%s", err->text);
-    ++*left_out;
-    return ASSAY_OK;
-}
 
 static int read_remote(const remote *r, const char *path, assay_error *err)
 {
@@ -187,42 +263,72 @@ static int read_reports(assay_report_history *history, const char *const *operan
     return ASSAY_OK;
 }
 
-static int history(const cli_context *context, int argc, char **argv)
+static int put(const cli_context *context, const history_options *options, const assay_report_history *all,
+               size_t left_out, int status, assay_error *err)
 {
-    (void)context;
-    static const char *operand[MOST_REPORTS];
-    history_options options = {.all = false};
-    size_t operands = 0, left_out = 0;
-    assay_report_history all = {.report = NULL};
-    assay_error err = {""};
     assay_draw draw;
     assay_buf out;
-    int status = cli_options_parse(&cli_history, argc, argv, &options, operand, &operands, &err);
-    if (status == ASSAY_OK)
-        status = read_reports(&all, operand, operands, &left_out, &err);
-    if (status == ASSAY_OK && options.fail_on && all.reports < 2)
-        status = assay_fail(&err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
-    const bool worse = status == ASSAY_OK && options.fail_on && assay_history_is_worse(&all);
+    if (status == ASSAY_OK && options->fail_on && all->reports < 2)
+        status = assay_fail(err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
+    const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
+    (void)context;
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK)
-        status = options.json ? assay_history_put_json(&all, &out)
-                              : assay_history_put_text(&all, options.all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+        status = options->json ? assay_history_put_json(all, &out)
+                               : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     if (status == ASSAY_ENOMEM)
-        assay_fail(&err, status, "history: out of memory");
-    assay_history_release(&all);
+        assay_fail(err, status, "history: out of memory");
     if (status == ASSAY_OK)
         return cli_finish(&out, worse ? CLI_FINDINGS : left_out > 0 ? CLI_LOSSES : CLI_DONE);
     assay_buf_release(&out);
-    return cli_fail(status, &err);
+    return cli_fail(status, err);
+}
+
+/* Are all operands trials? A report among them makes them reports, of which those that are none are named. Collective. */
+static bool are_trials(const cli_context *context, const cli_list *operands)
+{
+    int reports = 0;
+    for (size_t i = 0; i < operands->count && assay_comm_rank(context->comm) == 0; i++)
+        reports += is_report(operands->text[i]);
+    return cli_share_code(context->comm, reports == 0) == 1;
+}
+
+static int history(const cli_context *context, int argc, char **argv)
+{
+    static const char *operand[MOST_REPORTS];
+    history_options options = {.run = RUN_DEFAULTS};
+    cli_list *operands = &options.run.trials;
+    operands->text = operand; /* no option of this command adds to them */
+    size_t left_out = 0;
+    assay_report_history all = {.report = NULL};
+    assay_error err = {""};
+    const bool first = assay_comm_rank(context->comm) == 0;
+    int status = cli_options_parse(&cli_history, argc, argv, &options, operand, &operands->count, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    if (status == ASSAY_OK && are_trials(context, operands)) {
+        status = run_trials(context, &options.run, &all, &left_out, &err);
+        if (status == ASSAY_OK && first && all.reports == 0)
+            status = assay_fail(&err, ASSAY_EUSAGE, "history: none of the trials could be read");
+    } else if (status == ASSAY_OK && first) {
+        status = read_reports(&all, operand, operands->count, &left_out, &err);
+    }
+    int code = first                ? put(context, &options, &all, left_out, status, &err)
+               : status == ASSAY_OK ? CLI_DONE
+                                    : CLI_FAILED;
+    code = cli_share_code(context->comm, code);
+    assay_history_release(&all);
+    cli_options_release(&cli_history, &options);
+    return code;
 }
 
 const cli_command cli_history = {"history",
-                                 "REPORT...",
+                                 "REPORT|TRIAL...",
                                  "Says which rules have findings and since when, from the reports of many runs: "
-                                 "report.json files, or their directories.",
+                                 "report.json files, or their directories; or from trials themselves, of which it "
+                                 "also says whose losses left the band of the runs before.",
                                  OPTIONS,
                                  1,
                                  MOST_REPORTS,
-                                 false,
+                                 true,
                                  history,
                                  true};

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""assay history over reports of many nights: the answer, the dates, reports of early versions, and files that are not reports.
+"""assay history over reports of many nights: the answer, the dates, reports of early versions, and files that are not reports;
+and over trials themselves: which run left the band of those before, since when, and the gate.
 
     history.py --assay PROGRAM
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 import jsonschema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, run  # noqa: E402
 
 FIRST = calendar.timegm((2026, 11, 16, 2, 10, 0))
@@ -123,6 +125,56 @@ def check_real_reports(checks, assay, folder):
     checks.expect(done.code == 0 and done.out.startswith("GradientNotSynchronized since "), "reports of this version: %s" % done)
 
 
+def night(place, number, times=1.0, fault=None, started=None):
+    """A run whose loss ends near `times`; W&B's files say when they began."""
+    rows = [(step, value * times * (1 + 0.002 * (number * 7 % 5)), None) for step, value, _ in logs.curve(40, fault)]
+    if started is None:
+        logs.csv(place, rows)
+    else:
+        logs.wandb(place, rows, "run%02d" % number, started)
+
+
+def check_trials(checks, assay, folder):
+    schema = json.loads((ROOT / "docs/schema/history.schema.json").read_text())
+    for name, last, code, said in (
+            ("steady", {}, 0, "nothing wrong in "),
+            ("newest", {"times": 1.5}, 1, "last loss of metrics/train/loss, TRAIN since n11"),
+            ("lower", {"times": 0.5}, 0, "nothing wrong in "),
+            ("nan", {"fault": "nan"}, 1, "ExplodingTensor since n11")):
+        place = folder / name
+        for i in range(12):
+            night(place / ("n%02d" % i), i, **(last if i == 11 else {}))
+        pattern = str(place) + "/*"
+        done = run([assay, "history", "--fail-on", "new", pattern])
+        checks.expect(done.code == code and said in done.out.splitlines()[0], "%s: exit %d: %s" % (name, code, done))
+        checks.expect("12 runs, n00 to n11; as they were given" in done.out, "%s: the runs: %s" % (name, done.out))
+        told = json.loads(run([assay, "history", "--json", pattern]).out)
+        wrong = [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(told)]
+        checks.expect(not wrong, "%s: the schema refuses it: %s" % (name, wrong[:3]))
+        loss = next(r for r in told["rules"] if r["name"].startswith("last loss"))
+        checks.expect(loss["status"][:5] == ["NoData"] * 5 and loss["status"][5] == "NoIssuesFound", "%s: too few before: %s" % (name, loss))
+        checks.expect(loss["newest"] == ("IssuesFound" if code else "NoIssuesFound") and 1 < loss["band"]["high"] < 1.5 and loss["band"]["runs"] == 11,
+                      "%s: the band: %s" % (name, loss))
+        alike = [run(["mpirun", "-n", str(n), "--oversubscribe", assay, "history", "--json", pattern]).out for n in (1, 2)]
+        checks.expect(json.loads(alike[0]) == json.loads(alike[1]) == told, "%s: another history at two ranks" % name)
+    place = folder / "moved"  # a figure that moves stays outside; a look at the strip, drawn
+    for i in range(12):
+        night(place / ("n%02d" % i), i, 1.5 if i > 7 else 1.0)
+    done = run([assay, "history", "--fail-on", "new", str(place) + "/*"])
+    checks.expect(done.code == 0 and "last loss of metrics/train/loss, TRAIN since n08" in done.out.splitlines()[0], "since the eighth: %s" % done)
+    checks.expect("outside in 4 runs: n11 1." in done.out, "the odd ones: %s" % done.out)
+    drawn = run([assay, "history", "--color", "always", str(place) + "/*"], env={"COLUMNS": "60"})
+    plain = re.sub("\x1b\\[[0-9;]*m", "", drawn.out)
+    checks.expect(max(map(len, plain.splitlines())) <= 60, "60 columns: %s" % drawn)
+    place = folder / "dated"  # the order is that of the times at which they began
+    for i in range(8):
+        night(place / ("n%02d" % (9 - i)), i, 1.5 if i == 7 else 1.0, started=1795000000 + 86400 * i)
+    done = run([assay, "history", str(place) + "/*"])
+    checks.expect("TRAIN since n02" in done.out.splitlines()[0] and "8 runs, n09 to n02" in done.out, "in order of time: %s" % done)
+    done = run([assay, "history", folder / "absent" / "x", str(place) + "/*"])
+    checks.expect(done.code in (2, 3) and "absent" in done.err, "what is not there is named: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -134,6 +186,7 @@ def main():
         check_what_is_no_report(checks, assay, folder, operands)
         check_gate(checks, assay, folder / "gate")
         check_real_reports(checks, assay, folder)
+        check_trials(checks, assay, folder / "trials")
     checks.done()
 
 

@@ -5,16 +5,11 @@
 #include "base/fault.h"
 #include "report/document/render.h"
 #include "report/model/report_model.h"
+#include "report/model/report_parse.h"
 #include "report/report.h"
 #include "report/sections/members.h"
 
 enum { LANES = 128 };
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
 
 static double number_of(const cJSON *object, const char *key)
 {
@@ -24,8 +19,8 @@ static double number_of(const cJSON *object, const char *key)
 
 static void put_aggregation(const cJSON *aggregation, doc *d)
 {
-    const char *name = text_of(aggregation, "name"), *kind = text_of(aggregation, "kind"),
-               *error = text_of(aggregation, "error");
+    const char *name = assay_report_text_of(aggregation, "name"), *kind = assay_report_text_of(aggregation, "kind"),
+               *error = assay_report_text_of(aggregation, "error");
     doc_card(d, NULL, DOC_PLAIN);
     doc_put_name(d, name);
     if (strcmp(name, kind) != 0) {
@@ -81,7 +76,7 @@ static void put_lanes(const cJSON *rules, const step_range *range, doc *d)
             x[i++] = cJSON_IsNumber(step) ? step->valuedouble : range->first;
         }
         room[lanes] = x;
-        series[lanes++] = (doc_series){text_of(rule, "name"), x, x + count, i, 0};
+        series[lanes++] = (doc_series){assay_report_text_of(rule, "name"), x, x + count, i, 0};
     }
     if (lanes > 0 && range->last > range->first) {
         doc_paragraph(d);
@@ -120,8 +115,8 @@ static void put_rules(const cJSON *trial, bool draw, doc *d)
         const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
         char when[REPORT_WHEN_ROOM];
         doc_row(d, DOC_PLAIN);
-        doc_cell_name(d, text_of(rule, "name"));
-        doc_cell_words(d, text_of(rule, "status"));
+        doc_cell_name(d, assay_report_text_of(rule, "name"));
+        doc_cell_words(d, assay_report_text_of(rule, "status"));
         doc_cell_real(d, number_of(rule, "findings_total"));
         if (cJSON_IsObject(first) && cJSON_GetObjectItemCaseSensitive(first, "time_us"))
             doc_cell_words(d, report_time(time_of(number_of(first, "time_us")), when));
@@ -137,7 +132,7 @@ static void put_trial(const cJSON *trial, bool draw, doc *d)
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(trial, "aggregations");
     doc_card(d, NULL, DOC_PLAIN);
     doc_put(d, "Trial ");
-    doc_put_name(d, text_of(trial, "name"));
+    doc_put_name(d, assay_report_text_of(trial, "name"));
     put_rules(trial, draw, d);
     doc_end(d);
     for (const cJSON *item = cJSON_IsArray(list) ? list->child : NULL; item; item = item->next)
@@ -148,14 +143,10 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
                              assay_error *err)
 {
     cJSON *report = NULL;
-    int status = assay_json_parse(name, text, size, &report, err);
+    int status = assay_report_parse(name, text, size, &report, err);
     if (status != ASSAY_OK)
         return status;
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(report, "trials");
-    if (strncmp(text_of(report, "schema"), "assay-report/", 13) != 0 || !cJSON_IsArray(trials)) {
-        cJSON_Delete(report);
-        return assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json that `assay run` has written", name);
-    }
     doc *d = doc_new();
     for (const cJSON *trial = d ? trials->child : NULL; trial; trial = trial->next)
         put_trial(trial, draw != NULL, d);

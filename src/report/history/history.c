@@ -7,14 +7,8 @@
 #include <time.h>
 
 #include "base/fault.h"
-#include "base/json.h"
 #include "job/job.h"
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
+#include "report/model/report_parse.h"
 
 static history_mark mark_of(const cJSON *rule)
 {
@@ -25,7 +19,7 @@ static history_mark mark_of(const cJSON *rule)
                  {"NoIssuesFound", HISTORY_QUIET},
                  {"NoData", HISTORY_NO_DATA},
                  {"Error", HISTORY_ERROR}};
-    const char *status = text_of(rule, "status");
+    const char *status = assay_report_text_of(rule, "status");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (strcmp(status, marks[i].status) == 0)
             return marks[i].mark;
@@ -35,7 +29,7 @@ static history_mark mark_of(const cJSON *rule)
 static int severity_of(const cJSON *rule)
 {
     for (int s = ASSAY_ERROR; s > ASSAY_INFO; s--)
-        if (strcmp(text_of(rule, "severity"), assay_severity_name(s)) == 0)
+        if (strcmp(assay_report_text_of(rule, "severity"), assay_severity_name(s)) == 0)
             return s;
     return ASSAY_INFO;
 }
@@ -55,6 +49,13 @@ static bool read_date(const char *text, int64_t *when)
     return true;
 }
 
+static void release_report(history_report *report)
+{
+    free(report->path);
+    free(report->verdict);
+    free(report->name);
+}
+
 /* Room for one report more, in the list and in the marks of every rule. False without memory. */
 static bool grow(assay_report_history *h)
 {
@@ -70,12 +71,21 @@ static bool grow(assay_report_history *h)
         memset(mark + h->room, HISTORY_ABSENT, room - h->room);
         h->rule[i].mark = mark;
     }
+    for (size_t i = 0; report && i < h->figures; i++) {
+        history_figure *figure = &h->figure[i];
+        double *value = assay_realloc_array(figure->value, room, sizeof *value);
+        figure->value = value ? value : figure->value;
+        uint8_t *there = value ? assay_realloc_array(figure->there, room, sizeof *there) : NULL;
+        if (!there)
+            return false;
+        memset(there + h->room, 0, room - h->room);
+        figure->there = there;
+    }
     h->room = report ? room : h->room;
     return report != NULL;
 }
 
-/* The rule of that name, made where it is new; NULL without memory. */
-static history_rule *rule_named(assay_report_history *h, const char *name)
+history_rule *assay_history_rule(assay_report_history *h, const char *name)
 {
     for (size_t i = 0; i < h->rules; i++)
         if (strcmp(h->rule[i].name, name) == 0)
@@ -95,48 +105,83 @@ static history_rule *rule_named(assay_report_history *h, const char *name)
     return rule;
 }
 
+int assay_history_put_mark(assay_report_history *h, const char *name, int severity, history_mark mark)
+{
+    history_rule *rule = assay_history_rule(h, name);
+    if (!rule)
+        return ASSAY_ENOMEM;
+    uint8_t *at = &rule->mark[h->reports];
+    *at = mark > *at ? (uint8_t)mark : *at;
+    rule->severity = severity > rule->severity ? severity : rule->severity;
+    return ASSAY_OK;
+}
+
+int assay_history_put_figure(assay_report_history *h, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < h->figures && strcmp(h->figure[i].name, name) != 0)
+        i++;
+    if (i == h->figures) {
+        history_figure *list = assay_realloc_array(h->figure, h->figures + 1, sizeof *list);
+        if (!list)
+            return ASSAY_ENOMEM;
+        h->figure = list;
+        list[i] = (history_figure){.name = assay_copy_text(name),
+                                   .value = assay_alloc_zeroed(h->room, sizeof *list->value),
+                                   .there = assay_alloc_zeroed(h->room, 1)};
+        h->figures++;
+        if (!list[i].name || !list[i].value || !list[i].there)
+            return ASSAY_ENOMEM;
+    }
+    h->figure[i].value[h->reports] = value;
+    h->figure[i].there[h->reports] = true;
+    return ASSAY_OK;
+}
+
 static int take_trial(assay_report_history *h, const cJSON *trial)
 {
     const cJSON *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules");
-    for (const cJSON *item = cJSON_IsArray(rules) ? rules->child : NULL; item; item = item->next) {
-        const char *name = text_of(item, "name");
-        const int severity = severity_of(item);
-        const uint8_t mark = (uint8_t)mark_of(item);
-        history_rule *rule = name[0] ? rule_named(h, name) : NULL;
-        if (!name[0])
-            continue;
-        if (!rule)
-            return ASSAY_ENOMEM;
-        uint8_t *at = &rule->mark[h->reports];
-        *at = mark > *at ? mark : *at;
-        rule->severity = severity > rule->severity ? severity : rule->severity;
-    }
-    return ASSAY_OK;
+    int status = ASSAY_OK;
+    for (const cJSON *item = cJSON_IsArray(rules) ? rules->child : NULL; item && status == ASSAY_OK; item = item->next)
+        if (*assay_report_text_of(item, "name"))
+            status = assay_history_put_mark(h, assay_report_text_of(item, "name"), severity_of(item), mark_of(item));
+    return status;
+}
+
+int assay_history_begin(assay_report_history *h, const char *path, const char *verdict, const char *name,
+                        const char *started)
+{
+    if (!grow(h))
+        return ASSAY_ENOMEM;
+    history_report *report = &h->report[h->reports];
+    *report = (history_report){.path = assay_copy_text(path),
+                               .verdict = assay_copy_text(verdict),
+                               .name = name ? assay_copy_text(name) : NULL,
+                               .number = h->reports};
+    report->dated = started && read_date(started, &report->when);
+    if (report->path && report->verdict && (!name || report->name))
+        return ASSAY_OK;
+    release_report(report);
+    return ASSAY_ENOMEM;
 }
 
 static int take_report(assay_report_history *h, const char *path, const cJSON *document, int64_t file_time,
                        assay_error *err)
 {
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
-    if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || !cJSON_IsArray(trials))
-        return assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json of assay (schema assay-report/1)", path);
-    if (!grow(h))
-        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    const char *date = assay_report_text_of(cJSON_GetObjectItemCaseSensitive(document, "run"), "date");
+    int status = assay_history_begin(h, path, assay_report_text_of(document, "verdict"), NULL, date);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s: out of memory", path);
     history_report *report = &h->report[h->reports];
-    *report = (history_report){.path = assay_copy_text(path),
-                               .verdict = assay_copy_text(text_of(document, "verdict")),
-                               .when = file_time,
-                               .number = h->reports};
-    report->dated = read_date(text_of(cJSON_GetObjectItemCaseSensitive(document, "run"), "date"), &report->when);
-    int status = report->path && report->verdict ? ASSAY_OK : ASSAY_ENOMEM;
+    report->when = report->dated ? report->when : file_time;
     for (const cJSON *trial = trials->child; trial && status == ASSAY_OK; trial = trial->next)
         status = take_trial(h, trial);
     if (status == ASSAY_OK) {
         h->reports++;
         return ASSAY_OK;
     }
-    free(report->path);
-    free(report->verdict);
+    release_report(report);
     return assay_fail(err, status, "%s: out of memory", path);
 }
 
@@ -144,7 +189,7 @@ int assay_history_add(assay_report_history *history, const char *path, const voi
                       assay_error *err)
 {
     cJSON *document = NULL;
-    int status = assay_json_parse(path, text, size, &document, err);
+    int status = assay_report_parse(path, text, size, &document, err);
     if (status == ASSAY_OK)
         status = take_report(history, path, document, file_time, err);
     cJSON_Delete(document);
@@ -168,6 +213,13 @@ static int by_severity(const void *a, const void *b)
 
 void assay_history_sort(assay_report_history *h)
 {
+    bool dated = true;
+    for (size_t i = 0; i < h->reports; i++)
+        dated = dated && (h->report[i].dated || !h->report[i].name);
+    for (size_t i = 0; i < h->reports && !dated; i++) { /* trials that say no time stay as they were given */
+        h->report[i].dated = false;
+        h->report[i].when = 0;
+    }
     if (h->reports > 0)
         qsort(h->report, h->reports, sizeof *h->report, by_time);
     if (h->rules > 0)
@@ -177,13 +229,18 @@ void assay_history_sort(assay_report_history *h)
 void assay_history_release(assay_report_history *h)
 {
     for (size_t i = 0; i < h->reports; i++) {
-        free(h->report[i].path);
-        free(h->report[i].verdict);
+        release_report(&h->report[i]);
     }
     for (size_t i = 0; i < h->rules; i++) {
         free(h->rule[i].name);
         free(h->rule[i].mark);
     }
+    for (size_t i = 0; i < h->figures; i++) {
+        free(h->figure[i].name);
+        free(h->figure[i].value);
+        free(h->figure[i].there);
+    }
+    free(h->figure);
     free(h->report);
     free(h->rule);
     *h = (assay_report_history){.report = NULL};
@@ -224,7 +281,7 @@ history_course assay_history_course(const assay_report_history *h, const history
     }
     if (course.now == HISTORY_FOUND || (course.now == HISTORY_QUIET && course.found > 0))
         course.since = unbroken_since(h, rule, course.now);
-    else if (!is_tested(course.now))
+    else if (!is_tested(course.now) && !rule->figure) /* runs of other kinds have figures of other names */
         course.since = untested_since;
     return course;
 }
@@ -233,7 +290,7 @@ bool assay_history_is_worse(const assay_report_history *h)
 {
     for (size_t i = 0; h->reports > 1 && i < h->rules; i++) {
         const history_course course = assay_history_course(h, &h->rule[i]);
-        const bool is_new = course.now == HISTORY_FOUND || !is_tested(course.now);
+        const bool is_new = course.now == HISTORY_FOUND || (!is_tested(course.now) && !h->rule[i].figure);
         if (h->rule[i].severity > ASSAY_INFO && is_new && course.since == h->reports - 1)
             return true;
     }

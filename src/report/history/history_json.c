@@ -8,6 +8,10 @@
 
 static void put_date(const assay_report_history *h, size_t report, assay_buf *out)
 {
+    if (h->report[report].name && !h->report[report].dated) { /* a trial that does not say when it ran */
+        assay_put_format(out, "null");
+        return;
+    }
     const time_t when = (time_t)h->report[report].when;
     struct tm parts;
     char text[40] = "";
@@ -30,6 +34,22 @@ static void put_mark(history_mark mark, assay_buf *out)
         assay_put_format(out, "\"%s\"", assay_verdict_status_name(statuses[mark]));
 }
 
+static void put_band(const history_figure *figure, assay_buf *out)
+{
+    assay_put_format(out, ", \"newest_value\": ");
+    assay_json_put_number(out, figure->newest);
+    assay_put_format(out, ", \"band\": ");
+    if (figure->band.runs == 0) {
+        assay_put_format(out, "null");
+        return;
+    }
+    assay_put_format(out, "{\"low\": ");
+    assay_json_put_number(out, figure->band.low);
+    assay_put_format(out, ", \"high\": ");
+    assay_json_put_number(out, figure->band.high);
+    assay_put_format(out, ", \"runs\": %zu}", figure->band.runs);
+}
+
 static void put_rule(const assay_report_history *h, const history_rule *rule, assay_buf *out)
 {
     const history_course course = assay_history_course(h, rule);
@@ -42,6 +62,13 @@ static void put_rule(const assay_report_history *h, const history_rule *rule, as
         assay_put_format(out, "null");
     else
         put_date(h, course.since, out);
+    assay_put_format(out, ", \"since_path\": ");
+    if (course.since == SIZE_MAX)
+        assay_put_format(out, "null");
+    else
+        assay_json_put_text(out, h->report[course.since].path);
+    if (rule->figure)
+        put_band(rule->figure, out);
     assay_put_format(out, ", \"reports_with_findings\": %zu, \"status\": [", course.found);
     for (size_t r = 0; r < h->reports; r++) {
         assay_put_format(out, r ? ", " : "");

@@ -1,17 +1,24 @@
 /* history_text.c - the history of reports for people: the answer first, then a row for each rule. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/fault.h"
 #include "job/job.h"
 #include "report/history/history.h"
 #include "report/text/layout.h"
 
-enum { DATE_ROOM = 32, LINE_ROOM = 200, NAMED = 6, MOST_MARKS = 60, LEAST_MARKS = 8, OTHER_COLUMNS = 50 };
+enum { DATE_ROOM = 96, LINE_ROOM = 400, NAMED = 6, MOST_MARKS = 60, LEAST_MARKS = 8, OTHER_COLUMNS = 50 };
 
+/* When a report is from: its date, or the trial that it is of. */
 static const char *date_of(const assay_report_history *h, size_t report, char room[DATE_ROOM])
 {
+    if (h->report[report].name) {
+        snprintf(room, DATE_ROOM, "%s", h->report[report].name);
+        return room;
+    }
     const time_t when = (time_t)h->report[report].when;
     struct tm parts;
     if (!gmtime_r(&when, &parts) || strftime(room, DATE_ROOM, "%Y-%m-%d %H:%M", &parts) == 0)
@@ -53,6 +60,11 @@ static size_t put_change(const assay_report_history *h, const change *c, bool fi
     return count;
 }
 
+static const char *unit_of(const assay_report_history *h)
+{
+    return h->reports > 0 && h->report[0].name ? "run" : "report";
+}
+
 /* What the newest report says where no rule has findings: what it did not test is no pass. */
 static void put_quiet(const assay_report_history *h, assay_buf *out)
 {
@@ -62,8 +74,8 @@ static void put_quiet(const assay_report_history *h, assay_buf *out)
         quiet += mark == HISTORY_QUIET;
         silent += mark == HISTORY_NO_DATA;
     }
-    assay_put_format(out, "nothing wrong in %zu rule%s of the newest of %zu report%s", quiet, assay_plural(quiet),
-                     h->reports, assay_plural(h->reports));
+    assay_put_format(out, "nothing wrong in %zu rule%s of the newest of %zu %s%s", quiet, assay_plural(quiet),
+                     h->reports, unit_of(h), assay_plural(h->reports));
     if (silent > 0)
         assay_put_format(out, "; %zu had no data", silent);
 }
@@ -157,10 +169,53 @@ static void put_reports(const assay_report_history *h, const assay_draw *draw, a
         undated += !h->report[i].dated;
     if (undated > 0)
         snprintf(more, sizeof more, "; of %zu without a date of their own the files' times count", undated);
-    snprintf(line, sizeof line, "%zu report%s, %s to %s UTC%s", h->reports, assay_plural(h->reports),
-             date_of(h, 0, first), date_of(h, h->reports - 1, last), more);
+    const bool runs = strcmp(unit_of(h), "run") == 0;
+    if (runs)
+        snprintf(more, sizeof more, "%s", undated ? "; as they were given, for not all say when they started" : "");
+    snprintf(line, sizeof line, "%zu %s%s, %s to %s%s%s", h->reports, unit_of(h), assay_plural(h->reports),
+             date_of(h, 0, first), date_of(h, h->reports - 1, last), runs ? "" : " UTC", more);
     assay_put_u8(out, '\n');
     put_line(draw, line, out);
+}
+
+/* The band that the newest run was held against, and the runs that were outside of theirs, drawn over all. */
+static void put_figure(const assay_report_history *h, const history_rule *rule, const assay_draw *draw, assay_buf *out)
+{
+    const history_figure *figure = rule->figure;
+    assay_buf line;
+    size_t named = 0;
+    assay_buf_init(&line, out->ceiling);
+    assay_put_format(&line, "%s: ", rule->name);
+    if (figure->band.runs > 0)
+        assay_put_format(&line, "band %.4g to %.4g of the %zu runs before the newest, which has %.6g; ",
+                         figure->band.low, figure->band.high, figure->band.runs, figure->newest);
+    assay_put_format(&line, "outside in %zu run%s: ", figure->outside, assay_plural(figure->outside));
+    for (size_t i = h->reports; i-- > 0 && named <= NAMED;) {
+        char name[DATE_ROOM];
+        if (assay_history_mark(h, rule, i) != HISTORY_FOUND)
+            continue;
+        if (named++ < NAMED)
+            assay_put_format(&line, "%s%s %.4g", named > 1 ? ", " : "", date_of(h, i, name),
+                             figure->value[h->report[i].number]);
+    }
+    if (figure->outside > NAMED)
+        assay_put_format(&line, " and %zu before", figure->outside - NAMED);
+    assay_put_u8(out, '\n');
+    if (assay_buf_status(&line) == ASSAY_OK)
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
+    assay_buf_release(&line);
+    double *place = draw ? assay_alloc(figure->outside * sizeof *place) : NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < h->reports && place && h->reports > 1; i++)
+        if (assay_history_mark(h, rule, i) == HISTORY_FOUND && count < figure->outside)
+            place[count++] = (double)i / (double)(h->reports - 1);
+    if (place) {
+        assay_put_format(out, "    ");
+        assay_draw_marks(draw, place, count, assay_text_line_columns(draw) > 8 ? assay_text_line_columns(draw) - 8 : 8,
+                         out);
+        assay_put_u8(out, '\n');
+    }
+    free(place);
 }
 
 int assay_history_put_text(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
@@ -178,6 +233,9 @@ int assay_history_put_text(const assay_report_history *h, bool all, const assay_
         out->status = assay_buf_status(&answer);
     assay_buf_release(&answer);
     put_reports(h, draw, out);
+    for (size_t i = 0; i < h->rules; i++)
+        if (h->rule[i].figure && h->rule[i].figure->outside > 0)
+            put_figure(h, &h->rule[i], draw, out);
     const size_t rows = put_rows(h, all, draw, out), left = h->rules - rows;
     if (left > 0) {
         char line[LINE_ROOM];
