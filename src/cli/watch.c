@@ -9,310 +9,32 @@
 
 #include "base/activity.h"
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "cli/run_operands.h"
-#include "cli/terminal.h"
+#include "cli/watch_tell.h"
 #include "engine/engine.h"
 #include "parallel/interrupt.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
-#include "report/text/draw.h"
 #include "report/text/layout.h"
-#include "report/text/workers.h"
 #include "s3/s3.h"
 #include "watch/watch.h"
-
-/* ---- watch findings ---- */
-
-/* The findings printed so far: each is printed once, and withdrawn if a later evaluation lacks it.
- */
-
-typedef struct told_finding {
-    uint32_t trial;
-    const assay_instance *rule; /* borrowed */
-    int64_t step;
-    uint64_t evaluation; /* the last that had it */
-    bool told;           /* and not taken back */
-} told_finding;
-
-typedef struct watch_findings {
-    assay_dict *lines;  /* trial, step, rule, worker, tensor, test of each, as printed */
-    told_finding *list; /* [lines] */
-    size_t room;
-    uint64_t evaluation;
-    uint64_t severe; /* findings told so far of a severity of at least `least` */
-    int least;       /* assay_severity */
-    assay_draw style;
-    const assay_draw *draw; /* NULL: no terminal, and columns between tabs for programs */
-} watch_findings;
-
-/* 0 or ASSAY_ENOMEM. */
-static int watch_findings_init(watch_findings *findings, int least)
-{
-    *findings = (watch_findings){.lines = assay_dict_new(), .least = least};
-    findings->draw = cli_draw_style(CLI_DRAW_AUTO, &findings->style);
-    return findings->lines ? ASSAY_OK : ASSAY_ENOMEM;
-}
-
-static void watch_findings_release(watch_findings *findings)
-{
-    assay_dict_free(findings->lines);
-    free(findings->list);
-    *findings = (watch_findings){0};
-}
-
-/* Adds a column behind a tab; within a column a tab is \t. */
-static void put_column(assay_buf *out, const char *text)
-{
-    assay_put_u8(out, '\t');
-    assay_text_put_clean(out, text, strlen(text));
-}
-
-/* What makes a finding this one, in the order of the columns. The value is no part of it: a late worker may change it.
- * `who` stands in the column of the worker. */
-static int put_line(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *finding,
-                    const char *who, assay_buf *out)
-{
-    const char *test = report_finding_test(rule, finding);
-    assay_buf_clear(out);
-    put_column(out, trial->trial->name);
-    assay_put_format(out, "\t%" PRId64, finding->step);
-    put_column(out, rule->instance->name);
-    put_column(out, who);
-    put_column(out, report_finding_tensor(trial->info, finding));
-    put_column(out, test ? test : "");
-    return assay_buf_status(out);
-}
-
-/* The number of a finding, by its line. */
-static int find(watch_findings *f, const assay_buf *line, uint32_t *id)
-{
-    uint32_t count = assay_dict_count(f->lines);
-    *id = assay_dict_add(f->lines, (const char *)line->data, line->size);
-    if (*id == ASSAY_NO_ID)
-        return ASSAY_ENOMEM;
-    if (*id < count)
-        return ASSAY_OK;
-    if (!assay_vec_reserve(&f->list, &f->room, *id + 1, sizeof *f->list))
-        return ASSAY_ENOMEM;
-    f->list[*id] = (told_finding){0};
-    return ASSAY_OK;
-}
-
-/* New findings of one tensor at one step, by one test of a rule: one line, whatever the number of workers. */
-typedef struct finding_group {
-    const assay_finding *first;
-    const uint32_t *worker; /* [count] ascending */
-    size_t count;
-} finding_group;
-
-/* "error    runs/17, step 25: ExplodingTensor: 640 NaN elements, fc.weight, worker_0" */
-static void put_for_people(const watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule,
-                           const finding_group *group, const char *who, assay_buf *out)
-{
-    const assay_severity severity = rule->instance->severity;
-    const assay_draw_colour colour = severity == ASSAY_ERROR     ? ASSAY_DRAW_ALARM
-                                     : severity == ASSAY_WARNING ? ASSAY_DRAW_BAD
-                                                                 : ASSAY_DRAW_PLAIN;
-    const char *test = report_finding_test(rule, group->first);
-    char when[REPORT_WHEN_ROOM];
-    const char *tensor = report_finding_tensor(trial->info, group->first);
-    assay_buf line, lead;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_put_format(&line, "%s, %s: %s%s%s: ", trial->trial->name, report_finding_when_in_words(group->first, when),
-                     rule->instance->name, test ? ", " : "", test ? test : "");
-    report_put_value(trial->info, rule, group->first, &line);
-    assay_put_format(&line, "%s%s", *tensor ? ", " : "", tensor);
-    assay_put_format(&line, "%s%s", strcmp(who, "*") != 0 ? ", " : "", strcmp(who, "*") != 0 ? who : "");
-    assay_buf_init(&lead, 256);
-    assay_draw_begin(f->draw, colour, &lead);
-    assay_put_format(&lead, "%-7s", assay_severity_name(severity));
-    assay_draw_end(f->draw, colour, &lead);
-    assay_put_format(&lead, "  ");
-    assay_put_u8(&lead, '\0');
-    assay_text_put_wrapped(out, f->draw, 9, assay_buf_status(&lead) == ASSAY_OK ? (const char *)lead.data : NULL,
-                           (const char *)line.data, line.size);
-    assay_buf_release(&lead);
-    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
-        out->status = assay_buf_status(&line);
-    assay_buf_release(&line);
-}
-
-/* The one place where findings become known. */
-static int tell(watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule,
-                const finding_group *group, assay_buf *line, assay_buf *out)
-{
-    assay_worker_names names;
-    assay_buf who;
-    int status = assay_worker_names_init(&names, &trial->catalog);
-    if (status != ASSAY_OK)
-        return status;
-    assay_buf_init(&who, ASSAY_REPORT_CEILING);
-    if (group->count > 1)
-        assay_worker_names_put(&names, group->worker, group->count, &who);
-    else
-        assay_put_format(&who, "%s", report_finding_worker(trial->info, group->first));
-    assay_put_u8(&who, '\0');
-    status = assay_buf_status(&who);
-    if (status == ASSAY_OK)
-        status = put_line(trial, rule, group->first, (const char *)who.data, line);
-    if (f->draw) {
-        put_for_people(f, trial, rule, group, (const char *)who.data, out);
-    } else {
-        assay_put_format(out, "finding");
-        assay_put_bytes(out, line->data, line->size);
-        assay_put_u8(out, '\t');
-        assay_text_put_full(out, group->first->value);
-        assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
-    }
-    if ((int)rule->instance->severity >= f->least)
-        f->severe += group->count;
-    assay_buf_release(&who);
-    assay_worker_names_release(&names);
-    return status;
-}
-
-/* Notes that the outcome has the finding; *is_new where nobody was told of it. */
-static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, size_t i,
-                        assay_buf *line, bool *is_new)
-{
-    const assay_trial_outcome *t = &outcome->trials[trial];
-    const report_rule rule = report_rule_of(outcome, t, number, false);
-    const assay_finding *finding = &rule.findings->list[i];
-    uint32_t id = 0;
-    int status = put_line(t, &rule, finding, report_finding_worker(t->info, finding), line);
-    if (status == ASSAY_OK)
-        status = find(f, line, &id);
-    if (status != ASSAY_OK)
-        return status;
-    *is_new = !f->list[id].told;
-    f->list[id] = (told_finding){trial, rule.instance, finding->step, f->evaluation, true};
-    return ASSAY_OK;
-}
-
-/* Tells of list[from] and of the new findings behind it that share its line; they are new no more. */
-static int tell_group(watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule, size_t from,
-                      bool *is_new, uint32_t *room, assay_buf *line, assay_buf *out)
-{
-    const assay_findings *findings = rule->findings;
-    finding_group group = {&findings->list[from], room, 0};
-    for (size_t i = from; i < findings->kept; i++) {
-        const assay_finding *finding = &findings->list[i];
-        if (finding->step != group.first->step || finding->tensor != group.first->tensor || (finding->time && i > from))
-            break;
-        if (!is_new[i] || finding->test != group.first->test)
-            continue;
-        is_new[i] = false;
-        room[group.count++] = finding->worker;
-    }
-    return tell(f, trial, rule, &group, line, out);
-}
-
-static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, assay_buf *line,
-                     assay_buf *out)
-{
-    const assay_trial_outcome *t = &outcome->trials[trial];
-    const report_rule rule = report_rule_of(outcome, t, number, false);
-    size_t kept = rule.findings ? rule.findings->kept : 0;
-    uint32_t *room = assay_alloc_zeroed(kept + 1, sizeof *room);
-    bool *is_new = assay_alloc_zeroed(kept + 1, sizeof *is_new);
-    int status = room && is_new ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
-        status = note_finding(f, outcome, trial, number, i, line, &is_new[i]);
-    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
-        if (is_new[i])
-            status = tell_group(f, t, &rule, i, is_new, room, line, out);
-    free(room);
-    free(is_new);
-    return status;
-}
-
-/* What a rule found in a trial; NULL: it is not among the rules that are reported. */
-static const assay_findings *findings_of(const assay_outcome *outcome, const assay_trial_outcome *trial,
-                                         const assay_instance *rule)
-{
-    for (size_t i = 0; i < outcome->job->rule_count; i++)
-        if (trial->rules[i].instance == rule)
-            return trial->rules[i].verdict.findings;
-    return NULL;
-}
-
-/* A finding that is not in the outcome may only be behind the last one that the rule keeps in full. */
-static bool is_gone(const watch_findings *f, const assay_outcome *outcome, const told_finding *told)
-{
-    const assay_trial_outcome *t = &outcome->trials[told->trial];
-    if (!told->told || told->evaluation == f->evaluation || t->status != ASSAY_OK || !t->rules)
-        return false;
-    const assay_findings *findings = findings_of(outcome, t, told->rule);
-    return !findings || findings->total == findings->kept || told->step < findings->list[findings->kept - 1].step;
-}
-
-/* The columns of a line, with blanks for tabs. */
-static void put_withdrawn(const assay_draw *draw, const char *line, size_t length, assay_buf *out)
-{
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    for (size_t i = 0; i < length; i++)
-        assay_put_u8(&text, line[i] == '\t' ? ' ' : (uint8_t)line[i]);
-    assay_text_put_wrapped(out, draw, 9, "withdrawn", (const char *)text.data, text.size);
-    if (assay_buf_status(&text) != ASSAY_OK && out->status == ASSAY_OK)
-        out->status = assay_buf_status(&text);
-    assay_buf_release(&text);
-}
-
-static void take_back(watch_findings *f, const assay_outcome *outcome, assay_buf *out)
-{
-    for (uint32_t id = 0; id < assay_dict_count(f->lines); id++) {
-        if (!is_gone(f, outcome, &f->list[id]))
-            continue;
-        size_t length;
-        const char *line = assay_dict_name(f->lines, id, &length);
-        if (f->draw) {
-            put_withdrawn(f->draw, line, length, out);
-        } else {
-            assay_put_format(out, "withdrawn");
-            assay_put_bytes(out, line, length);
-            assay_put_u8(out, '\n');
-        }
-        f->list[id].told = false;
-    }
-}
-
-/* Prints a line on standard output for every finding of the outcome that was not told of yet, and for every one told of
- * that it has no more; docs/watch.md has the columns. On a terminal a line is for people. On rank 0. ASSAY_ENOMEM,
- * ASSAY_EIO. */
-static int watch_findings_tell(watch_findings *f, const assay_outcome *outcome, assay_error *err)
-{
-    assay_buf line, out;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    f->evaluation++;
-    int status = ASSAY_OK;
-    for (uint32_t t = 0; t < outcome->trial_count; t++)
-        for (size_t r = 0; outcome->trials[t].rules && status == ASSAY_OK && r < outcome->job->rule_count; r++)
-            status = tell_rule(f, outcome, t, r, &line, &out);
-    if (status == ASSAY_OK)
-        take_back(f, outcome, &out);
-    if (status == ASSAY_OK)
-        status = cli_print_kept(&out, err);
-    else
-        assay_fail(err, status, "out of memory for the findings");
-    assay_buf_release(&line);
-    assay_buf_release(&out);
-    return status;
-}
 
 /* ---- watch ---- */
 
 typedef struct watch_options {
     run_options run; /* first: the shared rows of the table count on it */
-    double every, idle, lag;
+    double every, idle, lag, report_every;
     int until; /* as run.fail_on */
+    bool findings;
+    const char *metrics;
 } watch_options;
+
+/* Between two reports of what is known so far, where a page is among the forms: somebody looks at it. */
+static const double PAGE_SECONDS = 60;
 
 #define FIELD(name) offsetof(watch_options, name)
 static const assay_setting OPTIONS[] = {
@@ -327,6 +49,14 @@ static const assay_setting OPTIONS[] = {
      "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
      "Default: never.",
      "never|info|warning|error"},
+    {"findings", ASSAY_SETTING_SWITCH, FIELD(findings), NULL,
+     "Print every finding, as columns between tabs for programs, in place of a line for each cause."},
+    {"report-every", ASSAY_SETTING_REAL, FIELD(report_every), "SECONDS",
+     "Write the report of what is known so far every so many seconds, too; 0: only at the end. Default: 60 with "
+     "--format html, else 0."},
+    {"metrics", ASSAY_SETTING_TEXT, FIELD(metrics), "FILE",
+     "Keep a file for the textfile collector of Prometheus' node_exporter: steps, seconds since the last change, findings "
+     "by severity."},
     {0}};
 
 typedef struct follower {
@@ -334,11 +64,88 @@ typedef struct follower {
     const watch_options *options;
     const assay_job *job;
     assay_watch *watch;
-    watch_findings findings; /* rank 0 */
-    double last_change;
-    uint64_t evaluations, bytes_read, steps;
-    bool looked; /* at least once */
+    watch_findings *findings; /* NULL: not asked for */
+    watch_causes *causes;     /* NULL: findings are asked for */
+    assay_buf counts;         /* of findings, for the file of --metrics */
+    double last_change, last_report, report_every;
+    uint64_t evaluations, bytes_read, steps, waiting;
+    double woke;    /* when the work under way began: a look, and the evaluation that it led to */
+    bool looked;    /* at least once */
+    bool evaluated; /* since the last look */
+    bool severe;    /* a rule of the severity of --until-finding has findings */
 } follower;
+
+/* ---- metrics ---- */
+
+/* A value of a label, as Prometheus' text format has it. */
+static void put_label(const char *text, assay_buf *out)
+{
+    for (; *text; text++) {
+        if (*text == '\n')
+            assay_put_format(out, "\\n");
+        else
+            assay_put_format(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    }
+}
+
+/* How many findings rules of each severity have. */
+static void count_findings(const assay_outcome *outcome, assay_buf *out)
+{
+    assay_buf_clear(out);
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        uint64_t count[ASSAY_ERROR + 1] = {0};
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            count[rule.instance->severity] += rule.findings ? rule.findings->total : 0;
+        }
+        for (int s = ASSAY_INFO; s <= ASSAY_ERROR; s++) {
+            assay_put_format(out, "assay_watch_findings{trial=\"");
+            put_label(outcome->trials[t].trial->name, out);
+            assay_put_format(out, "\",severity=\"%s\"} %" PRIu64 "\n", assay_severity_name((assay_severity)s),
+                             count[s]);
+        }
+    }
+}
+
+static void put_gauge(const char *name, const char *help, double value, assay_buf *out)
+{
+    assay_put_format(out, "# HELP %s %s\n# TYPE %s gauge\n%s %.15g\n", name, help, name, name, value);
+}
+
+/* A collector may read the file at any time: it is whole or the one before. */
+static int write_metrics(const follower *f, double now, assay_error *err)
+{
+    assay_buf text;
+    if (!f->options->metrics)
+        return ASSAY_OK;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    put_gauge("assay_watch_steps", "Steps that are complete and evaluated.", (double)f->steps, &text);
+    put_gauge("assay_watch_steps_waiting", "Steps that wait for files.", (double)f->waiting, &text);
+    put_gauge("assay_watch_seconds_since_change", "Seconds since something was written.", now - f->last_change, &text);
+    assay_put_format(&text, "# HELP assay_watch_findings Findings so far.\n# TYPE assay_watch_findings gauge\n");
+    assay_put_bytes(&text, (const char *)f->counts.data, f->counts.size);
+    int status = assay_buf_status(&text);
+    status = status == ASSAY_OK ? assay_file_write(f->options->metrics, text.data, text.size, err)
+                                : assay_fail(err, status, "%s: out of memory", f->options->metrics);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* A look and an evaluation take time that grows with the trial. A watch that worked whenever a step came would take as
+ * much in all as the square of the steps; one that rests for so many times as long as it worked takes no more than a
+ * share of the time that the training takes. */
+static const double REST = 3;
+
+/* Rank 0: sleeps until the next look. */
+static int rest(follower *f, bool *signalled, assay_error *err)
+{
+    const double worked = assay_clock_seconds() - f->woke, every = f->evaluated ? 0 : f->options->every;
+    const double seconds = REST * worked > every ? REST * worked : every;
+    int status = f->looked && !f->severe && !*signalled ? assay_watch_sleep(f->watch, seconds, signalled) : ASSAY_OK;
+    f->woke = assay_clock_seconds();
+    f->evaluated = false;
+    return status == ASSAY_OK ? status : assay_fail(err, status, "MPI failed while the ranks waited");
+}
 
 /* Rank 0: looks until there is something to do for all. */
 static int look(follower *f, assay_watch_call *call, assay_error *err)
@@ -346,9 +153,11 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
     for (;;) {
         assay_watch_sight sight;
         bool signalled = assay_interrupt_wished();
-        double now = assay_clock_seconds();
+        int status = rest(f, &signalled, err);
+        const double now = f->woke;
         uint64_t lists = assay_s3_count().lists;
-        int status = assay_watch_look(f->watch, now, &sight, err);
+        if (status == ASSAY_OK)
+            status = assay_watch_look(f->watch, now, &sight, err);
         if (status != ASSAY_OK)
             return status;
         if (!f->looked && assay_s3_count().lists > lists)
@@ -359,20 +168,16 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
         if (sight.changed)
             f->last_change = now;
         f->steps = sight.steps;
+        f->waiting = sight.waiting;
+        status = write_metrics(f, now, err);
+        if (status != ASSAY_OK)
+            return status;
         bool idle = f->options->idle > 0 && now - f->last_change >= f->options->idle;
-        bool found = f->options->until != RUN_FAIL_NEVER && f->findings.severe > 0;
-        *call = sight.ended || idle || found || signalled ? ASSAY_WATCH_FINISH : ASSAY_WATCH_EVALUATE;
+        *call = sight.ended || idle || f->severe || signalled ? ASSAY_WATCH_FINISH : ASSAY_WATCH_EVALUATE;
         if (idle && !sight.ended)
             assay_log_note("nothing was written for %g s: the report covers what is there", f->options->idle);
         if (*call == ASSAY_WATCH_FINISH || sight.due)
             return ASSAY_OK;
-        status = assay_watch_sleep(f->watch, f->options->every, &signalled);
-        if (status != ASSAY_OK)
-            return assay_fail(err, status, "MPI failed while the ranks waited");
-        if (signalled) {
-            *call = ASSAY_WATCH_FINISH;
-            return ASSAY_OK;
-        }
     }
 }
 
@@ -391,9 +196,32 @@ static int agree_on_call(follower *f, assay_watch_call *call, assay_error *err)
     return assay_comm_agree(f->context->comm, status, err);
 }
 
-static int see(void *context, const assay_outcome *outcome, assay_error *err)
+/* On rank 0: what an evaluation came to that was not known before. */
+static int tell(void *context, const assay_outcome *outcome, assay_error *err)
 {
-    return watch_findings_tell(context, outcome, err);
+    follower *f = context;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            f->severe =
+                f->severe || (f->options->until != RUN_FAIL_NEVER && rule.findings && rule.findings->total > 0 &&
+                              (int)rule.instance->severity >= f->options->until - 1);
+        }
+    if (f->options->metrics)
+        count_findings(outcome, &f->counts);
+    int status =
+        f->findings ? watch_findings_tell(f->findings, outcome, err) : watch_causes_tell(f->causes, outcome, err);
+    return status == ASSAY_OK ? write_metrics(f, assay_clock_seconds(), err) : status;
+}
+
+/* On rank 0: the report of what is known so far, when it is time for one. */
+static int report_so_far(follower *f, const assay_outcome *outcome, assay_error *err)
+{
+    const double now = assay_clock_seconds();
+    if (f->report_every <= 0 || (f->last_report > 0 && now - f->last_report < f->report_every))
+        return ASSAY_OK;
+    f->last_report = now;
+    return run_report_so_far(f->context, &f->options->run, f->job, outcome, err);
 }
 
 /* Collective. */
@@ -406,11 +234,15 @@ static int evaluate(follower *f, assay_error *err)
     int status = assay_engine_run(f->context->comm, f->job, &engine, &outcome, err);
     if (status != ASSAY_OK)
         return status;
-    if (assay_comm_rank(f->context->comm) == 0)
-        status = watch_findings_tell(&f->findings, &outcome, err);
+    if (assay_comm_rank(f->context->comm) == 0) {
+        status = tell(f, &outcome, err);
+        if (status == ASSAY_OK)
+            status = report_so_far(f, &outcome, err);
+    }
     if (status == ASSAY_OK)
         run_actions_seen(&f->options->run.actions, &outcome);
     f->evaluations++;
+    f->evaluated = true;
     f->bytes_read += outcome.run.bytes_read;
     assay_outcome_release(&outcome);
     return assay_comm_agree(f->context->comm, status, err);
@@ -452,16 +284,23 @@ static int follow(follower *f, assay_error *err)
 static int watch_job(const cli_context *context, watch_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
-    follower f = {.context = context, .options = options, .job = job};
-    int status = watch_findings_init(&f.findings, options->until - 1);
+    follower f = {.context = context, .options = options, .job = job, .report_every = options->report_every};
+    if (f.report_every < 0)
+        f.report_every = job->formats & 1u << ASSAY_FORM_HTML ? PAGE_SECONDS : 0;
+    assay_buf_init(&f.counts, ASSAY_REPORT_CEILING);
+    f.findings = options->findings ? watch_findings_new() : NULL;
+    f.causes = options->findings ? NULL : watch_causes_new();
+    int status = f.findings || f.causes ? ASSAY_OK : ASSAY_ENOMEM;
     int made = assay_watch_new(context->comm, job, options->lag, &f.watch);
     status = assay_comm_agree(context->comm, status == ASSAY_OK ? made : status, &err);
     if (status == ASSAY_OK)
         status = follow(&f, &err);
     assay_watch_free(f.watch);
-    options->run.witness = (run_witness){&f.findings, see};
+    options->run.witness = (run_witness){&f, tell};
     int code = status == ASSAY_OK ? run_job(context, &options->run, job, text) : cli_fail(status, &err);
-    watch_findings_release(&f.findings);
+    watch_findings_free(f.findings);
+    watch_causes_free(f.causes);
+    assay_buf_release(&f.counts);
     return code;
 }
 
@@ -474,7 +313,7 @@ static int watch(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     assay_buf text;
     assay_buf_init(&text, CLI_JOB_CEILING);
-    watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60};
+    watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60, .report_every = -1};
     assay_activity_show(false); /* it reads on and on, and says itself what comes */
     int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);
     if (status == ASSAY_OK && options.every < 0.01)
@@ -494,7 +333,7 @@ static int watch(const cli_context *context, int argc, char **argv)
 const cli_command cli_watch = {"watch",
                                "[JOB] [TRIAL...]",
                                "Follows the trials of a job, or those given here, while they are written, prints "
-                               "findings as they come, and ends with the report. Without a job file it uses the "
+                               "what goes wrong as it comes, and ends with the report. Without a job file it uses the "
                                "built-in rules.",
                                OPTIONS,
                                0,

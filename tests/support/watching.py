@@ -33,7 +33,7 @@ class Watch:
 
     def __init__(self, assay, ranks, job, trials, out, *options, env=None):
         argv = [] if LAUNCHER == "none" or not ranks else [LAUNCHER, "-n", str(ranks)]
-        argv += [assay, "watch"] + ([job] if job else []) + ["--out", out, "--every", "0.1"] + list(options)
+        argv += [assay, "watch", "--findings"] + ([job] if job else []) + ["--out", out, "--every", "0.1"] + list(options)
         for trial in trials:
             argv += ["--trial", trial]
         self.out, self.lines, self.noise = Path(out), [], []

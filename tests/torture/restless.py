@@ -2,7 +2,9 @@
 """A trial that is watched while its files are cut, written over, renamed, replaced by what are no files, and given times of
 other days; the clock of the day jumps, too. When everything has come to rest, the report is that of a run.
 
-    restless.py --assay PROGRAM --clock LIBRARY [--ranks 1 3] [--seconds N] [--seed N]
+    restless.py --assay PROGRAM --clock LIBRARY [--fast LIBRARY] [--ranks 1 3] [--seconds N] [--seed N]
+
+With --fast, a day of watching passes in some seconds as well.
 
 Damage is made good within five seconds: a step that has been whole and at rest for ten is not looked at again.
 """
@@ -130,6 +132,32 @@ def watched(args, checks, ranks, where):
     checks.expect(not noise, "%d ranks: %s" % (ranks, noise[:5]))
 
 
+def processor_seconds(pid):
+    fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def day(args, checks, ranks, where):
+    """24 hours by a clock that runs 10 800 times as fast. However much there is to look at, a watch sleeps for most of the time."""
+    factor, trial = 10800, Trial(where / "trial", args.seed)
+    trial.place.mkdir()
+    os.environ.update(LD_PRELOAD=args.fast, FAST_CLOCK=str(factor))
+    watch = Watch(args.assay, ranks if ranks > 1 else 0, SUITE, [trial.place], where / "watched", "--lag", "60", "--idle", "0", "--quiet")
+    del os.environ["LD_PRELOAD"], os.environ["FAST_CLOCK"]
+    began, every = time.monotonic(), 86400 / factor / len(trial.waiting)
+    while trial.waiting and watch.process.poll() is None:
+        trial.grow()
+        time.sleep(every)
+    if checks.expect(watch.process.poll() is None, "a day, %d ranks: ended early: %s" % (ranks, watch)) and ranks == 1:
+        used, passed = processor_seconds(watch.process.pid), time.monotonic() - began
+        checks.expect(used < passed / 3, "a day: %.2f s of processor time in %.2f s" % (used, passed))
+        checks.expect(0 < peak(watch.process.pid) < MOST, "a day: %d bytes resident" % peak(watch.process.pid))
+    (trial.place / END).write_bytes(b"")
+    code = watch.end()
+    run = mpirun(1, [args.assay, "run", SUITE, "--trial", trial.place, "--out", where / "ran", "--quiet"])
+    checks.expect(run.code == code == 0 and body_of(where / "watched") == body_of(where / "ran"), "a day, %d ranks: not as a run: %s" % (ranks, watch))
+
+
 def clocks(args, checks, where):
     """Nothing that a run says depends on the time of the day."""
     plain = mpirun(1, [args.assay, "run", SUITE, "--trial", SOURCE, "--out", where / "plain", "--quiet"])
@@ -145,6 +173,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--clock", required=True)
+    parser.add_argument("--fast")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--seed", type=int, default=1)
@@ -153,6 +182,9 @@ def main():
     for ranks in args.ranks:
         with tempfile.TemporaryDirectory() as folder:
             watched(args, checks, ranks, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            if args.fast:
+                day(args, checks, ranks, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         clocks(args, checks, Path(folder))
     checks.done()

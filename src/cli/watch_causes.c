@@ -1,0 +1,166 @@
+/* watch_causes.c - see watch_tell.h: one line for each cause. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dict.h"
+#include "base/fault.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
+#include "cli/watch_tell.h"
+#include "report/model/diagnosis.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
+#include "report/text/layout.h"
+
+enum { INDENT = 11 };
+
+typedef struct told_cause {
+    uint32_t trial;
+    size_t rule;    /* of its first evidence, in the job */
+    char *sentence; /* as printed; owned */
+    bool told;      /* and not taken back */
+} told_cause;
+
+struct watch_causes {
+    assay_dict *keys; /* trial, cause, rule, step of each */
+    told_cause *list; /* [keys] */
+    size_t count, room;
+    assay_draw style;
+    const assay_draw *draw; /* NULL: no terminal */
+};
+
+watch_causes *watch_causes_new(void)
+{
+    watch_causes *causes = assay_alloc_zeroed(1, sizeof *causes);
+    if (causes && !(causes->keys = assay_dict_new())) {
+        free(causes);
+        return NULL;
+    }
+    if (causes)
+        causes->draw = cli_draw_style(CLI_DRAW_AUTO, &causes->style);
+    return causes;
+}
+
+void watch_causes_free(watch_causes *causes)
+{
+    if (!causes)
+        return;
+    for (size_t i = 0; i < causes->count; i++)
+        free(causes->list[i].sentence);
+    assay_dict_free(causes->keys);
+    free(causes->list);
+    free(causes);
+}
+
+/* "error      17: worker_2 was fed NaN at TRAIN step 64 (ExplodingTensor)" */
+static void put_line(const watch_causes *c, const char *word, assay_draw_colour colour, const char *text,
+                     assay_buf *out)
+{
+    assay_buf lead;
+    assay_buf_init(&lead, 256);
+    assay_draw_begin(c->draw, colour, &lead);
+    assay_put_format(&lead, "%-9s", word);
+    assay_draw_end(c->draw, colour, &lead);
+    assay_put_format(&lead, "  ");
+    assay_put_u8(&lead, '\0');
+    if (assay_buf_status(&lead) != ASSAY_OK) {
+        out->status = assay_buf_status(&lead);
+    } else if (c->draw) {
+        assay_text_put_wrapped(out, c->draw, INDENT, (const char *)lead.data, text, strlen(text));
+    } else { /* a log is searched line by line */
+        assay_put_format(out, "%s", (const char *)lead.data);
+        assay_text_put_clean(out, text, strlen(text));
+        assay_put_u8(out, '\n');
+    }
+    assay_buf_release(&lead);
+}
+
+/* The place of a cause among those told of. What a later step may add to it (workers, tensors, what follows from it)
+ * makes no other cause of it. */
+static int find(watch_causes *c, const assay_trial_outcome *trial, const assay_cause *cause,
+                const assay_evidence *evidence, uint32_t *id)
+{
+    assay_buf key;
+    assay_buf_init(&key, ASSAY_REPORT_CEILING);
+    assay_put_format(&key, "%s\t%s\t%zu\t%s\t%" PRId64, trial->trial->name, cause->name, evidence->rule, evidence->test,
+                     cause->began.step);
+    int status = assay_buf_status(&key);
+    if (status == ASSAY_OK)
+        *id = assay_dict_add(c->keys, (const char *)key.data, key.size);
+    assay_buf_release(&key);
+    if (status != ASSAY_OK || *id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    return *id < c->count || ASSAY_VEC_ADD(c) ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int tell(watch_causes *c, const assay_outcome *outcome, uint32_t number, const report_diagnosis *d, size_t i,
+                assay_buf *out)
+{
+    const assay_trial_outcome *trial = &outcome->trials[number];
+    const assay_cause *cause = &d->is.cause[i];
+    const assay_evidence *evidence = &d->evidence[cause->evidence[0]];
+    uint32_t id = 0;
+    int status = find(c, trial, cause, evidence, &id);
+    if (status != ASSAY_OK || c->list[id].told)
+        return status;
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_put_format(&text, "%s: %s (%s)", trial->trial->name, cause->sentence, evidence->name);
+    status = assay_buf_status(&text);
+    char *sentence = status == ASSAY_OK ? assay_copy_bytes_as_text((const char *)text.data, text.size) : NULL;
+    assay_buf_release(&text);
+    if (!sentence)
+        return ASSAY_ENOMEM;
+    free(c->list[id].sentence);
+    c->list[id] = (told_cause){number, evidence->rule, sentence, true};
+    put_line(c, assay_severity_name((assay_severity)evidence->severity),
+             evidence->severity == ASSAY_ERROR ? ASSAY_DRAW_ALARM : ASSAY_DRAW_BAD, sentence, out);
+    return assay_buf_status(out);
+}
+
+static int tell_trial(watch_causes *c, const assay_outcome *outcome, uint32_t number, assay_buf *out)
+{
+    report_diagnosis diagnosis;
+    int status = report_diagnose(outcome, &outcome->trials[number], &diagnosis);
+    if (status != ASSAY_OK)
+        return status;
+    for (size_t i = 0; status == ASSAY_OK && i < diagnosis.is.causes; i++)
+        if (diagnosis.is.cause[i].wrong)
+            status = tell(c, outcome, number, &diagnosis, i, out);
+    report_diagnosis_release(&diagnosis);
+    return status;
+}
+
+/* A rule that finds nothing any more: a missing worker came after all, a file was written again. */
+static void take_back(watch_causes *c, const assay_outcome *outcome, assay_buf *out)
+{
+    for (size_t id = 0; id < c->count; id++) {
+        told_cause *told = &c->list[id];
+        const assay_trial_outcome *trial = &outcome->trials[told->trial];
+        if (!told->told || trial->status != ASSAY_OK || !trial->rules ||
+            report_rule_of(outcome, trial, told->rule, false).status == ASSAY_ISSUES_FOUND)
+            continue;
+        told->told = false;
+        put_line(c, "withdrawn", ASSAY_DRAW_PLAIN, told->sentence, out);
+    }
+}
+
+int watch_causes_tell(watch_causes *causes, const assay_outcome *outcome, assay_error *err)
+{
+    assay_buf out;
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    int status = ASSAY_OK;
+    for (uint32_t t = 0; t < outcome->trial_count && status == ASSAY_OK; t++)
+        if (outcome->trials[t].status == ASSAY_OK && outcome->trials[t].rules)
+            status = tell_trial(causes, outcome, t, &out);
+    if (status == ASSAY_OK)
+        take_back(causes, outcome, &out);
+    if (status == ASSAY_OK)
+        status = cli_print_kept(&out, err);
+    else
+        assay_fail(err, status, "out of memory for the causes");
+    assay_buf_release(&out);
+    return status;
+}

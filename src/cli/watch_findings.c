@@ -1,0 +1,254 @@
+/* watch_findings.c - see watch_tell.h: every finding, as columns between tabs. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dict.h"
+#include "base/fault.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/watch_tell.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
+#include "report/text/layout.h"
+#include "report/text/workers.h"
+
+typedef struct told_finding {
+    uint32_t trial;
+    const assay_instance *rule; /* borrowed */
+    int64_t step;
+    uint64_t evaluation; /* the last that had it */
+    bool told;           /* and not taken back */
+} told_finding;
+
+struct watch_findings {
+    assay_dict *keys;   /* as put_key() makes them */
+    told_finding *list; /* [keys] */
+    size_t room;
+    uint64_t evaluation;
+};
+
+watch_findings *watch_findings_new(void)
+{
+    watch_findings *findings = assay_alloc_zeroed(1, sizeof *findings);
+    if (findings && !(findings->keys = assay_dict_new())) {
+        free(findings);
+        findings = NULL;
+    }
+    return findings;
+}
+
+void watch_findings_free(watch_findings *findings)
+{
+    if (!findings)
+        return;
+    assay_dict_free(findings->keys);
+    free(findings->list);
+    free(findings);
+}
+
+/* Adds a column behind a tab; within a column a tab is \t. */
+static void put_column(assay_buf *out, const char *text)
+{
+    assay_put_u8(out, '\t');
+    assay_text_put_clean(out, text, strlen(text));
+}
+
+enum { KEY_HEAD = 4 + 8 + 8 };
+
+/* What makes a finding this one. The value is no part of it: a late worker may change it. Each evaluation has all
+ * findings again, and nothing but this is done with those that were told of: bytes as they are, texts with their ends. */
+static int put_key(const assay_trial_outcome *trial, uint32_t number, const report_rule *rule,
+                   const assay_finding *finding, assay_buf *out)
+{
+    const char *test = report_finding_test(rule, finding);
+    const char *const texts[] = {report_finding_worker(trial->info, finding),
+                                 report_finding_tensor(trial->info, finding), test ? test : ""};
+    assay_buf_clear(out);
+    assay_put_u32(out, number);
+    assay_put_i64(out, finding->step);
+    assay_put_u64(out, (uint64_t)(uintptr_t)rule->instance);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assay_put_bytes(out, texts[i], strlen(texts[i]) + 1);
+    return assay_buf_status(out);
+}
+
+/* The columns of a finding, from its trial on. `who` may be several workers. */
+static int put_line(const assay_trial_outcome *trial, const assay_instance *rule, int64_t step, const char *who,
+                    const char *tensor, const char *test, assay_buf *out)
+{
+    assay_buf_clear(out);
+    put_column(out, trial->trial->name);
+    assay_put_format(out, "\t%" PRId64, step);
+    put_column(out, rule->name);
+    put_column(out, who);
+    put_column(out, tensor);
+    put_column(out, test);
+    return assay_buf_status(out);
+}
+
+/* The number of a finding, by its key. */
+static int find(watch_findings *f, const assay_buf *key, uint32_t *id)
+{
+    uint32_t count = assay_dict_count(f->keys);
+    *id = assay_dict_add(f->keys, (const char *)key->data, key->size);
+    if (*id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (*id < count)
+        return ASSAY_OK;
+    if (!assay_vec_reserve(&f->list, &f->room, *id + 1, sizeof *f->list))
+        return ASSAY_ENOMEM;
+    f->list[*id] = (told_finding){0};
+    return ASSAY_OK;
+}
+
+/* New findings of one tensor at one step, by one test of a rule: one line, whatever the number of workers. */
+typedef struct finding_group {
+    const assay_finding *first;
+    const uint32_t *worker; /* [count] ascending */
+    size_t count;
+} finding_group;
+
+static int tell(const assay_trial_outcome *trial, const report_rule *rule, const finding_group *group, assay_buf *line,
+                assay_buf *out)
+{
+    assay_worker_names names;
+    assay_buf who;
+    int status = assay_worker_names_init(&names, &trial->catalog);
+    if (status != ASSAY_OK)
+        return status;
+    assay_buf_init(&who, ASSAY_REPORT_CEILING);
+    if (group->count > 1)
+        assay_worker_names_put(&names, group->worker, group->count, &who);
+    else
+        assay_put_format(&who, "%s", report_finding_worker(trial->info, group->first));
+    assay_put_u8(&who, '\0');
+    status = assay_buf_status(&who);
+    const char *test = report_finding_test(rule, group->first);
+    if (status == ASSAY_OK)
+        status = put_line(trial, rule->instance, group->first->step, (const char *)who.data,
+                          report_finding_tensor(trial->info, group->first), test ? test : "", line);
+    assay_put_format(out, "finding");
+    assay_put_bytes(out, line->data, line->size);
+    assay_put_u8(out, '\t');
+    assay_text_put_full(out, group->first->value);
+    assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
+    assay_buf_release(&who);
+    assay_worker_names_release(&names);
+    return status;
+}
+
+/* Notes that the outcome has the finding; *is_new where nobody was told of it. */
+static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, size_t i,
+                        assay_buf *key, bool *is_new)
+{
+    const assay_trial_outcome *t = &outcome->trials[trial];
+    const report_rule rule = report_rule_of(outcome, t, number, false);
+    const assay_finding *finding = &rule.findings->list[i];
+    uint32_t id = 0;
+    int status = put_key(t, trial, &rule, finding, key);
+    if (status == ASSAY_OK)
+        status = find(f, key, &id);
+    if (status != ASSAY_OK)
+        return status;
+    *is_new = !f->list[id].told;
+    f->list[id] = (told_finding){trial, rule.instance, finding->step, f->evaluation, true};
+    return ASSAY_OK;
+}
+
+/* Tells of list[from] and of the new findings behind it that share its line; they are new no more. */
+static int tell_group(const assay_trial_outcome *trial, const report_rule *rule, size_t from, bool *is_new,
+                      uint32_t *room, assay_buf *line, assay_buf *out)
+{
+    const assay_findings *findings = rule->findings;
+    finding_group group = {&findings->list[from], room, 0};
+    for (size_t i = from; i < findings->kept; i++) {
+        const assay_finding *finding = &findings->list[i];
+        if (finding->step != group.first->step || finding->tensor != group.first->tensor || (finding->time && i > from))
+            break;
+        if (!is_new[i] || finding->test != group.first->test)
+            continue;
+        is_new[i] = false;
+        room[group.count++] = finding->worker;
+    }
+    return tell(trial, rule, &group, line, out);
+}
+
+static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, assay_buf *line,
+                     assay_buf *out)
+{
+    const assay_trial_outcome *t = &outcome->trials[trial];
+    const report_rule rule = report_rule_of(outcome, t, number, false);
+    size_t kept = rule.findings ? rule.findings->kept : 0;
+    uint32_t *room = assay_alloc_zeroed(kept + 1, sizeof *room);
+    bool *is_new = assay_alloc_zeroed(kept + 1, sizeof *is_new);
+    int status = room && is_new ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
+        status = note_finding(f, outcome, trial, number, i, line, &is_new[i]);
+    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
+        if (is_new[i])
+            status = tell_group(t, &rule, i, is_new, room, line, out);
+    free(room);
+    free(is_new);
+    return status;
+}
+
+/* What a rule found in a trial; NULL: it is not among the rules that are reported. */
+static const assay_findings *findings_of(const assay_outcome *outcome, const assay_trial_outcome *trial,
+                                         const assay_instance *rule)
+{
+    for (size_t i = 0; i < outcome->job->rule_count; i++)
+        if (trial->rules[i].instance == rule)
+            return trial->rules[i].verdict.findings;
+    return NULL;
+}
+
+/* A finding that is not in the outcome may only be behind the last one that the rule keeps in full. */
+static bool is_gone(const watch_findings *f, const assay_outcome *outcome, const told_finding *told)
+{
+    const assay_trial_outcome *t = &outcome->trials[told->trial];
+    if (!told->told || told->evaluation == f->evaluation || t->status != ASSAY_OK || !t->rules)
+        return false;
+    const assay_findings *findings = findings_of(outcome, t, told->rule);
+    return !findings || findings->total == findings->kept || told->step < findings->list[findings->kept - 1].step;
+}
+
+static int take_back(watch_findings *f, const assay_outcome *outcome, assay_buf *line, assay_buf *out)
+{
+    int status = ASSAY_OK;
+    for (uint32_t id = 0; status == ASSAY_OK && id < assay_dict_count(f->keys); id++) {
+        told_finding *told = &f->list[id];
+        if (!is_gone(f, outcome, told))
+            continue;
+        size_t length;
+        const char *who = assay_dict_name(f->keys, id, &length) + KEY_HEAD, *tensor = who + strlen(who) + 1;
+        status = put_line(&outcome->trials[told->trial], told->rule, told->step, who, tensor,
+                          tensor + strlen(tensor) + 1, line);
+        assay_put_format(out, "withdrawn");
+        assay_put_bytes(out, line->data, line->size);
+        assay_put_u8(out, '\n');
+        told->told = false;
+    }
+    return status;
+}
+
+int watch_findings_tell(watch_findings *f, const assay_outcome *outcome, assay_error *err)
+{
+    assay_buf line, out;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    f->evaluation++;
+    int status = ASSAY_OK;
+    for (uint32_t t = 0; t < outcome->trial_count; t++)
+        for (size_t r = 0; outcome->trials[t].rules && status == ASSAY_OK && r < outcome->job->rule_count; r++)
+            status = tell_rule(f, outcome, t, r, &line, &out);
+    if (status == ASSAY_OK)
+        status = take_back(f, outcome, &line, &out);
+    if (status == ASSAY_OK)
+        status = cli_print_kept(&out, err);
+    else
+        assay_fail(err, status, "out of memory for the findings");
+    assay_buf_release(&line);
+    assay_buf_release(&out);
+    return status;
+}
