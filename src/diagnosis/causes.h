@@ -56,13 +56,15 @@ typedef struct assay_cause_kind {
     assay_cause_place place;
     assay_certainty most; /* how sure one may be where step and place are known */
     unsigned explains;
-    /* With {tensor}, {tensors} ("all 8 weights"), {of} (" of worker_2"), {who}, {since}, {at}, {note}, {value},
-     * {first}, {least}, {last}, {loss}; NULL: the rule's own words. */
+    /* With {tensor}, {tensors} ("all 8 weights"), {of} (" of worker_2"), {who}, {since}, {onward}, {at}, {note}, {value},
+     * {first}, {least}, {last}, {odd}, {moved} ("0.12 %"), {fell}; NULL: the rule's own words. */
     const char *sentence, *advice, *record;
 } assay_cause_kind;
 
 /* The first that fits the evidence; the last entry fits any. */
 const assay_cause_kind *assay_cause_of(const assay_evidence *evidence, const assay_course_facts *facts);
+/* Is it what one worker of several has, and that worker alone? */
+bool assay_is_of_one_worker(const assay_evidence *evidence);
 /* The table, for tests and documents; *count entries. */
 const assay_cause_kind *assay_cause_table(size_t *count);
 /* The bit of what a rule's findings are; 0: of no such kind. */

@@ -64,8 +64,8 @@ static int by_time_and_place(const void *a, const void *b)
         return e->began.step < f->began.step ? -1 : 1;
     if (x->kind->place != y->kind->place)
         return x->kind->place < y->kind->place ? -1 : 1;
-    if (x->kind->place == ASSAY_AT_ONE_WORKER && x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker first */
+    if ((x->kind->place == ASSAY_AT_ONE_WORKER || x->kind->place == ASSAY_AT_UPDATE) && x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker, or of updates, first */
     if (e->order != f->order)
         return e->order < f->order ? -1 : 1;
     if (e->severity != f->severity)
@@ -148,9 +148,31 @@ static void put_number(double value, assay_buf *out)
 static void put_word(const assay_evidence *e, const assay_course_facts *facts, const char *name, size_t size,
                      assay_buf *out)
 {
-    static const char *const words[] = {"tensor", "tensors", "of",    "who",  "since",    "at",    "by",   "note",
-                                        "value",  "first",   "least", "last", "least_at", "shift", "which"};
-    enum { TENSOR, TENSORS, OF, WHO, SINCE, AT, BY, NOTE, VALUE, FIRST, LEAST, LAST, LEAST_AT, SHIFT, WHICH, WORDS };
+    static const char *const words[] = {"tensor", "tensors", "of",     "who",   "since", "at",       "by",
+                                        "note",   "value",   "first",  "least", "last",  "least_at", "shift",
+                                        "which",  "odd",     "onward", "moved", "fell"};
+    enum {
+        TENSOR,
+        TENSORS,
+        OF,
+        WHO,
+        SINCE,
+        AT,
+        BY,
+        NOTE,
+        VALUE,
+        FIRST,
+        LEAST,
+        LAST,
+        LEAST_AT,
+        SHIFT,
+        WHICH,
+        ODD,
+        ONWARD,
+        MOVED,
+        FELL,
+        WORDS
+    };
     int word = 0;
     while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
         word++;
@@ -199,6 +221,19 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         break;
     case SHIFT:
         assay_put_format(out, "%d", facts->shift);
+        break;
+    case MOVED:
+        put_number(100 * facts->moved, out);
+        put_text(" %", out);
+        break;
+    case FELL:
+        put_text(facts->loss_last >= facts->loss_first ? "did not fall" : "hardly fell", out);
+        break;
+    case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
+        put_when("since", &e->began, out);
+        break;
+    case ODD:
+        put_text(facts->odd, out);
         break;
     case LEAST_AT:
         assay_put_format(out, "%" PRId64, facts->least_at);
@@ -277,11 +312,22 @@ static int make_cause(suspect *list, size_t count, size_t first, const assay_cou
     return out->sentence ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_course_facts *facts, assay_diagnosis *out)
+/* The worker that the others, two or more that agree, stand against. */
+static const char *odd_worker(const assay_evidence *evidence, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(evidence[i].kind, "ReplicaDivergence") == 0 && assay_is_of_one_worker(&evidence[i]))
+            return evidence[i].workers;
+    return NULL;
+}
+
+int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_course_facts *given, assay_diagnosis *out)
+{
+    assay_course_facts all = *given, *facts = &all;
     *out = (assay_diagnosis){.cause = assay_alloc_zeroed(count + 1, sizeof *out->cause)};
     suspect *list = assay_alloc_zeroed(count + 1, sizeof *list);
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
+    all.odd = odd_worker(evidence, count);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false, false};
     if (status == ASSAY_OK)

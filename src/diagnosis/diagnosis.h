@@ -2,7 +2,7 @@
  *
  * Rules say what they saw; a cause says what explains it. How it works:
  *   1. each piece of evidence (what one test of one rule found: where and when first, how it goes on) gets the first
- *      cause of the table (causes.c) that asks for such evidence and is not contradicted by the facts of the course
+ *      cause of the table (causes.def) that asks for such evidence and is not contradicted by the facts of the course
  *   2. causes stand in order of time; those of one step in order of computation: what is fed, one worker's own,
  * weights, the forward pass, gradients, updates, and what comes of all of them (losses, predictions). Severity comes
  * last
@@ -58,7 +58,12 @@ typedef struct assay_course_facts {
     const char *loss;                         /* its name; "" */
     double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
     int64_t least_at;                         /* the TRAIN step about which it was lowest */
-    int shift; /* predictions in evaluation are the labels and so much; 0: they are not */
+    double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
+    double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
+    bool never_gained; /* the loss of evaluation hardly came down while that of training did */
+    int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
+    const char *odd; /* the one worker whose weights differ while those of the others agree; NULL: none is known. Set by
+                        assay_diagnose() from the evidence */
 } assay_course_facts;
 
 typedef struct assay_cause {

@@ -57,6 +57,8 @@ static uint64_t waited(const report_rule *rule, const assay_finding *f)
     const char *unit = "";
     for (uint32_t i = 0; units && units[i] && i <= f->value_unit; i++)
         unit = units[i];
+    if (strcmp(unit, "of the norm a step") == 0) /* of the update before its step */
+        return 1;
     if (!(f->value >= 1 && f->value < 1e9))
         return 0;
     return strstr(unit, "unchanged") ? (uint64_t)f->value : strstr(unit, "in a row") ? (uint64_t)f->value - 1 : 0;
@@ -82,13 +84,13 @@ static assay_onset_span span_of(const gathering *g, const assay_finding *f)
     return span;
 }
 
-/* Does the rule find something up to the last saved steps of the mode? */
-static bool lasts(const gathering *g, int mode)
+/* Does the rule find something up to the last saved steps of the mode? One finding of a rule that waits is of several. */
+static bool lasts(const gathering *g, const assay_finding *first, int mode)
 {
     const assay_findings *found = g->rule->findings;
     const assay_trial *info = g->trial->info;
     uint64_t last = assay_trial_steps(info);
-    if (found->step_count < 2)
+    if (found->step_count < 2 && (first->time || waited(g->rule, first) == 0))
         return false;
     while (last > 0 && assay_trial_step(info, last - 1)->mode != mode)
         last--;
@@ -98,10 +100,19 @@ static bool lasts(const gathering *g, int mode)
 
 /* ---- where ---- */
 
-static const char *ending_of(const char *name)
+/* What the parameter is called in its layer, ".weight" for "gru.weight_ih_l0" too; "" where no dot tells. */
+static const char *ending_of(const char *name, size_t *size)
 {
     const char *dot = strrchr(name, '.');
+    *size = dot ? strcspn(dot, "_") : 0;
     return dot ? dot : "";
+}
+
+static bool ends_alike(const char *a, const char *b)
+{
+    size_t of_a, of_b;
+    const char *x = ending_of(a, &of_a), *y = ending_of(b, &of_b);
+    return of_a == of_b && memcmp(x, y, of_a) == 0;
 }
 
 /* Sets how many tensors the test found something of, and how many there are of their kind. */
@@ -113,7 +124,7 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
     if (first->time || first->tensor >= all)
         return ASSAY_OK;
     const assay_role role = assay_trial_role(info, first->tensor);
-    const char *ending = ending_of(assay_trial_tensor(info, first->tensor));
+    const char *name = assay_trial_tensor(info, first->tensor);
     bool *seen = assay_alloc_zeroed(all, sizeof *seen);
     if (!seen)
         return ASSAY_ENOMEM;
@@ -128,7 +139,7 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
         e->tensors++;
     }
     for (uint32_t t = 0; t < all; t++)
-        e->alike += assay_trial_role(info, t) == role && strcmp(ending_of(assay_trial_tensor(info, t)), ending) == 0;
+        e->alike += assay_trial_role(info, t) == role && ends_alike(assay_trial_tensor(info, t), name);
     free(seen);
     return ASSAY_OK;
 }
@@ -209,7 +220,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
                           .note = first->note ? first->note : ""};
     if (first->time && !report_is_in_traces(g->rule)) /* what is slow is not wrong */
         e->severity = ASSAY_INFO;
-    e->lasts = lasts(g, e->began.mode);
+    e->lasts = lasts(g, first, e->began.mode);
     int status = count_tensors(g, first, e);
     const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
     const char *words = workers ? put_words(g, first, e) : NULL;
@@ -244,19 +255,25 @@ static double number_of(const cJSON *object, const char *name)
     return item && cJSON_IsNumber(item) ? cJSON_GetNumberValue(item) : (double)NAN;
 }
 
-/* What LossNotDecreasing says of the course of the loss, and Confusion of classes that are taken for others. */
+/* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
+ * evaluation that hardly came down, and Confusion of classes that are taken for others. */
 static void take_facts(const report_rule *rule, assay_course_facts *facts)
 {
     cJSON *members = NULL;
     if (report_members(rule, &members) == ASSAY_OK && members) {
         const cJSON *course = cJSON_GetObjectItemCaseSensitive(members, "course");
         const double at = number_of(course, "least_at"), shift = number_of(members, "shift");
+        const double moved = number_of(members, "moved"), error = number_of(course, "error");
         if (course) {
             facts->loss_first = number_of(course, "first");
             facts->loss_least = number_of(course, "least");
             facts->loss_last = number_of(course, "last");
             facts->least_at = isnan(at) ? 0 : (int64_t)at;
+            facts->loss_error = isnan(error) ? 0 : error;
         }
+        facts->moved = strcmp(report_kind(rule), "WeightCourse") == 0 && moved > 0 ? moved : facts->moved;
+        facts->never_gained =
+            facts->never_gained || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(members, "never_gained"));
         if (!isnan(shift) && fabs(shift) < 1e6)
             facts->shift = (int)shift;
     }
@@ -270,9 +287,9 @@ int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *tri
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && trial->status == ASSAY_OK && i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
+        take_facts(&rule, &facts);
         if (rule.status != ASSAY_ISSUES_FOUND || !rule.findings || rule.findings->kept == 0)
             continue;
-        take_facts(&rule, &facts);
         status = add_rule(&(gathering){outcome, trial, &rule, out}, i);
     }
     if (status == ASSAY_OK)

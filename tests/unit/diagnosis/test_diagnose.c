@@ -105,6 +105,33 @@ static void test_facts_decide(void)
     }
 }
 
+/* A rise within the noise is none; a loss that stands while weights hardly move is told by them; and an evaluation that
+ * gained nothing is no overfitting. */
+static void test_more_facts(void)
+{
+    assay_course_facts facts = {
+        .loss = "", .loss_first = 0.49, .loss_least = 0.48, .loss_last = 0.53, .loss_error = 0.05};
+    const assay_evidence e = evidence_of(0, "LossNotDecreasing", "", 23, ASSAY_ROLE_LOSS),
+                         overfit = evidence_of(1, "Overfit", "", 23, -1);
+    assay_diagnosis d;
+    diagnose(&e, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-stands");
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.cause[0].sentence, "did not fall, from 0.49 to 0.53"));
+    assay_diagnosis_release(&d);
+    facts.moved = 0.012;
+    diagnose(&e, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "updates-too-small");
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.cause[0].sentence, "by 1.2 % of their norm at most"));
+    assay_diagnosis_release(&d);
+    diagnose(&overfit, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "overfits");
+    assay_diagnosis_release(&d);
+    facts.never_gained = true;
+    diagnose(&overfit, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "evaluation-never-gained");
+    assay_diagnosis_release(&d);
+}
+
 /* What came before a cause stays apart from it; what costs time alone comes last. */
 static void test_apart(void)
 {
@@ -118,6 +145,27 @@ static void test_apart(void)
     CU_ASSERT_STRING_EQUAL(d.cause[1].name, "batch-repeated");
     CU_ASSERT_STRING_EQUAL(d.cause[2].name, "worker-late");
     CU_ASSERT_TRUE(d.cause[0].wrong && d.cause[1].wrong);
+    assay_diagnosis_release(&d);
+}
+
+/* Where one worker leaves those that agree, the others do exchange their gradients. */
+static void test_odd_worker(void)
+{
+    assay_evidence list[] = {evidence_of(0, "GradientNotSynchronized", "gradients", 0, ASSAY_ROLE_GRADIENT),
+                             evidence_of(1, "ReplicaDivergence", "", 1, ASSAY_ROLE_WEIGHT)};
+    assay_diagnosis d;
+    list[0].began.first = true;
+    list[1].workers = "worker_2";
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence, "the weights of worker_2 leave those of the other workers, which stay "
+                                                "alike, from the first step on: it is updated otherwise");
+    assay_diagnosis_release(&d);
+    list[1].workers = "worker_1 and worker_2";
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence,
+                           "gradients are not averaged over the workers from the first step on: fc.weight");
     assay_diagnosis_release(&d);
 }
 
@@ -186,7 +234,9 @@ int main(void)
                            {"computation order", test_computation_order},
                            {"unrecorded steps", test_unrecorded_steps},
                            {"facts decide", test_facts_decide},
+                           {"more facts", test_more_facts},
                            {"apart", test_apart},
+                           {"odd worker", test_odd_worker},
                            {"any order", test_any_order},
                            {"rules' own words", test_rules_own_words},
                            {"pages", test_pages},
