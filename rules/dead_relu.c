@@ -13,7 +13,8 @@
 static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM(
         "tensor_regex", ".*relu_output",
-        "Patterns (re.search) for the names of ReLU outputs; names that begin with \"gradient\" are left out."),
+        "Patterns (re.search) for the names of ReLU outputs, beside those of the collection relu_outputs; names that "
+        "begin with \"gradient\" are left out."),
     ASSAY_REAL_PARAM("threshold_inactivity", "1.0", 0, 100,
                      "A unit that is active with fewer samples than this percentage is dead."),
     ASSAY_REAL_PARAM("threshold_layer", "50.0", 0, 100,
@@ -39,7 +40,9 @@ static const char *const remedies[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    int slot = assay_need_slot(
+        need, &(assay_slot){.collection = "relu_outputs", .regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS},
+        err);
     if (slot < 0)
         return slot;
     bool channel = strcmp(assay_param_text(given, "unit"), "channel") == 0;

@@ -14,10 +14,12 @@
  *                  inputs that differed; or at all steps, where a batch of EVAL that is larger has other rows
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
  *                  far from that of the other workers at num_steps steps in a row
+ *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
  *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
  *   sorted         whole labels are one class at half of the steps or more, now this one, now that
  *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
- *   targets        labels that are no whole numbers: as scale, against their own past, with the square of the ratio
+ *   targets        labels that are no whole numbers: as scale, with the square of the ratio
+ *   unseen         classes that EVAL labels have and TRAIN labels lack, though chance would have shown them
  *
  * Two tensors have the same figures when number, least, largest and zeros are equal, and sums of x, |x| and x^2 but for
  * rounding in another order. */
@@ -26,12 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "classes.h"
 #include "input_labels.h"
 #include "workers.h"
 
 static const char *const tests[] = {"channel",       "constant", "evaluated", "evaluation", "labels",
-                                    "probabilities", "repeated", "scale",     "shared",     "sorted",
-                                    "target",        "targets",  NULL};
+                                    "probabilities", "repeated", "scale",     "shape",      "shared",
+                                    "sorted",        "target",   "targets",   "unseen",     NULL};
 
 #define SUMS_CLOSE    1e-11 /* of sums of the same doubles in another order */
 #define SHARE_CLOSE   1e-4  /* of a softmax in single precision */
@@ -43,7 +46,8 @@ static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM("inputs_regex", "(^|/)inputs?$,images?$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
                       "Patterns (re.search) for names of inputs of the whole model."),
     ASSAY_REGEX_PARAM("labels_regex", "labels?$,[Ll]oss_input_1$", "Patterns for names of labels."),
-    ASSAY_REGEX_PARAM("scores_regex", "(^|[^A-Za-z])(CrossEntropy|BCEWithLogits|NLL)Loss_input_0$",
+    ASSAY_REGEX_PARAM("scores_regex",
+                      "(^|[^A-Za-z])(CrossEntropy|BCEWithLogits|NLL|MSE|(Smooth)?L1|Huber)Loss_input_0$",
                       "Patterns for names of what losses are given; the name says which loss it is."),
     ASSAY_INT_PARAM("num_steps", "3", 1, 1000000, "Consecutive saved steps at which the same has to be seen."),
     {.name = "ratio",
@@ -69,6 +73,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     for (int i = 0; i < 3; i++) {
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
+                            classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
                             channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1};
         int slot = assay_need_slot(need, &(assay_slot){.regexes = regexes[i], .flags = ASSAY_SLOT_NO_STRINGS}, err);
         int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
@@ -76,6 +81,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
             status = assay_need_measure(need, slot, &digest, err);
         if (status >= 0 && i == INPUT)
             status = assay_need_measure(need, slot, &channels, err);
+        if (status >= 0 && i == LABEL)
+            status = assay_need_measure(need, slot, &classes, err);
         if (status < 0)
             return status;
     }
@@ -86,7 +93,37 @@ static int kind_of(uint32_t slot, const char *name)
 {
     if (slot < 2)
         return slot == 0 ? INPUT : LABEL;
-    return strstr(name, "BCEWithLogits") ? BINARY_LOGITS : strstr(name, "NLL") ? LOG_LIKELIHOOD : CROSS_ENTROPY;
+    return strstr(name, "BCEWithLogits")                           ? BINARY_LOGITS
+           : strstr(name, "NLL")                                   ? LOG_LIKELIHOOD
+           : strstr(name, "CrossEntropy") || !strstr(name, "Loss") ? CROSS_ENTROPY
+                                                                   : ELEMENTWISE;
+}
+
+/* Elements of what broadcasting makes of two shapes, over those of the larger; 0: they do not fit. */
+static double stretched(const assay_tensor_view *a, const assay_tensor_view *b)
+{
+    double elements = 1, larger = fmax((double)elements_by_shape(a), (double)elements_by_shape(b));
+    for (int d = 1; d <= a->dims || d <= b->dims; d++) {
+        const uint64_t x = d <= a->dims ? (uint64_t)a->shape[a->dims - d] : 1;
+        const uint64_t y = d <= b->dims ? (uint64_t)b->shape[b->dims - d] : 1;
+        if (x != y && x != 1 && y != 1)
+            return 0;
+        elements *= (double)(x > y ? x : y);
+    }
+    return larger > 0 ? elements / larger : 0;
+}
+
+/* The targets of what a loss is given: LOSS_input_1 of LOSS_input_0. */
+static const assay_tensor_view *targets_of(const assay_step_view *view, const assay_tensor_view *scores)
+{
+    const size_t size = strlen(scores->name);
+    for (uint32_t i = 0; i < view->slot[LABEL].count; i++) {
+        const assay_tensor_view *item = view->slot[LABEL].items[i];
+        if (item->worker == scores->worker && strlen(item->name) == size && item->name[size - 1] == '1' &&
+            strncmp(item->name, scores->name, size - 1) == 0)
+            return item;
+    }
+    return NULL;
 }
 
 /* How many channels hold one value, and the first of them. */
@@ -122,6 +159,8 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
     row[ROWS] = item->dims > 0 ? (double)item->shape[0] : 1;
     row[FLOAT] = assay_dtype_is_float(item->dtype);
     row[CLASSES] = item->dims < 2 ? 0 : (double)item->shape[item->dims > 2 ? 1 : item->dims - 1];
+    if (row[IS] == ELEMENTWISE && targets_of(view, item))
+        row[STRETCHED] = stretched(item, targets_of(view, item));
     if (slot == 0) {
         row[DIGEST_OF] = digest_of(view, 0, item, &digest) ? (double)(digest >> 11) : -1;
         count_dead(view, item, row);
@@ -140,6 +179,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_INPUT;
             if (model && assay_view_has_values(item))
                 status = add_row(view, slot, item, ((assay_common_state *)state)->series);
+            if (status == ASSAY_OK && slot == LABEL)
+                status = count_labels(view, item, ((assay_common_state *)state)->counter);
         }
     return status;
 }
@@ -344,6 +385,8 @@ typedef struct crew {
     const walk *w;
     uint64_t *run;   /* [workers] steps in a row with the rows of another */
     uint64_t *apart; /* [workers] steps in a row with another scale */
+    uint64_t *begun; /* [workers] the row of the first of them */
+    double *by;      /* [rows] the logarithm of how far a row is from the other workers' */
     uint32_t workers;
 } crew;
 
@@ -397,10 +440,28 @@ static int test_shared(const crew *c, uint64_t at)
     return test(&one, 0, SHARED, (int64_t)c->run[row.worker] >= least, (double)c->run[row.worker], (double)least, note);
 }
 
-/* Scales of rows [first, end), one tensor's at one step, against their median. */
-static int test_crew_scale(const crew *c, uint64_t first, uint64_t end)
+/* The rows of one worker from `from` to `to`, of whose scale is known what it is to the other workers. */
+static int put_crew_scale(const crew *c, uint64_t from, uint64_t to, uint32_t which, bool fires, double limit)
 {
-    const double limit = log(assay_param_real(c->w->rule->params, "ratio"));
+    const assay_row last = assay_series_row(c->w->series, to);
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i <= to; i++) {
+        const assay_row row = assay_series_row(c->w->series, i);
+        char note[NOTE_ROOM];
+        if (row.tensor != last.tensor || row.worker != last.worker || row.value[MODE] != last.value[MODE])
+            continue;
+        say_times(c->by[i], "those of the other workers", note);
+        walk one = *c->w;
+        one.order = &i;
+        status = test(&one, 0, which, fires, exp(c->by[i]), exp(limit), note);
+    }
+    return status;
+}
+
+/* Scales of rows [first, end), one tensor's at one step, against their median. */
+static int test_crew_scale(const crew *c, uint64_t first, uint64_t end, uint32_t which)
+{
+    const double limit = (which == TARGETS ? 2 : 1) * log(assay_param_real(c->w->rule->params, "ratio"));
     const int64_t least = assay_param_int(c->w->rule->params, "num_steps");
     const uint64_t saved = assay_trial_mode_steps(c->w->rule->trial, ASSAY_MODE_TRAIN);
     const bool few = saved < (uint64_t)(2 * least); /* then one step is enough of what no chance makes */
@@ -416,28 +477,31 @@ static int test_crew_scale(const crew *c, uint64_t first, uint64_t end)
     int status = ASSAY_OK;
     for (uint64_t i = first; status == ASSAY_OK && n >= 3 && i < end; i++) {
         const assay_row row = assay_series_row(c->w->series, i);
-        const double by = scale_of(row.value) - usual;
-        char note[NOTE_ROOM];
+        const double by = c->by[i] = scale_of(row.value) - usual;
         if (isnan(by) || row.worker >= c->workers)
             continue;
-        c->apart[row.worker] = fabs(by) > limit && far == 1 ? c->apart[row.worker] + 1 : 0;
-        say_times(by, "those of the other workers", note);
-        walk one = *c->w;
-        one.order = &i;
-        const bool plain = few && c->apart[row.worker] > 0 && fabs(by) > FARTHER * SCALE_UNKNOWN;
-        status = test(&one, 0, SCALE, plain || (int64_t)c->apart[row.worker] >= least, exp(by), exp(limit), note);
+        uint64_t *run = &c->apart[row.worker];
+        *run = fabs(by) > limit && far == 1 ? *run + 1 : 0;
+        c->begun[row.worker] = *run == 1 ? i : c->begun[row.worker];
+        const bool plain = few && *run > 0 && fabs(by) > FARTHER * SCALE_UNKNOWN,
+                   fires = plain || *run >= (uint64_t)least;
+        if (fires || *run == 0) /* what is decided: with the last of `least` steps those before it */
+            status = put_crew_scale(c, fires && *run == (uint64_t)least && !few ? c->begun[row.worker] : i, i, which,
+                                    fires, limit);
     }
     return status;
 }
 
-/* Over the rows as they were added: by step, then tensor and worker. Only what is trained on. */
-static int test_workers(const walk *w)
+/* Over the rows as they were added: by step, then tensor and worker. Only what is trained on; `is` INPUT or LABEL. */
+static int test_workers(const walk *w, double is)
 {
     crew c = {.w = w, .workers = assay_trial_workers(w->rule->trial)};
     c.run = calloc((size_t)c.workers + 1, sizeof *c.run);
     c.apart = calloc((size_t)c.workers + 1, sizeof *c.apart);
-    int status = c.run && c.apart ? ASSAY_OK : ASSAY_ENOMEM;
-    uint32_t tensor = ASSAY_NO_TENSOR; /* the first input alone: runs are counted for it */
+    c.begun = calloc((size_t)c.workers + 1, sizeof *c.begun);
+    c.by = calloc(w->count + 1, sizeof *c.by);
+    int status = c.run && c.apart && c.begun && c.by ? ASSAY_OK : ASSAY_ENOMEM;
+    uint32_t tensor = ASSAY_NO_TENSOR; /* the first of its kind alone: runs are counted for it */
     for (uint64_t i = 0, end; status == ASSAY_OK && c.workers > 1 && i < w->count; i = end) {
         const assay_row first = assay_series_row(w->series, i);
         for (end = i + 1; end < w->count; end++) {
@@ -445,17 +509,19 @@ static int test_workers(const walk *w)
             if (row.step != first.step || row.tensor != first.tensor || row.value[IS] != first.value[IS])
                 break;
         }
-        if (first.value[IS] != INPUT || first.value[MODE] == ASSAY_MODE_EVAL || first.value[MODE] == ASSAY_MODE_PREDICT)
+        if (first.value[IS] != is || first.value[MODE] == ASSAY_MODE_EVAL || first.value[MODE] == ASSAY_MODE_PREDICT)
             continue;
         tensor = tensor == ASSAY_NO_TENSOR ? first.tensor : tensor;
         if (tensor != first.tensor)
             continue;
-        status = test_crew_scale(&c, i, end);
-        for (uint64_t k = i; status == ASSAY_OK && k < end; k++)
+        status = test_crew_scale(&c, i, end, is == INPUT ? SCALE : TARGETS);
+        for (uint64_t k = i; status == ASSAY_OK && is == INPUT && k < end; k++)
             status = test_shared(&c, k);
     }
     free(c.run);
     free(c.apart);
+    free(c.begun);
+    free(c.by);
     return status;
 }
 
@@ -533,6 +599,20 @@ static const char *is_wrong_score(const double *row)
                                                              : NULL;
 }
 
+/* No loss means every pair of an output and a target. */
+static int test_shapes(const walk *w, uint64_t from, uint64_t to)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const double times = row_of(w, i)[STRETCHED];
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "each output is compared with %.0f targets", times);
+        if (times > 0)
+            status = test(w, i, SHAPE, times > 1, times, 1, note);
+    }
+    return status;
+}
+
 /* At all steps of the mode, and at num_steps of them at least. */
 static int test_scores(const walk *w, uint64_t from, uint64_t to)
 {
@@ -541,6 +621,8 @@ static int test_scores(const walk *w, uint64_t from, uint64_t to)
     int status = ASSAY_OK;
     for (uint64_t i = from; i < to; i++)
         wrong += is_wrong_score(row_of(w, i)) != NULL;
+    if (row_of(w, from)[IS] == ELEMENTWISE)
+        return test_shapes(w, from, to);
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++)
         status = test(w, i, PROBABILITIES, wrong == to - from && (int64_t)wrong >= least, (double)wrong, (double)least,
                       is_wrong_score(row_of(w, i)));
@@ -597,7 +679,9 @@ static int test_input(const walk *w, uint64_t from, uint64_t to)
 
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
-    const int status = test_classes(w, from, to);
+    int status = test_classes(w, from, to);
+    if (status == ASSAY_OK)
+        status = test_unseen(w, from, to);
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
 
@@ -630,11 +714,19 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t *order = assay_series_by_tensor(series);
     double *room = calloc(count + 1, sizeof *room);
     int status = room && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
-    const walk w = {rule, series, order, count, assay_verdict_findings(verdict), room};
+    const walk w = {rule,
+                    series,
+                    order,
+                    count,
+                    assay_verdict_findings(verdict),
+                    room,
+                    ((const assay_common_state *)state)->counter};
     if (status == ASSAY_OK)
         status = walk_tensors(&w);
     if (status == ASSAY_OK)
-        status = test_workers(&w);
+        status = test_workers(&w, INPUT);
+    if (status == ASSAY_OK)
+        status = test_workers(&w, LABEL);
     free(order);
     free(room);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
@@ -648,10 +740,12 @@ static const char *const value_units[] = {[CHANNEL] = "channel(s) of one value",
                                           [PROBABILITIES] = "saved step(s)",
                                           [REPEATED_TEST] = "saved step(s) in a row",
                                           [SCALE] = "times the usual",
+                                          [SHAPE] = "times as many pairs as elements",
                                           [SHARED] = "saved step(s) in a row",
                                           [SORTED] = "is the class",
                                           [TARGET] = "saved step(s) in a row",
                                           [TARGETS] = "times the usual",
+                                          [UNSEEN] = "class(es)",
                                           NULL};
 
 static const char *const sentences[] = {
@@ -662,11 +756,13 @@ static const char *const sentences[] = {
     [LABELS] = "{tensor}{of} was one class at {when}{note}",
     [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
     [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
-    [SCALE] = "{tensor}{of} changed its scale at {when}{note}",
+    [SCALE] = "{tensor}{of} had another scale at {when}{note}",
+    [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
     [SHARED] = "{worker} got the same data as another at {when}{note}",
     [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
     [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
-    [TARGETS] = "{tensor}{of} changed its scale at {when}{note}",
+    [TARGETS] = "{tensor}{of} had another scale at {when}{note}",
+    [UNSEEN] = "{tensor}{of} of the evaluation has classes that training lacks at {when}{note}",
     NULL};
 
 const assay_rule_ops assay_rule_input_data = {

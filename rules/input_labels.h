@@ -1,4 +1,8 @@
-/* input_labels.h - InputData's tests of labels that are class numbers. */
+/* input_labels.h - InputData's tests of labels that are class numbers.
+ *
+ * The counter of the state has pairs (class, tensor * ASSAY_MODES + mode), over all workers. A class is unseen when EVAL
+ * has it and TRAIN does not, though it would have n * share of its n labels: SURE or more of a class, and so many of all
+ * unseen ones together that no chance hides them. */
 #ifndef ASSAY_RULES_INPUT_LABELS_H
 #define ASSAY_RULES_INPUT_LABELS_H
 
@@ -57,6 +61,89 @@ static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
             status = test(w, i, SORTED, sorted && is_one_class(row), row[LEAST], 0, note);
     }
     return status;
+}
+
+enum { SURE = 5, LEAST_ROWS = 3, CLASSES_NAMED = 3 };
+#define CHANCE 10.0 /* a logarithm */
+
+/* Adds the labels of one tensor, where they are class numbers. */
+static inline int count_labels(const assay_step_view *view, const assay_tensor_view *item, assay_counter *counter)
+{
+    enum { MOST = 1 << 20 };
+    const assay_result *result = assay_dtype_is_float(item->dtype) ? NULL : assay_view_result(view, 2, item);
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; result && status == ASSAY_OK && i < result->of.classes.count; i++) {
+        const int64_t class = result->of.classes.value[i];
+        if (class >= 0 && class < MOST)
+            status = assay_counter_add(counter, class, (int64_t)item->tensor * ASSAY_MODES + view->mode, 1);
+    }
+    return status;
+}
+
+/* How many labels a tensor has in a mode. */
+static inline uint64_t labels_of(const assay_counter *counter, uint32_t tensor, int mode)
+{
+    uint64_t sum = 0, count;
+    int64_t class, of;
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        assay_counter_get(counter, i, &class, &of, &count);
+        sum += of == (int64_t)tensor * ASSAY_MODES + mode ? count : 0;
+    }
+    return sum;
+}
+
+/* Counts the classes of EVAL that TRAIN lacks, and writes the first of them into the note. */
+static inline uint64_t unseen_classes(const walk *w, uint32_t tensor, char note[NOTE_ROOM])
+{
+    const double trained = (double)labels_of(w->labels, tensor, ASSAY_MODE_TRAIN),
+                 evaluated = (double)labels_of(w->labels, tensor, ASSAY_MODE_EVAL);
+    const int64_t key = (int64_t)tensor * ASSAY_MODES;
+    uint64_t unseen = 0, classes = 0, size = assay_counter_size(w->labels), held = 0;
+    double expected = 0;
+    size_t used = 0;
+    for (uint64_t i = 0, next; i < size; i = next) {
+        uint64_t in_train = 0, in_eval = 0, count;
+        int64_t class, of, same;
+        assay_counter_get(w->labels, i, &class, &of, &count);
+        for (next = i; next < size; next++) {
+            assay_counter_get(w->labels, next, &same, &of, &count);
+            if (same != class)
+                break;
+            in_train += of == key + ASSAY_MODE_TRAIN ? count : 0;
+            in_eval += of == key + ASSAY_MODE_EVAL ? count : 0;
+        }
+        classes += in_eval > 0;
+        const double most = in_eval > 0 ? trained * (double)in_eval / evaluated : 0;
+        if (in_train > 0 || most < SURE)
+            continue;
+        expected += most;
+        held += in_eval;
+        if (unseen++ < CLASSES_NAMED && used < NOTE_ROOM / 2)
+            used += (size_t)snprintf(note + used, NOTE_ROOM - used, "%s%lld", used ? ", " : "", (long long)class);
+    }
+    if (unseen > 0 && expected < CHANCE + log((double)classes))
+        return 0;
+    if (unseen > 0)
+        snprintf(note + used, NOTE_ROOM - used, "%s, %.0f %% of the labels of evaluation",
+                 unseen > CLASSES_NAMED ? ", ..." : "", 100 * (double)held / evaluated);
+    return unseen;
+}
+
+/* Once a tensor and worker, at its first EVAL row. Where workers are missing they may have had the classes. */
+static inline int test_unseen(const walk *w, uint64_t from, uint64_t to)
+{
+    const assay_trial *trial = w->rule->trial;
+    uint64_t trained = 0, first = to;
+    char note[NOTE_ROOM] = "";
+    for (uint64_t i = from; i < to; i++) {
+        trained += in_mode(w, i, ASSAY_MODE_TRAIN);
+        first = first == to && row_of(w, i)[MODE] == ASSAY_MODE_EVAL ? i : first;
+    }
+    if (first == to || trained < LEAST_ROWS || row_of(w, first)[FLOAT] != 0 ||
+        assay_trial_workers(trial) < assay_trial_expected_workers(trial))
+        return ASSAY_OK;
+    const uint64_t unseen = unseen_classes(w, assay_series_row(w->series, w->order[first]).tensor, note);
+    return test(w, first, UNSEEN, unseen > 0, (double)unseen, 0, note);
 }
 
 #endif

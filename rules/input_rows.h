@@ -17,13 +17,15 @@ enum {
     PROBABILITIES,
     REPEATED_TEST,
     SCALE,
+    SHAPE,
     SHARED,
     SORTED,
     TARGET,
-    TARGETS
+    TARGETS,
+    UNSEEN
 };
 /* What a tensor is to this rule. */
-enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD };
+enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD, ELEMENTWISE };
 /* Values of a row. */
 enum {
     IS,
@@ -42,6 +44,7 @@ enum {
     DEAD,
     FIRST_DEAD,
     CHANNELS,
+    STRETCHED, /* times as many elements has the loss as the larger of its two inputs: both are broadcast */
     WIDTH
 };
 enum {
@@ -65,7 +68,8 @@ typedef struct walk {
     const uint64_t *order; /* rows by tensor, worker, step */
     uint64_t count;        /* all rows */
     assay_findings *findings;
-    double *room; /* [count] */
+    double *room;                /* [count] */
+    const assay_counter *labels; /* (class, tensor and mode) of whole labels, input_labels.h */
 } walk;
 
 static inline const double *row_of(const walk *w, uint64_t i)

@@ -28,7 +28,7 @@
 
 #include "robust.h"
 
-enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* losses */ };
+enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* losses */, COURSE_FEW = 8 };
 #define COURSE_FLAT  0.02
 #define COURSE_DIM   0.06
 #define COURSE_NOISE 0.25
@@ -37,8 +37,8 @@ typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
     bool never_fell, flat, came_back; /* flat: whatever the fall; came_back: percent in `lost` */
     double lost;                      /* share of what had been gained, in percent */
-    double first, best, last;
-    uint64_t best_at; /* the middle of the lowest block */
+    double first, best, last, error;  /* the last: of a difference of two of them, by noise */
+    uint64_t best_at;                 /* the middle of the lowest block */
 } course;
 
 /* The median of x[from .. to), by way of `room`. */
@@ -84,6 +84,7 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->first = first;
     c->best = best;
     c->last = last;
+    c->error = error;
     c->fall = 100 * gained / fabs(first);
     c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
     c->never_fell = c->fall < diff_percent;
@@ -91,6 +92,32 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
     c->came_back = gained > diff_percent / 100 * fabs(first) && c->lost > 50 && last - best > 4 * error;
     return rises || (first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
+}
+
+/* Fewer losses than a course takes, COURSE_FEW or more: have they come back? The level at three in a row that was the
+ * lowest is `least`; all of the last quarter, three at least, lie above it by half of what had been gained, and by far
+ * more than noise. */
+static inline bool few_came_back(const double *x, uint64_t n, double *room, course *c)
+{
+    enum { LEVEL = 3 };
+    const uint64_t late = n / 4 > LEVEL ? n / 4 : LEVEL;
+    if (n < COURSE_FEW)
+        return false;
+    const double noise = course_noise(x, n, room);
+    *c = (course){
+        .first = course_median(x, 0, LEVEL, room), .last = course_median(x, n - late, n, room), .best = INFINITY};
+    for (uint64_t k = 0; k + LEVEL <= n; k++) {
+        const double level = course_median(x, k, k + LEVEL, room);
+        c->best_at = level < c->best ? k + 1 : c->best_at;
+        c->best = fmin(c->best, level);
+    }
+    const double gained = c->first - c->best;
+    c->lost = gained > 0 ? 100 * (c->last - c->best) / gained : 0;
+    c->error = noise;
+    bool above = gained > 4 * noise && gained > COURSE_NOISE * fabs(c->first);
+    for (uint64_t i = n - late; above && i < n; i++)
+        above = x[i] - c->best > fmax(gained / 2, 6 * noise);
+    return above;
 }
 
 #endif

@@ -8,9 +8,10 @@
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
  * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
  * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
- * each other: when their correlation is below -COMPETING. Steps of no mode before the first TRAIN step belong to the
+ * each other: when their correlation is below -COMPETING. What falls in evaluation does not stand still in training. Steps of no mode before the first TRAIN step belong to the
  * training: a program that sets the mode for its first evaluation, and not before, records them so. Fewer losses than a
- * course takes fire where all are above the first, or where they and those of evaluation stay what they were. */
+ * course takes fire where all are above the first, where they came back, or where they and those of evaluation stay
+ * what they were. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -191,6 +192,23 @@ static uint64_t finite_losses(const walk *w, double *loss, uint64_t *row)
     return n;
 }
 
+/* Do the losses of evaluation fall, up to a step? Most pairs of them, and the last against the first. */
+static bool falls_in_evaluation(const walk *w, int64_t until)
+{
+    int64_t pairs = 0, falling = 0;
+    double first = NAN, last = NAN;
+    for (uint64_t i = 0; i < w->count; i++) {
+        const assay_row row = assay_series_row(w->series, w->rows[i]);
+        if (row.value[MODE] != ASSAY_MODE_EVAL || row.step > until || !isfinite(row.value[LOSS]))
+            continue;
+        pairs += !isnan(last);
+        falling += row.value[LOSS] < last;
+        first = isnan(first) ? row.value[LOSS] : first;
+        last = row.value[LOSS];
+    }
+    return pairs >= FEW_LEAST && 4 * falling >= 3 * pairs && first - last > COURSE_FLAT * fabs(first);
+}
+
 /* Is the course of loss[0 .. n) bad? Sets the value and the threshold of the finding, and says why. A loss among
  * several may come back: of two networks that compete, one gains what the other loses. */
 static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double *room, assay_finding *finding,
@@ -199,7 +217,8 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     const assay_params *p = w->rule->params;
     double least = assay_param_real(p, "diff_percent"), plateau = assay_param_real(p, "plateau_percent");
     course c;
-    bool told = course_of(loss, n, least, room, &c), flat = c.flat && c.fall < plateau;
+    bool told = course_of(loss, n, least, room, &c),
+         flat = c.flat && c.fall < plateau && !(c.fall > least && falls_in_evaluation(w, finding->step));
     bool came_back = c.came_back && w->alone;
     finding->value = c.fall;
     finding->threshold = came_back || c.never_fell ? least : plateau;
@@ -212,21 +231,24 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
 }
 
 /* The levels of a course that is bad: the report's first line tells from them whether the loss rose or stood still. */
-static void put_course(const walk *w, const double *loss, const uint64_t *row, uint64_t n, double *room,
-                       assay_buf *json)
+static void put_course(const walk *w, const course *c, const uint64_t *row, assay_buf *json)
 {
-    course c;
+    const assay_row best = assay_series_row(w->series, row[c->best_at]);
+    const struct {
+        const char *name;
+        double value;
+    } members[] = {{"first", c->first},
+                   {"least", c->best},
+                   {"least_at", w->mode == ASSAY_MODE_GLOBAL ? (double)best.step : best.value[MODE_STEP]},
+                   {"last", c->last},
+                   {"error", c->error}};
     if (json->size > 0)
         return;
-    course_of(loss, n, 0, room, &c);
-    const assay_row best = assay_series_row(w->series, row[c.best_at]);
-    assay_put_format(json, "\"course\": {\"first\": ");
-    assay_json_put_number(json, c.first);
-    assay_put_format(json, ", \"least\": ");
-    assay_json_put_number(json, c.best);
-    assay_put_format(json, ", \"least_at\": %.0f, \"last\": ",
-                     w->mode == ASSAY_MODE_GLOBAL ? (double)best.step : best.value[MODE_STEP]);
-    assay_json_put_number(json, c.last);
+    assay_put_format(json, "\"course\": {");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        assay_put_format(json, "%s\"%s\": ", i > 0 ? ", " : "", members[i].name);
+        assay_json_put_number(json, members[i].value);
+    }
     assay_put_format(json, "}");
 }
 
@@ -260,25 +282,27 @@ static bool has_stood(const walk *w, const double *loss, uint64_t n)
     return stood && evaluations >= FEW_LEAST;
 }
 
-static int evaluate_few(const walk *w, const double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict,
-                        bool *bad)
+static int evaluate_few(const walk *w, double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict, bool *bad)
 {
+    course c = {.first = loss[0], .best = loss[0], .last = loss[n - 1]};
+    const bool risen = has_risen(loss, n), stood = !risen && has_stood(w, loss, n);
+    course back;
+    const bool came_back = !risen && !stood && w->alone && few_came_back(loss, n, loss + w->count, &back);
+    c = came_back ? back : c;
     const assay_row at = assay_series_row(w->series, row[n - 1]);
     const double percent = decrease_percent(loss[0], loss[n - 1]);
-    const assay_finding finding = {.step = assay_series_row(w->series, row[1]).step,
+    const assay_finding finding = {.step = assay_series_row(w->series, row[came_back ? n - 1 : 1]).step,
                                    .tensor = at.tensor,
                                    .worker = at.worker,
                                    .value = percent,
                                    .threshold = assay_param_real(w->rule->params, "diff_percent"),
-                                   .note = has_risen(loss, n) ? "few losses, and all above the first"
-                                                              : "few losses, and all as the first"};
-    *bad = has_risen(loss, n) || has_stood(w, loss, n);
+                                   .note = risen       ? "few losses, and all above the first"
+                                           : came_back ? "few losses, and the last have lost what had been gained"
+                                                       : "few losses, and all as the first"};
+    *bad = risen || stood || came_back;
     if (!verdict || at.step < w->rule->start_step || !*bad)
         return ASSAY_OK;
-    assay_buf *json = assay_verdict_json(verdict);
-    if (json->size == 0)
-        assay_put_format(json, "\"course\": {\"first\": %.17g, \"least\": %.17g, \"least_at\": 0, \"last\": %.17g}",
-                         loss[0], loss[0], loss[n - 1]);
+    put_course(w, &c, row, assay_verdict_json(verdict));
     return assay_findings_test(assay_verdict_findings(verdict), true, &finding);
 }
 
@@ -302,8 +326,11 @@ static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_ver
         assay_finding finding = {.step = at.step, .tensor = at.tensor, .worker = at.worker, .note = note};
         fires = fires && course_is_bad(w, loss, upto, room, &finding, note, sizeof note);
         *bad = *bad || fires;
-        if (findings && k == 0 && fires)
-            put_course(w, loss, row, n, room, assay_verdict_json(verdict));
+        if (findings && k == 0 && fires) {
+            course whole;
+            course_of(loss, n, 0, room, &whole);
+            put_course(w, &whole, row, assay_verdict_json(verdict));
+        }
         if (findings && at.step >= w->rule->start_step)
             status = assay_findings_test(findings, fires, &finding);
     }

@@ -147,6 +147,28 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
     return assay_findings_test(assay_verdict_findings(verdict), *missed >= num_steps, &finding);
 }
 
+/* Says who of "worker_0", "worker_1", ... nothing came from. */
+static void put_absent(const roll *r, uint32_t expected, char note[NOTE_ROOM])
+{
+    uint32_t absent = 0;
+    for (uint32_t k = 0; k < expected; k++) {
+        char name[32];
+        uint32_t w = 0;
+        snprintf(name, sizeof name, "worker_%" PRIu32, k);
+        while (w < r->workers && strcmp(assay_trial_worker(r->rule->trial, w), name) != 0)
+            w++;
+        if (w < r->workers && r->worker[w].modes != 0)
+            continue;
+        const size_t at = strlen(note);
+        if (absent++ < NAMED)
+            snprintf(note + at, NOTE_ROOM - at, "%s%s", absent == 1 ? ": nothing came from " : ", ", name);
+    }
+    if (absent > NAMED) {
+        const size_t at = strlen(note);
+        snprintf(note + at, NOTE_ROOM - at, " and %" PRIu32 " more", absent - NAMED);
+    }
+}
+
 /* Workers that are known by their collections file alone, then those that nothing is known of. Where one worker alone
  * wrote, it was asked to write for all. */
 static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
@@ -160,6 +182,7 @@ static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
         uint32_t missing = unknown ? expected - r->workers : r->worker[w].modes == 0;
         char note[NOTE_ROOM];
         snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
+        put_absent(r, expected, note);
         if (missing > 0)
             add_incomplete(r, step, ASSAY_ALL_WORKERS, note);
         assay_finding finding = {.step = step,

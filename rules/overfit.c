@@ -6,7 +6,8 @@
  * has also risen: v > (1 + rise_threshold) * the lowest earlier phase, by more than SCALE of the loss at the beginning,
  * and by more than gain_share of what it had gained from there to that lowest phase. It counts too if the validation
  * loss has not gained NO_GAIN of what the training loss has gained, which is below half of its beginning. A gap between
- * both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
+ * both losses is usual; a rising validation loss is not. The member never_gained of the report tells
+ * a loss that never gained from one that rose again. Trials without TRAIN and EVAL (XGBoost):
  * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. With
  * rise_threshold, steps of no mode before the first TRAIN step belong to the training. Of a log, each loss of training
  * is held against its own of validation (logged_pairs.h). */
@@ -50,8 +51,9 @@ static bool judges_pairs(const assay_rule *rule)
     return assay_trial_is_log(rule->trial) && !assay_param_has(rule->params, "tensor_regex");
 }
 
-#define NO_GAIN 0.1  /* of what the training loss has gained */
-#define SCALE   0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
+#define NO_GAIN     0.1  /* of what the training loss has gained */
+#define HARDLY_GAIN 0.2  /* of the same, where the report says that it hardly gained */
+#define SCALE       0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
 
 static int add_row(assay_common_state *s, const assay_step_view *view, int mode, double loss)
 {
@@ -123,6 +125,7 @@ static int walk(const assay_rule *rule, const assay_series *series, uint32_t ten
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
     bool trained = false, evaluated = false, must_rise = assay_param_has(rule->params, "rise_threshold");
     double rise = must_rise ? assay_param_real(rule->params, "rise_threshold") : 0, lowest = INFINITY, begin = NAN;
+    double trained_from = NAN;
     double gain_share = assay_param_real(rule->params, "gain_share");
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows;) {
@@ -130,7 +133,7 @@ static int walk(const assay_rule *rule, const assay_series *series, uint32_t ten
         uint64_t steps = 0;
         assay_row last;
         if (isnan(begin) && mode == ASSAY_MODE_TRAIN)
-            begin = assay_series_row(series, i).value[LOSS];
+            begin = trained_from = assay_series_row(series, i).value[LOSS];
         do { /* at least one row, also where a damaged state has no number for its mode */
             last = assay_series_row(series, i++);
             sum += last.value[LOSS];
@@ -156,6 +159,9 @@ static int walk(const assay_rule *rule, const assay_series *series, uint32_t ten
             .step = last.step, .tensor = tensor, .worker = ASSAY_ALL_WORKERS, .value = ratio, .threshold = limit};
         ++*tested;
         *fired += above >= patience;
+        const bool gained_nothing = trained_from - lowest < HARDLY_GAIN * (trained_from - train);
+        if (verdict && above >= patience && gained_nothing && must_rise && assay_verdict_json(verdict)->size == 0)
+            assay_put_format(assay_verdict_json(verdict), "\"never_gained\": true");
         if (verdict)
             status = assay_findings_test(assay_verdict_findings(verdict), above >= patience, &finding);
     }

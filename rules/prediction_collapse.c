@@ -4,7 +4,8 @@
  * `due` is that class's share of the labels, 0 without labels; labels of ignore_labels and their predictions do not
  * count. The labels' shape tells the axis of the classes (classes.h). A step counts when share > threshold and share >
  * excess * due. The rule fires when num_steps consecutive saved steps of the tensor in one mode count, and all later
- * ones in that mode; value = share. Steps with fewer than min_samples predictions are skipped. An untrained model may
+ * ones in that mode; value = share. Steps with fewer than min_samples predictions, and scores that are not
+ * finite, are skipped. An untrained model may
  * well start with one class, and learns the most frequent one first, so a model that recovers has not collapsed.
  * Targets that are not classes, such as those of a regression, are left out (are_classes()). */
 #include <math.h>
@@ -107,6 +108,12 @@ static int count_pairs(assay_counter *counter, const assay_classes *predictions,
     return status;
 }
 
+/* A row of scores with a NaN has no largest one: what took it for a class would say that all predictions are one. */
+static bool is_finite(const assay_tensor_view *item)
+{
+    return !assay_view_has_values(item) || item->stats->nan + item->stats->pos_inf == 0;
+}
+
 /* By the name that PyTorch's losses give their input, where there are no labels to tell. */
 static bool is_regression(const char *name)
 {
@@ -129,7 +136,7 @@ static int count_tensor(const assay_rule *rule, const assay_step_view *view, uin
         const assay_tensor_view *item = predictions->items[i];
         uint32_t k = partner_number(predictions, i, labels);
         const assay_tensor_view *mate = k == UINT32_MAX ? NULL : labels->items[k];
-        if (mate ? !are_classes(mate, item) : is_regression(item->name))
+        if ((mate ? !are_classes(mate, item) : is_regression(item->name)) || !is_finite(item))
             continue;
         const assay_classes *p = predicted_classes(rule->trial, view, PREDICTION_CLASSES, mate, item);
         const assay_classes *l = mate ? classes_by(view, LABEL_CLASSES.measure, mate) : NULL;

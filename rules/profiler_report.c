@@ -51,8 +51,10 @@ static void add_rule(timed *t, size_t i, const timed *one)
                      ", \"triggered\": %zu}",
                      i ? ", " : "", rules[i].ops->name, status, one->samples, one->datapoints, one->findings);
     t->samples += one->samples;
-    if (one->datapoints == 0)
+    if (one->datapoints == 0) {
+        assay_put_format(&t->silent, "%s%s", t->untested++ ? ", " : "", rules[i].ops->name);
         return;
+    }
     const timed_finding *first = one->findings > 0 ? &one->finding[0] : NULL;
     const timed_finding finding = {.time = first ? first->time : 0,
                                    .slice = first ? first->slice : 0,

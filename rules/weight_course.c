@@ -6,7 +6,8 @@
  *
  *   jump     r > jump times the median of the WINDOW values before, r > BEYOND times all of them, r > LEAST_JUMP; where
  *            fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
- *   large    r > large * gap, of weights whose root mean square is not next to nothing
+ *   large    r > large * gap, of weights whose root mean square is not next to nothing; not of weights without a
+ *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
  *            them, and so it is for two of three such weights of the worker
  *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gradients.h"
 #include "robust.h"
 #include "selection.h"
 #include "too_few.h"
@@ -29,6 +31,7 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define FAR_JUMP   3.0
 #define SLOWEST    1e-7
 #define HALF       0.5
+#define HARDLY     0.03 /* of the norm, in all: no training of a network from its beginning */
 #define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
 static const assay_param_def params[] = {
@@ -103,6 +106,8 @@ typedef struct walk {
     assay_findings *findings;
     uint64_t *shrank, *matrices; /* [workers] */
     uint64_t *slow;              /* [workers] */
+    bool gradients;              /* of any weight were saved */
+    double way;                  /* of the weight with two axes or more that moved farthest; NaN: it is not known */
 } walk;
 
 static int test(const walk *w, assay_row row, uint32_t which, bool fired, double value, double threshold,
@@ -122,6 +127,9 @@ static int test(const walk *w, assay_row row, uint32_t which, bool fired, double
 static int test_ratios(const walk *w, uint64_t from, uint64_t to)
 {
     const double jump = assay_param_real(w->rule->params, "jump"), large = assay_param_real(w->rule->params, "large");
+    const bool trained =
+        !w->gradients ||
+        gradient_of_weight(w->rule->trial, assay_series_row(w->series, w->order[from]).tensor) != ASSAY_NO_TENSOR;
     double last[WINDOW], room[WINDOW], most = 0;
     uint64_t seen = 0;
     int status = ASSAY_OK;
@@ -141,8 +149,8 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         if (n > 0)
             status = test(w, row, JUMP, jumps, r, jump * usual, note);
         if (status == ASSAY_OK)
-            status = test(w, row, LARGE, r > large * row.value[GAP] && row.value[TINY] == 0, r, large * row.value[GAP],
-                          NULL);
+            status = test(w, row, LARGE, trained && r > large * row.value[GAP] && row.value[TINY] == 0, r,
+                          large * row.value[GAP], NULL);
         most = jumps ? most : fmax(most, r);
         last[seen++ % WINDOW] = r;
     }
@@ -170,6 +178,15 @@ static bool has_shrunk(const walk *w, uint64_t from, uint64_t to)
     return last < assay_param_real(w->rule->params, "shrunk") * first_norm(w, from, to);
 }
 
+/* How far it moved in all, in parts of its norm; NaN where that is not known of every saved step. */
+static double way_of(const walk *w, uint64_t from, uint64_t to)
+{
+    double way = 0;
+    for (uint64_t i = from + 1; i < to; i++)
+        way += assay_series_row(w->series, w->order[i]).value[RATIO];
+    return way;
+}
+
 /* Did it change, and never by more than what no optimizer is made for? */
 static bool is_slow(const walk *w, uint64_t from, uint64_t to)
 {
@@ -191,7 +208,8 @@ static int test_slow(const walk *w, uint64_t from, uint64_t to)
     for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
         char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "by %.1e of their norm in %.0f steps", row.value[RATIO], row.value[GAP]);
+        snprintf(note, sizeof note, "by %.1e of their norm in %.0f step%s", row.value[RATIO], row.value[GAP],
+                 row.value[GAP] > 1 ? "s" : "");
         status = test(w, row, SLOW, found, row.value[RATIO] / row.value[GAP], SLOWEST, note);
     }
     return status;
@@ -214,7 +232,7 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
 }
 
 /* First counts the matrices that shrank away, then tests. */
-static int walk_weights(const walk *w)
+static int walk_weights(walk *w)
 {
     const uint64_t count = assay_series_count(w->series);
     const uint32_t workers = assay_trial_workers(w->rule->trial);
@@ -232,6 +250,8 @@ static int walk_weights(const walk *w)
             const bool matrix = is_matrix(w, from, to);
             if (pass == 0) {
                 w->matrices[first.worker] += matrix;
+                if (matrix && !(way_of(w, from, to) <= w->way))
+                    w->way = way_of(w, from, to);
                 w->shrank[first.worker] += matrix && has_shrunk(w, from, to);
                 w->slow[first.worker] += matrix && is_slow(w, from, to);
                 continue;
@@ -251,6 +271,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const size_t workers = (size_t)assay_trial_workers(rule->trial) + 1;
     uint64_t *order = assay_series_by_tensor(series);
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
+    for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++)
+        w.gradients = w.gradients || weight_of_gradient(rule->trial, t) != ASSAY_NO_TENSOR;
     w.shrank = calloc(workers, sizeof *w.shrank);
     w.matrices = calloc(workers, sizeof *w.matrices);
     w.slow = calloc(workers, sizeof *w.slow);
@@ -258,6 +280,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         w.shrank && w.matrices && w.slow && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = walk_weights(&w);
+    if (w.way > 0 && w.way < HARDLY) /* the report's first line tells from it why a loss stands */
+        assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
     free(w.shrank);
     free(w.matrices);
     free(w.slow);

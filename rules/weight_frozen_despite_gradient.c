@@ -5,7 +5,8 @@
  * the saved reduction abs_mean). Fires when num_steps - 1 such consecutive pairs end at s; value = their number. Pairs
  * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
  * unknown or not finite: an optimizer rightly leaves out such a step. A weight that came to
- * rest (updates.h) may stand still. Where few TRAIN steps were saved, and those far apart, one pair is enough. */
+ * rest (updates.h) may stand still, but not where all weights do, for longer than it ever moved, and with a gradient that
+ * stays what it was: then updates have become too small. Where few TRAIN steps were saved, and those far apart, one pair is enough. */
 #include <stdlib.h>
 
 #include "gradients.h"
@@ -20,6 +21,8 @@ enum {
     MAGNITUDE,
     WIDTH
 }; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row */
+
+#define FADED 0.1 /* of a gradient's usual magnitude */
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights"),
@@ -108,6 +111,7 @@ typedef struct rows {
     const uint64_t *order;
     uint64_t count;
     const assay_counter *passed; /* (worker, step) between regular updates */
+    const int64_t *moved_last;   /* [workers]: the last step at which any weight had moved */
 } rows;
 
 static assay_row row_at(const rows *r, uint64_t i)
@@ -143,6 +147,25 @@ static int64_t least_pairs(const assay_rule *rule)
     return nearest >= MANY && nearest < INT64_MAX && saved <= (uint64_t)(2 * asked + 2) ? 1 : asked;
 }
 
+static int64_t moved_last(const rows *r, uint32_t worker)
+{
+    return worker < assay_trial_workers(r->rule->trial) ? r->moved_last[worker] : INT64_MAX;
+}
+
+/* Sets the last step at which any weight of a worker had moved; -1: none had. */
+static void note_moves(const rows *r, int64_t *last)
+{
+    const uint32_t workers = assay_trial_workers(r->rule->trial);
+    for (uint32_t w = 0; w < workers; w++)
+        last[w] = -1;
+    for (uint64_t i = 0; i < r->count; i++) {
+        const assay_row row = row_at(r, i);
+        const bool moved = row.value[STILL] == MOVED || row.value[STILL] == CREPT;
+        if (moved && row.worker < workers && row.step > last[row.worker])
+            last[row.worker] = row.step;
+    }
+}
+
 /* Tests the weight rows from `from` on that are one tensor's and worker's; returns where the next begin. */
 static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict, int *status)
 {
@@ -150,6 +173,8 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
     int64_t run = 0;
     assay_row first = row_at(r, from), before = first;
     bool at_rest = false; /* its last move was one of rounding */
+    int64_t moves = 0;    /* pairs over which it moved, with known gradients */
+    double usual = 0;     /* sum of their mean magnitudes */
     const int64_t least = least_pairs(r->rule);
     uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
     uint64_t i = from + 1;
@@ -160,14 +185,19 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
         double magnitude = magnitude_at(r, gradient, row.worker, before.step);
         bool is_known = isfinite(magnitude) && !updates_passes(r->passed, row.worker, row.step);
         before = row;
-        if (row.value[STILL] == MOVED || row.value[STILL] == CREPT)
+        if (row.value[STILL] == MOVED || row.value[STILL] == CREPT) {
             at_rest = row.value[STILL] == CREPT;
-        if (row.value[STILL] != STOOD_STILL || at_rest)
+            moves += is_known;
+            usual += is_known ? magnitude : 0;
+        }
+        if (row.value[STILL] != STOOD_STILL)
             run = 0;
         else if (is_known)
             run = magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;
         if (!is_known || row.value[STILL] < 0 || row.step < r->rule->start_step || *status)
             continue;
+        const bool excused = at_rest && (row.step <= moved_last(r, row.worker) || run <= moves ||
+                                         magnitude < FADED * usual / (double)moves);
         char note[64];
         snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
         assay_finding finding = {.step = row.step,
@@ -176,7 +206,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
                                  .value = (double)run,
                                  .threshold = (double)least,
                                  .note = note};
-        *status = assay_findings_test(assay_verdict_findings(verdict), run >= least, &finding);
+        *status = assay_findings_test(assay_verdict_findings(verdict), !excused && run >= least, &finding);
     }
     return i;
 }
@@ -210,12 +240,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     r.count = assay_series_count(r.series);
     r.order = order;
     r.passed = passed;
-    int status = passed && (order || r.count == 0) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int64_t *last = calloc((size_t)assay_trial_workers(rule->trial) + 1, sizeof *last);
+    int status = passed && last && (order || r.count == 0) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    r.moved_last = last;
+    if (status == ASSAY_OK)
+        note_moves(&r, last);
     for (uint64_t i = 0; status == ASSAY_OK && i < r.count;)
         i = test_weight(&r, i, verdict, &status);
     if (status == ASSAY_OK)
         say_pairs(&r, verdict);
     assay_counter_free(passed);
+    free(last);
     free(order);
     return status;
 }

@@ -433,6 +433,10 @@ void assay_verdict_message(assay_verdict *verdict, const char *format, ...) __at
 /* Says why the rule has nothing to test: "a loss has 3 values at most; the rule needs 6 (min_history)." It becomes the
  * message of a rule that has no datapoint in the end, where the index of the trial does not tell the cause already. */
 void assay_verdict_no_data(assay_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A rule that stands for several: so many of them had nothing to test, which the sentence says. They count as rules
+ * without data. */
+void assay_verdict_untested(assay_verdict *verdict, size_t parts, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Members to add to the rule's object in report.json, as JSON text without the braces: "\"matrix\": [[1]]". */
 assay_buf *assay_verdict_json(assay_verdict *verdict);
 /* Lines to add below the rule in the text report. */

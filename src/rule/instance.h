@@ -47,6 +47,7 @@ typedef struct assay_instance {
     char *worker;   /* only this one; NULL: all; owned */
     int status;     /* ASSAY_OK or why it cannot run */
     assay_error error;
+    size_t line, column; /* in the job file, of what is wrong; 0: unknown */
 } assay_instance;
 
 /* Configures a rule. `parameters` is a JSON object of texts, numbers, booleans and lists (borrowed), or NULL. What is

@@ -298,7 +298,7 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
 /* What is in event files is known when they were read. */
 static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
 {
-    if (assay_event_files_kinds(&trial->catalog->events) & ~(1u << ASSAY_EVENTS_TRACE | 1u << ASSAY_EVENTS_DUMP))
+    if (assay_event_files_kinds(&trial->catalog->events) & ~(unsigned)ASSAY_EVENTS_OF_RANKS)
         return false;
     begin_sentence(out);
     put_plain(out, "the trial holds no profiler data: neither system metrics nor timelines were recorded.");

@@ -62,6 +62,15 @@ void assay_verdict_no_data(assay_verdict *verdict, const char *format, ...)
     va_end(list);
 }
 
+void assay_verdict_untested(assay_verdict *verdict, size_t parts, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put_sentence(&verdict->message, format, list);
+    va_end(list);
+    verdict->untested = parts;
+}
+
 assay_buf *assay_verdict_json(assay_verdict *verdict)
 {
     return &verdict->json;

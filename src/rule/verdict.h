@@ -46,6 +46,7 @@ struct assay_verdict {
     assay_findings *findings; /* owned */
     assay_buf message, json, text;
     assay_buf no_data; /* what the rule says of why it has nothing to test */
+    size_t untested;   /* parts of the rule that had nothing to test, while others had */
 };
 /* An empty verdict that keeps at most `max_findings` findings. 0 or ASSAY_ENOMEM; release with assay_verdict_release().
  */

@@ -71,6 +71,65 @@ def losses_that_rise_above_zero(folder):
     return losses(folder, curve), [rule("negative", "LossSpike", fires(40))]
 
 
+COURSE = dict(against="start", diff_percent=5, plateau_percent=25)
+
+
+@case
+def few_losses_that_came_back(folder):
+    """Seven saved losses of a descent, then those of labels that lost their order. Its twin goes on."""
+    down = [2.4, 1.9, 1.5, 1.1, 0.9, 0.7, 0.6]
+    lost = numpy.array(down + [2.3] * 9) + 0.05 * noise(21, 16)
+    well = numpy.array(down + [0.5, 0.45, 0.4, 0.41, 0.38, 0.37, 0.35, 0.36, 0.33]) + 0.05 * noise(22, 16)
+    return losses(folder, lost, {"well": well}), [
+        rule("lost", "LossNotDecreasing", lambda e: e["findings_total"] == 1 and e["course"]["least"] < 0.9, **COURSE),
+        rule("well", "LossNotDecreasing", lambda e: e["findings_total"] == 0, use_losses_collection=False, tensor_regex="well", **COURSE),
+    ]
+
+
+def with_evaluations(folder, curve, evaluated):
+    """Thirty noisy losses of training, and one of evaluation behind every fifth."""
+    made, step = Made(folder, collections={"losses": "^loss$"}), 0
+    for k in range(30):
+        made.step(step, "TRAIN", k, {"loss": float(curve[k])})
+        step += 1
+        if k % 5 == 4:
+            made.step(step, "EVAL", k // 5, {"loss": float(evaluated[k // 5])})
+            step += 1
+    return made.end()
+
+
+def slow_curve():
+    """Some percent lower from the first to the last, under noise of as much."""
+    return numpy.array([3.1, 3.05, 3.0, 2.95] + [2.83] * 26) - 0.003 * numpy.arange(30) + 0.05 * noise(23, 30)
+
+
+@case
+def noise_over_a_slow_descent(folder):
+    """What falls from evaluation to evaluation does not stand still."""
+    return with_evaluations(folder, slow_curve(), [2.8, 2.71, 2.68, 2.63, 2.6, 2.55]), [rule("slow", "LossNotDecreasing", fires(), **COURSE)]
+
+
+@case
+def noise_over_no_descent(folder):
+    return with_evaluations(folder, slow_curve(), [2.8, 2.81, 2.79, 2.8, 2.82, 2.8]), [
+        rule("stands", "LossNotDecreasing", lambda e: e["findings_total"] > 0, **COURSE)]
+
+
+@case
+def evaluation_that_hardly_gains(folder):
+    """Learned by heart, or fed otherwise: the member tells it from a loss that rises after a gain."""
+    curve, rise = 3.0 * numpy.exp(-numpy.arange(30) / 8), dict(rise_threshold=0.1, patience=3, gain_share=0.25)
+    return with_evaluations(folder, curve, [2.8, 2.9, 3.1, 3.4, 3.7, 4.0]), [
+        rule("never", "Overfit", lambda e: e["findings_total"] > 0 and e["never_gained"] is True, **rise)]
+
+
+@case
+def evaluation_that_gains_and_loses(folder):
+    curve, rise = 3.0 * numpy.exp(-numpy.arange(30) / 8), dict(rise_threshold=0.1, patience=3, gain_share=0.25)
+    return with_evaluations(folder, curve, [1.6, 1.2, 1.9, 2.3, 2.6, 2.9]), [
+        rule("rose", "Overfit", lambda e: e["findings_total"] > 0 and "never_gained" not in e, **rise)]
+
+
 def norms(folder, workers, per_step):
     """Vectors of one element per worker, so the norm is its size."""
     made = Made(folder, workers=workers, collections={"gradients": "^gradient"})

@@ -77,6 +77,78 @@ def targets_that_grow(folder):
     return fed(folder, lambda s, rng: rng.normal(0, 1.2 ** s, (16, 1)), name="MSELoss_input_1"), [says("growing")]
 
 
+def crew(folder, scale):
+    """Four workers; the scale of targets of each."""
+    made, rng = Made(folder, workers=4), numpy.random.default_rng(5)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {
+            "worker_%d" % w: {INPUT: rng.normal(0, 1, (16, 9)), "MSELoss_input_1": rng.normal(0, scale(w), (16, 1))}
+            for w in range(4)})
+    return made.end()
+
+
+@case
+def targets_of_one_worker(folder):
+    return crew(folder, lambda w: 50.0 if w == 2 else 1.0), [says("one worker", "targets", 0)]
+
+
+@case
+def targets_of_all_workers(folder):
+    return crew(folder, lambda w: 1.0 + w), [says("alike")]
+
+
+def compared(folder, outputs, targets):
+    made, rng = Made(folder), numpy.random.default_rng(6)
+    for step in range(6):
+        made.step(step, "TRAIN", step, {"MSELoss_input_0": rng.normal(0, 1, outputs), "MSELoss_input_1": rng.normal(0, 1, targets)})
+    return made.end()
+
+
+@case
+def outputs_against_all_targets(folder):
+    return compared(folder, (16, 1), (16,)), [says("stretched", "shape", 0)]
+
+
+@case
+def outputs_against_their_targets(folder):
+    return compared(folder, (16, 4), (16, 1)), [says("one target a row")]
+
+
+@case
+def scores_that_are_not_finite(folder):
+    """Of a row with a NaN no class is the largest."""
+    made, rng = Made(folder), numpy.random.default_rng(8)
+    for step in range(30):
+        scores = rng.normal(0, 1, (32, 4)).astype(numpy.float32)
+        scores[:, 1] = scores[:, 1] if step < 12 else numpy.nan
+        made.step(step, "TRAIN", step, {"CrossEntropyLoss_input_0": scores, LABEL: rng.integers(0, 4, 32)})
+    return made.end(), [says("collapse", kind="PredictionCollapse")]
+
+
+def split(folder, trained, evaluated, steps=20):
+    """Labels of training, then of an evaluation."""
+    made, rng = Made(folder), numpy.random.default_rng(7)
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {LABEL: rng.choice(trained, 16)})
+    made.step(steps, "EVAL", 0, {LABEL: rng.choice(evaluated, 64)})
+    return made.end()
+
+
+@case
+def classes_of_the_evaluation_alone(folder):
+    return split(folder, [0, 1, 2], [0, 1, 2, 3]), [says("unseen", "unseen", 20)]
+
+
+@case
+def classes_that_chance_left_out(folder):
+    return split(folder, range(100), range(100), 6), [says("many classes")]
+
+
+@case
+def classes_of_few_steps(folder):
+    return split(folder, [0, 1, 2], [0, 1, 2, 3], 2), [says("two steps")]
+
+
 def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32):
     made, rng, step = Made(folder), numpy.random.default_rng(4), 0
     kept = rng.normal(0, 1, (16, 9))

@@ -189,7 +189,7 @@ def gradients_never_cleared(path, seed):
     fit(path, net, data.batch(32), CE(), Keeping(net.parameters(), 0.05), 200, held=data.held(100))
 
 
-@cause(r"(?i)log.*NaN|NaN|infinit", 100)
+@cause(r"(?i)log.*NaN|NaN|inf", 100)
 def logarithm_of_zero(path, seed):
     data = digits(seed)
     class Log(nn.Module):
