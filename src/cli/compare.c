@@ -33,7 +33,6 @@ static const assay_setting OPTIONS[] = {
      "With --tensors: elements are close when |a - b| <= atol + rtol * |b|. Default: 0."},
     {"atol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.absolute), "X",
      "With --tensors: as above. Default: 0."},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(compare_options, of_tensors.json), NULL, "With --tensors: print JSON."},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
     {0}};
@@ -47,7 +46,7 @@ static bool asks_for_report(const compare_options *o)
 static bool asks_for_tensors(const compare_options *o)
 {
     const tensors_options *t = &o->of_tensors;
-    return o->tensors || t->maps.count > 0 || t->relative > 0 || t->absolute > 0 || t->json;
+    return o->tensors || t->maps.count > 0 || t->relative > 0 || t->absolute > 0;
 }
 
 /* Are two trials to be compared tensor by tensor? 1, 0, or an error. Collective. */
@@ -55,9 +54,8 @@ static int by_tensors(const cli_context *context, const compare_options *o, assa
 {
     const cli_list *trials = &o->run.trials;
     if (asks_for_tensors(o) && (trials->count != 2 || asks_for_report(o)))
-        return assay_fail(
-            err, ASSAY_EUSAGE,
-            "compare: --tensors, --map, --rtol, --atol and --json are for two trials, and make no report");
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "compare: --tensors, --map, --rtol and --atol are for two trials, and make no report");
     if (asks_for_tensors(o))
         return 1;
     if (trials->count != 2 || asks_for_report(o))
@@ -87,6 +85,7 @@ static int compare(const cli_context *context, int argc, char **argv)
     if (tensors < 0)
         parsed = tensors;
     if (tensors == 1) {
+        options.of_tensors.json = options.run.json;
         options.of_tensors.quiet = options.run.quiet;
         options.of_tensors.steps = options.run.steps;
         options.of_tensors.topology = options.run.topology;
@@ -97,11 +96,7 @@ static int compare(const cli_context *context, int argc, char **argv)
         cli_options_release(&cli_compare, &options);
         return code;
     }
-    if (parsed == ASSAY_OK && trials->count == 1 && !may_be_alone(&options, trial[0]))
-        parsed =
-            assay_fail(&err, ASSAY_EUSAGE,
-                       "compare: a comparison takes two trials or more: give several, a pattern such as 'runs/*', or "
-                       "--against BANDS; `assay run` looks at one");
+    options.run.several = trials->count == 1 && !may_be_alone(&options, trial[0]);
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
 }
 

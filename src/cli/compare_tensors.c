@@ -82,6 +82,18 @@ static void put_json_steps(const int64_t *steps, size_t count, const char *key, 
     assay_put_format(out, "]");
 }
 
+static void put_json_workers(const assay_catalog *own, const assay_catalog *other, const char *key, assay_buf *out)
+{
+    size_t count = 0;
+    assay_put_format(out, ",\n  \"%s\": [", key);
+    for (uint32_t w = 0; own->workers > 1 && other->workers > 1 && w < own->workers; w++)
+        if (assay_catalog_worker(other, own->worker[w]) == ASSAY_NO_ID) {
+            assay_put_format(out, count++ ? ", " : "");
+            assay_json_put_text(out, own->worker[w]);
+        }
+    assay_put_format(out, "]");
+}
+
 /* Appends the whole document. */
 /* What was found when the trial was opened, and its records that could not be read. */
 static void put_json_problems(const assay_diff *d, const assay_trial_files *own, uint32_t trial, assay_buf *out)
@@ -125,6 +137,8 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
     put_json_singles(&d->only_b, "only_in_second", out);
     put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
     put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
+    put_json_workers(&d->a.catalog, &d->b.catalog, "workers_only_in_first", out);
+    put_json_workers(&d->b.catalog, &d->a.catalog, "workers_only_in_second", out);
     assay_put_format(out, ",\n  \"problems_in_first\": [");
     put_json_problems(d, &d->a, 1, out);
     assay_put_format(out, "],\n  \"problems_in_second\": [");
@@ -170,6 +184,33 @@ static size_t count_lacked(const assay_diff *d, const assay_diff_singles *single
     return count;
 }
 
+/* Workers of a trial that the other one has not, each told to `put` (NULL: nobody); how many. */
+static size_t each_gone(const assay_catalog *own, const assay_catalog *other,
+                        void (*put)(const char *worker, size_t number, assay_buf *out), assay_buf *out)
+{
+    size_t count = 0;
+    for (uint32_t w = 0; w < own->workers; w++)
+        if (assay_catalog_worker(other, own->worker[w]) == ASSAY_NO_ID) {
+            if (put)
+                put(own->worker[w], count, out);
+            count++;
+        }
+    return count;
+}
+
+/* Is the rank gone that only one trial has? Not where workers have other names altogether, or one has it whole, or a
+ * topology says what of it the others have. */
+static bool are_gone(const assay_diff *d)
+{
+    const assay_catalog *a = &d->a.catalog, *b = &d->b.catalog;
+    bool unknown = !a->topology && !b->topology;
+    if (a->workers < 2 || b->workers < 2 || each_gone(a, b, NULL, NULL) == a->workers)
+        return false;
+    for (size_t i = 0; i < d->pairs && !unknown; i++)
+        unknown = d->pair[i].apart && !d->pair[i].unlike;
+    return unknown;
+}
+
 static tensors_summary summarize(const assay_diff *d)
 {
     const uint64_t of_a = d->a.problems.losses, of_b = d->b.problems.losses;
@@ -177,6 +218,9 @@ static tensors_summary summarize(const assay_diff *d)
     tensors_summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
                          .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
                          .losses = of_a + of_b};
+    if (are_gone(d))
+        s.gone =
+            each_gone(&d->a.catalog, &d->b.catalog, NULL, NULL) + each_gone(&d->b.catalog, &d->a.catalog, NULL, NULL);
     for (size_t i = 0; i < d->pairs; i++) {
         const assay_diff_pair *p = &d->pair[i];
         const bool compared = p->state == ASSAY_DIFF_COMPARED;
@@ -192,12 +236,17 @@ static tensors_summary summarize(const assay_diff *d)
     return s;
 }
 
+static bool is_different(const tensors_summary *s)
+{
+    return s->apart + s->shapes + s->missing + s->gone > 0;
+}
+
 const char *tensors_verdict(const tensors_summary *s)
 {
-    return s->apart + s->shapes + s->missing > 0 ? "different"
-           : s->unread > 0 || s->losses > 0      ? "unknown"
-           : s->unequal > 0                      ? "close"
-                                                 : "equal";
+    return is_different(s)                  ? "different"
+           : s->unread > 0 || s->losses > 0 ? "unknown"
+           : s->unequal > 0                 ? "close"
+                                            : "equal";
 }
 
 /* ---- text ---- */
@@ -233,6 +282,22 @@ static void put_first(const tensors_summary *s, assay_buf *out)
     assay_text_put_full(out, p->figures.first_b);
 }
 
+static void put_worker(const char *worker, size_t number, assay_buf *out)
+{
+    if (number < NAMES)
+        assay_put_format(out, "%s%s", number ? ", " : "; ", worker);
+}
+
+/* "; rank_2, rank_5 only in the first" */
+static void put_gone(const assay_trial_files *own, const assay_catalog *other, const char *which, assay_buf *out)
+{
+    const size_t count = each_gone(&own->catalog, other, put_worker, out);
+    if (count > NAMES)
+        assay_put_format(out, " and %zu more", count - NAMES);
+    if (count > 0)
+        assay_put_format(out, " only in the %s", which);
+}
+
 static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf *out)
 {
     const size_t differ = s->apart + s->shapes;
@@ -248,12 +313,36 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
     put_first(s, out);
     if (s->missing > 0)
         assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");
+    if (s->gone > 0) {
+        put_gone(&d->a, &d->b.catalog, "first", out);
+        put_gone(&d->b, &d->a.catalog, "second", out);
+    }
     if (s->unread > 0)
         assay_put_format(out, "; %zu could not be read", s->unread);
     if (s->unsure > 0)
         assay_put_format(out, "; %zu name%s missing in a damaged trial", s->unsure, s->unsure == 1 ? " is" : "s are");
     if (s->losses > 0)
         assay_put_format(out, "; %" PRIu64 " part%s damaged or missing", s->losses, s->losses == 1 ? " is" : "s are");
+}
+
+/* What name maps have made, of the first pair of names that they changed. */
+static void put_mapped(const assay_diff *d, assay_buf *out)
+{
+    const assay_diff_pair *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < d->pairs; i++) {
+        if (!d->pair[i].map)
+            continue;
+        first = first ? first : &d->pair[i];
+        count++;
+    }
+    if (!first)
+        return;
+    assay_put_format(out, "--map has paired %zu of %zu tensor%s, ", count, d->pairs, assay_plural(d->pairs));
+    assay_text_put_clean(out, first->name_a, strlen(first->name_a));
+    assay_put_format(out, " with ");
+    assay_text_put_clean(out, first->name_b, strlen(first->name_b));
+    assay_put_format(out, count > 1 ? " and so on." : ".");
 }
 
 static void put_largest(const tensors_summary *s, assay_buf *out)
@@ -436,6 +525,10 @@ static void put_text(const assay_diff *d, const tensors_summary *s, const assay_
     put_largest(s, &line);
     if (line.size > 0)
         assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    assay_buf_clear(&line);
+    put_mapped(d, &line);
+    if (line.size > 0)
+        assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     assay_buf_release(&line);
     put_rows(d, draw, out);
     put_unread(d, draw, out);
@@ -460,7 +553,7 @@ static int conclude(const assay_diff *d, bool json)
         tensors_put_json(d, &s, &out);
     else
         put_text(d, &s, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
-    const bool different = s.apart + s.shapes + s.missing > 0;
+    const bool different = is_different(&s);
     const bool damaged = s.unread > 0 || s.losses > 0;
     return cli_finish(&out, different ? CLI_FINDINGS : damaged ? CLI_LOSSES : CLI_DONE);
 }

@@ -29,6 +29,7 @@ typedef struct tensors_summary {
     size_t unequal, apart, unread, shapes;  /* tensors */
     size_t missing;                         /* names that only one has, of kinds that both have */
     size_t unsure;                          /* likewise, where the other one is damaged and may have them */
+    size_t gone;                            /* workers that only one has, and whose part nothing else can be */
     uint64_t losses;                        /* damaged or missing parts of both trials */
     const assay_diff_pair *first, *largest; /* NULL: none */
 } tensors_summary;

@@ -2,6 +2,7 @@
 #include "diff/diff.h"
 
 #include <assay/rule.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -406,6 +407,38 @@ static void count_bytes(assay_diff *d)
             d->pair[i].figures.elements * (assay_dtype_size(d->pair[i].dtype_a) + assay_dtype_size(d->pair[i].dtype_b));
 }
 
+/* What stands before the names of one trial in all of the model's names of the other one: "model." in a Lightning file.
+ * False: there is no such thing, or it is no plain text for a pattern. */
+static bool find_prefix(const assay_trial_files *plain, const assay_trial_files *longer, char *out, size_t room)
+{
+    size_t size = 0, found = 0;
+    const char *first = NULL;
+    for (uint32_t i = 0; i < assay_dict_count(plain->tensors); i++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(plain->tensors, i, &length);
+        if (memchr(name, '/', length))
+            continue; /* an optimizer's, an average's */
+        for (uint32_t k = 0; !first && k < assay_dict_count(longer->tensors); k++) {
+            size_t other = 0;
+            const char *text = assay_dict_name(longer->tensors, k, &other);
+            if (other > length && other - length < room && text[other - length - 1] == '.' &&
+                memcmp(text + other - length, name, length) == 0) {
+                first = text;
+                size = other - length;
+                memcpy(out, text, size);
+                out[size] = '\0';
+            }
+        }
+        char both[4096];
+        const int whole = snprintf(both, sizeof both, "%.*s%.*s", (int)size, out, (int)length, name);
+        if (!first || whole < 0 || (size_t)whole >= sizeof both ||
+            assay_dict_find(longer->tensors, both, (size_t)whole) == ASSAY_NO_ID)
+            return false;
+        found++;
+    }
+    return found > 0 && strspn(out, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == size;
+}
+
 /* Nothing could be paired. */
 static int refuse_nothing(const assay_diff *d, const char *a, const char *b, assay_error *err)
 {
@@ -417,6 +450,16 @@ static int refuse_nothing(const assay_diff *d, const char *a, const char *b, ass
                           "%s has %u workers, and %s has %u, of other names, and nothing says which of them has which "
                           "piece of a tensor: give --topology FILE (see assay topology)",
                           a, d->a.catalog.workers, b, d->b.catalog.workers);
+    char prefix[256] = "", escaped[512] = "";
+    if (find_prefix(&d->a, &d->b, prefix, sizeof prefix))
+        return assay_fail(err, ASSAY_EUSAGE, "the names of %s have %s in front of those of %s: add --map '(.*)=%s\\1'",
+                          b, prefix, a, prefix);
+    if (find_prefix(&d->b, &d->a, prefix, sizeof prefix)) {
+        for (size_t i = 0, at = 0; prefix[i]; i++)
+            at += (size_t)snprintf(escaped + at, sizeof escaped - at, prefix[i] == '.' ? "\\%c" : "%c", prefix[i]);
+        return assay_fail(err, ASSAY_EUSAGE, "the names of %s have %s in front of those of %s: add --map '%s(.*)=\\1'",
+                          a, prefix, b, escaped);
+    }
     return assay_fail(
         err, ASSAY_EUSAGE,
         "%s and %s have no tensor of one name at one step: --map 'REGEX=NAME' tells which names stand for the same", a,
