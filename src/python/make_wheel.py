@@ -51,7 +51,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = "%s-%s.dist-info/" % (name, _version())
     files = {}
     for package in ("smdebug",) if names else ("assay", "assay_recording"):
-        files.update({"%s/%s" % (package, path.name): path.read_bytes() for path in sorted((HERE / package).glob("*.py"))})
+        files.update({path.relative_to(HERE).as_posix(): path.read_bytes() for path in sorted((HERE / package).rglob("*.py"))})
     if not names:
         files.update({file: (HERE / file).read_bytes() for file in ("assay_hook.py", "assay_hook_config.py", "assay_hook_topology.py")})
         files.update({file: _library(file).read_bytes() for file in LIBRARIES})

@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy
@@ -80,12 +81,24 @@ def modules_of_both_packages():
     for name in assay.names.MODULES:
         module = importlib.import_module(("smdebug." + name).rstrip("."))
         assert all(hasattr(module, each) for each in assay.names.contents(name)), name
-    assert "assay_hook.Hook" in raises(ImportError, importlib.import_module, "smdebug.tensorflow.keras")
+    assert "assay_hook.Hook" in raises(ImportError, importlib.import_module, "smdebug.tensorflow.session")
     assert raises(ImportError, importlib.import_module, "assay.core.no_such")
     table = json.dumps(sorted(assay.names.MODULES))
     page = (Path(__file__).resolve().parents[2] / "docs" / "from-sagemaker-debugger.md").read_text()
     missing = [name for name in assay.names.MODULES if name and "`smdebug.%s`" % name not in page]
     assert not missing, (missing, len(table))
+
+
+def near_names_are_suggested():
+    trial = assay.open(TRIALS / "flip")
+    name = trial.tensor_names()[0]
+    assert 'did you mean "%s"' % name in raises(assay.AssayError, trial.tensor, name[:-1] + "x" + name[-1])
+    assert "did you mean TRAIN" in raises(ValueError, trial.steps, "TRIAN")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert trial.tensor_names(regex="wieght") == trial.tensor_names(regex="wieght") == [] and trial.tensor_names(regex="weight")
+        assert trial.tensor_names(regex="^nothing like that$") == []
+    assert [str(w.message) for w in said] == ['no tensor matches "wieght" (did you mean "weight"?)'], said
 
 
 def modes_are_the_same():
@@ -299,7 +312,7 @@ def what_a_hook_here_records_is_there():
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    for check in (modules_of_both_packages, modes_are_the_same, exceptions_have_the_kinds_of_the_reference, event_files, looks_when_asked,
+    for check in (modules_of_both_packages, near_names_are_suggested, modes_are_the_same, exceptions_have_the_kinds_of_the_reference, event_files, looks_when_asked,
                   a_range_of_steps, collections_are_edited, inputs_labels_predictions, rules_follow_a_training,
                   what_a_hook_here_records_is_there):
         check()

@@ -4,14 +4,19 @@ Usage: report.py ASSAY WORK_DIR        (ASSAY_TRIALS; pandas)
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import assay_hook
+import numpy
 
 import assay
 from assay import html
 
 ASSAY, OUT, TRIALS = sys.argv[1], Path(sys.argv[2]), Path(os.environ["ASSAY_TRIALS"])
+shutil.rmtree(OUT, ignore_errors=True)
 
 
 def raises(call, *arguments, **named):
@@ -73,7 +78,28 @@ compared = assay.report(several)
 against = compared.json["comparison"]
 assert len(compared.odd()) == sum(len(entry["reasons"]) for entry in against["odd"])
 assert len(compared.outliers()) == len(against["outliers"]) and len(compared.settings()) == len(against["settings"])
+page = compared.comparison._repr_html_()
+assert "comparison of 3 trials" in page and "http" not in page and ("odd trial" in page) == bool(against["odd"]) and repr(compared.comparison)
+events = OUT / "events"
+subprocess.run([ASSAY, "run", TRIALS.parent / "events" / "profiler", "--out", events, "--quiet", "--format", "json"], check=False,
+               stdout=subprocess.DEVNULL)
+timed = assay.report(events)
+profile = timed.json["trials"][0]["profile"]
+assert len(timed.profile()) == len(profile["system"]) > 0 and list(timed.profile()["mean"]) == [row["mean"] for row in profile["system"]]
+assert len(timed.profile("steps")) == len(profile["steps"]) and len(timed.profile("job")) == 1 and "start_us" in timed.profile("job")
+assert len(timed.profile("operators")) == sum(len(profile["framework"][device + "_operators"]["top"]) for device in ("cpu", "gpu"))
+assert 'did you mean "system"' in raises(timed.profile, "sistem") and report.profile().empty
 assert not against["odd"] or "odd trial" in compared._repr_html_()
+
+hook = assay_hook.Hook(OUT / "relus", include_collections=["relu_outputs", "outputs"], save_config=assay_hook.SaveConfig(save_interval=1))
+for _ in range(3):
+    hook.step()
+    hook.save_tensor("1_output_0", numpy.zeros((4, 5), "f4"), "relu_outputs")
+    hook.save_tensor("2_output_0", numpy.zeros((4, 5), "f4"), "outputs")  # which no ReLU made
+hook.close()
+(OUT / "job.json").write_text('{"rules": [{"rule": "DeadRelu"}]}')
+subprocess.run([ASSAY, "run", OUT / "job.json", "--trial", OUT / "relus", "--out", OUT / "dead", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+assert set(assay.report(OUT / "dead").findings().tensor) == {"1_output_0"}
 
 assert "no report" in raises(assay.report, OUT / "nothing.json")
 (OUT / "loss.csv").unlink()

@@ -1,5 +1,13 @@
 """What can go wrong. The names, the causes and what they are given are those of the reference (smdebug.exceptions)."""
+import difflib
+
 from .modes import ModeKeys
+
+
+def meant(word, names, likeness=0.6):
+    """What a misspelt word was most likely meant to be, to stand behind it in a message."""
+    near = difflib.get_close_matches(str(word), list(names), 1, likeness)
+    return " (did you mean \"%s\"?)" % near[0] if near else ""
 
 
 class SMDebugError(Exception):

@@ -1,4 +1,5 @@
 """Modes of steps, and whether a step is there: the enumerations of the reference, with its numbers."""
+import difflib
 import enum
 
 
@@ -30,4 +31,6 @@ def mode_of(mode):
     try:
         return ModeKeys[name.upper()]
     except (KeyError, AttributeError):
-        raise ValueError("%r is no mode; modes are %s" % (mode, ", ".join(m.name for m in ModeKeys))) from None
+        near = difflib.get_close_matches(str(mode).upper(), [m.name for m in ModeKeys], 1)
+        raise ValueError("%r is no mode%s; modes are %s" % (mode, " (did you mean %s?)" % near[0] if near else "",
+                                                            ", ".join(m.name for m in ModeKeys))) from None

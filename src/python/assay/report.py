@@ -3,7 +3,7 @@ import json
 import os
 
 from . import html
-from .exceptions import AssayError
+from .exceptions import AssayError, meant
 
 FINDING = ["trial", "rule", "kind", "severity", "step", "mode", "mode_step", "worker", "tensor", "value", "threshold"]
 NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # as report.json writes them
@@ -15,6 +15,39 @@ def _pandas():
     except ImportError:
         raise ImportError("reports come as pandas DataFrames: install pandas; `json` has the report without it") from None
     return pandas
+
+
+def _rows_of(profile, part):
+    """The rows of a part of a profile; a dictionary is one, without the lists in it."""
+    if part == "operators":
+        framework = profile.get("framework") or {}
+        return [{"device": device, **row} for device in ("cpu", "gpu") for row in (framework.get(device + "_operators") or {}).get("top", ())]
+    found = profile.get(part) or []
+    return [{key: value for key, value in found.items() if not isinstance(value, (list, dict))}] if isinstance(found, dict) else found
+
+
+class Comparison:
+    """Of the trials of a report: odd(), settings() and outliers() are those of the report."""
+
+    def __init__(self, report):
+        self._report = report
+        self.json = report.json.get("comparison", {})
+        self.odd, self.settings, self.outliers = report.odd, report.settings, report.outliers
+
+    def __repr__(self):
+        return "<assay.Comparison %s: %d odd trials>" % (self._report.path, len(self.json.get("odd", ())))
+
+    def _repr_html_(self):
+        if not self.json:
+            return html.block("no comparison: the report is of one trial")
+        odd = [(entry["trial"], "; ".join(entry["reasons"])) for entry in self.json.get("odd", ())]
+        parts = [html.table(odd, ("odd trial", "why"))] if odd else []
+        for part, title in (("outliers", "far from the others"), ("settings", "set differently")):
+            rows = self.json.get(part, ())
+            head = list(dict.fromkeys(key for row in rows for key in row))
+            if rows:
+                parts.append(html.block(title, html.table([[row.get(key, "") for key in head] for row in rows], head)))
+        return html.block("comparison of %d trials" % len(self._report.json["trials"]), *(parts or [html.text("nothing stands apart")]))
 
 
 class Report:
@@ -67,6 +100,25 @@ class Report:
     def outliers(self):
         """Numbers of trials that lie far from those of the others: trial, what, value, median, score."""
         return self._compared("outliers", ["trial", "what", "value", "median", "score"])
+
+    @property
+    def comparison(self):
+        """What comparing several trials has shown: it shows itself in a notebook."""
+        return Comparison(self)
+
+    def profile(self, part="system", trial=None):
+        """A part of the profile of each trial (docs/profiler.md), or of one: "system", a row for each metric of each unit, "steps", "sampling",
+        "dataloading", "clock", "summary", "hints", "other"; "job" is a row for each trial, "operators" one for each operator."""
+        rows, parts = [], set()
+        for each in self.json["trials"]:
+            profile = each.get("profile")
+            if profile is None or trial not in (None, each["name"]):
+                continue
+            parts |= set(profile) | {"operators"}
+            rows += [{"trial": each["name"], **row} for row in _rows_of(profile, part)]
+        if parts and part not in parts:
+            raise AssayError("%s: a profile has no part %r%s; they are %s" % (self.path, part, meant(part, parts), ", ".join(sorted(parts))), -3)
+        return _pandas().DataFrame(rows)
 
     def rules(self):
         """A row for each trial and rule: status, severity, datapoints, findings (all, not only those that findings() has)."""

@@ -1,12 +1,17 @@
 """Small things around trainings that scripts take from smdebug.core: where a training is, whether it has ended, and stand-ins for SageMaker's
 surroundings, for tests of such scripts."""
+import collections
 import enum
+import functools
 import json
 import logging
 import os
+import re
 import shutil
+import socket
+import time
 
-from .exceptions import SMDebugRuntimeError
+from .exceptions import IndexReaderException, SMDebugRuntimeError
 
 END, SUFFIX = "training_job_end.ts", ".tmp"
 
@@ -27,8 +32,67 @@ def reset_config_validator():
     """There is no validator that remembers anything."""
 
 
+# ---- messages
+
+REPEATED = 2  # times that one message is passed on
+BASE_ERROR_MESSAGE = "An error in the recording, which is switched off for the rest of the training:"
+
+
+class DuplicateLogFilter:
+    """Lets the same message through a few times."""
+
+    def __init__(self):
+        self.msgs, self.repeat_threshold = collections.defaultdict(int), REPEATED
+
+    def filter(self, record):  # noqa: A003
+        self.msgs[record.msg] += 1
+        return self.msgs[record.msg] <= self.repeat_threshold
+
+
 def get_logger(name="smdebug"):
-    return logging.getLogger(name)
+    made = logging.getLogger(name)
+    if not any(isinstance(one, DuplicateLogFilter) for one in made.filters):
+        made.addFilter(DuplicateLogFilter())
+    return made
+
+
+class ErrorHandlingAgent:
+    """For functions of your own that a training calls: the first error is logged, and from then on the functions do nothing. With a hook that
+    was configured, set by set_hook(), errors are raised. assay_hook's own calls never raise, and do not ask this."""
+
+    def __init__(self):
+        self.disable_smdebug, self.hook, self.logger = False, None, get_logger()
+
+    @staticmethod
+    def get_error_handling_agent():
+        return error_handling_agent
+
+    def set_hook(self, hook):
+        self.hook = hook
+
+    def catch_smdebug_errors(self, default_return_val=None):
+        """default_return_val, or what it returns where it is a function, is returned after an error."""
+        def wrap(function):
+            @functools.wraps(function)
+            def guarded(*arguments, **named):
+                if not self.disable_smdebug:
+                    try:
+                        return function(*arguments, **named)
+                    except Exception as error:  # noqa: B902 - whatever it is
+                        if self.hook is not None and not self.hook.has_default_hook_configuration():
+                            raise
+                        self.logger.error(BASE_ERROR_MESSAGE)
+                        self.logger.exception(error)
+                        self.disable_smdebug = True
+                return default_return_val(*arguments, **named) if callable(default_return_val) else default_return_val
+            return guarded
+        return wrap
+
+
+error_handling_agent = ErrorHandlingAgent()
+
+
+# ---- places and names
 
 
 def is_sagemaker_job():
@@ -61,6 +125,95 @@ def remove_file_if_exists(path):
 
 def get_path_to_collections(path):
     return os.path.join(path, "collections", "000000000")
+
+
+def list_files_in_directory(directory, file_regex=None):
+    """All files below, those whose names begin as the pattern says."""
+    return [os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names
+            if file_regex is None or re.match(file_regex, name)]
+
+
+def list_collection_files_in_directory(directory):
+    return list_files_in_directory(directory, r".*_collections\.(json|ts)$")
+
+
+def serialize_tf_device(device):
+    """A worker of TensorFlow as names of files have it: /job:worker is _job-worker."""
+    return device.replace("/", "_").replace(":", "-")
+
+
+def deserialize_tf_device(device_name):
+    return device_name.replace("_", "/").replace("-", ":")
+
+
+def get_worker_name_from_collection_file(filename):
+    name = re.match(r"(.+)_collections\.(?:json|ts)$", os.path.basename(filename))[1]
+    return deserialize_tf_device(name) if name.startswith("_") else name
+
+
+def parse_worker_name_from_file(filename):
+    """Of a file of events or of the index: 000000000010_worker_0.json."""
+    found = re.match(r"\d+_(.+)\.(?:json|csv|tfevents)$", os.path.basename(filename))
+    if not found:
+        raise IndexReaderException("%s: not a file of a trial" % filename)
+    return deserialize_tf_device(found[1]) if "__" in os.path.basename(filename) else found[1]
+
+
+def match_inc(tname, include):
+    """Does one of the patterns match somewhere?"""
+    return any(re.search(pattern, tname) for pattern in include)
+
+
+def make_numpy_array(x):
+    """Of numbers, texts, and lists and dictionaries of them."""
+    import numpy
+    if isinstance(x, dict):
+        return {name: make_numpy_array(value) for name, value in x.items()}
+    return x if isinstance(x, numpy.ndarray) else numpy.array(x if isinstance(x, (list, tuple)) else [x])
+
+
+def get_node_id_from_resource_config(path="/opt/ml/input/config/resourceconfig.json"):
+    """What SageMaker calls this machine; None: it is none of its."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file).get("current_host")
+    except (OSError, ValueError):
+        return None
+
+
+def get_node_id():
+    """PROCESS-MACHINE"""
+    return ("%d-%s" % (os.getpid(), get_node_id_from_resource_config() or socket.gethostname())).replace("_", "-")
+
+
+def is_first_process(path, is_dir=True):
+    """Is this the first process that asks about the directory (or, of is_dir=False, the file)? In S3 each is."""
+    if is_s3(path)[0]:
+        return True
+    claimed = os.path.join(path, "claim.smd") if is_dir else path
+    ensure_dir(claimed)
+    try:
+        os.close(os.open(claimed, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return False
+    return True
+
+
+ENV_RULE_STOP_SIGNAL_FILENAME, DEFAULT_GRACETIME_FOR_RULE_STOP_SEC = "SAGEMAKER_RULE_STOP_SIGNAL", 60
+
+
+def is_rule_signalled_gracetime_passed(trial_prefix):
+    """Has somebody asked rules to stop, in the file that the environment names, more than a minute ago?"""
+    name = os.environ.get(ENV_RULE_STOP_SIGNAL_FILENAME)
+    if name is None or is_s3(trial_prefix)[0]:
+        return False
+    try:
+        with open(os.path.join(trial_prefix, name), encoding="utf-8") as file:
+            return time.time() > int(file.read()) + DEFAULT_GRACETIME_FOR_RULE_STOP_SEC
+    except OSError:
+        return False
+    except ValueError:  # a signal that does not say when is one
+        return True
 
 
 def has_training_ended(trial_prefix):

@@ -1,14 +1,15 @@
 """A trial by the reference's names: which tensors, steps, modes, workers and collections it has. Values: tensor.py."""
 import bisect
-import difflib
 import os
 import re
 import sys
 import time
+import warnings
 
 from . import _library as c
 from . import html
-from .exceptions import AssayError, InvalidWorker, NoMoreData, SMDebugValueError, StepNotYetAvailable, StepUnavailable, TensorUnavailable
+from .exceptions import (AssayError, InvalidWorker, NoMoreData, SMDebugValueError, StepNotYetAvailable, StepUnavailable, TensorUnavailable,
+                         meant)
 from .modes import ModeKeys, StepState, mode_of
 from .recording import Recording
 from .tensor import Tensor
@@ -82,7 +83,7 @@ class Trial:
         self.path = os.path.expanduser(os.fspath(path).strip())
         self.name = name or os.path.basename(os.path.normpath(self.path))
         self.look_every, self.range_steps = look_every, _range(range_steps)
-        self._tensors, self._changed, self._state = {}, {}, None
+        self._tensors, self._changed, self._state, self._without = {}, {}, None, set()
         self.refresh()
 
     def __repr__(self):
@@ -251,7 +252,14 @@ class Trial:
         return [name for name in names if recording.rows(name).has(mode)] if self.range_steps else names
 
     def _matching(self, patterns):
-        chosen = {name for pattern in patterns for name in self._recording.select(regex=pattern)}
+        by_pattern = {pattern: self._recording.select(regex=pattern) for pattern in patterns}
+        for pattern, names in by_pattern.items():
+            if not names and pattern not in self._without:
+                self._without.add(pattern)  # said once
+                words = {word for name in self._recording.tensors for word in [name, *re.split(r"[/._:]", name)] if len(word) > 2}
+                near = meant(re.sub(r"[^\w/.:-]", "", pattern), words, 0.75)
+                warnings.warn("no tensor matches \"%s\"%s" % (pattern, near), stacklevel=3) if near else None
+        chosen = {name for names in by_pattern.values() for name in names}
         return [name for name in self._recording.tensors if name in chosen]
 
     def _members(self, collection):
@@ -280,8 +288,7 @@ class Trial:
 
     def tensor(self, tname):
         if not self.has_tensor(tname):
-            near = difflib.get_close_matches(str(tname), self._recording.tensors, 1, 0.8)
-            raise TensorUnavailable(tname, " (did you mean \"%s\"?)" % near[0] if near else "")
+            raise TensorUnavailable(tname, meant(tname, self._recording.tensors, 0.8))
         return self._tensors.setdefault(tname, Tensor(self, tname))
 
     def tensors(self):
@@ -299,9 +306,9 @@ class Trial:
         misspelt."""
         found = self.collections()
         if coll_name not in found:
-            near = difflib.get_close_matches(str(coll_name), [*found, *BUILT_IN], 1, 0.85) if coll_name not in BUILT_IN else []
+            near = meant(coll_name, [*found, *BUILT_IN], 0.85) if coll_name not in BUILT_IN else ""
             if near:
-                raise AssayError("no collection is called \"%s\" (did you mean \"%s\"?)" % (coll_name, near[0]), c.ENOTFOUND)
+                raise AssayError("no collection is called \"%s\"%s" % (coll_name, near), c.ENOTFOUND)
             found[coll_name] = Collection(self, coll_name)
         return self._changed.setdefault(coll_name, found[coll_name])
 

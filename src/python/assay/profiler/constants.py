@@ -1,0 +1,17 @@
+"""Names of places and files of profiler data, and defaults, by the reference's names."""
+DEFAULT_PREFIX, DEFAULT_SYSTEM_PROFILER_PREFIX = "framework/pevents", "system"
+TRACE_DIRECTORY_FORMAT = "%Y%m%d%H"
+PYTHONTIMELINE_SUFFIX, MODELTIMELINE_SUFFIX = "pythontimeline.json", "model_timeline.json"
+HOROVODTIMELINE_SUFFIX, SMDATAPARALLELTIMELINE_SUFFIX = "horovod_timeline.json", "smdataparallel_timeline.json"
+TENSORBOARDTIMELINE_SUFFIX, MERGEDTIMELINE_SUFFIX = "trace.json.gz", "merged_timeline.json"
+PT_DATALOADER_WORKER, PT_DATALOADER_ITER, PT_DATALOADER_INITIALIZE = "DataLoaderWorker", "DataLoaderIter", "DataLoaderIterInitialize"
+TF_DATALOADER_ITER, TF_METRICS_PREFIX = "DataIterator", "aws_marker-"
+TF_DATALOADER_START_FLAG_FILENAME, TF_DATALOADER_END_FLAG_FILENAME = "tf_dataloader_start_flag.tmp", "tf_dataloader_end_flag.tmp"
+ENV_TIME_BUFFER, TIME_BUFFER_DEFAULT = "TIME_BUFFER_MICROSECONDS", 180000000  # how far from a question files are looked at
+ENV_TRAIILING_DURATION, TRAILING_DURATION_DEFAULT = "TRAILING_DURATION_MICROSECONDS", 300000000
+CONFIG_PATH_DEFAULT, BASE_FOLDER_DEFAULT = "/opt/ml/input/config/profilerconfig.json", "/opt/ml/output/profiler"
+CONVERT_TO_MICROSECS, CONVERT_MICRO_TO_NS = 1000000, 1000
+MAX_FILE_SIZE_DEFAULT, CLOSE_FILE_INTERVAL_DEFAULT, FILE_OPEN_FAIL_THRESHOLD_DEFAULT = 10485760, 60, 50
+PYTHON_PROFILING_START_STEP_DEFAULT, PROFILING_NUM_STEPS_DEFAULT, PROFILER_DURATION_DEFAULT = 9, 1, float("inf")
+CPROFILE_NAME, PYINSTRUMENT_NAME = "cprofile", "pyinstrument"
+CPROFILE_STATS_FILENAME, PYINSTRUMENT_JSON_FILENAME, PYINSTRUMENT_HTML_FILENAME = "python_stats", "python_stats.json", "python_stats.html"
