@@ -2,7 +2,7 @@
 
     import assay_hook
     hook = assay_hook.Hook("runs/17", save_config=assay_hook.SaveConfig(save_interval=100),
-                           include_collections=["weights", "gradients"], include_regex=["relu"])
+                           include_collections=["weights", "gradients", "inputs", "relu_outputs"])
     hook.register_module(net)
     hook.register_loss(loss_fn)
     for ...:
@@ -212,6 +212,8 @@ class Hook:
             out_dir = said[0] or assay_hook_config.SAGEMAKER_DIRECTORY
         if config_file is not None and tensorboard_dir is None and "TRAINING_JOB_NAME" in os.environ:
             tensorboard_dir = assay_hook_config.tensorboard_of_sagemaker()
+        for key, value in assay_hook_config.profiler_of_environment().items():
+            parameters.setdefault(key, value)
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
             if parameters.get("existing") != "continue" and not dry_run:
@@ -531,6 +533,7 @@ class Hook:
             return self._copies.save(encoded, code, tensor, assay_hook_topology.layout_argument(layout, tensor.dim()))
         return self._save_host(encoded, code, tensor, layout)
 
+    _over = False  # has the library that trains said that it has ended?
     _host = "cpu"  # the device whose tensors the library reads where they are
 
     def _save_host(self, encoded, code, tensor, layout):
@@ -661,6 +664,8 @@ class Hook:
                 raise ValueError("the module %s is registered already" % (name or module._get_name()))
             self._modules.add(part)
             part._module_name = name or module._get_name()
+            if type(part).__name__ in assay_hook_config.RELUS and assay_hook_config.RELU_OUTPUTS in self.include_collections:
+                self.get_collection(assay_hook_config.RELU_OUTPUTS).add_module_tensors(part)
             if not compiled:
                 part.register_forward_hook(self._after_forward)
         (outer if compiled else module).register_forward_pre_hook(self._before_forward)
@@ -768,7 +773,7 @@ def flush(directory):
     """Waits until what hooks of this process have recorded into a directory is there: for who reads it while the training goes on."""
     for hook in list(_live):
         if hook.out_dir is not None and os.path.abspath(hook.out_dir) == os.path.abspath(directory):
-            hook.flush()
+            hook.close() if hook._over else hook.flush()
 
 
 def get_hook(json_config_path=None, create_if_not_exists=False):

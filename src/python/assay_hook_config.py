@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 
 
 def with_limit(look, seconds):
@@ -79,7 +80,8 @@ class CollectionKeys:
 # What the library has in it, so that a program can ask what is included: docs/hook.md has the whole table.
 BUILT_IN = {"all": [".*"], "default": [], "weights": ["^(?!gradient).*weight"], "biases": ["^(?!gradient).*bias"],
             "gradients": ["^gradient"], "losses": ["[Ll]oss_(?!input).*output"]}
-BUILT_IN_NAMES = (*BUILT_IN, "metrics", "inputs", "outputs", "labels", "predictions", "optimizer_variables")
+RELUS, RELU_OUTPUTS = ("ReLU", "ReLU6"), "relu_outputs"  # a collection that register_module() fills by the types of modules
+BUILT_IN_NAMES = (*BUILT_IN, RELU_OUTPUTS, "metrics", "inputs", "outputs", "labels", "predictions", "optimizer_variables")
 
 
 def number(key, value, otherwise):
@@ -465,6 +467,30 @@ def tensorboard_of_sagemaker():
     with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
         return json.load(file).get("LocalPath")
     return None
+
+
+def profiler_of_environment():
+    """Parameters of the hook by the profiler's configuration file that SMPROFILER_CONFIG_PATH names, or SageMaker has left: the interval of the
+    machine's samples, and a timeline of steps and phases. Nothing where the profiler is switched off. What does not apply is said."""
+    path = os.environ.get("SMPROFILER_CONFIG_PATH", SAGEMAKER + "profilerconfig.json")
+    if not os.path.isfile(path):
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            said = json.loads(file.read().lower())
+        if said.get("disableprofiler") or not (said.get("profilingparameters") or "profilingintervalinmilliseconds" in said):
+            return {}
+        interval = number("ProfilingIntervalInMilliseconds", said.get("profilingintervalinmilliseconds"), 500)
+        given = said.get("profilingparameters") or {}
+        rest = [key for key in ("detailedprofilingconfig", "dataloaderprofilingconfig", "pythonprofilingconfig", "smdataparallelprofilingconfig")
+                if given.get(key)]
+    except (OSError, ValueError, AttributeError) as error:
+        warnings.warn("%s: no configuration of a profiler, and nothing is measured: %s" % (path, error))
+        return {}
+    if rest:
+        warnings.warn("%s: %s: not recorded by this hook, which samples the machine every %d ms and records steps and phases: torch.profiler and "
+                      "cProfile do the rest" % (path, ", ".join(rest), interval))
+    return {"system_metrics_interval": interval, "timeline": True}
 
 
 def flat(items):

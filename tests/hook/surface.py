@@ -290,6 +290,53 @@ def test_a_file_is_asked_for():
         del os.environ["SMDEBUG_CONFIG_FILE_PATH"]
 
 
+def test_relus_by_their_type():
+    """Whatever the layers are called; what no ReLU made is not recorded."""
+    for wanted, names in ((["relu_outputs"], {"1_output_0", "3_output_0"}), (["weights"], None)):
+        hook = smd.Hook(fresh(), include_collections=wanted, **EVERY)
+        net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 3), nn.ReLU6(), nn.Tanh())
+        hook.register_module(net)
+        net(torch.ones(4, 2))
+        hook.close()
+        trial = tfevents.Trial(hook.out_dir)
+        collections = trial.collections["worker_0"]["collections"]
+        if names is None:
+            assert "relu_outputs" not in collections
+        else:
+            assert set(trial.steps[0, "worker_0"].tensors) == names == set(collections["relu_outputs"]["tensor_names"]), collections["relu_outputs"]
+
+
+def test_a_configuration_of_the_profiler():
+    """SageMaker's file switches the samples and the timeline on; what the program says counts more."""
+    path = os.path.join(WORK, "profilerconfig.json")
+    os.environ["SMPROFILER_CONFIG_PATH"] = path
+
+    def files(said, **given):
+        with open(path, "w") as file:
+            file.write(said if isinstance(said, str) else json.dumps(said))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            hook = smd.Hook(fresh(), **EVERY, **given)
+            hook.step()
+            hook.close()
+        made = {name for name in ("system", "framework") if os.path.isdir(os.path.join(hook.out_dir, name))}
+        return made, [str(w.message) for w in heard]
+
+    try:
+        on = {"ProfilingIntervalInMilliseconds": 10, "ProfilingParameters": {"ProfilerEnabled": True}}
+        assert files(on) == ({"system", "framework"}, [])
+        assert files(dict(on, DisableProfiler=True)) == (set(), []) and files({}) == (set(), [])
+        assert files(on, system_metrics_interval=0, timeline=True) == ({"framework"}, [])
+        made, said = files({"ProfilingParameters": {"DetailedProfilingConfig": "{'StartStep': 3}"}})
+        assert made == {"system", "framework"} and len(said) == 1 and "detailedprofilingconfig" in said[0], said
+        made, said = files('{"ProfilingParameters')
+        assert made == set() and len(said) == 1 and path in said[0], said
+        made, said = files(dict(on, ProfilingIntervalInMilliseconds="ten"))
+        assert made == set() and "ProfilingIntervalInMilliseconds" in said[0], said
+    finally:
+        del os.environ["SMPROFILER_CONFIG_PATH"]
+
+
 def main():
     os.makedirs(WORK, exist_ok=True)
     tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]

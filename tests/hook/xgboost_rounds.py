@@ -79,7 +79,7 @@ def test_what_is_recorded():
         assert found["train-rmse"] == found["train-auc"] == found["validation-rmse"] == [10.0 - step]
         assert found["labels"] == [0, 1, 1] and numpy.allclose(found["predictions"], [0.1, 0.8, 1.3 + step])
         assert found["feature_importance/gain/f2"] == [0.75] and found["average_shap/f1"] == [5.0] and "average_shap/bias" not in found
-        assert found["full_shap/f2"] == [2, 6, 10] and found["hyperparameters/eta"] == [0.3] and found["hyperparameters/booster"] == ["gbtree"]
+        assert found["full_shap/f2"] == numpy.arange(12.0).reshape(3, 4).tolist() and found["hyperparameters/eta"] == [0.3] and found["hyperparameters/booster"] == ["gbtree"]
         assert found["trees/ID"] == ["%d-%d" % (step, i) for i in range(5)] and found["trees/Gain"] == [12.5, 3, -0.25, 1e20, 0]
         assert found["trees/Feature"] == ["f2", "width", "Leaf", "Leaf", "Leaf"] and found["trees/Yes"][:3] == ["%d-1" % step, "%d-3" % step, "nan"]
     members = {name: set(c["tensor_names"]) for name, c in trial.collections["worker_0"]["collections"].items()}

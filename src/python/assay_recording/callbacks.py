@@ -131,4 +131,46 @@ class TrainerCallback(_base(("transformers", "TrainerCallback")), _Recorder):
         raise AttributeError(name)
 
 
-__all__ = ["LightningCallback", "TrainerCallback", "assay_hook"]
+class AccelerateTracker(_base(("accelerate.tracking", "GeneralTracker")), _Recorder):
+    """Records what a training with Hugging Face's Accelerate logs, and, once watch() has its model and optimizer, the model:
+
+        accelerator = Accelerator(log_with=AccelerateTracker("runs/17"))
+        accelerator.init_trackers("project", config)
+        tracker.watch(model=model, optimizer=optimizer)
+        accelerator.log({"train_loss": loss}, step=step)
+        accelerator.end_training()"""
+    name, requires_logging_directory, main_process_only = "assay", False, False
+
+    def __init__(self, out_dir=None, **arguments):  # the library's own only looks whether the names above are there
+        self._make(dict(arguments, out_dir=out_dir))
+
+    @property
+    def tracker(self):
+        return self.hook
+
+    def start(self):
+        """Called when trackers are made, by the versions that know it."""
+
+    def store_init_configuration(self, values):
+        self._arguments.setdefault("config", values)
+
+    def watch(self, **watched):
+        """Arguments as those of AutoHook.watch(): model, loss, optimizer, scaler."""
+        self._begin(**watched)
+
+    def log(self, values, step=None, **more):
+        """At the current step of the hook. Without a model that is watched, each new number is a step."""
+        watched = self.hook is not None
+        self._begin(loss=())
+        if not watched:
+            self._own = True
+        if getattr(self, "_own", False) and (step is None or step != getattr(self, "_last", None)):
+            self._last = step
+            self.hook.step()
+        self._scalars(values)
+
+    def finish(self):
+        self._end()
+
+
+__all__ = ["AccelerateTracker", "LightningCallback", "TrainerCallback", "assay_hook"]

@@ -8,10 +8,14 @@ A round is a step. Names of tensors and collections are those of the reference: 
 better), `feature_importance/gain/f3`, `average_shap/f3`, `full_shap/f3`, `trees/Gain`, `predictions`, `labels`, `hyperparameters/eta`. Only
 what is included is computed. Written against the documented interface of XGBoost from 1.3 on.
 """
+import contextlib
+import functools
 import importlib
 import re
+import warnings
 
 import assay_hook
+import assay_hook_config
 from assay_hook import Collection, SaveConfig, _goes_on
 from assay_recording.callbacks import _base
 
@@ -57,6 +61,30 @@ def parse_trees(dump, first):
     return {name: numpy.array(column) for name, column in zip(columns, zip(*rows))}
 
 
+def parse_tree_model(booster, iteration, fmap=""):
+    """{column: array} of one tree of a model, by its number."""
+    return parse_trees(booster.get_dump(fmap, with_stats=True)[iteration:iteration + 1], iteration)
+
+
+def _is_xgboost(*oldest):
+    """Is what is installed that version, or a later one?"""
+    version = importlib.import_module("xgboost").__version__
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
+
+
+is_xgb_1_3_and_later = functools.partial(_is_xgboost, 1, 3)
+is_xgb_1_5_and_later = functools.partial(_is_xgboost, 1, 5)
+is_xgb_1_7_and_later = functools.partial(_is_xgboost, 1, 7)
+
+
+def _names_of_file(named):
+    """The collections of the configuration file that the hook is made from."""
+    path = named.get("config_file")
+    with contextlib.suppress(OSError, ValueError):  # which the hook itself names
+        return list(assay_hook_config.from_file(path)[2]) if path else []
+    return []
+
+
 class Hook(assay_hook.Hook, _base(("xgboost.callback", "TrainingCallback"))):
     """Arguments as the reference's: hyperparameters is a dictionary; train_data and validation_data are DMatrix, of which SHAP values, and
     predictions and labels, are taken."""
@@ -67,7 +95,7 @@ class Hook(assay_hook.Hook, _base(("xgboost.callback", "TrainingCallback"))):
         named.pop("reduction_config", None)  # the reference's has none of them
         wanted = named.pop("include_collections", None)
         wanted = [*(wanted if wanted is not None else []), "metrics"]
-        names = [getattr(c, "name", c) for c in wanted]
+        names = [getattr(c, "name", c) for c in wanted] + _names_of_file(named)
         everything = "all" in names or named.get("save_all")
         mine = [Collection(name, PATTERNS[name]) for name in PATTERNS if PATTERNS[name] and (name in names or everything)]
         mine += [name for name in PATTERNS if name in names and not PATTERNS[name]]
@@ -78,9 +106,15 @@ class Hook(assay_hook.Hook, _base(("xgboost.callback", "TrainingCallback"))):
     # -- what XGBoost calls
 
     def before_training(self, model):
+        if not self._handle:
+            warnings.warn("this hook was closed, and records nothing more: make another one; with existing=\"continue\" into the same directory")
+        self._over = False
         return model
 
     def after_training(self, model):
+        """Scalars may still come. Who reads the trial in this process ends the recording."""
+        self.flush()
+        self._over = True
         return model
 
     def before_iteration(self, model, epoch, evals_log):
@@ -159,11 +193,10 @@ class Hook(assay_hook.Hook, _base(("xgboost.callback", "TrainingCallback"))):
         values = model.predict(self.train_data, pred_contribs=True)
         names = model.feature_names or ["f%d" % i for i in range(values.shape[-1] - 1)]
         for number, feature in enumerate([*names, "bias"]):
-            own = values[..., number]
             if "average_shap" in wanted:
-                self._number("average_shap/" + feature, own.mean())
+                self._number("average_shap/" + feature, values[..., number].mean())
             if "full_shap" in wanted:
-                self._save("full_shap/" + feature, own)
+                self._save("full_shap/" + feature, values)
 
 
 __all__ = ["Hook", "parse_trees"]
