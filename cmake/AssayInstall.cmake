@@ -24,12 +24,16 @@ install(DIRECTORY src/python/assay DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/py
 # The reference's names, where no path leads by itself: the real smdebug may be installed.
 install(DIRECTORY src/python/smdebug DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/drop-in COMPONENT reader FILES_MATCHING PATTERN "*.py"
         PATTERN __pycache__ EXCLUDE)
+# The same as a package of its own, on Python's path: it conflicts with the real one. Only packages have it.
+install(DIRECTORY src/python/smdebug DESTINATION lib/python3/dist-packages COMPONENT names EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py"
+        PATTERN __pycache__ EXCLUDE)
+install(FILES src/python/assay.pth DESTINATION lib/python3/dist-packages COMPONENT names EXCLUDE_FROM_ALL)
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY DESTINATION ${ASSAY_RULES_DIR} COMPONENT program)
 
 file(GLOB jobs CONFIGURE_DEPENDS jobs/*.json)
 install(FILES ${jobs} DESTINATION ${ASSAY_JOBS_DIR} COMPONENT program)
-install(DIRECTORY jobs/pilot jobs/examples DESTINATION ${ASSAY_JOBS_DIR} COMPONENT program)
+install(DIRECTORY jobs/pilot jobs/examples jobs/notebooks DESTINATION ${ASSAY_JOBS_DIR} COMPONENT program)
 install(DIRECTORY slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/assay COMPONENT program USE_SOURCE_PERMISSIONS)
 
 # Man pages name documents as docs/NAME.md, and documents name jobs/ and slurm/: both are found from DOCDIR.

@@ -5,7 +5,7 @@ set(CPACK_PACKAGE_NAME assay)
 set(CPACK_PACKAGE_CONTACT "The assay maintainers <assay@example.org>" CACHE STRING "Maintainer of packages: Name <mail>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL program hook reader dev)
+set(CPACK_COMPONENTS_ALL program hook reader dev names)
 set(CPACK_VERBATIM_VARIABLES ON)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -51,6 +51,16 @@ set(CPACK_DEBIAN_DEV_DESCRIPTION "development files of assay
  Headers, pkg-config files and CMake files to build rules that assay loads,
  training programs that record themselves, and programs that read recordings.")
 
+set(CPACK_DEBIAN_NAMES_PACKAGE_NAME python3-assay-smdebug)
+set(CPACK_DEBIAN_NAMES_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_NAMES_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_NAMES_PACKAGE_DEPENDS "python3, python3-numpy, libassay0 (= ${PROJECT_VERSION}-1), libassay-hook0 (= ${PROJECT_VERSION}-1)")
+set(CPACK_DEBIAN_NAMES_PACKAGE_CONFLICTS python3-smdebug)
+set(CPACK_DEBIAN_NAMES_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_NAMES_DESCRIPTION "names of SageMaker Debugger for assay
+ The package smdebug by assay: scripts that import smdebug run unchanged. It
+ cannot stand beside the real one.")
+
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/packages/debian/compress.cmake)
 
 # Debian's own papers, in each package. They are part of packages only.
@@ -59,7 +69,7 @@ if(GZIP)
   set(changelog ${PROJECT_BINARY_DIR}/changelog.Debian)
   configure_file(cmake/packages/debian/changelog.in ${changelog} @ONLY)
   execute_process(COMMAND ${GZIP} -9nf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
-  foreach(component program hook reader dev)
+  foreach(component program hook reader dev names)
     string(TOUPPER ${component} upper)
     set(folder ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
     install(FILES cmake/packages/debian/copyright DESTINATION ${folder} COMPONENT ${component} EXCLUDE_FROM_ALL)

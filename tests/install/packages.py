@@ -20,6 +20,7 @@ PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs
          "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py",
                             "usr/share/assay/python/assay_recording/auto.py"],
          "libassay0": ["usr/lib/libassay.so.0", "usr/share/assay/python/assay/trial.py"],
+         "python3-assay-smdebug": ["usr/lib/python3/dist-packages/smdebug/__init__.py", "usr/lib/python3/dist-packages/assay.pth"],
          "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc", "usr/lib/libassay.so",
                           "usr/lib/pkgconfig/libassay.pc", "usr/include/assay/trial.h",
                           "usr/lib/cmake/assay/assay-config.cmake"]}
@@ -62,6 +63,10 @@ def main():
         said = run([sys.executable, "-c", "import assay; print(len(assay.open(%r).tensor_names()))" % str(TRIALS / "ddp")],
                    env=dict(os.environ, PYTHONPATH=str(root / "usr/share/assay/python"), PYTHONDONTWRITEBYTECODE="1"))
         checks.expect(said.out == "26\n", "the packaged Python: %s" % said)
+        said = run([sys.executable, "-c", "from smdebug.trials import create_trial; print(len(create_trial(%r).tensor_names()))" % str(TRIALS / "ddp")],
+                   env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=":".join(
+                       str(root / "usr" / part) for part in ("lib/python3/dist-packages", "share/assay/python"))))
+        checks.expect(said.out == "26\n", "the packaged names of the reference: %s" % said)
         done = run([program, "run", TRIALS / "healthy", "--out", folder / "report"])
         checks.expect(done.code == 0, "the packaged assay: %s" % done)
         env = dict(os.environ, PKG_CONFIG_PATH=str(root / "usr/lib/pkgconfig"))
