@@ -108,7 +108,11 @@ static void put_metrics(const overview *o, const char *node, assay_buf *out)
 static void put_when(const overview_writer *w, int64_t time, assay_table *table)
 {
     char room[REPORT_WHEN_ROOM];
-    assay_table_cell(table, w->from <= w->to ? report_time(time, room) : "open");
+    if (w->largest->kind == ASSAY_EVENTS_TRACE ||
+        w->largest->kind == ASSAY_EVENTS_DUMP) /* no name of theirs has a time */
+        assay_table_cell(table, "-");
+    else
+        assay_table_cell(table, w->from <= w->to ? report_time(time, room) : "open");
 }
 
 static void put_writer(const overview_writer *w, assay_table *table)

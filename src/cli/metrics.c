@@ -27,7 +27,9 @@ int cli_metrics_read(const char *location, cli_metrics *out, assay_error *err)
     int status = assay_store_open(location, &out->store, err);
     if (status == ASSAY_OK)
         status = assay_catalog_read(out->store, NULL, &out->catalog, err);
-    if (status == ASSAY_OK && out->catalog.events.count > 0)
+    if (status == ASSAY_OK) /* files that could not be listed */
+        status = assay_problems_append(&out->problems, &out->catalog.problems);
+    if (status == ASSAY_OK && assay_event_files_kinds(&out->catalog.events) & ~(unsigned)ASSAY_EVENTS_OF_RANKS)
         status = assay_timeline_read(out->store, &out->catalog.events, &out->timeline, err);
     if (status == ASSAY_OK && out->timeline)
         status = assay_timeline_name_problems(out->timeline, &out->catalog.events, &out->problems);
@@ -223,9 +225,10 @@ int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice
 {
     const assay_timeline_data *t = metrics->timeline;
     chosen c = {.choice = choice, .metric = ASSAY_METRIC_OTHER, .visit = visit, .context = context};
+    const char *of_ranks = assay_event_files_of_ranks(&metrics->catalog.events);
     if (!t)
-        return assay_fail(err, ASSAY_ENOTFOUND, "%s: it has no profiler data (system/, framework/)",
-                          assay_store_location(metrics->store));
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: %s", assay_store_location(metrics->store),
+                          of_ranks ? of_ranks : "it has no profiler data (system/, framework/)");
     if (choice->metric)
         c.metric = assay_metric_find(choice->metric);
     if (choice->worker && !find_who(t, choice->worker, &c.node))

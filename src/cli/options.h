@@ -10,26 +10,10 @@
 #include <assay/status.h>
 
 #include "base/settings.h"
-
 #include "report/text/draw.h"
 
 /* Kinds of options: those of base/settings.h that a text can give, and two that the command line reads itself:
  * ASSAY_SETTING_REPEATED into a cli_list, ASSAY_SETTING_NAMES into cli_names. */
-
-/* Names of before, for tables that are being written: new ones take those of base/settings.h. */
-#define cli_option  assay_setting
-#define cli_integer assay_setting_integer
-#define cli_range   assay_setting_range
-#define CLI_FLAG    ASSAY_SETTING_SWITCH
-#define CLI_TEXT    ASSAY_SETTING_TEXT
-#define CLI_LIST    ASSAY_SETTING_REPEATED
-#define CLI_NAMES   ASSAY_SETTING_NAMES
-#define CLI_INTEGER ASSAY_SETTING_INTEGER
-#define CLI_COUNT   ASSAY_SETTING_COUNT
-#define CLI_SIZE    ASSAY_SETTING_SIZE
-#define CLI_SECONDS ASSAY_SETTING_REAL
-#define CLI_RANGE   ASSAY_SETTING_RANGE
-#define CLI_CHOICE  ASSAY_SETTING_WORD
 
 typedef struct cli_list {
     const char **text; /* owned by the options: cli_options_release() */

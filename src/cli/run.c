@@ -297,16 +297,31 @@ static int write_files(const cli_context *context, assay_output *output, const a
     return status;
 }
 
-static int print_report(const run_options *options, const assay_report *report)
+/* What standard output gets of the report. */
+static int put_report(const cli_context *context, const run_options *options, const assay_report *report,
+                      assay_buf *out)
+{
+    assay_draw draw;
+    assay_report_origin origin;
+    if (options->dry_run)
+        return run_put_plan(report->outcome, out);
+    if (!options->json)
+        return assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
+    char *command = run_find_origin(context, &origin);
+    const int status = assay_report_put_body(report, out);
+    assay_report_put_run(report->outcome, &origin, out);
+    free(command);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+static int print_report(const cli_context *context, const run_options *options, const assay_report *report)
 {
     char hex[65];
     assay_error err = {""};
-    assay_draw draw;
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    int status = options->dry_run ? run_put_plan(report->outcome, &text)
-                                  : assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), &text);
-    if (status == ASSAY_OK && options->digest && !options->dry_run) {
+    int status = put_report(context, options, report, &text);
+    if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json) {
         status = assay_report_digest(report, hex, &err);
         if (status == ASSAY_OK)
             assay_put_format(&text, "digest %s\n", hex);
@@ -350,7 +365,7 @@ static int conclude(const cli_context *context, const run_options *options, assa
         assay_log_error("%s", err.text);
     int written = options->dry_run ? ASSAY_OK : write_files(context, output, report); /* before a pager may be quit */
     /* Once memory was refused nothing is printed either, and one message is enough. */
-    int printed = written == ASSAY_ENOMEM ? written : print_report(options, report);
+    int printed = written == ASSAY_ENOMEM ? written : print_report(context, options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
@@ -471,6 +486,31 @@ static assay_gate gate_of(const run_options *options)
                         .allowed_count = options->no_data.list.count};
 }
 
+int run_report_so_far(const cli_context *context, const run_options *options, const assay_job *job,
+                      const assay_outcome *outcome, assay_error *err)
+{
+    assay_comparison *comparison = NULL;
+    assay_output *output = NULL;
+    assay_report_origin origin;
+    int status = assay_comparison_make(outcome, &comparison);
+    if (status != ASSAY_OK)
+        assay_fail(err, status, "out of memory while the trials were compared");
+    else
+        status = assay_output_open(run_directory(options, job), &output, err);
+    if (status == ASSAY_OK) {
+        const assay_report report = {
+            .outcome = outcome, .comparison = comparison, .gate = gate_of(options), .so_far = true};
+        char *command = run_find_origin(context, &origin);
+        status = assay_report_write(&report, &origin, output, err);
+        free(command);
+    }
+    if (status == ASSAY_OK)
+        status = assay_output_finish(output, err);
+    assay_output_close(output);
+    assay_comparison_free(comparison);
+    return status;
+}
+
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
@@ -531,7 +571,7 @@ void run_end(run_options *options, int code)
     if (options->own_place && there) {
         own_place_keep(options->own_place);
         if (!options->quiet)
-            printf("The report is in %s.\n", options->own_place);
+            fprintf(options->json ? stderr : stdout, "The report is in %s.\n", options->own_place);
     }
     own_place_end(options->own_place);
 }

@@ -31,8 +31,9 @@ typedef struct run_options {
     size_t memory, max_findings;
     double progress, rule_seconds, min_coverage; /* the last in percent */
     const char *rules_path;
-    bool quiet, digest, dry_run, trust_rules;
+    bool quiet, digest, dry_run, json, trust_rules;
     bool only_odd; /* see assay_report */
+    bool several;  /* what is given has to stand for two trials or more */
     run_checkpoint checkpoint;
     run_actions actions;
     run_witness witness; /* see may be NULL */
@@ -120,6 +121,8 @@ typedef struct run_options {
         {"against", ASSAY_SETTING_TEXT, RUN_FIELD(against), "FILE",                                                    \
          "Compare the trials with the bands that --learn wrote. What leaves them counts as findings of severity "      \
          "warning."},                                                                                                  \
+        {"json", ASSAY_SETTING_SWITCH, RUN_FIELD(json), NULL,                                                          \
+         "Print report.json in place of the text report. Of two checkpoints that are compared: their tensors."},       \
         {"dry-run", ASSAY_SETTING_SWITCH, RUN_FIELD(dry_run), NULL,                                                    \
          "Only print what would be read, how evenly the ranks share it, and the actions."},                            \
         {"checkpoint", ASSAY_SETTING_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP},                   \
@@ -144,6 +147,10 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
 /* Ends what run_load_job() began, the actions and a directory of the run's own, and says where the report is. `code`: the
  * exit code. Not collective. */
 void run_end(run_options *options, int code);
+/* On rank 0: writes the report of an outcome to which more will come, where the one at the end goes, too; it says so.
+ * What holds one trial against bands, and results.h5, wait for the end. ASSAY_EIO, ASSAY_ENOMEM. Not collective. */
+int run_report_so_far(const cli_context *context, const run_options *options, const assay_job *job,
+                      const assay_outcome *outcome, assay_error *err);
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 

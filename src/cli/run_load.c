@@ -1,4 +1,5 @@
 /* run_load.c - from the command line of `assay run` or `assay compare` to a job: see run.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +65,6 @@ static bool has_rule(const assay_job *job, const char *name)
     return false;
 }
 
-/* The job with the command line's wishes. Not collective: the same on every rank. */
 /* A rule that there is not, or a parameter that it has not, is a mistake in the job, as `assay check` has it. What a
  * rule of one's own refuses is its own Error. */
 static int refuse_mistakes(const assay_job *job, assay_error *err)
@@ -72,13 +72,18 @@ static int refuse_mistakes(const assay_job *job, assay_error *err)
     for (size_t i = 0; i < job->rule_count + job->aggregation_count; i++) {
         const assay_instance *instance = i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
         const bool own = instance->is_python || (instance->ops && assay_module_of(instance->ops));
-        if (instance->status != ASSAY_OK && instance->status != ASSAY_ENOMEM && !own)
-            return assay_fail(err, ASSAY_EUSAGE, "%s: %s \"%s\": %s", job->file,
-                              i < job->rule_count ? "rule" : "aggregation", instance->name, instance->error.text);
+        if (instance->status == ASSAY_OK || instance->status == ASSAY_ENOMEM || own)
+            continue;
+        char at[64] = "";
+        if (instance->line > 0)
+            snprintf(at, sizeof at, "line %zu, column %zu: ", instance->line, instance->column);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: %s%s \"%s\": %s", job->file, at,
+                          i < job->rule_count ? "rule" : "aggregation", instance->name, instance->error.text);
     }
     return ASSAY_OK;
 }
 
+/* The job with the command line's wishes. Not collective: the same on every rank. */
 static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
 {
     int status = set_formats(options->format, job, err);
@@ -111,6 +116,10 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     for (size_t i = 0; i < options->no_data.list.count; i++)
         if (!has_rule(job, options->no_data.list.text[i]))
             return fail_no_rule(job, options->no_data.list.text[i], err);
+    if (options->several && job->trial_count < 2)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "compare: a comparison takes two trials or more: give several, a pattern such as 'runs/*', a "
+                          "log of many runs such as mlflow.db, or --against BANDS; `assay run` looks at one");
     job->wants_curves = options->learn || options->against;
     if (options->learn && job->trial_count < 2)
         return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",

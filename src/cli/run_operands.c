@@ -19,7 +19,8 @@ static bool is_trial(const char *word)
     struct stat seen;
     if (stat(word, &seen) == 0)
         return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5") ||
-               assay_is_tensor_file(word) || assay_is_log_file(word) || assay_is_tensor_content(word);
+               assay_is_tensor_file(word) || assay_is_log_file(word) || assay_is_tensor_content(word) ||
+               assay_is_dump_content(word) || assay_is_trace_content(word);
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 
@@ -27,8 +28,15 @@ static bool is_trial(const char *word)
 static int look_at_operands(const char *const *operand, size_t count, assay_buf *kinds, assay_error *err)
 {
     bool job = false;
+    size_t dumps = 0;
     for (size_t i = 0; i < count; i++) {
         struct stat seen;
+        dumps += assay_is_dump_content(operand[i]);
+        if (dumps > 1)
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "%.200s: give the directory that has the dumps of all ranks; each dump alone would be a "
+                              "training of its own",
+                              operand[i]);
         bool there = stat(operand[i], &seen) == 0,
              trial = is_trial(operand[i]) || (!there && !ends_with(operand[i], ".json"));
         if (!trial && job)

@@ -291,6 +291,9 @@ static int choose_tensors(const assay_recording *r, const char *text, bool is_re
             slow);
     if (status != ASSAY_OK || memchr(wanted, 1, tensors))
         return status;
+    const char *of_ranks = tensors == 0 ? assay_event_files_of_ranks(&r->files.catalog.events) : NULL;
+    if (of_ranks)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: %s", assay_recording_location(r), of_ranks);
     char hint[ASSAY_NEAREST_ROOM];
     assay_nearest nearest;
     assay_nearest_begin(&nearest, text, strlen(text));

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/events_table.h"
 #include "cli/metrics.h"
 #include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
@@ -16,7 +17,7 @@ typedef struct stats_options {
     const char *out;
     assay_setting_range steps;
     size_t memory;
-    bool metrics, quiet;
+    bool metrics, events, quiet;
 } stats_options;
 
 #define FIELD(name) offsetof(stats_options, name)
@@ -28,6 +29,8 @@ static const assay_setting OPTIONS[] = {
      "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
     {"metrics", ASSAY_SETTING_SWITCH, FIELD(metrics), NULL,
      "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file."},
+    {"events", ASSAY_SETTING_SWITCH, FIELD(events), NULL,
+     "Write the events of the timelines instead: a row for each that a process recorded. To a .csv file."},
     {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
     {0}};
 
@@ -74,8 +77,11 @@ static int check_options(const stats_options *options, assay_error *err)
                           "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
     if (!ends_with(options->out, ".h5") && !ends_with(options->out, ".csv"))
         return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
-    if (options->metrics && !ends_with(options->out, ".csv"))
-        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --metrics writes a .csv file", options->out);
+    if (options->metrics && options->events)
+        return assay_fail(err, ASSAY_EUSAGE, "stats: --metrics and --events are tables of their own: give one of them");
+    if ((options->metrics || options->events) && !ends_with(options->out, ".csv"))
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --%s writes a .csv file", options->out,
+                          options->metrics ? "metrics" : "events");
     if (ends_with(options->out, ".h5") && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
@@ -100,8 +106,12 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
 {
     for (size_t t = 0; t < outcome->trial_count; t++) {
         const assay_trial_outcome *trial = &outcome->trials[t];
+        const char *of_ranks = assay_event_files_of_ranks(&trial->catalog.events);
+        assay_error err = {""};
         if (trial->status != ASSAY_OK)
             return cli_fail(trial->status, &trial->error);
+        if (of_ranks && trial->catalog.format_count == 0)
+            return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: %s", trial->trial->path, of_ranks), &err);
         if (trial->problems.losses > 0)
             assay_log_warn("%s: %" PRIu64
                            " thing%s damaged or missing, and not in %s; `assay ls` and `assay run` name all",
@@ -143,9 +153,21 @@ static int run_job(const cli_context *context, const stats_options *options, con
     return status == ASSAY_OK ? code : cli_fail(status, &err);
 }
 
-/* On rank 0: the table of the profiler data; the exit code. */
+/* On rank 0: a table of the profiler data; the exit code. */
+static int write_events(const stats_options *options, const char *trial)
+{
+    assay_error err = {""};
+    uint64_t losses = 0;
+    int status = cli_events_write(trial, options->out, &losses, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    return losses > 0 ? CLI_LOSSES : CLI_DONE;
+}
+
 static int write_metrics(const stats_options *options, const char *trial)
 {
+    if (options->events)
+        return write_events(options, trial);
     cli_metrics metrics;
     assay_error err = {""};
     int status = cli_metrics_read(trial, &metrics, &err);
@@ -171,7 +193,8 @@ static int run(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK)
         status = make_job(trial, 1, &job, &err);
     status = assay_comm_agree(context->comm, status, &err);
-    if (status == ASSAY_OK && !options.metrics)
+    const bool in_time = options.metrics || options.events;
+    if (status == ASSAY_OK && !in_time)
         status = cli_expand_trials(context->comm, &job, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
     if (status == ASSAY_OK)
@@ -179,7 +202,7 @@ static int run(const cli_context *context, int argc, char **argv)
     int code = CLI_DONE;
     if (status != ASSAY_OK)
         code = cli_fail(status, &err);
-    else if (options.metrics)
+    else if (in_time)
         code = cli_share_code(context->comm,
                               assay_comm_rank(context->comm) == 0 ? write_metrics(&options, trial[0]) : CLI_DONE);
     else

@@ -48,6 +48,7 @@ typedef struct assay_report {
     const assay_outcome *outcome;
     const struct assay_comparison *comparison; /* report/compare/comparison.h; NULL: the trials are not compared */
     const struct assay_band_report *bands;     /* report/compare/bands.h; NULL: no bands to hold them against */
+    bool so_far;   /* the trainings are still running: what is judged is what there is of them */
     bool only_odd; /* of single trials, only those that are unlike the others have a report of their own */
     assay_gate gate;
 } assay_report;

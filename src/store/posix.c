@@ -255,6 +255,55 @@ bool assay_is_tensor_content(const char *place)
                        (got == sizeof head && memcmp(head + 257, "ustar", 5) == 0));
 }
 
+/* The beginning of a regular file, a text behind it; how many bytes, 0: it is none, or cannot be read. */
+static size_t read_head(const char *place, char *head, size_t room)
+{
+    struct stat about;
+    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode))
+        return 0;
+    const int number = open(place, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = number >= 0 ? pread(number, head, room - 1, 0) : 0;
+    if (number >= 0)
+        close(number);
+    head[got > 0 ? got : 0] = '\0';
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Is one of the words in the text? */
+static bool has_word(const char *text, size_t size, const char *const *words)
+{
+    while (*words && !memmem(text, size, *words, strlen(*words)))
+        words++;
+    return *words != NULL;
+}
+
+bool assay_is_dump_content(const char *place)
+{
+    static const char *const words[] = {
+        "pg_config", "pg_status", "nccl_comm_state", "nccl_version", "comm_lib_version", "collective_seq_id", NULL};
+    char head[4096];
+    const size_t got = read_head(place, head, sizeof head);
+    const size_t frame = got > 2 && (uint8_t)head[2] == 0x95 ? 9 : 0;
+    /* A map is the outermost value: of a pickle behind \x80, the protocol, and perhaps a frame. */
+    const bool pickled = got > 2 + frame && (uint8_t)head[0] == 0x80 && head[2 + frame] == '}';
+    return (pickled || head[strspn(head, " \t\r\n\xef\xbb\xbf")] == '{') && has_word(head, got, words);
+}
+
+bool assay_is_trace_content(const char *place)
+{
+    static const char *const words[] = {"\"traceEvents\"",
+                                        "\"deviceProperties\"",
+                                        "\"distributedInfo\"",
+                                        "\"baseTimeNanoseconds\"",
+                                        "\"displayTimeUnit\"",
+                                        "\"ph\"",
+                                        NULL};
+    char head[4096];
+    const size_t got = read_head(place, head, sizeof head);
+    const char first = head[strspn(head, " \t\r\n\xef\xbb\xbf")];
+    return (first == '{' || first == '[') && has_word(head, got, words);
+}
+
 bool assay_is_hdf5_place(const char *place, size_t *length)
 {
     struct stat about;
@@ -280,7 +329,8 @@ static int open_around(posix_root *root, const char *place)
     const char *slash = strrchr(place, '/');
     struct stat about;
     if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) ||
-        !(assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place))) {
+        !(assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place) ||
+          assay_is_dump_content(place) || assay_is_trace_content(place))) {
         errno = ENOTDIR;
         return -1;
     }

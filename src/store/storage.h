@@ -34,6 +34,9 @@ void assay_names_release(assay_names *names);
 bool assay_is_tensor_file(const char *place);
 /* The same of what lies on this machine under any name: its first bytes are those of a file of tensors. */
 bool assay_is_tensor_content(const char *place);
+/* Or those of a flight recorder's dump, of a trace? */
+bool assay_is_dump_content(const char *place);
+bool assay_is_trace_content(const char *place);
 /* Or of a log of metrics? What it holds decides in the end. */
 bool assay_is_log_file(const char *place);
 

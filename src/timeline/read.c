@@ -15,7 +15,8 @@ static int read_all(assay_store *store, const assay_event_files *files, bool exa
     assay_collector *c = assay_collector_new(&want, exact);
     int status = c ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < files->count && status == ASSAY_OK; i++)
-        status = assay_collector_read(c, store, &files->list[i], (uint32_t)i, err);
+        if (!((unsigned)ASSAY_EVENTS_OF_RANKS & 1u << files->list[i].kind))
+            status = assay_collector_read(c, store, &files->list[i], (uint32_t)i, err);
     if (status == ASSAY_OK)
         status = assay_collector_finish(c, files, out, again);
     assay_collector_free(c);

@@ -444,6 +444,19 @@ uint32_t assay_catalog_worker(const assay_catalog *catalog, const char *name)
 
 /* ---- the whole ---- */
 
+/* What formats say of files that are called like theirs; terminated. */
+static bool put_doubts(const assay_lister *l, assay_buf *out)
+{
+    bool any = false;
+    assay_buf_clear(out);
+    for (unsigned i = 0; i < assay_format_count() && !any; i++)
+        any = assay_format_of(i)->doubts && assay_format_of(i)->doubts(l->store, out);
+    assay_put_u8(out, '\0');
+    if (!any)
+        assay_buf_clear(out);
+    return any;
+}
+
 /* No format has claimed what is in the root. */
 static int fail_unknown(const assay_lister *l)
 {
@@ -461,6 +474,9 @@ static int fail_unknown(const assay_lister *l)
                        location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
                        (const char *)what.data, below > 1 ? ", or '" : "", below > 1 ? location : "",
                        below > 1 ? slash : "", below > 1 ? "*' for all of them" : "");
+    } else if (put_doubts(l, &what)) {
+        status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial: %s; give what the training wrote", location,
+                            assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
     } else {
         for (unsigned i = 0; i < assay_format_count(); i++)
             assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
@@ -474,11 +490,20 @@ static int fail_unknown(const assay_lister *l)
     return status;
 }
 
+/* Is the only file of the trial one that a format of events reads? */
+static bool is_of_events(const assay_lister *l)
+{
+    char path[ASSAY_PATH_ROOM];
+    const char *name = l->top->name[0];
+    return assay_is_log_file(name) || (assay_store_local_path(l->store, name, path, sizeof path) &&
+                                       (assay_is_dump_content(path) || assay_is_trace_content(path)));
+}
+
 /* Names of steps may be the job's own, and a checkpoint that is one file may have any name. */
 static bool may_be_checkpoints(const assay_lister *l)
 {
     return assay_trial_options_has_steps(l->catalog->options) ||
-           (assay_store_is_file(l->store) && l->top->count == 1 && !assay_is_log_file(l->top->name[0]));
+           (assay_store_is_file(l->store) && l->top->count == 1 && !is_of_events(l));
 }
 
 /* Lists the trial in every format that it may have. */

@@ -198,6 +198,19 @@ unsigned assay_event_files_kinds(const assay_event_files *files)
     return kinds;
 }
 
+const char *assay_event_files_of_ranks(const assay_event_files *files)
+{
+    switch (assay_event_files_kinds(files)) {
+    case 1u << ASSAY_EVENTS_TRACE:
+        return "it has traces of ranks and no tensors: `assay run` says where their time went, and `assay compare` what "
+               "takes longer than before";
+    case 1u << ASSAY_EVENTS_DUMP:
+        return "it has dumps of flight recorders and no tensors: `assay hang` says who hung";
+    default:
+        return NULL;
+    }
+}
+
 int assay_event_places(assay_store *store, int (*visit)(void *context, const char *path), void *context)
 {
     int status = ASSAY_OK;

@@ -25,6 +25,8 @@ typedef enum assay_event_kind {                            /* what a file holds 
                                 ASSAY_EVENTS_DUMP,         /* a rank's latest collectives (flight recorder) */
                                 ASSAY_EVENT_KINDS
 } assay_event_kind;
+/* Files of ranks, a bit a kind: each is looked at as a whole (trace/, hang/). Those of other kinds make a timeline. */
+enum { ASSAY_EVENTS_OF_RANKS = 1 << ASSAY_EVENTS_TRACE | 1 << ASSAY_EVENTS_DUMP };
 /* "system", "python", "model", "horovod", "smdataparallel", "trace", "dump"; "" for other numbers. */
 const char *assay_event_kind_name(int kind);
 
@@ -53,6 +55,9 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
                            struct assay_problems *problems);
 /* Bit 1 << kind for each kind (assay_event_kind) that a file is of. */
 unsigned assay_event_files_kinds(const assay_event_files *files);
+/* Where nothing but traces or dumps of ranks is in the list: what they are, and the command that answers from them, as
+ * in "it has traces of ranks alone, which `assay run` answers from"; NULL: there is none of these, or more. */
+const char *assay_event_files_of_ranks(const assay_event_files *files);
 void assay_event_files_release(assay_event_files *files);
 /* Bytes of those files that no checksum covers; gzip brings one along. */
 uint64_t assay_event_files_unsummed(const assay_event_files *files);

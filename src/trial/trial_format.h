@@ -54,6 +54,9 @@ typedef struct assay_trial_format {
 
     /* True when the trial may have this format, by the names in its root. */
     bool (*probe)(const assay_names *top);
+    /* Of a place that is no trial: appends why files that are called like this format's are none. False: it has none.
+     * NULL: nobody asks. */
+    bool (*doubts)(assay_store *store, assay_buf *out);
     /* As assay_trial_runs_find(). NULL: a place of this format is one trial. */
     int (*runs)(const char *location, const assay_trial_options *given, assay_trial_runs *out, assay_error *err);
     /* Adds workers, units, collections and problems by the calls below. 1: it has none of this format after all. */

@@ -130,7 +130,7 @@ def check_jobs(cli):
     rule = {"rule": "AllZero", "parameters": {"tensor_regex": "x"}}
     for content, message in (
             ("", "line 1"), ("{", "line 1"), ("[]", "nothing to do"), ("5", "object"), ("{\"rules\": []} x", "line 1"), ("{\"rules\": 5}", "rules"),
-            ({"rule": []}, "unknown key \"rule\""), ({"rules": [{"rulez": 1}]}, "rules[0]: unknown key \"rulez\""),
+            ({"rule": []}, "line 1, column 2: the job: unknown key \"rule\""), ({"rules": [{"rulez": 1}]}, "column 13: rules[0]: unknown key \"rulez\""),
             ({"rules": [rule, {"name": "x"}]}, "rules[1]: neither"), ({"rules": ["AllZero"]}, "rules[0]"),
             ({"rules": [dict(rule, severity="fatal")]}, "unknown severity \"fatal\""),
             ({"rules": [dict(rule, severity=1)]}, "severity"), ({"rules": [dict(rule, parameters=[])]}, "parameters"),
@@ -172,6 +172,18 @@ def check_sagemaker(cli):
     rules = json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"]
     cli.checks.expect([(r["name"], r["rule"], r["status"]) for r in rules] == [
         ("Vanishing", "VanishingGradient", "IssuesFound"), ("Zero", "AllZero", "NoIssuesFound")], "SageMaker: %s" % rules)
+    # A whole request, whose ProfilerReport stands for rules that have nothing to test: they do not pass.
+    whole = cli.write("request.json", {"TrainingJobName": "j", "ResourceConfig": {"InstanceCount": 1}, "ProfilerRuleConfigurations": [
+        {"RuleConfigurationName": "Report", "RuleParameters": {"rule_to_invoke": "ProfilerReport", "opt_out_telemetry": "true"}}]})
+    events = Path(os.environ["ASSAY_TRIALS"]).parent / "events" / "profiler"
+    done = cli.expect(0, "run", whole, "--trial", events, "--out", "out", err="2 other parts are left out")
+    details = json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"][0]["details"]["rules"]
+    silent = [one["rule"] for one in details if one["status"] == "NoData"]
+    cli.checks.expect(0 < len(silent) < len(details) == 11, "parts of ProfilerReport: %s" % details)
+    cli.checks.expect("%d had no data" % len(silent) in done.out.splitlines()[0] or "%d rules had no data" % len(silent) in done.out.splitlines()[0],
+                      "the verdict passes what was not tested: %s" % done.out.splitlines()[0])
+    cli.checks.expect("%d of its rules had nothing to test: " % len(silent) in done.out, "the parts are not named: %s" % done.out[:600])
+    cli.expect(1, "run", whole, "--trial", events, "--out", "out", "--fail-on", "warning")
 
 
 def check_output(cli):

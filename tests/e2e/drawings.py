@@ -258,7 +258,7 @@ def check_widths(assay, checks, folder):
 
 
 def check_bad_reports(assay, checks, folder):
-    for text, why in (("{}", "not a report.json"), ("{\"schema\": \"assay-report/1\"}", "not a report.json"), ("[1", "line 1"),
+    for text, why in (("{}", "not a report.json"), ("{\"schema\": \"assay-report/1\"}", "has no \"trials\""), ("[1", "line 1"),
                       ("", "line 1")):
         path = folder / "bad.json"
         path.write_text(text)
@@ -268,10 +268,10 @@ def check_bad_reports(assay, checks, folder):
                           ([folder / "bad.json", "--csv"], "TENSOR")):
         done = run([assay, "show", *operands])
         checks.expect(done.code == 2 and why in done.err, "%s: %s" % (operands, done))
-    odd = {"schema": "assay-report/1", "trials": [7, {"name": "t", "aggregations": [
+    odd = {"schema": "assay-report/1", "trials": [{"name": "t", "rules": [], "aggregations": [dict({"name": "n", "kind": "k"}, **one) for one in [
         {"name": "a\x1b[2J", "kind": "x"}, {"classes": {"\u202e": "many", "b": -1}}, {"matrix": [[]], "per_class": []},
         {"matrix": [[1, 2], 3, {"x": 1}], "per_class": [1]}, {"losses": [1, {"values": 1}, {"tensor": "t", "values": []},
-                                                                {"tensor": "u", "mode": "m", "values": ["nan", {}, "inf"]}]}]}]}
+                                                                {"tensor": "u", "mode": "m", "values": ["nan", {}, "inf"]}]}]]}]}
     path.write_text(json.dumps(odd))
     for draw in ("always", "never"):
         done = run([assay, "show", path, "--draw", draw], env=UTF8)

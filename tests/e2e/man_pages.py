@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The man pages name every option that --help names and no other; every command has a page; and quotes that
+"""The options in the man pages are those of --help, word by word; every command has a page; and quotes that
 readers should see are there, though macros take " for the bounds of an argument.
 
-    man_pages.py --assay PROGRAM
+    man_pages.py --assay PROGRAM [--write]
+
+The tables of options in src/cli are the one place where options are described: --write brings the pages up to date.
 """
 import argparse
 import re
@@ -15,27 +17,38 @@ from launch import ROOT, Checks, run  # noqa: E402
 PAGES = ROOT / "docs" / "man"
 
 
-def helped(text):
-    """{option: what stands for its value} of a --help text; --help itself is everyone's."""
-    found = re.findall(r"^  --([a-z-]+)(?: (\S+))?(?:  |$)", text, re.M)
-    return {name: value for name, value in found if name != "help"}
+BLOCK = re.compile(r"^\.SH OPTIONS\n(.*?)(?=^\.SH )", re.M | re.S)  # the options of a page
 
 
-def documented(page):
-    options = {}
-    for line in page.split(".SH OPTIONS")[-1].split(".SH")[0].splitlines() if ".SH OPTIONS" in page else []:
-        match = re.match(r"\.B \\-\\-([a-z\\-]+)(?: \\fI(.*)\\fR)?$", line)
-        if match:
-            options[match[1].replace("\\-", "-")] = (match[2] or "").replace("\\-", "-")
-    options.pop("help", None)
-    return options
+def roff(text):
+    """Text as it stands in a page: a line never begins with a point or a quote, which would be a request."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + plain if plain[:1] in (".", "'") else plain
+
+
+def options_of(assay, command):
+    """The OPTIONS of a command as they stand in its page, from --help on a terminal that breaks no line."""
+    lines = run([assay, command, "--help"], env={"COLUMNS": "1000"}).out.split("Options:\n")[1].splitlines()
+    out, help_text = [], ""
+    for line in lines + ["  --"]:
+        begins = re.match(r"  --([a-z0-9-]*)(?: (\S+))?(?:  +(.*))?$", line)
+        if not begins:
+            help_text += " " + line.strip()
+            continue
+        if out:
+            out.append(roff(help_text.strip()))
+        if begins[1]:
+            out += [".TP", ".B " + roff("--" + begins[1]) + (" \\fI%s\\fR" % roff(begins[2]) if begins[2] else "")]
+        help_text = begins[3] or ""
+    return "".join(line + "\n" for line in out)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
-    assay = parser.parse_args().assay
-    checks = Checks()
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+    assay, checks = args.assay, Checks()
     overview = run([assay, "--help"]).out
     commands = re.findall(r"^  (\w+) +\S", overview.split("Commands:")[1].split("\n\n")[0], re.M)
     checks.expect(len(commands) >= 5, "--help lists the commands: %s" % commands)
@@ -44,8 +57,12 @@ def main():
         path = PAGES / ("assay-%s.1" % command)
         if not checks.expect(path.exists(), "%s has no page" % command):
             continue
-        there, here = helped(run([assay, command, "--help"]).out), documented(path.read_text())
-        checks.expect(there == here, "%s: --help has %s, the page has %s" % (command, there, here))
+        page, options = path.read_text(), options_of(assay, command)
+        if args.write and BLOCK.search(page):
+            page = BLOCK.sub(lambda found: ".SH OPTIONS\n" + options, page)
+            path.write_text(page)
+        found = BLOCK.search(page)
+        checks.expect(found and found[1] == options, "%s: not the options of --help: man_pages.py --write" % path.name)
         checks.expect("assay\\-%s" % command in main_page, "assay.1 does not name %s" % command)
     pages = {p.name for p in PAGES.glob("assay-*.1")}
     checks.expect(pages == {"assay-%s.1" % c for c in commands}, "pages without a command: %s" % pages)

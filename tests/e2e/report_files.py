@@ -169,6 +169,22 @@ def check_histograms(assay, checks, folder, ranks):
     checks.expect(re.search(r"apart +TRAIN +6 +0 +10 +100 +190 +200", shown), "assay show: %s" % shown)
 
 
+def check_printed(assay, checks, folder, ranks):
+    """--json prints what report.json has: the same bytes up to "run", for one trial and for a comparison, and nothing beside it."""
+    trials = [ROOT / "tests" / "data" / "trials" / name for name in ("linreg_nan", "healthy")]
+    for command, given in (("run", trials[:1]), ("compare", trials)):
+        bodies = set()
+        for n in ranks:
+            out = folder / ("printed-%s-%d" % (command, n))
+            done = mpirun(n, [assay, command, *given, "--json", "--out", out])
+            bodies.add(done.out.partition('\n "run":')[0])
+            checks.expect(done.code == 0 and json.loads(done.out)["run"]["ranks"] == n, "%s --json: %s" % (command, done))
+            checks.expect((out / "report.json").read_text().startswith(done.out.partition('\n "run":')[0]), "%s --json is another report" % command)
+        checks.expect(len(bodies) == 1, "%s --json: other bytes at other ranks" % command)
+    done = run([assay, "run", trials[0], "--json"], cwd=folder)
+    checks.expect(json.loads(done.out)["verdict"] and "The report is in assay-report/" in done.err, "--json without --out: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -179,6 +195,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             check(args.assay, checks, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
+        check_printed(args.assay, checks, Path(folder), args.ranks)
         check_histograms(args.assay, checks, Path(folder), args.ranks)
     checks.done()
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Nothing of a trial is left out without a word: a law over every format in formats.def and event_formats.def.
+"""Nothing is left out without a word: a law over every format in formats.def and event_formats.def, sealed checkpoints, and reports.
 
     omissions.py --assay PROGRAM --shim LIBRARY [--ranks N...] [--long] [--only FORMAT...]
 
-The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME. To each of its files and directories happens
+The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME; `verify` holds sealed checkpoints against their
+seals, and `history` reads reports. To each of their files and directories happens
   fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
@@ -15,6 +16,7 @@ needed (NOT_NEEDED). Without --long each path has one fault, each key one flippe
 ranks a part of the paths; with it, all of all.
 """
 import argparse
+import concurrent.futures
 import itertools
 import json
 import os
@@ -30,6 +32,9 @@ from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
 
+PLAIN = ROOT / "tests" / "data" / "trials" / "ddp"
+SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history")  # what these say is what they found
+IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severity", "findings_total", "aggregations")  # is read of a report
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS))
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
@@ -41,6 +46,8 @@ NOT_NEEDED = [
     r"hidden:.*\.index\.json",  # names of shards say how many there are
     r".*_timeline.json:(tid|sort_index|worker_id)", r".*timeline.json:(tid|sort_index|worker_id)", r"system/.*:Type",
     r".*\.trace\.json(\.gz)?:schemaVersion",
+    r"hidden:.*assay-seal\.sha256",  # for sha256sum
+    r"night-./\.assay-files",  # what the next run removes there
 ]
 
 
@@ -55,8 +62,8 @@ def names_of(table):
 class Subject:
     """A copy of a format's trial, and what the commands say of it while it is sound."""
 
-    def __init__(self, args, checks, folder, name, source):
-        self.args, self.checks, self.name, self.source = args, checks, name, source
+    def __init__(self, args, checks, folder, name, source, main="run", parallel=True):
+        self.args, self.checks, self.name, self.source, self.main, self.parallel = args, checks, name, source, main, parallel
         self.trial, self.out = folder / "trial", folder / "out"
         self.job = folder / "job.json"
         self.job.write_text(json.dumps({"rules": RULES}))
@@ -69,12 +76,24 @@ class Subject:
         shutil.copytree(self.source, self.trial)
 
     def commands(self):
+        if self.main == "history":
+            yield "history", ["history", self.trial / "night-1", self.trial / "night-2", "--all"]
+            yield "show", ["show", self.trial / "night-2"]
+            return
         yield "run", ["run", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet"]
         yield "ls", ["ls", self.trial, "--json"]
         yield "stats", ["stats", self.trial, "--out", self.out / "stats.csv"]
         yield "pack", ["pack", self.trial, self.out / "packed.h5", "--quiet"]
         yield "compare", ["compare", "a=%s" % self.trial, "b=%s" % self.source, "--out", self.out, "--format", "json", "--quiet"]
         yield "verify", ["verify", self.trial]
+        yield "diff", ["compare", "--tensors", self.trial, self.source]
+        yield "show", ["show", self.trial, "--regex", "."]
+        yield "metric", ["show", self.trial, "--metric", "step"]
+        yield "metrics", ["stats", self.trial, "--metrics", "--out", self.out / "stats.csv"]
+        yield "topology", ["topology", self.trial]
+        yield "groups", ["topology", PLAIN, "--groups", self.trial]
+        yield "hang", ["hang", self.trial, "--out", self.out, "--format", "json", "--quiet"]
+        yield "seal", ["seal", self.trial]
 
     def once(self, command, ranks=1, env=None, trial=None):
         """The exit code, what was said, and the body of the report or of the file that was written."""
@@ -82,11 +101,15 @@ class Subject:
         self.out.mkdir()
         argv = [self.args.assay] + [str(trial or a) if a == self.trial else a for a in dict(self.commands())[command]]
         done = run(argv, env=env, timeout=60) if ranks == 1 else mpirun(ranks, argv, env=env, timeout=60)
-        if done.hung or done.code is None or not 0 <= done.code <= 4:
+        if done.hung or done.code is None or not 0 <= done.code <= 7:
             self.checks.expect(False, "%s: %s: %s" % (self.name, command, done))
         body = body_of(self.out) or b""
         stats = self.out / "stats.csv"
-        return done.code, done.out, done.err, body, stats.read_bytes() if stats.is_file() else b""
+        table = stats.read_bytes() if stats.is_file() else b""
+        if command == "seal":
+            table = b"".join(p.read_bytes() for p in sorted(self.trial.rglob("*assay-seal*")))
+            self.restore()
+        return done.code, done.out, done.err, body, table
 
     def sound_of(self, command, ranks=1):
         key = command, ranks
@@ -96,7 +119,7 @@ class Subject:
 
     def same(self, got, command, ranks=1):
         sound = self.sound_of(command, ranks)
-        return got[0] == sound[0] and got[3:] == sound[3:] and (command not in ("ls", "verify") or got[1] == sound[1])
+        return got[0] == sound[0] and got[3:] == sound[3:] and (command not in SAYS or got[1] == sound[1])
 
     @staticmethod
     def names(got, path):
@@ -120,20 +143,21 @@ class Subject:
         self.judge("%s %s" % how, path, self.once(command, ranks, env), command, ranks)
 
     def faults(self):
-        others = [name for name, _ in self.commands() if name != "run" and self.sound_of(name)[0] == 0]
+        others = [name for name, _ in self.commands() if name != self.main and self.sound_of(name)[0] == 0]
         for i, path in enumerate(self.paths):
             for how in FAULTS if self.args.long else [FAULTS[i % len(FAULTS)]]:
-                self.fault(path, how, "run")
+                self.fault(path, how, self.main)
             for k, command in enumerate(others):
                 if self.args.long or i % len(others) == k:
                     self.fault(path, FAULTS[i % 3], command)
-            for ranks in self.args.ranks:
+            for ranks in self.args.ranks if self.parallel else []:
                 for rank in range(ranks):
                     if self.args.long or i % (3 * ranks) == rank:
-                        self.fault(path, FAULTS[i % len(FAULTS)], "run", ranks, rank)
+                        self.fault(path, FAULTS[i % len(FAULTS)], self.main, ranks, rank)
 
     def changes(self):
-        before = self.sound_of("run")[3].decode()
+        sound = self.sound_of(self.main)
+        before = sound[1] + sound[3].decode()
         for path in self.paths:
             relative = path.relative_to(self.trial)
             if is_not_needed(str(relative)):
@@ -141,27 +165,27 @@ class Subject:
             aside = self.trial.parent / "aside"
             path.rename(aside)
             if not is_not_needed("hidden:%s" % relative):
-                self.checks.expect(not self.same(self.once("run"), "run"), "%s: without %s the report is the same" % (self.name, relative))
+                self.checks.expect(not self.same(self.once(self.main), self.main), "%s: without %s the report is the same" % (self.name, relative))
             at = max(i for i in range(len(path.name)) if i <= len(path.name) // 2 and path.name[i].isalnum())
             other = path.with_name(path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:])
             if not other.exists():
                 aside.rename(other)
-                got = self.once("run")
+                got = self.once(self.main)
                 word = next(m.group() for m in re.finditer(r"[^\W_]+|[^\w]", other.name) if m.end() > at)  # what is another now
-                text = got[2] + got[3].decode() + self.once("ls")[1]
+                text = got[1] + got[2] + got[3].decode() + (self.once("ls")[1] if self.main == "run" else "")
                 missed = path.name in text and path.name not in before
-                self.checks.expect(self.same(got, "run") or word in text or missed, "%s: %s is called %s, and nothing says so: %s"
+                self.checks.expect(self.same(got, self.main) or word in text or missed, "%s: %s is called %s, and nothing says so: %s"
                                    % (self.name, relative, other.name, (got[1] + got[2])[-800:]))
             self.restore()
 
     def keys(self):
-        self.sound_of("run")
+        self.sound_of(self.main)
         for path in self.paths:
             data = path.read_bytes() if path.is_file() else b""
             seen = set()
             for found in re.finditer(rb'"([A-Za-z_]+)" ?:', data):
                 key = found.group(1).decode()
-                if key in seen or (not self.args.long and path.suffix != ".json") or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
+                if key in seen or (self.main == "history" and key not in IN_REPORTS) or (not self.args.long and path.suffix != ".json") or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
                     continue
                 seen.add(key)
                 middle = (found.start(1) + found.end(1)) // 2
@@ -170,8 +194,8 @@ class Subject:
                         changed = bytearray(data)
                         changed[at] ^= 1 << bit
                         path.write_bytes(changed)
-                        got = self.once("run")
-                        self.checks.expect(not self.same(got, "run") and (got[0] == 3 or path.name in got[3].decode() + got[2]),
+                        got = self.once(self.main)
+                        self.checks.expect(not self.same(got, self.main) and (got[0] == 3 or path.name in got[1] + got[2] + got[3].decode()),
                                            "%s: bit %d of byte %d of %s, in \"%s\": exit %d, not named"
                                            % (self.name, bit, at, path.relative_to(self.trial), key, got[0]))
             if data:
@@ -194,6 +218,31 @@ class Subject:
             server.decide = None
 
 
+def subjects(args, place):
+    """Of each subject its name, what is copied, the command that all is done to, and whether several ranks run that."""
+    for table, folder in (("formats.def", "formats"), ("event_formats.def", "events")):
+        for name in names_of(table):
+            yield name, ROOT / "tests" / "data" / folder / name, "run", True
+    sealed, reports = place / "sealed-source", place / "reports-source"
+    shutil.copytree(ROOT / "tests" / "data" / "formats" / "checkpoint", sealed)
+    run([args.assay, "seal", sealed])
+    yield "sealed", sealed, "verify", True
+    for name in ("night-1", "night-2"):
+        run([args.assay, "run", PLAIN, "--out", reports / name, "--format", "json", "--quiet"])
+    yield "reports", reports, "history", False
+
+
+def try_subject(args, place, name, source, main_command, parallel):
+    checks = Checks()
+    if (not args.only or name in args.only) and checks.expect(source.is_dir(), "%s has no small trial %s" % (name, source)):
+        (place / name).mkdir()
+        subject = Subject(args, checks, place / name, name, source, main_command, parallel)
+        for part in args.parts:
+            if part != "servers" or main_command == "run":
+                getattr(subject, part)()
+    return checks.passed, checks.failed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -204,17 +253,11 @@ def main():
     parser.add_argument("--parts", nargs="+", default=["faults", "changes", "keys", "servers"])
     args = parser.parse_args()
     checks = Checks()
-    for table, folder in (("formats.def", "formats"), ("event_formats.def", "events")):
-        for name in names_of(table):
-            source = ROOT / "tests" / "data" / folder / name
-            if args.only and name not in args.only:
-                continue
-            if not checks.expect(source.is_dir(), "%s has no small trial %s" % (name, source)):
-                continue
-            with tempfile.TemporaryDirectory() as place:
-                subject = Subject(args, checks, Path(os.path.realpath(place)), name, source)
-                for part in args.parts:
-                    getattr(subject, part)()
+    with tempfile.TemporaryDirectory() as place, concurrent.futures.ThreadPoolExecutor(3) as pool:
+        # Most of the time passes while launchers wait: a few at a time.
+        for passed, failed in pool.map(lambda one: try_subject(args, Path(os.path.realpath(place)), *one), list(subjects(args, Path(place)))):
+            checks.passed += passed
+            checks.failed += failed
     checks.done()
 
 

@@ -205,7 +205,7 @@ def check_maps(test):
     for wrong in ("x", "(=y", "a=b[3]", "a=b[3:1]", "a=b[2/2]", "=b"):
         done = mpirun(1, [test.args.assay, "compare", plain, fused, "--map", wrong])
         test.checks.expect(done.code == 2 and "map" in done.err or "regular expression" in done.err, "--map %s: %s" % (wrong, done))
-    done = mpirun(1, [test.args.assay, "compare", plain, fused, "--json", "--out", test.work / "out"])
+    done = mpirun(1, [test.args.assay, "compare", plain, fused, "--rtol", "0.1", "--out", test.work / "out"])
     test.checks.expect(done.code == 2 and "make no report" in done.err, "a report of tensors: %s" % done)
 
 
@@ -350,13 +350,67 @@ def check_unread(test):
         test.checks.expect(done.code == 0 and "; sound: " in done.out and good, "unread tensors %s: %s" % (options, done))
 
 
+def check_gone(test):
+    """A rank that only one of them has is named, and they are not equal; so is what stands in front of all names of one."""
+    four, three, other = test.work / "gone" / "four", test.work / "gone" / "three", test.work / "gone" / "other"
+    for rank in range(4):
+        save_torch(four / "step_10" / ("rank_%d" % rank) / "model.pt", {"model": as_torch(model(10))})
+    shutil.copytree(four, three)
+    shutil.rmtree(three / "step_10" / "rank_2")
+    for a, b, where in ((four, three, "first"), (three, four, "second")):
+        test.begins("a rank is gone", test.run("a rank is gone", 1, "compare", a, b), "different: ", "; rank_2 only in the " + where)
+        told = json.loads(test.run("a rank is gone, JSON", 1, "compare", a, b, "--json"))
+        test.checks.expect(told["workers_only_in_" + where] == ["rank_2"] and told["verdict"] == "different", "JSON: %s" % told)
+    test.begins("no rank is gone", test.run("no rank is gone", 0, "compare", four, four), "equal: ")
+    for rank in range(2):
+        save_torch(other / "step_10" / ("rank_%d" % (rank + 4)) / "model.pt", {"model": as_torch(model(10))})
+    told = json.loads(test.run("other names", 0, "compare", four, other, "--json"))
+    test.checks.expect(told["verdict"] == "equal", "workers of other names: %s" % told)
+
+    plain, longer = test.work / "plain.pt", test.work / "longer.ckpt"
+    save_torch(plain, as_torch(model(10)))
+    save_torch(longer, {"state_dict": {"net.model." + name: value for name, value in as_torch(model(10)).items()}, "global_step": 10})
+    for a, b, words in ((plain, longer, r"(.*)=net.model.\1"), (longer, plain, r"net\.model\.(.*)=\1")):
+        done = mpirun(1, [test.args.assay, "compare", a, b])
+        test.checks.expect(done.code == 2 and "have net.model. in front of" in done.err and "--map '%s'" % words in done.err, "a prefix: %s" % done)
+        said = test.run("with the prefix", 0, "compare", a, b, "--map", words)
+        test.begins("with the prefix", said, "equal: 6 tensors")
+        test.checks.expect("--map has paired 6 of 6 tensors, " in said, "what the map made: %s" % said)
+
+
+def check_optimizers(test):
+    """Adafactor's factored moments get their parameter's name, by its shape; states in 8 bits are named as what is not looked at."""
+    for name, state, where in (
+            ("factored", {0: {"step": 3, "exp_avg_sq_row": torch.rand(6), "exp_avg_sq_col": torch.rand(4)}, 1: {"step": 3, "exp_avg_sq": torch.rand(6)}},
+             ["optimizer/fc.bias/exp_avg_sq", "optimizer/fc.weight/exp_avg_sq_col", "optimizer/fc.weight/exp_avg_sq_row"]),
+            ("other", {0: {"step": 3, "exp_avg_sq_row": torch.rand(5), "exp_avg_sq_col": torch.rand(4)}, 1: {"step": 3, "exp_avg_sq": torch.rand(6)}},
+             ["optimizer/#0/exp_avg_sq_col", "optimizer/#0/exp_avg_sq_row", "optimizer/#1/exp_avg_sq"])):
+        root = test.work / name
+        save_torch(root / "pytorch_model.bin", {"fc.weight": torch.randn(6, 4), "fc.bias": torch.randn(6)})
+        save_torch(root / "optimizer.pt", {"state": state, "param_groups": [{"params": [0, 1]}]})
+        listed = json.loads(mpirun(1, [test.args.assay, "ls", root, "--json"]).out)
+        names = [n for n in listed["collections"][0]["tensors"] if n.startswith("optimizer/")]
+        test.checks.expect(names == where, "%s: %s" % (name, names))
+    codes = {"step": 5, "state1": torch.zeros(6, 4, dtype=torch.uint8), "qmap1": torch.linspace(-1, 1, 256), "absmax1": torch.rand(1)}
+    root = test.work / "eight"
+    save_torch(root / "pytorch_model.bin", {"fc.weight": torch.randn(6, 4)})
+    save_torch(root / "optimizer.pt", {"state": {0: codes}, "param_groups": [{"params": [0]}]})
+    done = mpirun(1, [test.args.assay, "verify", root])
+    test.checks.expect(done.code == 0 and "1 state of an 8-bit optimizer" in done.out and "see 1 note" in done.out, "codes: %s" % done)
+    codes["absmax1"][0] = float("nan")
+    save_torch(root / "optimizer.pt", {"state": {0: codes}, "param_groups": [{"params": [0]}]})
+    done = mpirun(1, [test.args.assay, "verify", root])
+    test.checks.expect(done.code == 1 and "fc.weight/absmax1: 1 element is NaN" in done.out.split("\n", 2)[2], "a scale that is NaN: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", type=Path, required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_differences, check_damaged, check_lists, check_views, check_maps, check_ranks, check_megatron, check_verify, check_unread):
+        for check in (check_layouts, check_differences, check_damaged, check_lists, check_views, check_maps, check_ranks, check_megatron, check_verify, check_unread,
+                      check_gone, check_optimizers):
             check(test)
     test.checks.done()
 

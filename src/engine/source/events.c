@@ -37,7 +37,7 @@ typedef struct taker {
     int (*read)(void *collector, assay_store *store, const assay_event_file *file, uint32_t number, assay_error *err);
 } taker;
 
-enum { TRACES = 1 << ASSAY_EVENTS_TRACE, DUMPS = 1 << ASSAY_EVENTS_DUMP, OF_RANKS = TRACES | DUMPS };
+enum { TRACES = 1 << ASSAY_EVENTS_TRACE, DUMPS = 1 << ASSAY_EVENTS_DUMP };
 
 static int take_in_time(void *collector, assay_store *store, const assay_event_file *file, uint32_t number,
                         assay_error *err)
@@ -96,7 +96,7 @@ static int collect(assay_comm *comm, const assay_source *source, const assay_tim
     static const assay_joiner joiner = {pack, join};
     const int rank = assay_comm_rank(comm);
     assay_collector *c = assay_collector_new(want, exact);
-    const taker to = {~(unsigned)OF_RANKS, c, take_in_time};
+    const taker to = {~(unsigned)ASSAY_EVENTS_OF_RANKS, c, take_in_time};
     int status = c ? read_share(source, rank, assay_comm_size(comm), &to, files, err) : ASSAY_ENOMEM;
     if (c)
         *bytes += assay_collector_bytes_read(c);
@@ -233,7 +233,7 @@ int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const as
             status = read_traces(comm, source, bytes, files, err);
         if (status == ASSAY_OK && (kinds & DUMPS))
             status = collect_dumps(comm, source, bytes, files, err);
-        if (status != ASSAY_OK || !(kinds & ~(unsigned)OF_RANKS))
+        if (status != ASSAY_OK || !(kinds & ~(unsigned)ASSAY_EVENTS_OF_RANKS))
             continue;
         status = collect(comm, source, &want, false, bytes, files, &timeline, &again, err);
         if (status == ASSAY_OK && again) {

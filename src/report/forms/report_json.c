@@ -333,6 +333,14 @@ static void put_judged(const assay_log_judged *judged, assay_jw *w)
     assay_jw_end(w);
 }
 
+static void put_counts(const assay_log_counts *counts, const char *name, assay_jw *w)
+{
+    assay_jw_object(w, name);
+    for (size_t i = 0; i < counts->count; i++)
+        assay_jw_u64(w, counts->list[i].what, counts->list[i].count);
+    assay_jw_end(w);
+}
+
 /* What was met in a log of metrics; nothing of other trials. */
 static void put_log(const assay_log_facts *log, assay_jw *w)
 {
@@ -344,10 +352,7 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
     assay_jw_u64(w, "files", log->files);
     assay_jw_text(w, "also", log->also);
     assay_jw_bool(w, "running", log->running);
-    assay_jw_object(w, "counts");
-    for (size_t i = 0; i < log->count; i++)
-        assay_jw_u64(w, log->counts[i].what, log->counts[i].count);
-    assay_jw_end(w);
+    put_counts(&log->counts, "counts", w);
     assay_jw_array(w, "superseded");
     for (size_t i = 0; i < log->range_count; i++) {
         assay_jw_object(w, NULL);
@@ -361,6 +366,12 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
     if (*log->unknown)
         assay_jw_text(w, "first_unknown", log->unknown);
     put_judged(&log->judged, w);
+    if (log->around.count > 0)
+        put_counts(&log->around, "around", w);
+    if (log->logged_nothing.count > 0)
+        assay_jw_texts(w, "logged_nothing", (const char *const *)log->logged_nothing.list, log->logged_nothing.count);
+    if (log->never_started.count > 0)
+        assay_jw_texts(w, "never_started", (const char *const *)log->never_started.list, log->never_started.count);
     assay_jw_end(w);
 }
 

@@ -23,6 +23,8 @@ bool report_gate_stops(const assay_gate *gate, const report_rule *rule)
     case ASSAY_ISSUES_FOUND:
     case ASSAY_RULE_ERROR:
         return true;
+    case ASSAY_NO_ISSUES_FOUND:
+        return rule->untested > 0 && !is_allowed(gate, rule->instance);
     case ASSAY_NO_DATA:
         return !is_allowed(gate, rule->instance);
     default:

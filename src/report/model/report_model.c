@@ -16,11 +16,13 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
     const assay_rule_outcome *list = aggregation ? trial->aggregations : trial->rules;
     if (trial->status != ASSAY_OK || !list) {
         const assay_instance *instance = aggregation ? outcome->job->aggregations[i] : outcome->job->rules[i];
-        return (report_rule){instance, NULL, ASSAY_RULE_ERROR, NULL, NULL, unread, sizeof unread - 1};
+        return (report_rule){instance, NULL, ASSAY_RULE_ERROR, NULL, NULL, unread, sizeof unread - 1, 0};
     }
     const assay_verdict *v = &list[i].verdict;
-    report_rule rule = {list[i].instance, v->findings, v->status, &v->json, &v->text, (const char *)v->message.data,
-                        v->message.size};
+    report_rule rule = {list[i].instance, v->findings,
+                        v->status,        &v->json,
+                        &v->text,         (const char *)v->message.data,
+                        v->message.size,  v->status == ASSAY_NO_DATA ? 0 : v->untested};
     if (rule.instance->status != ASSAY_OK) { /* it never ran: its own error is the message */
         rule.status = ASSAY_RULE_ERROR;
         rule.message = rule.instance->error.text;

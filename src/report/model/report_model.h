@@ -14,6 +14,7 @@ typedef struct report_rule {
     const assay_buf *json, *text;   /* NULL: nothing */
     const char *message;            /* not terminated */
     size_t message_size;
+    size_t untested; /* of the rules that it stands for, those that had nothing to test */
 } report_rule;
 
 /* Rule i of the trial (aggregation i when `aggregation`). */

@@ -5,6 +5,7 @@
 #include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
 #include "report/model/verdict_log.h"
+#include "report/model/verdict_traces.h"
 #include "report/text/layout.h"
 
 typedef struct tally {
@@ -22,7 +23,7 @@ static tally count_rules(const assay_outcome *outcome, const assay_trial_outcome
         n.found += rule.status == ASSAY_ISSUES_FOUND;
         n.passed += rule.status == ASSAY_NO_ISSUES_FOUND;
         n.silent += rule.status == ASSAY_NO_DATA && !report_is_beside(trial, &rule);
-        n.asked += rule.status == ASSAY_NO_DATA && !rule.instance->optional;
+        n.asked += (rule.status == ASSAY_NO_DATA && !rule.instance->optional) + rule.untested;
         n.failed += rule.status == ASSAY_RULE_ERROR;
     }
     return n;
@@ -166,6 +167,8 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         assay_put_format(out, "nothing was tested");
     else
         assay_put_format(out, "no rules to judge by");
+    if (n.found == 0 && n.failed == 0)
+        report_put_traces(trial, n.passed > 0, out);
     const bool passed = n.found == 0 && n.passed > 0, log = report_is_log(trial);
     if (n.found + n.passed > 0 || log)
         n.silent = n.asked;

@@ -216,6 +216,7 @@ static void put_bands(const assay_band_report *bands, assay_buf *out)
 void report_put_verdict(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
+    assay_put_format(out, report->so_far ? "so far: " : "");
     if (report->bands)
         put_bands(report->bands, out);
     if (outcome->trial_count == 1)

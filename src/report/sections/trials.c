@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "report/sections/sections.h"
+#include "report/text/layout.h"
 
-enum { WORKERS_SHOWN = 12 };
+enum { WORKERS_SHOWN = 12, NAMES_SHOWN = 8 };
 
 static void put_workers(const assay_catalog *catalog, doc *d)
 {
@@ -35,6 +36,64 @@ static void put_steps(const assay_trial *info, doc *d)
     }
 }
 
+static void put_counts(const assay_log_counts *counts, const char *between, doc *d)
+{
+    for (size_t i = 0; i < counts->count; i++) {
+        doc_put(d, "%s", i ? ", " : between);
+        doc_put(d, "%s %" PRIu64, counts->list[i].what, counts->list[i].count);
+    }
+}
+
+/* Runs of the place that are no trials. */
+static void put_runs(const char *what, const assay_log_names *names, doc *d)
+{
+    if (names->count == 0)
+        return;
+    doc_fact(d, what);
+    for (size_t i = 0; i < names->count && i < NAMES_SHOWN; i++) {
+        doc_put(d, i ? ", " : "");
+        doc_put_name(d, names->list[i]);
+    }
+    if (names->count > NAMES_SHOWN)
+        doc_put(d, " and %zu more", names->count - NAMES_SHOWN);
+}
+
+/* What was met in a log. */
+static void put_log(const assay_log_facts *log, doc *d)
+{
+    doc_fact(d, "log");
+    doc_put(d, "%s, %" PRIu64 " file%s", log->kind, log->files, assay_plural(log->files));
+    put_counts(&log->counts, "; ", d);
+    if (*log->unknown) {
+        doc_put(d, "; the first unknown: ");
+        doc_put_text(d, log->unknown, strlen(log->unknown));
+    }
+    if (*log->also)
+        doc_put(d, "; not looked at, for they are of other kinds: %s", log->also);
+    for (size_t i = 0; i < log->range_count && i < NAMES_SHOWN; i++) {
+        const assay_log_range *range = &log->ranges[i];
+        doc_fact(d, "superseded");
+        doc_put(d, "%" PRIu64 " value%s at steps %" PRId64 " to %" PRId64 " of ", range->values,
+                assay_plural(range->values), range->first, range->last);
+        doc_put_name(d, range->worker);
+    }
+    if (log->around.count > 0) {
+        doc_fact(d, "of the place");
+        put_counts(&log->around, "", d);
+    }
+    put_runs("logged nothing", &log->logged_nothing, d);
+    put_runs("never started", &log->never_started, d);
+}
+
+static const char *end_of(const assay_catalog *catalog)
+{
+    if (catalog->ended)
+        return "has ended";
+    if (!catalog->log.kind)
+        return "no end marker: it may still be running, or was stopped";
+    return catalog->log.running ? "goes on, says the log" : "the log does not say whether it has ended";
+}
+
 void sections_put_head(const assay_trial_outcome *trial, doc *d)
 {
     doc_facts(d);
@@ -50,7 +109,9 @@ void sections_put_head(const assay_trial_outcome *trial, doc *d)
     doc_fact(d, "tensors");
     doc_put(d, "%" PRIu32, assay_trial_tensors(trial->info));
     doc_fact(d, "training");
-    doc_put(d, "%s", trial->catalog.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
+    doc_put(d, "%s", end_of(&trial->catalog));
+    if (trial->catalog.log.kind)
+        put_log(&trial->catalog.log, d);
 }
 
 void sections_put_usual(const assay_report *report, doc *d)

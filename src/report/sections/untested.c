@@ -15,7 +15,7 @@ static report_rule rule_of(const assay_report *report, size_t t, size_t i)
 static bool is_silent(const assay_report *report, size_t t, size_t i)
 {
     const report_rule rule = rule_of(report, t, i);
-    return rule.status == ASSAY_NO_DATA && !report_is_beside(&report->outcome->trials[t], &rule);
+    return rule.untested > 0 || (rule.status == ASSAY_NO_DATA && !report_is_beside(&report->outcome->trials[t], &rule));
 }
 
 static bool same_reason(const report_rule *a, const report_rule *b)

@@ -1,0 +1,216 @@
+/* events_table.c - see events_table.h. */
+#include "cli/events_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "report/report.h"
+#include "report/text/csv.h"
+#include "timeline/collect.h"
+#include "trial/catalog.h"
+
+static const char HEAD[] = "start_us,duration_us,worker,kind,row,name,step,process\n";
+
+/* What has begun and not ended yet. */
+typedef struct open_event {
+    char *where; /* owned: kind, source and row of the timeline; what begins and ends there is nested */
+    char *name, *phase, *process; /* owned */
+    int64_t time, step;
+} open_event;
+
+typedef struct event_table {
+    assay_buf out;
+    const assay_event_file *file;
+    char worker[ASSAY_TIMELINE_NAME_ROOM];
+    ASSAY_VEC(open_event) open;
+    uint64_t losses, unmatched;
+    const char *trial;
+} event_table;
+
+static void release_open(open_event *e)
+{
+    free(e->where);
+    free(e->name);
+    free(e->phase);
+    free(e->process);
+}
+
+static char *copy(assay_text text)
+{
+    char *out = assay_alloc(text.length + 1);
+    if (out) {
+        memcpy(out, text.bytes ? text.bytes : "", text.length);
+        out[text.length] = '\0';
+    }
+    return out;
+}
+
+static assay_text whole(const char *text)
+{
+    return (assay_text){text, strlen(text)};
+}
+
+static void put_text(assay_buf *out, assay_text text)
+{
+    assay_put_u8(out, ',');
+    assay_csv_put_shown(out, text.bytes ? text.bytes : "", text.length);
+}
+
+static int put_row(event_table *t, int64_t time, int64_t duration, assay_text phase, assay_text name, int64_t step,
+                   assay_text process)
+{
+    assay_put_format(&t->out, "%" PRId64 ",%" PRId64, time, duration);
+    put_text(&t->out, whole(t->worker));
+    put_text(&t->out, whole(assay_event_kind_name(t->file->kind)));
+    put_text(&t->out, phase);
+    put_text(&t->out, name);
+    assay_put_u8(&t->out, ',');
+    if (step >= 0)
+        assay_put_format(&t->out, "%" PRId64, step);
+    put_text(&t->out, process);
+    assay_put_u8(&t->out, '\n');
+    return assay_buf_status(&t->out);
+}
+
+/* Of the file's source and kind and the event's row: nested events go on in the writer's next file. */
+static char *place_of(const event_table *t, const assay_event_span *span)
+{
+    assay_buf text;
+    assay_buf_init(&text, 1 << 20);
+    assay_put_format(&text, "%u/%s/", t->file->kind, t->file->source);
+    assay_put_bytes(&text, span->row.bytes ? span->row.bytes : "", span->row.length);
+    char *out = assay_buf_status(&text) == ASSAY_OK ? copy((assay_text){(const char *)text.data, text.size}) : NULL;
+    assay_buf_release(&text);
+    return out;
+}
+
+static int begin_event(event_table *t, const assay_event_span *span)
+{
+    open_event e = {.where = place_of(t, span),
+                    .name = copy(span->name),
+                    .phase = copy(span->phase),
+                    .process = copy(span->process),
+                    .time = span->time,
+                    .step = span->has_step ? span->step : -1};
+    open_event *row = e.where && e.name && e.phase && e.process ? ASSAY_VEC_ADD(&t->open) : NULL;
+    if (!row) {
+        release_open(&e);
+        return ASSAY_ENOMEM;
+    }
+    *row = e;
+    return ASSAY_OK;
+}
+
+/* An end without its begin, or before it, is counted. */
+static int end_event(event_table *t, const assay_event_span *span)
+{
+    char *where = place_of(t, span);
+    size_t i = t->open.count;
+    if (!where)
+        return ASSAY_ENOMEM;
+    while (i > 0 && strcmp(t->open.list[i - 1].where, where) != 0)
+        i--;
+    free(where);
+    if (i == 0) {
+        t->unmatched++;
+        return ASSAY_OK;
+    }
+    open_event e = t->open.list[i - 1];
+    memmove(&t->open.list[i - 1], &t->open.list[i], (t->open.count - i) * sizeof e);
+    t->open.count--;
+    int status = ASSAY_OK;
+    if (span->time < e.time)
+        t->unmatched++;
+    else
+        status = put_row(t, e.time, span->time - e.time, whole(e.phase), whole(e.name),
+                         e.step >= 0 ? e.step : (span->has_step ? span->step : -1), whole(e.process));
+    release_open(&e);
+    return status;
+}
+
+static int take_span(void *context, const assay_event_span *span)
+{
+    event_table *t = context;
+    if (span->part == ASSAY_SPAN_BEGIN)
+        return begin_event(t, span);
+    if (span->part == ASSAY_SPAN_END)
+        return end_event(t, span);
+    return put_row(t, span->time, span->duration, span->phase, span->name, span->has_step ? span->step : -1,
+                   span->process);
+}
+
+static void take_other(void *context)
+{
+    (void)context;
+}
+
+static int take_problem(void *context, assay_event_problem kind, uint64_t line, const char *text)
+{
+    enum { SAID = 20 };
+    event_table *t = context;
+    (void)kind;
+    (void)line;
+    if (t->losses++ < SAID)
+        assay_log_warn("%s: %s", t->trial, text);
+    return ASSAY_OK;
+}
+
+static int read_file(event_table *t, assay_store *store, const assay_event_file *file, assay_error *err)
+{
+    const assay_event_sink sink = {.context = t, .span = take_span, .other = take_other, .problem = take_problem};
+    uint64_t bytes = 0;
+    t->file = file;
+    assay_timeline_worker_name(file->source, t->worker);
+    if (file->unfinished) {
+        t->losses++;
+        assay_log_warn("%s: %s: its writer has it open: it is not read", t->trial, file->path);
+        return ASSAY_OK;
+    }
+    return assay_events_read(store, file, &sink, &bytes, err);
+}
+
+static bool has_spans(const assay_event_file *file)
+{
+    return file->kind != ASSAY_EVENTS_SYSTEM && !((unsigned)ASSAY_EVENTS_OF_RANKS & 1u << file->kind);
+}
+
+int cli_events_write(const char *location, const char *path, uint64_t *losses, assay_error *err)
+{
+    event_table t = {.trial = location};
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    size_t files = 0;
+    assay_buf_init(&t.out, ASSAY_REPORT_CEILING);
+    assay_put_format(&t.out, "%s", HEAD);
+    int status = assay_store_open(location, &store, err);
+    if (status == ASSAY_OK)
+        status = assay_catalog_read(store, NULL, &catalog, err);
+    for (size_t i = 0; i < catalog.events.count && status == ASSAY_OK; i++)
+        if (has_spans(&catalog.events.list[i])) {
+            files++;
+            status = read_file(&t, store, &catalog.events.list[i], err);
+        }
+    if (status == ASSAY_OK && files == 0)
+        status = assay_fail(err, ASSAY_ENOTFOUND, "%s: it has no timelines (framework/pevents/)", location);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "%s: out of memory for its events", location);
+    t.unmatched += t.open.count;
+    if (status == ASSAY_OK && t.unmatched > 0)
+        assay_log_warn("%s: %" PRIu64 " event%s begin or end without the other, and are left out", location,
+                       t.unmatched, assay_plural(t.unmatched));
+    if (status == ASSAY_OK)
+        status = assay_file_write(path, t.out.data, t.out.size, err);
+    *losses = t.losses;
+    for (size_t i = 0; i < t.open.count; i++)
+        release_open(&t.open.list[i]);
+    free(t.open.list);
+    assay_buf_release(&t.out);
+    assay_catalog_release(&catalog);
+    assay_store_close(store);
+    return status;
+}
