@@ -130,7 +130,7 @@ def check_short_forms(checks, folder, case, path, cause):
     told = len(said) == 1 and text in said[0].replace("&gt;", ">")
     checks.expect(done.code == 0 and (told or not SENDS), "%s: Slack says %s: %s" % (case, said, done))
     checks.expect(done.out.splitlines()[0].startswith(text), "%s: the verdict is %s" % (case, done.out.splitlines()[0]))
-    watched = run([ASSAY, "watch", path, "--out", out, "--lag", "0"])
+    watched = run([ASSAY, "watch", path, "--out", out, "--lag", "0", "--findings"])
     lines = [line.split("\t") for line in watched.out.splitlines() if line.startswith("finding\t")]
     first = next(line for line in lines if line[3] == "ExplodingTensor")
     checks.expect(first[2] == str(cause["step"]) and first[5] == cause["tensor"], "%s: watch begins with %s" % (case, first))

@@ -20,7 +20,7 @@ import numpy  # noqa: E402
 
 LABELS = {"labels_regex": "^labels$", "predictions_regex": "^predictions$"}
 RULES = [  # name, rule, parameters, the reason, and whether the index alone tells it
-    ("relu", "DeadRelu", {}, "no tensor matches .*relu_output; near: relu1_output_0, relu2_output_0.", True),
+    ("relu", "DeadRelu", {}, "no tensor is in collection relu_outputs or matches .*relu_output; near: relu1_output_0, relu2_output_0.", True),
     ("plateau", "LossNotDecreasing", {"mode": "EVAL"}, "EVAL has 4 steps; none is 10 after another (num_steps).", True),
     ("classes", "ClassImbalance", LABELS, "400 labels of the 500 that samples asks for.", False),
     ("reduced", "AllZero", {"tensor_regex": "^reduced$"},
