@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--version", required=True)
     version = parser.parse_args().version
     checks = Checks()
-    options = set(re.findall(r"^option\((ASSAY_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
+    options = set(re.findall(r"^(?:option|optional_library)\((ASSAY_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
     papers(checks, version)
     for recipe in (spack, easybuild, apptainer):
         recipe(checks, version, options)
