@@ -36,6 +36,15 @@ static int check_loading(void *context, const char *where, const assay_loading *
     return ASSAY_OK;
 }
 
+static int check_unseen(void *context, const char *where, const char *what, bool beside)
+{
+    (void)beside;
+    ++*(size_t *)context;
+    if (strlen(where) > 1 << 20 || what[0] == '\0')
+        abort();
+    return ASSAY_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool made;
@@ -56,8 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assay_store_open_file(store, "file", &file, &err) != ASSAY_OK)
         abort();
     const assay_archive_visitor visitor = {
-        .context = &found, .sum = check_sum, .loading = check_loading, .most = 1 << 20};
-    const int status = assay_archive_walk(file, "file", 0, size, &visitor, &err);
+        .context = &found, .sum = check_sum, .loading = check_loading, .unseen = check_unseen, .most = 1 << 20};
+    int status = assay_archive_walk(file, "file", 0, size, &visitor, &err);
+    if (status == ASSAY_OK)
+        status = assay_archive_walk_tail(file, "file", &visitor, &err);
     if (status != ASSAY_OK && err.text[0] == '\0')
         abort();
     assay_store_close_file(file);
