@@ -115,14 +115,8 @@ static void find_stops(hang_world *w)
 static uint32_t rank_index(const hang_world *w, const hang_member *m, uint32_t peer)
 {
     const hang_group *g = &w->group[m->group];
-    uint32_t low = g->member, high = g->member + g->members;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (w->rank[w->member[middle].rank].number < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = g->member;
+    ASSAY_SEARCH(low, g->member + g->members, w->rank[w->member[low].rank].number < peer);
     return low < g->member + g->members && w->rank[w->member[low].rank].number == peer ? low : HANG_NONE;
 }
 

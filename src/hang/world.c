@@ -463,28 +463,16 @@ static void find_ranks(building *b, const assay_flight_row *all, size_t rows)
 
 static uint32_t rank_of(const hang_world *w, int64_t number)
 {
-    uint32_t low = 0, high = w->ranks;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (w->rank[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, w->ranks, w->rank[low].number < number);
     return low < w->ranks && w->rank[low].number == number ? low : HANG_NONE;
 }
 
 hang_member *hang_member_of(const hang_world *w, uint32_t group, uint32_t rank)
 {
     const hang_group *g = &w->group[group];
-    uint32_t low = g->member, high = g->member + g->members;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (w->member[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = g->member;
+    ASSAY_SEARCH(low, g->member + g->members, w->member[low].rank < rank);
     return low < g->member + g->members && w->member[low].rank == rank ? &w->member[low] : NULL;
 }
 
@@ -557,14 +545,8 @@ static void name_numbers(hang_world *w, hang_group *g)
 const hang_signature *hang_name_of(const hang_world *w, uint32_t group, int64_t number)
 {
     const hang_group *g = &w->group[group];
-    uint32_t low = 0, high = g->names;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (g->named[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, g->names, g->named[low].number < number);
     return low < g->names && g->named[low].number == number ? &w->signature[g->named[low].signature] : NULL;
 }
 

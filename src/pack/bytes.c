@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "pack/pack_internal.h"
 #include "base/crc32c.h"
 
@@ -24,15 +25,8 @@ typedef struct copier {
 /* The position in `order` of the file that holds byte `at`. */
 static uint64_t file_at(const assay_packing *p, uint64_t at)
 {
-    uint64_t low = 0, high = p->ordered;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const assay_packed_file *f = &p->list.files[p->order[middle]];
-        if (f->at + f->size <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, p->ordered, p->list.files[p->order[low]].at + p->list.files[p->order[low]].size <= at);
     return low;
 }
 

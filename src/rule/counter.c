@@ -2,6 +2,7 @@
  *
  * New pairs are appended unsorted after the sorted ones. They are sorted and merged when the room is full or someone
  * reads: an addition costs O(log n) on average, even with many different pairs. */
+#include "base/search.h"
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -68,18 +69,9 @@ static void settle(entries *of)
 static entry *find_settled(const entries *of, int64_t a, int64_t b)
 {
     const entry wanted = {.a = a, .b = b};
-    size_t low = 0, high = of->settled;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare(&of->list[middle], &wanted);
-        if (order == 0)
-            return &of->list[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    size_t low = 0;
+    ASSAY_SEARCH(low, of->settled, compare(&of->list[low], &wanted) < 0);
+    return low < of->settled && compare(&of->list[low], &wanted) == 0 ? &of->list[low] : NULL;
 }
 
 int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t count)

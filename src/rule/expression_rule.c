@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "rule/common_state.h"
 #include "rule/expression.h"
 #include "rule/verdict.h"
@@ -125,24 +126,18 @@ static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_
 
 /* ---- the figures of a step ---- */
 
+static int order_item(const assay_tensor_view *item, const char *name, uint32_t worker)
+{
+    const int order = strcmp(item->name, name);
+    return order ? order : ASSAY_ORDER(item->worker, worker);
+}
+
 /* The tensor called `name` of that worker, in a slot's order of (name, worker); NULL when it was not saved. */
 static const assay_tensor_view *find_item(const assay_slot_view *slot, const char *name, uint32_t worker)
 {
-    uint32_t low = 0, high = slot->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const assay_tensor_view *item = slot->items[middle];
-        int order = strcmp(item->name, name);
-        if (order == 0)
-            order = item->worker < worker ? -1 : item->worker > worker;
-        if (order == 0)
-            return item;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, slot->count, order_item(slot->items[low], name, worker) < 0);
+    return low < slot->count && order_item(slot->items[low], name, worker) == 0 ? slot->items[low] : NULL;
 }
 
 /* The name that a template stands for beside the tensor under test; false when it does not fit. */

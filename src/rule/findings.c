@@ -3,6 +3,7 @@
  *
  * It always keeps the first `most` of all findings in that order, whatever the order they came in: so append is
  * associative under the maximum, and the report does not depend on how the steps were cut. */
+#include "base/search.h"
 #include "rule/verdict.h"
 
 #include <stdlib.h>
@@ -98,31 +99,17 @@ static int compare(const assay_findings *f, const assay_finding *a, const assay_
 /* Where a finding belongs: behind those that are equal to it. */
 static size_t position(const assay_findings *f, const assay_finding *finding)
 {
-    size_t low = 0, high = f->kept;
-    if (high && compare(f, finding, &f->list[high - 1]) >= 0)
-        return high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(f, finding, &f->list[middle]) < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    size_t low = 0;
+    if (f->kept && compare(f, finding, &f->list[f->kept - 1]) >= 0) /* as a rule they come in order */
+        return f->kept;
+    ASSAY_SEARCH(low, f->kept, compare(f, finding, &f->list[low]) >= 0);
     return low;
 }
 
 static int add_step(assay_findings *f, int64_t step)
 {
-    size_t low = 0, high = f->step_count;
-    if (high && f->steps[high - 1] < step)
-        low = high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->steps[middle] < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = f->step_count && f->steps[f->step_count - 1] < step ? f->step_count : 0;
+    ASSAY_SEARCH(low, f->step_count, f->steps[low] < step);
     if (low < f->step_count && f->steps[low] == step)
         return ASSAY_OK;
     if (!assay_vec_reserve(&f->steps, &f->step_room, f->step_count + 1, sizeof *f->steps))

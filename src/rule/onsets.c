@@ -6,6 +6,7 @@
  *
  * There may be as many rows as the trial has tensors, and most were never bad. What is known of a bad one lies in a
  * second list, in no order. */
+#include "base/search.h"
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -88,18 +89,13 @@ static int compare_places(const onset_row *o, uint32_t tensor, uint32_t worker)
 /* The first onset that does not come before (tensor, worker). */
 static uint64_t find_place(const assay_onsets *onsets, uint32_t tensor, uint32_t worker)
 {
-    uint64_t low = 0, high = onsets->count, guess = onsets->guess;
-    if (guess < high && compare_places(&onsets->list[guess], tensor, worker) == 0)
+    const uint64_t count = onsets->count, guess = onsets->guess;
+    uint64_t low = 0;
+    if (guess < count && compare_places(&onsets->list[guess], tensor, worker) == 0)
         return guess;
-    if (high == 0 || compare_places(&onsets->list[high - 1], tensor, worker) < 0)
-        return high;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (compare_places(&onsets->list[middle], tensor, worker) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    if (count == 0 || compare_places(&onsets->list[count - 1], tensor, worker) < 0)
+        return count;
+    ASSAY_SEARCH(low, count, compare_places(&onsets->list[low], tensor, worker) < 0);
     return low;
 }
 

@@ -6,6 +6,7 @@
  *   2. roles fall into phases of a step; weights that a hook saves before the forward pass hold the result of the
  * update before it, and come before the activations
  *   3. within a phase tensors keep the order in which they were saved (source/read.c finds it) */
+#include "base/search.h"
 #include "rule/trial_info.h"
 
 #include <ctype.h>
@@ -72,14 +73,8 @@ static int input_number(const char *name, size_t *head)
 /* Is "X" of "X_input_0" the whole model? Then its weights are named "X_layer.weight". */
 static bool is_model(const assay_trial *trial, const char *name, size_t head)
 {
-    uint32_t low = 0, high = assay_trial_tensors(trial);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (strncmp(assay_trial_tensor(trial, middle), name, head + 1) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, assay_trial_tensors(trial), strncmp(assay_trial_tensor(trial, low), name, head + 1) < 0);
     for (; low < assay_trial_tensors(trial); low++) {
         const char *other = assay_trial_tensor(trial, low);
         if (strncmp(other, name, head + 1) != 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "store/backend.h"
 
@@ -65,18 +66,9 @@ int assay_listings_keep(assay_listings *listings, const char *directory, const a
 
 static bool has(const assay_names *names, const char *name, size_t length)
 {
-    size_t low = 0, high = names->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = strncmp(names->name[middle], name, length);
-        if (order == 0 && names->name[middle][length] == '\0')
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    size_t low = 0; /* of names that begin alike the one that is no longer stands first */
+    ASSAY_SEARCH(low, names->count, strncmp(names->name[low], name, length) < 0);
+    return low < names->count && strncmp(names->name[low], name, length) == 0 && names->name[low][length] == '\0';
 }
 
 bool assay_listings_exclude(const assay_listings *listings, const char *path)

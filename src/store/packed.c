@@ -35,15 +35,9 @@ static int bad_row(const char *where, const char *table, uint64_t row, const cha
 /* The first row whose name is not before the text. */
 static uint64_t lower_bound(const assay_packed *p, const char *text, size_t length)
 {
-    uint64_t low = 0, high = p->file_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const assay_packed_file *f = &p->files[middle];
-        if (assay_order_bytes(p->names + f->name_at, f->name_length, text, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, p->file_count,
+                 assay_order_bytes(p->names + p->files[low].name_at, p->files[low].name_length, text, length) < 0);
     return low;
 }
 
@@ -208,15 +202,10 @@ int assay_packed_list(const assay_packed *packed, const char *directory, assay_n
 
 const assay_packed_part *assay_packed_find_part(const assay_packed *packed, int64_t step, uint32_t worker)
 {
-    uint64_t low = 0, high = packed->part_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const assay_packed_part *p = &packed->parts[middle];
-        if (p->step < step || (p->step == step && p->worker < worker))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, packed->part_count,
+                 packed->parts[low].step < step ||
+                     (packed->parts[low].step == step && packed->parts[low].worker < worker));
     bool found = low < packed->part_count && packed->parts[low].step == step && packed->parts[low].worker == worker;
     return found ? &packed->parts[low] : NULL;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "store/s3_store.h"
 
@@ -70,14 +71,8 @@ static int list(const s3_root *root, const s3_tree *tree, const char *after, s3_
 /* How many leaves come before a key. */
 static size_t count_before(const s3_tree *tree, const char *key)
 {
-    size_t first = 0, last = tree->count;
-    while (first < last) {
-        const size_t middle = first + (last - first) / 2;
-        if (strcmp(key_of(tree, middle), key) < 0)
-            first = middle + 1;
-        else
-            last = middle;
-    }
+    size_t first = 0;
+    ASSAY_SEARCH(first, tree->count, strcmp(key_of(tree, first), key) < 0);
     return first;
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "tensor/measure_kind.h"
 #include "tensor/order.h"
 
@@ -145,14 +146,8 @@ static int start(assay_meter *m, assay_error *err)
 /* The number of the table for keys that begin with `begin`, or s->active. */
 static uint32_t table_of(const quantiles_state *s, uint64_t begin)
 {
-    uint32_t low = 0, high = s->active;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (s->prefix[middle] < begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, s->active, s->prefix[low] < begin);
     return low < s->active && s->prefix[low] == begin ? low : s->active;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 enum { SECOND = 1000000, LEAST_STEPS = 20, STALL = 10 /* medians */ };
 
@@ -179,14 +180,8 @@ void assay_step_times_free(assay_step_times *t)
 /* The first sample at or behind a time. */
 static uint64_t find_sample(const assay_metric_series *s, int64_t time)
 {
-    uint64_t from = 0, to = s->count;
-    while (from < to) {
-        const uint64_t middle = from + (to - from) / 2;
-        if (s->sample[middle].time < time)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    uint64_t from = 0;
+    ASSAY_SEARCH(from, s->count, s->sample[from].time < time);
     return from;
 }
 
@@ -239,14 +234,8 @@ static void describe(const assay_step_times *t, const assay_time_step *step, ass
 static const assay_time_step *find_step(const assay_step_times *t, uint32_t worker, uint32_t mode, int64_t number)
 {
     const lane *l = &t->lane[(size_t)worker * t->line->modes + mode];
-    uint64_t from = l->first, to = l->first + l->count;
-    while (from < to) {
-        const uint64_t middle = from + (to - from) / 2;
-        if (t->step[middle]->number < number)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    uint64_t from = l->first;
+    ASSAY_SEARCH(from, l->first + l->count, t->step[from]->number < number);
     return from < l->first + l->count && t->step[from]->number == number ? t->step[from] : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/internal.h"
 
 /* ---- steps ---- */
@@ -25,14 +26,8 @@ static int compare_begins(const void *a, const void *b)
 
 uint32_t trace_step_of(const step_row *steps, size_t count, int64_t launch)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (steps[middle].begin <= launch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, count, steps[low].begin <= launch);
     return low == 0 || launch > steps[count - 1].end ? ASSAY_NO_ID : (uint32_t)(low - 1);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ASSAY_TRACE_SIDE_H
 #define ASSAY_TRACE_SIDE_H
 
+#include "base/search.h"
 #include "trace/internal.h"
 
 typedef struct stretch { /* rows of a file in the lists of the collector */
@@ -76,14 +77,8 @@ static inline const call_row *side_call(const side *s, uint32_t call)
 /* The rank of that number; NULL: it has no file that counts. */
 static inline const side_rank *side_find_rank(const side *s, int32_t number)
 {
-    size_t low = 0, high = s->rank.count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->rank.list[middle].rank < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, s->rank.count, s->rank.list[low].rank < number);
     return low < s->rank.count && s->rank.list[low].rank == number ? &s->rank.list[low] : NULL;
 }
 /* The lower median: the one with index (n - 1) / 2 in ascending order. Sorts the list; n > 0. */

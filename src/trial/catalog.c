@@ -226,16 +226,9 @@ int assay_lister_names(assay_lister *l, const char *directory, assay_names *name
 
 bool assay_names_have(const assay_names *names, const char *name)
 {
-    size_t low = 0, high = names->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(names->name[middle], name);
-        if (order == 0)
-            return true;
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return false;
+    size_t low = 0;
+    ASSAY_SEARCH(low, names->count, strcmp(names->name[low], name) < 0);
+    return low < names->count && strcmp(names->name[low], name) == 0;
 }
 
 void assay_lister_end_marker(assay_lister *l, const char *name)

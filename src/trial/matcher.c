@@ -1,4 +1,5 @@
 /* matcher.c - does a tensor belong to a collection? */
+#include "base/search.h"
 #include "trial/collections.h"
 
 #include <stdlib.h>
@@ -48,19 +49,9 @@ int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher
 /* Is it listed? A listed name holds no NUL; the tensor's may. */
 static bool is_listed(const assay_collection *c, const char *tensor, size_t length)
 {
-    size_t low = 0, high = c->tensors;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        size_t listed = strlen(c->tensor[middle]);
-        int order = memcmp(c->tensor[middle], tensor, listed < length ? listed : length);
-        if (order == 0 && listed == length)
-            return true;
-        if (order < 0 || (order == 0 && listed < length))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    size_t low = 0;
+    ASSAY_SEARCH(low, c->tensors, assay_order_bytes(c->tensor[low], strlen(c->tensor[low]), tensor, length) < 0);
+    return low < c->tensors && assay_order_bytes(c->tensor[low], strlen(c->tensor[low]), tensor, length) == 0;
 }
 
 int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems)

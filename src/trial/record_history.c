@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trial/shard.h"
 
 typedef struct item { /* of the tensor whose items these are */
@@ -128,18 +129,17 @@ void assay_record_history_free(assay_record_history *h)
     free(h);
 }
 
+static bool is_before(const assay_part *part, uint32_t worker, int64_t step)
+{
+    return part->worker < worker || (part->worker == worker && part->step < step);
+}
+
 /* The first item of the tensor that is not before (worker, step). */
 static size_t lower_bound(const assay_record_history *h, uint32_t tensor, uint32_t worker, int64_t step)
 {
-    size_t low = h->first[tensor], high = h->first[tensor + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const assay_part *m = &h->shard->parts[h->items[middle].part];
-        if (m->worker < worker || (m->worker == worker && m->step < step))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const assay_part *parts = h->shard->parts;
+    size_t low = h->first[tensor];
+    ASSAY_SEARCH(low, h->first[tensor + 1], is_before(&parts[h->items[low].part], worker, step));
     return low;
 }
 

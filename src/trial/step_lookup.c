@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 int assay_step_lookup_turn(assay_step_lookup *l, const assay_shard *shard, size_t first, size_t end, uint32_t tensors)
 {
@@ -104,15 +105,9 @@ int assay_step_workers_turn(assay_step_workers *t, const assay_shard *shard, int
 bool assay_step_workers_find(const assay_step_workers *t, uint32_t tensor, uint32_t kind, uint32_t from, size_t i,
                              assay_place *out)
 {
-    size_t low = 0, high = t->count;
+    size_t low = 0;
     const assay_worker_record wanted = {.tensor = tensor, .worker = from, .kind = kind};
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (compare_records(&t->list[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    ASSAY_SEARCH(low, t->count, compare_records(&t->list[low], &wanted) < 0);
     if (i >= t->count - low || t->list[low + i].tensor != tensor || t->list[low + i].kind != kind)
         return false;
     *out = (assay_place){&t->shard->parts[t->list[low + i].part], t->list[low + i].entry};

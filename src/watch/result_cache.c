@@ -87,15 +87,10 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
 /* The first unit of a worker's own step, or where it would be. */
 static size_t find_unit(const assay_catalog *catalog, int64_t own, uint32_t worker)
 {
-    size_t low = 0, high = catalog->unit_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const assay_unit *unit = &catalog->units[middle];
-        if (unit->step < own || (unit->step == own && unit->worker < worker))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, catalog->unit_count,
+                 catalog->units[low].step < own ||
+                     (catalog->units[low].step == own && catalog->units[low].worker < worker));
     return low;
 }
 

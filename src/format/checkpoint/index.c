@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/heap.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/contents.h"
@@ -412,15 +413,9 @@ uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, const assay_uni
 {
     const assay_dict *places = places_of(catalog);
     const uint32_t count = places ? assay_dict_count(places) : 0;
-    uint32_t low = 0, high = count;
+    uint32_t low = 0;
     int64_t at = 0;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (assay_checkpoint_place(places, middle, &at) && at < unit->step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    ASSAY_SEARCH(low, count, assay_checkpoint_place(places, low, &at) && at < unit->step);
     return low < count && assay_checkpoint_place(places, low, &at) && at == unit->step ? low : UINT32_MAX;
 }
 

@@ -507,14 +507,8 @@ static int compare_numbered(const void *a, const void *b)
 
 static uint32_t status_at(const assay_flight_status *list, uint32_t count, int64_t id)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (list[middle].pg_id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, count, list[low].pg_id < id);
     return low < count && list[low].pg_id == id ? low : NONE;
 }
 

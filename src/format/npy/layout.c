@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "format/npy/npy.h"
 #include "tfrecord/recorded.h"
 
@@ -249,15 +250,9 @@ const char *assay_npy_directory(const assay_catalog *catalog, const assay_unit *
 uint32_t assay_npy_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
     const assay_dict *places = places_of(catalog);
-    uint32_t low = 0, count = places ? assay_dict_count(places) : 0, high = count;
+    uint32_t low = 0, count = places ? assay_dict_count(places) : 0;
     int64_t at = 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (assay_npy_step_name(assay_dict_name(places, middle, NULL), &at) && at < unit->step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    ASSAY_SEARCH(low, count, assay_npy_step_name(assay_dict_name(places, low, NULL), &at) && at < unit->step);
     bool found = low < count && assay_npy_step_name(assay_dict_name(places, low, NULL), &at) && at == unit->step;
     return found ? low : UINT32_MAX;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/bands.h"
 #include "report/compare/gap.h"
 
@@ -79,16 +80,10 @@ static double value_of(const series *s, size_t i)
 /* The number of a tensor by its name; UINT32_MAX: none. Names are in byte order. */
 static uint32_t find_tensor(const assay_trial *info, const char *name)
 {
-    uint32_t low = 0, high = assay_trial_tensors(info);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = strcmp(assay_trial_tensor(info, middle), name);
-        if (order == 0)
-            return middle;
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return UINT32_MAX;
+    const uint32_t count = assay_trial_tensors(info);
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, count, strcmp(assay_trial_tensor(info, low), name) < 0);
+    return low < count && strcmp(assay_trial_tensor(info, low), name) == 0 ? low : UINT32_MAX;
 }
 
 /* The trial's series of a band's figure; empty where it has none. Release it with release_series(). */

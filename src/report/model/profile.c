@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 const char *profile_metric_name(int metric)
 {
@@ -127,14 +128,8 @@ profile_other profile_other_of(const assay_other_series *series)
 /* The row of a node's own metric. */
 static const profile_use *use_of(const profile *p, uint32_t node, int metric)
 {
-    size_t first = 0, end = p->uses; /* they are sorted by node */
-    while (first < end) {
-        const size_t middle = first + (end - first) / 2;
-        if (p->use[middle].node < node)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first = 0; /* they are sorted by node */
+    ASSAY_SEARCH(first, p->uses, p->use[first].node < node);
     for (; first < p->uses && p->use[first].node == node; first++)
         if (p->use[first].metric == metric)
             return &p->use[first]; /* its own comes first */
