@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <assay/search.h>
+
 #include "moments.h"
 
 enum { EMBEDDING, ROWS };
@@ -43,14 +45,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 /* Is the tensor among those of a slot, which are in order of (tensor, worker)? */
 static bool is_in_slot(const assay_slot_view *slot, const assay_tensor_view *item)
 {
-    uint32_t low = 0, high = slot->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (slot->items[middle]->tensor < item->tensor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, slot->count, slot->items[low]->tensor < item->tensor);
     return low < slot->count && slot->items[low]->tensor == item->tensor;
 }
 

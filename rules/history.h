@@ -20,6 +20,7 @@
 #define ASSAY_RULES_HISTORY_H
 
 #include <assay/rule.h>
+#include <assay/search.h>
 
 #include "robust.h"
 
@@ -241,14 +242,8 @@ static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *s
 /* The first of the sorted peaks that is at least of `size`. */
 static inline size_t history_first_from(const history_peak *peak, size_t peaks, double size)
 {
-    size_t low = 0, high = peaks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (peak[middle].size < size)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    ASSAY_SEARCH(low, peaks, peak[low].size < size);
     return low;
 }
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "selection.h"
 
 enum { VALUE, MODE, WIDTH }; /* of a row */
@@ -203,18 +205,16 @@ static int test_error(const judge *j, uint64_t from, uint64_t to)
     return status;
 }
 
+static bool is_before(assay_row row, uint32_t tensor, uint32_t worker)
+{
+    return row.tensor < tensor || (row.tensor == tensor && row.worker < worker);
+}
+
 /* The rows of another tensor of the same worker; an empty range when there are none. */
 static void find_rows(const judge *j, uint32_t tensor, uint32_t worker, uint64_t *from, uint64_t *to)
 {
-    uint64_t low = 0, high = j->count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        const assay_row row = row_at(j, middle);
-        if (row.tensor < tensor || (row.tensor == tensor && row.worker < worker))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, j->count, is_before(row_at(j, low), tensor, worker));
     *from = *to = low;
     while (*to < j->count && row_at(j, *to).tensor == tensor && row_at(j, *to).worker == worker)
         ++*to;
@@ -226,20 +226,11 @@ static uint32_t smallest_beside(const judge *j, uint32_t tensor, const meaning *
     char name[NAME_MOST];
     const char *own = assay_trial_tensor(j->rule->trial, tensor);
     const size_t length = strlen(own);
-    uint32_t low = 0, high = assay_trial_tensors(j->rule->trial);
     if (length >= sizeof name)
         return ASSAY_NO_TENSOR;
     memcpy(name, own, length + 1);
     memcpy(name + m->at, "_scale_inv_min", strlen("_scale_inv_min"));
-    while (low < high) { /* ids are in byte order */
-        const uint32_t middle = low + (high - low) / 2;
-        const int order = strcmp(assay_trial_tensor(j->rule->trial, middle), name);
-        if (order == 0)
-            return middle;
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return ASSAY_NO_TENSOR;
+    return assay_trial_find_tensor(j->rule->trial, name);
 }
 
 static int test_spread(const judge *j, uint64_t from, uint64_t to, const meaning *m)

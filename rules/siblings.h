@@ -8,6 +8,7 @@
 #define ASSAY_RULES_SIBLINGS_H
 
 #include <assay/rule.h>
+#include <assay/search.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static inline uint32_t sibling_called(const assay_trial *trial, const char *bias
     for (const char *at = bias; (at = strstr(at, "bias")) != NULL; at += 4)
         last = at;
     int length = last ? snprintf(name, sizeof name, "%.*s%s%s", (int)(last - bias), bias, word, last + 4) : -1;
-    return length > 0 && (size_t)length < sizeof name ? tensor_by_name(trial, name) : ASSAY_NO_TENSOR;
+    return length > 0 && (size_t)length < sizeof name ? assay_trial_find_tensor(trial, name) : ASSAY_NO_TENSOR;
 }
 
 /* The weights of a bias, or their gradient of its gradient; ASSAY_NO_TENSOR: it is no bias, or they are not there. */
@@ -39,18 +40,11 @@ static inline uint32_t weights_beside(const assay_trial *trial, uint32_t bias)
 /* The item of a tensor and worker, NULL: none. O(log n). */
 static inline const assay_tensor_view *item_in(const assay_slot_view *slot, uint32_t tensor, uint32_t worker)
 {
-    uint32_t low = 0, high = slot->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const assay_tensor_view *item = slot->items[middle];
-        if (item->tensor == tensor && item->worker == worker)
-            return item;
-        if (item->tensor < tensor || (item->tensor == tensor && item->worker < worker))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const assay_tensor_view *const *items = (const assay_tensor_view *const *)slot->items;
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, slot->count,
+                 items[low]->tensor < tensor || (items[low]->tensor == tensor && items[low]->worker < worker));
+    return low < slot->count && items[low]->tensor == tensor && items[low]->worker == worker ? items[low] : NULL;
 }
 
 /* mean |x| of the values, else the saved reduction; NaN: neither is there. */

@@ -58,20 +58,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static bool has_tensor(const assay_trial *trial, const char *name)
-{
-    uint32_t low = 0, high = assay_trial_tensors(trial);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int c = strcmp(assay_trial_tensor(trial, middle), name);
-        if (c == 0)
-            return true;
-        low = c < 0 ? middle + 1 : low;
-        high = c < 0 ? high : middle;
-    }
-    return false;
-}
-
 /* Says which tensors and how many steps `a` has and `b` has not. */
 static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *verdict)
 {
@@ -80,7 +66,7 @@ static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *v
     size_t used = 0;
     for (uint32_t i = 0; i < assay_trial_tensors(a); i++) {
         const char *name = assay_trial_tensor(a, i);
-        if (has_tensor(b, name))
+        if (assay_trial_find_tensor(b, name) != ASSAY_NO_TENSOR)
             continue;
         if (tensors++ < NAMED && used + strlen(name) + 3 < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);

@@ -6,6 +6,8 @@
  * operations in the step, and the same places in groups where they send or receive. */
 #include <stdlib.h>
 
+#include <assay/search.h>
+
 #include "traced.h"
 
 static const assay_param_def params[] = {
@@ -30,14 +32,8 @@ static int64_t above(int64_t value, int64_t median)
 
 static streak *streak_of(const traced *t, streak *list, int32_t rank)
 {
-    size_t low = 0, high = t->data->ranks;
-    while (low + 1 < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (t->data->rank[middle].rank <= rank)
-            low = middle;
-        else
-            high = middle;
-    }
+    size_t low = 0; /* there is a rank: the one of the work */
+    ASSAY_SEARCH(low, t->data->ranks - 1, t->data->rank[low].rank < rank);
     return &list[low];
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "timed.h"
 
 enum { LEAST_STEPS = 100 };
@@ -50,14 +52,8 @@ static void add_step(course *c, const assay_time_step *step)
 /* How many steps so far lasted longer than the limit. */
 static uint64_t count_above(const course *c, double limit)
 {
-    uint64_t low = 0, high = c->durations, within = 0;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if ((double)c->duration[middle] > limit)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    uint64_t low = 0, within = 0;
+    ASSAY_SEARCH(low, c->durations, !((double)c->duration[low] > limit));
     for (uint64_t i = low; i > 0; i -= i & (~i + 1))
         within += c->tree[i];
     return c->n - within;

@@ -64,6 +64,7 @@ unsigned assay_trial_modes(const assay_trial *trial);                /* bit 1 <<
 uint64_t assay_trial_mode_steps(const assay_trial *trial, int mode); /* how many steps the mode has */
 uint32_t assay_trial_tensors(const assay_trial *trial);              /* ids 0 .. n-1 in byte order of the names */
 const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor);
+uint32_t assay_trial_find_tensor(const assay_trial *trial, const char *name); /* ASSAY_NO_TENSOR: none; O(log n) */
 /* Modes in which the tensor was saved raw, over all workers. */
 unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor);
 /* True when the tensor belongs to the collection. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "parts/first_cause_internal.h"
 
 int first_cause_judge(const assay_common_state *state, const assay_step_view *view, uint32_t tensor, uint32_t worker,
@@ -136,15 +138,9 @@ static void find_last_good(cause *c)
 /* The onset of a tensor and worker; NULL: none. */
 static const assay_onset *find_onset(const cause *c, uint32_t tensor, uint32_t worker)
 {
-    uint64_t low = 0, high = c->all_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const assay_onset *o = &c->all[middle];
-        if (o->tensor < tensor || (o->tensor == tensor && o->worker < worker))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, c->all_count,
+                 c->all[low].tensor < tensor || (c->all[low].tensor == tensor && c->all[low].worker < worker));
     const assay_onset *found = low < c->all_count ? &c->all[low] : NULL;
     return found && found->tensor == tensor && found->worker == worker ? found : NULL;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 enum { NAME_ROOM = 128 };
 
 /* ---- parameters ---- */
@@ -106,14 +108,8 @@ bool timed_sees_worker(const timed *t, uint32_t worker)
 /* The number of samples before a time. */
 static uint64_t before(const assay_metric_series *s, int64_t time)
 {
-    uint64_t low = 0, high = s->count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (s->sample[middle].time < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint64_t low = 0;
+    ASSAY_SEARCH(low, s->count, s->sample[low].time < time);
     return low;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 /* Below 0, 0 or above 0, as `a` is before, at or behind `b`. Numbers of one type; NaN is at everything. Comparators of
  * several keys join them: `int order = ASSAY_ORDER(x->step, y->step); return order ? order : ASSAY_ORDER(...);` */
 #define ASSAY_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
@@ -39,21 +41,6 @@ static inline size_t assay_lower_bound(const void *list, size_t count, size_t si
     }
     return low;
 }
-
-/* Moves `at`, a number below `end`, to the first number from there on for which `before`, an expression of `at`, is false;
- * to `end` when it is true for all. It is true for some first numbers, and false for those behind them. */
-#define ASSAY_SEARCH(at, end, before)                                                                                  \
-    do {                                                                                                               \
-        uint64_t low_ = (at), high_ = (end);                                                                           \
-        while (low_ < high_) {                                                                                         \
-            (at) = low_ + (high_ - low_) / 2;                                                                          \
-            if (before)                                                                                                \
-                low_ = (at) + 1;                                                                                       \
-            else                                                                                                       \
-                high_ = (at);                                                                                          \
-        }                                                                                                              \
-        (at) = low_;                                                                                                   \
-    } while (0)
 
 /* The same in ascending integers: the number of the first that is `value` or more. */
 static inline size_t assay_lower_bound_i64(const int64_t *list, size_t count, int64_t value)

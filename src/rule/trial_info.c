@@ -244,6 +244,14 @@ uint32_t assay_trial_tensors(const assay_trial *trial)
     return assay_dict_count(trial->tensors);
 }
 
+uint32_t assay_trial_find_tensor(const assay_trial *trial, const char *name)
+{
+    const uint32_t count = assay_trial_tensors(trial);
+    uint32_t low = 0;
+    ASSAY_SEARCH(low, count, strcmp(assay_trial_tensor(trial, low), name) < 0);
+    return low < count && strcmp(assay_trial_tensor(trial, low), name) == 0 ? low : ASSAY_NO_TENSOR;
+}
+
 const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor)
 {
     size_t length;

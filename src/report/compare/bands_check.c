@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/search.h"
 #include "report/compare/bands.h"
 #include "report/compare/gap.h"
 
@@ -77,21 +76,12 @@ static double value_of(const series *s, size_t i)
     return s->loss ? s->loss[i].value : assay_band_value(&s->tensor[i], s->figure);
 }
 
-/* The number of a tensor by its name; UINT32_MAX: none. Names are in byte order. */
-static uint32_t find_tensor(const assay_trial *info, const char *name)
-{
-    const uint32_t count = assay_trial_tensors(info);
-    uint32_t low = 0;
-    ASSAY_SEARCH(low, count, strcmp(assay_trial_tensor(info, low), name) < 0);
-    return low < count && strcmp(assay_trial_tensor(info, low), name) == 0 ? low : UINT32_MAX;
-}
-
 /* The trial's series of a band's figure; empty where it has none. Release it with release_series(). */
 static int series_of(const assay_band *band, const assay_trial *info, const assay_curves *curves, series *out)
 {
-    uint32_t tensor = find_tensor(info, band->tensor);
+    const uint32_t tensor = assay_trial_find_tensor(info, band->tensor);
     *out = (series){.figure = band->figure};
-    if (tensor == UINT32_MAX)
+    if (tensor == ASSAY_NO_TENSOR)
         return ASSAY_OK;
     if (band->figure == ASSAY_BAND_LOSS || band->figure == ASSAY_BAND_GAP) {
         const assay_loss_curve *loss = assay_curves_loss(curves, tensor, band->mode);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/search.h"
 #include "report/compare/compare_internal.h"
 
 const char *assay_first_difference_word(assay_first_difference parting)
@@ -127,11 +126,8 @@ static int by_step(const void *a, const void *b)
 /* True when the trial has the tensor in that mode, though none of the steps looked at does, or it is left out. */
 static bool has_tensor(const assay_trial *trial, const char *name, int mode)
 {
-    const uint32_t count = assay_trial_tensors(trial);
-    uint32_t low = 0;
-    ASSAY_SEARCH(low, count, strcmp(assay_trial_tensor(trial, low), name) < 0);
-    return low < count && strcmp(assay_trial_tensor(trial, low), name) == 0 &&
-           assay_trial_tensor_modes(trial, low) >> mode & 1;
+    const uint32_t tensor = assay_trial_find_tensor(trial, name);
+    return tensor != ASSAY_NO_TENSOR && assay_trial_tensor_modes(trial, tensor) >> mode & 1;
 }
 
 static bool shares(const assay_trial *other, const assay_trial *trial, const assay_tensor_curve *curve)
