@@ -27,6 +27,9 @@ static int name_worker(assay_hook *hook, assay_error *err)
         return assay_fail(
             err, ASSAY_EUSAGE,
             "hook: no directory: give one to assay_hook_open(), or a LocalPath in the configuration file");
+    int rc = hook_directory_check_name(hook->config.directory, err);
+    if (rc < 0)
+        return rc;
     hook->directory = assay_copy_text(hook->config.directory);
     return hook->worker && hook->directory ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "hook: out of memory");
 }

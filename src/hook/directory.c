@@ -30,6 +30,19 @@ static int claim_path(char *out, int room, const char *path, int workers, const 
     return fits(path, length, room, err);
 }
 
+int hook_directory_check_name(const char *path, assay_error *err)
+{
+    if (!*path)
+        return assay_fail(err, ASSAY_EUSAGE, "hook: the directory has no name");
+    const char *scheme_end = strstr(path, "://");
+    if (scheme_end && scheme_end > path && !memchr(path, '/', (size_t)(scheme_end - path)))
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "hook: %s: a training is recorded into a directory; copy it to where it is to stay, or let a "
+                          "mounted bucket be the directory",
+                          path);
+    return ASSAY_OK;
+}
+
 static bool exists(const char *path)
 {
     struct stat info;

@@ -12,6 +12,9 @@
 #include <assay/status.h>
 #include "hook/config.h"
 
+/* ASSAY_EUSAGE when `path` has no name, or is an address ("s3://bucket/run"), which would become a directory "s3:" here. */
+int hook_directory_check_name(const char *path, assay_error *err);
+
 /* Makes the directory and takes this worker's place in it; refuses what is there already unless `go_on`, which also
  * takes an end marker away. */
 int hook_directory_claim(const char *path, const char *worker, int workers, bool go_on, assay_error *err);

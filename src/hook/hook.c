@@ -104,9 +104,7 @@ static int prepare(assay_hook *hook, const char *directory, assay_error *err)
     if (rc < 0)
         return rc;
     /* "continue" may still be set by a call, so only what no parameter can mend is refused here. */
-    if (hook->config.directory && !*hook->config.directory)
-        return assay_fail(err, ASSAY_EUSAGE, "hook: the directory has no name");
-    return ASSAY_OK;
+    return hook->config.directory ? hook_directory_check_name(hook->config.directory, err) : ASSAY_OK;
 }
 
 int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook **hook, assay_error *err)

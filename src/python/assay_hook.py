@@ -776,11 +776,11 @@ def flush(directory):
             hook.close() if hook._over else hook.flush()
 
 
-def get_hook(json_config_path=None, create_if_not_exists=False):
+def get_hook(json_config_path=None, create_if_not_exists=False, hook_class=None):
     """The hook that was made last; else, when asked to, one from a configuration file, where there is one; else None."""
     if _hook is None and create_if_not_exists:
         with contextlib.suppress(FileNotFoundError):
-            set_hook(Hook.create_from_json_file(json_config_path))
+            set_hook((hook_class or Hook).create_from_json_file(json_config_path))
     return _hook
 
 

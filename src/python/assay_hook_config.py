@@ -422,8 +422,11 @@ class CollectionManager:
         return {"collections": {name: c.to_json_dict() for name, c in self.collections.items()}, "_meta": self._meta}
 
     def export(self, out_dir, filename):
-        """Writes them as the collections file of a worker: "worker_0_collections.json"."""
+        """Writes them as the collections file of a worker: "worker_0_collections.json"; where assay for Python is, also in S3."""
         folder = os.path.join(out_dir, "collections", "000000000")
+        if folder.lower().startswith("s3://"):
+            from assay.s3 import write_file
+            return write_file(os.path.join(folder, filename), json.dumps(self.to_json_dict()))
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, filename + ".tmp"), "w", encoding="utf-8") as file:
             json.dump(self.to_json_dict(), file)

@@ -1,6 +1,6 @@
 """names.py - the modules and names of the reference, as scripts import them from assay and from the package smdebug, and what they do.
 
-Usage: names.py WORK_DIR        (ASSAY_TRIALS; PYTHONPATH has assay, smdebug and assay_hook)
+Usage: names.py WORK_DIR [s3]   (ASSAY_TRIALS; PYTHONPATH has assay, smdebug and assay_hook)
 """
 import importlib
 import json
@@ -152,7 +152,12 @@ def event_files():
     events = FileReader(file).read_events(regex_list=["^f"])
     assert [(e["name"], e["timestamp"], e["step"]) for e in events] == [("f4", 12.5, 1), ("f8", 12.5, 1), ("f2", 12.5, 1)]
     raises(SMDebugTypeError, FileWriter(str(path), "w").write_tensor, numpy.zeros(1, "m8[s]"), "x")
-    raises(SMDebugValueError, FileWriter, "s3://bucket/trial", "w")
+    raises(SMDebugValueError, FileWriter, str(path), "w", wtype="tensorboard")
+    with FileWriter(str(path), "worker_0", step=1) as writer:
+        assert writer.name() == str(file)
+    from assay.core.locations import IndexFileLocationUtils
+    index = IndexFileLocationUtils.get_index_key_for_step(str(path), 1, "worker_0")
+    assert Path(index).is_file() and IndexFileLocationUtils.get_prefix_from_index_file(index) == str(path)
     whole = file.read_bytes()
     rng, refused = numpy.random.default_rng(5), 0
     for at in [int(x) for x in rng.integers(0, len(whole), 300)]:
@@ -295,6 +300,82 @@ def rules_follow_a_training():
     raises(assay.exceptions.NoMoreData, rule.invoke, 9)
 
 
+class _Boto3:
+    """As much of boto3's client as is asked for, over the client of tests."""
+
+    class exceptions:  # noqa: N801
+        NoSuchKey = KeyError
+
+    def __init__(self, server):
+        self._server, self._client = server, server.client
+
+    def put_object(self, Bucket, Key, Body):  # noqa: N803
+        self._client.put(Bucket, Key, Body)
+
+    def get_object(self, Bucket, Key):  # noqa: N803
+        import io
+        return {"Body": io.BytesIO(self._client.get(Bucket, Key))}
+
+    def get_paginator(self, unused):
+        class Pages:
+            @staticmethod
+            def paginate(Bucket, Prefix="", **more):  # noqa: N803
+                return [{"Contents": [{"Key": key} for key in sorted(self._server.buckets[Bucket]) if key.startswith(Prefix)]}]
+        return Pages
+
+
+def event_files_in_s3():
+    """A trial that scripts write into S3 is read from there; whether a training there has ended is said and seen."""
+    import s3
+    from s3_server import Server
+    from assay.core.access_layer.utils import has_training_ended, training_has_ended
+    from assay.core.reader import FileReader
+    from assay.core.writer import FileWriter
+    with Server(signed=True) as server:
+        server.client.make_bucket("runs")
+        before = dict(os.environ)
+        os.environ.update(s3.environment(server.port, server.key, server.secret))
+        stand_in = type(sys)("boto3")
+        stand_in.client = lambda name, endpoint_url: _Boto3(server)
+        kept = sys.modules.get("boto3")
+        sys.modules["boto3"] = stand_in
+        try:
+            assert not has_training_ended("s3://runs/17")
+            write("s3://runs/17", range(3))
+            trial = assay.create_trial("s3://runs/17")
+            assert trial.steps() == [0, 1, 2] and not trial.loaded_all_steps and not has_training_ended("s3://runs/17")
+            write("s3://runs/17", [3], collections=False)
+            training_has_ended("s3://runs/17")
+            assert trial.steps()[-1] == 3 and (trial.tensor("foo_1").value(3) == 3).all() and has_training_ended("s3://runs/17")
+            name = FileWriter("s3://runs/17", "algo-1", step=3).name()
+            assert [(found[0], found[1]) for found in FileReader(name).read_tensors()] == [("foo_0", 3), ("foo_1", 3)]
+        finally:
+            sys.modules.pop("boto3") if kept is None else sys.modules.update(boto3=kept)
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def hooks_are_of_their_frameworks():
+    """get_hook(create_if_not_exists) of a framework makes that framework's hook; a hook records into a directory, and says so of anything else."""
+    import smdebug.tensorflow
+    import smdebug.xgboost
+    config = WORK / "config.json"
+    for number, (module, words) in enumerate(((smdebug.tensorflow, ("keras", str(config))), (smdebug.xgboost, (str(config),)))):
+        config.write_text(json.dumps({"LocalPath": str(WORK / ("hook-%d" % number))}))
+        assay_hook.del_hook()
+        hook = module.get_hook(*words, create_if_not_exists=True)
+        assert type(hook) is module.Hook and hook.out_dir == str(WORK / ("hook-%d" % number)) and module.get_hook() is hook
+        hook.close()
+    raises(ValueError, smdebug.tensorflow.get_hook, "session")
+    assay_hook.del_hook()
+    assert "into a directory" in raises(ValueError, assay_hook.Hook, "s3://bucket/runs/17")
+    config.write_text(json.dumps({"LocalPath": "s3://bucket/runs/17"}))
+    raises(ValueError, assay_hook.Hook, config_file=str(config))
+    assert assay_hook.Hook(str(WORK / "a:" / "b")).close() is None
+    from assay.core.config_validator import get_config_validator
+    assert get_config_validator().validate_training_job()
+
+
 def what_a_hook_here_records_is_there():
     """A trial is read while a hook of the same process records it: what it has ended is there at once."""
     hook = assay_hook.Hook(str(WORK / "here"), save_all=True, save_config=assay_hook.SaveConfig(save_interval=1))
@@ -314,7 +395,7 @@ def main():
     WORK.mkdir(parents=True)
     for check in (modules_of_both_packages, near_names_are_suggested, modes_are_the_same, exceptions_have_the_kinds_of_the_reference, event_files, looks_when_asked,
                   a_range_of_steps, collections_are_edited, inputs_labels_predictions, rules_follow_a_training,
-                  what_a_hook_here_records_is_there):
+                  hooks_are_of_their_frameworks, what_a_hook_here_records_is_there, *([event_files_in_s3] if "s3" in sys.argv[2:] else [])):
         check()
         print("%s: as it should be" % check.__name__)
     shutil.rmtree(WORK)

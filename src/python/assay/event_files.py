@@ -1,6 +1,7 @@
 """Event files of a trial, one at a time: FileWriter writes a step of a worker with its index, FileReader reads what is in a file. Scripts and
 tests that make trials by hand use them by the reference's names (smdebug.core.writer, smdebug.core.reader). docs/format.md has the format.
 Trials are read through assay.open(), and recorded through assay_hook, neither of which needs this."""
+import io
 import json
 import os
 import re
@@ -12,6 +13,8 @@ import numpy
 from .exceptions import AssayError, SMDebugTypeError, SMDebugValueError
 from .modes import ModeKeys, mode_of
 from .recording import DTYPES
+from .s3 import Folder, write_file
+from .surroundings import is_s3
 
 CONSTANT = 0x062DC0B3  # what the reference writes as the checksum of any payload
 CODES = {dtype: code for code, dtype in DTYPES.items()}
@@ -77,6 +80,11 @@ class IndexFileLocationUtils:
         return os.path.join(prefix, "index", "%09d" % (step // 1000), "%012d_%s.json" % (step, worker))
 
     @staticmethod
+    def get_prefix_from_index_file(index_file):
+        """The trial that a file of the index is of."""
+        return os.path.dirname(os.path.dirname(os.path.dirname(index_file)))
+
+    @staticmethod
     def parse_step_from_index_file_name(name):
         return int(os.path.basename(name).partition("_")[0])
 
@@ -92,15 +100,13 @@ class TensorFileLocation:
 
 
 class FileWriter:
-    """One step of one worker. The files get their names when it is closed, the index last: then the step is there."""
+    """One step of one worker, here or in S3 (by boto3). The files get their names when it is closed, the index last: then the step is there."""
 
     def __init__(self, trial_dir, worker, step=0, wtype="events", mode=ModeKeys.GLOBAL, write_checksum=False, **more):
         del more  # of the reference's own queue
         if wtype != "events":
             raise SMDebugValueError("wtype = %r: files for TensorBoard are assay_hook's: export_tensorboard" % (wtype,))
-        if str(trial_dir).lower().startswith("s3://"):
-            raise SMDebugValueError("%s: a trial is written to a directory, and copied to S3" % trial_dir)
-        self.trial_dir, self.worker, self.step, self.mode, self.write_checksum = trial_dir, worker, int(step), mode, write_checksum
+        self.trial_dir, self.worker, self.step, self.mode, self.write_checksum = os.fspath(trial_dir), worker, int(step), mode, write_checksum
         self._inside = TensorFileLocation(step, worker).get_file_location()
         self._data, self._meta, self._tensors, self._shapes = bytearray(), None, [], []
 
@@ -131,6 +137,10 @@ class FileWriter:
         self._note(mode, mode_step)
         self._shapes.append({"tensorname": name, "originalname": original_name or name, "shape": list(shape)})
 
+    def name(self):
+        """Where its events are, once it is closed."""
+        return os.path.join(self.trial_dir, self._inside)
+
     def flush(self):
         """Files appear when the writer is closed."""
 
@@ -140,13 +150,10 @@ class FileWriter:
         meta = dict(self._meta, **({"event_file_name": self._inside} if self._tensors else {}))
         index = {"meta": meta, **({"tensor_payload": self._tensors} if self._tensors else {}),
                  **({"shape_payload": self._shapes} if self._shapes else {})}
-        for path, data in ((os.path.join(self.trial_dir, self._inside), bytes(self._data)),
+        for path, data in ((self.name(), bytes(self._data)),
                            (IndexFileLocationUtils.get_index_key_for_step(self.trial_dir, self.step, self.worker), json.dumps(index).encode())):
             if data:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path + ".tmp", "wb") as file:
-                    file.write(data)
-                os.replace(path + ".tmp", path)
+                write_file(path, data)
         self._meta = None
 
 
@@ -219,9 +226,13 @@ class FileReader:
     def __exit__(self, *error):
         pass
 
+    def _open(self):
+        folder, _, name = self.fname.rpartition("/")
+        return io.BytesIO(Folder(folder).read(name)) if is_s3(self.fname)[0] else open(self.fname, "rb")
+
     def _values(self):
         """(wall time, step, the fields of a value) of each one."""
-        with open(self.fname, "rb") as file:
+        with self._open() as file:
             while True:
                 at, head = file.tell(), file.read(12)
                 if not head:

@@ -9,7 +9,8 @@ import importlib.machinery
 import sys
 
 _HOOK = "Collection CollectionKeys CollectionManager ModeKeys ReductionConfig SaveConfig SaveConfigMode modes"
-_SINGLETON = "get_hook set_hook del_hook"
+_OTHERS = "set_hook del_hook"
+_SINGLETON = "get_hook " + _OTHERS
 _EXCEPTIONS = ("SMDebugError SMDebugCustomerError SMDebugTypeError SMDebugRuntimeError SMDebugNotImplementedError SMDebugValueError "
                "InvalidCollectionConfiguration StepNotYetAvailable MissingCollectionFiles IndexReaderException StepUnavailable "
                "TensorUnavailableForStep ShapeUnavailableForStep TensorUnavailable InvalidWorker NoMoreProfilerData NoMoreData "
@@ -60,7 +61,8 @@ MODULES = {
     "core.collection_manager": {"assay_hook": "CollectionManager"},
     "core.config_constants": {"=": _CONSTANTS},
     "core.json_config": {"=": _CONSTANTS},
-    "core.config_validator": {"assay.surroundings": "is_framework_version_supported reset_config_validator"},
+    "core.config_validator": {"assay.surroundings": "ConfigValidator get_config_validator is_framework_version_supported "
+                                                      "reset_config_validator"},
     "core.hook_utils": {"assay.surroundings": "verify_and_get_out_dir"},
     "core.logger": {"assay.surroundings": "DuplicateLogFilter get_logger"},
     "core.modes": {"assay.modes": "ModeKeys"},
@@ -122,15 +124,15 @@ MODULES = {
     "rules.req_tensors": {"assay.req_tensors": "RequiredTensors RequiredTensorsForTrial"},
     "rules.rule": {"assay.rule": "Rule"},
     "rules.rule_invoker": {"assay.rule": "invoke_rule"},
-    "xgboost": {"assay_recording.xgboost": "Hook", "assay_hook": _HOOK + " " + _SINGLETON},
+    "xgboost": {"assay_recording.xgboost": "Hook get_hook", "assay_hook": _HOOK + " " + _OTHERS},
     "xgboost.hook": {"assay_recording.xgboost": "Hook", "assay_hook": "CollectionKeys"},
     "xgboost.collection": {"assay_hook": "Collection CollectionKeys CollectionManager"},
     "xgboost.utils": {"assay_recording.xgboost": "is_xgb_1_3_and_later is_xgb_1_5_and_later is_xgb_1_7_and_later parse_tree_model"},
-    "xgboost.singleton_utils": {"assay_hook": _SINGLETON},
-    "tensorflow": {"assay_recording.keras": "KerasHook Hook=KerasHook", "assay_hook": _HOOK + " " + _SINGLETON, "assay.trial": "create_trial"},
+    "xgboost.singleton_utils": {"assay_recording.xgboost": "get_hook", "assay_hook": _OTHERS},
+    "tensorflow": {"assay_recording.keras": "KerasHook Hook=KerasHook get_hook", "assay_hook": _HOOK + " " + _OTHERS, "assay.trial": "create_trial"},
     "tensorflow.collection": {"assay_hook": "Collection CollectionKeys CollectionManager"},
     "tensorflow.keras": {"assay_recording.keras": "KerasHook"},
-    "tensorflow.singleton_utils": {"assay_hook": _SINGLETON},
+    "tensorflow.singleton_utils": {"assay_recording.keras": "get_hook", "assay_hook": _OTHERS},
     "trials": {"assay.trial": "Trial LocalTrial S3Trial create_trial"},
     "trials.local_trial": {"assay.trial": "LocalTrial"},
     "trials.s3_trial": {"assay.trial": "S3Trial"},

@@ -157,11 +157,11 @@ class TSAccessFile(_Written):
         os.replace(temporary, self.path)
 
 
-def write_text(place, text):
-    """Writes a file, here or in S3."""
+def write_file(place, data):
+    """Writes a file of bytes, or of a text, here or in S3."""
     there, bucket, key = is_s3(place)
-    with TSAccessS3(bucket, key) if there else TSAccessFile(place, "w") as file:
-        file.write(text)
+    with TSAccessS3(bucket, key) if there else TSAccessFile(place, "wb") as file:
+        file.write(data)
 
 
 class Folder:

@@ -11,7 +11,7 @@ import shutil
 import socket
 import time
 
-from .exceptions import IndexReaderException, SMDebugRuntimeError
+from .exceptions import AssayError, IndexReaderException, SMDebugRuntimeError
 
 END, SUFFIX = "training_job_end.ts", ".tmp"
 
@@ -26,6 +26,31 @@ class FRAMEWORK(enum.Enum):
 def is_framework_version_supported(framework_type):
     """The hook asks frameworks for nothing but what they document: every version will do."""
     return isinstance(framework_type, FRAMEWORK)
+
+
+class ConfigValidator:
+    """Says whether to record at all: USE_SMDEBUG, which assay_hook asks as well."""
+
+    def __init__(self, framework_type=None):
+        self._framework = framework_type
+
+    def validate_training_job(self):
+        return os.environ.get("USE_SMDEBUG", "true").lower() not in ("0", "off", "false", "no", "n", "f")
+
+    @staticmethod
+    def validate_profiler_config(profiler_config_parser):
+        """Switches detailed profiling off where SageMaker's library divides the model, as the reference does."""
+        detailed = getattr(profiler_config_parser.config, "detailed_profiling_config", None)
+        try:
+            divided = "partitions" in json.loads(os.environ.get("SM_HPS", "{}")).get("mp_parameters", {})
+        except (ValueError, AttributeError, TypeError):  # no object of settings
+            divided = False
+        if detailed is not None and profiler_config_parser.profiling_enabled and divided:
+            detailed.disabled = True
+
+
+def get_config_validator(framework_type=None):
+    return ConfigValidator(framework_type)
 
 
 def reset_config_validator():
@@ -220,7 +245,11 @@ def has_training_ended(trial_prefix):
     """Has the training there said that nothing more will come?"""
     if is_s3(trial_prefix)[0]:
         from .recording import Recording
-        return Recording(trial_prefix).ended
+        from .s3 import Folder
+        try:
+            return Recording(trial_prefix).ended
+        except AssayError:  # no trial yet: is the mark there?
+            return END in Folder(trial_prefix).names()
     return os.path.exists(os.path.join(trial_prefix, END))
 
 
@@ -229,7 +258,12 @@ check_dir_exists = has_training_ended  # that is what the reference asks of a di
 
 def training_has_ended(trial_prefix):
     """Says so. Under SageMaker nobody does: the service does it."""
-    if not is_sagemaker_job():
+    if is_sagemaker_job():
+        return
+    if is_s3(trial_prefix)[0]:
+        from .s3 import write_file
+        write_file(os.path.join(trial_prefix, END), str(time.time()))
+    else:
         os.makedirs(trial_prefix, exist_ok=True)
         with open(os.path.join(trial_prefix, END), "a"):
             pass

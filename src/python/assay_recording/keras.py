@@ -181,4 +181,11 @@ class _Tape:
         return gradients
 
 
-__all__ = ["KerasHook"]
+def get_hook(hook_type=None, json_config_path=None, create_if_not_exists=False):
+    """assay_hook.get_hook(), which makes a KerasHook."""
+    if hook_type not in (None, "keras"):
+        raise assay_hook.kind_of_error(ValueError)("hook_type=%r: only \"keras\"; sessions of TensorFlow 1 are not recorded" % (hook_type,))
+    return assay_hook.get_hook(json_config_path, create_if_not_exists, KerasHook)
+
+
+__all__ = ["KerasHook", "get_hook"]

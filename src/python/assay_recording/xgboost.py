@@ -199,4 +199,9 @@ class Hook(assay_hook.Hook, _base(("xgboost.callback", "TrainingCallback"))):
                 self._save("full_shap/" + feature, values)
 
 
-__all__ = ["Hook", "parse_trees"]
+def get_hook(json_config_path=None, create_if_not_exists=False):
+    """assay_hook.get_hook(), which makes a callback of XGBoost."""
+    return assay_hook.get_hook(json_config_path, create_if_not_exists, Hook)
+
+
+__all__ = ["Hook", "get_hook", "parse_trees"]

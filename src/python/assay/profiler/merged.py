@@ -5,7 +5,7 @@ import json
 import logging
 import os
 
-from ..s3 import write_text
+from ..s3 import write_file
 from ..surroundings import get_node_id
 from .constants import MERGEDTIMELINE_SUFFIX
 from .readers import readers
@@ -44,7 +44,7 @@ class MergedTimeline:
             made += [(at, row, None, json_) for at, row, json_ in _counters(samples) + _marks(samples)]
         made.sort(key=lambda one: one[0])
         name = self.file_name(end)
-        write_text(name, "[\n%s\n]" % ",\n".join(json.dumps(line) for line in self._lines(made)))
+        write_file(name, "[\n%s\n]" % ",\n".join(json.dumps(line) for line in self._lines(made)))
         _log.info("%s: %d events", name, len(made))
         return name
 
