@@ -32,6 +32,10 @@ extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_
 int cli_fail(int status, const assay_error *err);
 /* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
 int cli_print(assay_buf *buf, assay_error *err);
+/* What Ctrl-C (SIGINT) says before it ends the process, a whole line that stays as it is; NULL: nothing. Not collective. */
+void cli_say_when_interrupted(const char *line);
+/* From now on it is no failure that standard output is closed before all is printed. */
+void cli_reader_may_leave(void);
 /* As cli_print(), for what stands in a file, too: that nobody reads any more (a pager was quit) is no failure from now
  * on, and does not end the program. Not collective. */
 int cli_print_kept(assay_buf *buf, assay_error *err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/activity.h"
 #include "base/fault.h"
@@ -42,7 +43,7 @@ int cli_fail(int status, const assay_error *err)
     return cli_exit_code(status);
 }
 
-/* Set by cli_print_kept(). */
+/* Set by cli_reader_may_leave(). */
 static bool reader_may_leave;
 
 int cli_print(assay_buf *buf, assay_error *err)
@@ -63,10 +64,37 @@ int cli_print(assay_buf *buf, assay_error *err)
     return assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(failure));
 }
 
-int cli_print_kept(assay_buf *buf, assay_error *err)
+static const char *volatile last_words;
+
+static void end_with_last_words(int number)
+{
+    const char *words = last_words;
+    if (words && write(STDERR_FILENO, words, strlen(words)) < 0) {
+        /* nobody is left to be told */
+    }
+    raise(number); /* as it would have been: the handler is gone */
+}
+
+void cli_say_when_interrupted(const char *line)
+{
+    struct sigaction action = {.sa_handler = end_with_last_words, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    last_words = line;
+    sigemptyset(&action.sa_mask);
+    if (line)
+        sigaction(SIGINT, &action, NULL);
+    else
+        signal(SIGINT, SIG_DFL);
+}
+
+void cli_reader_may_leave(void)
 {
     signal(SIGPIPE, SIG_IGN); /* for good: at its end the program writes what is left in its buffers */
     reader_may_leave = true;
+}
+
+int cli_print_kept(assay_buf *buf, assay_error *err)
+{
+    cli_reader_may_leave();
     return cli_print(buf, err);
 }
 

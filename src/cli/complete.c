@@ -63,10 +63,13 @@ static void offer_words(const char *words, const offers *to)
     }
 }
 
-static void offer_options(const assay_setting *table, const offers *to)
+/* The options of a table, without those of the other one. */
+static void offer_options(const assay_setting *table, const assay_setting *but, const offers *to)
 {
     char name[64];
     for (const assay_setting *o = table; o->name; o++) {
+        if (but && assay_setting_find(but, o->name, strlen(o->name)))
+            continue;
         snprintf(name, sizeof name, "--%s", o->name);
         offer(name, o->help, to);
     }
@@ -193,10 +196,10 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
     } else if (given) {
         offer_value(given, &operands, &behind);
     } else if (to->start[0] == '-') {
-        offer_options(command->options, to);
-        offer_options(cli_common_options, to);
+        offer_options(command->options, NULL, to);
+        offer_options(cli_common_options, command->options, to);
         if (command->reads)
-            offer_options(cli_s3_options, to);
+            offer_options(cli_s3_options, NULL, to);
         offer("--help", NULL, to);
     } else {
         if (argc > 1 && option_of(command, argv[argc - 2]) &&

@@ -557,4 +557,5 @@ const cli_command cli_ls = {"ls",
                             1,
                             false,
                             ls,
+                            true,
                             true};

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/defaults.h"
+#include "cli/pager.h"
 #include "cli/last_memory.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
@@ -26,17 +28,20 @@ static bool is_first(void)
     return !rank || strcmp(rank, "0") == 0;
 }
 
-static int print_help(const cli_command *command)
+static int print_help(const cli_command *command, bool brief)
 {
     assay_draw room;
     assay_buf out;
     const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
     assay_buf_init(&out, 1 << 20);
     if (command)
-        cli_options_put_help(command, draw, &out);
+        cli_options_put_help(command, brief, draw, &out);
     else
         cli_put_overview(draw, &out);
-    return cli_finish(&out, CLI_DONE);
+    cli_pager_start();
+    const int code = cli_finish(&out, CLI_DONE);
+    cli_pager_end();
+    return code;
 }
 
 static int print_version(void)
@@ -64,7 +69,7 @@ static int fail_command(const char *name, int argc, char **argv)
                         assay_nearest_hint(&nearest, hint));
     else {
         assay_log_error("no command: these are there");
-        print_help(NULL);
+        print_help(NULL, false);
     }
     return CLI_USAGE;
 }
@@ -100,8 +105,15 @@ static int run_command(const cli_command *command, cli_context *context)
         cli_fail(status, &err);
         return CLI_FAILED;
     }
+    status = cli_defaults_read(context->comm, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
     assay_activity_show(is_first());
+    if (command->pages)
+        cli_pager_start();
     int code = command->run(context, context->argc - 2, context->argv + 2);
+    cli_pager_end();
+    cli_defaults_release();
     assay_activity_show(false);
     assay_s3_close();
     return code;
@@ -196,7 +208,7 @@ static int run_program(int argc, char **argv)
     if (command && !asks && !wants_help(argc - 2, argv + 2))
         return command->world ? run_on_world(command, &context) : run_alone(command, &context);
     if (command || (asks && argc == 2))
-        return first ? print_help(command) : CLI_DONE;
+        return first ? print_help(command, !asks && !has_word(argc - 2, argv + 2, "--help")) : CLI_DONE;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0)
         return first ? print_version() : CLI_DONE;
     if (strcmp(name, CLI_COMPLETE_WORD) == 0)

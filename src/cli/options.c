@@ -9,8 +9,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/nearest.h"
+#include "cli/defaults.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
 #include "report/text/layout.h"
@@ -22,11 +25,14 @@ static assay_s3_options s3 = ASSAY_S3_DEFAULTS;
 
 typedef struct common_options {
     int colour; /* cli_draw_when */
+    bool quiet; /* of commands that have no --quiet of their own, which start no MPI */
 } common_options;
 
 static common_options common;
 
 const assay_setting cli_common_options[] = {
+    {"quiet", ASSAY_SETTING_SWITCH, offsetof(common_options, quiet), NULL,
+     "No progress, notes or warnings on standard error; errors only."},
     {"color", ASSAY_SETTING_WORD, offsetof(common_options, colour), "WHEN",
      "Colours: auto (on a terminal, unless NO_COLOR is set), always or never. Default: auto.", CLI_DRAW_WORDS},
     {0}};
@@ -78,6 +84,12 @@ static const assay_setting *find_option(const cli_command *command, const char *
         return NULL;
     *fields = &s3;
     return assay_setting_find(cli_s3_options, name, length);
+}
+
+const assay_setting *cli_option_find(const cli_command *command, const char *name, size_t length)
+{
+    void *unused = NULL;
+    return find_option(command, name, length, &unused);
 }
 
 /* Trials and reports may lie in S3; other files may not. */
@@ -141,17 +153,42 @@ static const char *long_option(const cli_command *command, const char *word)
     static const char *const letters[][2] = {{"-o", "--out"}, {"-q", "--quiet"}, {"-v", "--log=all"}};
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
         const char *name = letters[i][1] + 2;
-        if (strcmp(word, letters[i][0]) == 0 && assay_setting_find(command->options, name, strcspn(name, "=")))
+        if (strcmp(word, letters[i][0]) == 0 && cli_option_find(command, name, strcspn(name, "=")))
             return letters[i][1];
     }
     return NULL;
+}
+
+/* Sets what the defaults say of the command's options. */
+static int take_defaults(const cli_command *command, void *fields, assay_error *err)
+{
+    char wanted[ASSAY_SETTING_WANTED];
+    cli_default given;
+    size_t at = 0;
+    int status;
+    while ((status = cli_defaults_next(command, &at, &given, err)) > 0) {
+        void *owner = fields;
+        const assay_setting *option = find_option(command, given.option, strlen(given.option), &owner);
+        void *field = (char *)owner + option->at;
+        const bool is_switch = option->kind == ASSAY_SETTING_SWITCH;
+        if (option->kind == ASSAY_SETTING_REPEATED || option->kind == ASSAY_SETTING_NAMES)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: --%s is for the command line: it says what a run is about",
+                              given.place, option->name);
+        if (is_switch && (!given.value || strcmp(given.value, "true") == 0))
+            *(bool *)field = true;
+        else if (is_switch ? strcmp(given.value, "false") != 0
+                           : !given.value || take_value(option, given.value, field) != ASSAY_OK)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: %s: expected %s", given.place, option->name,
+                              is_switch ? "true or false" : assay_setting_wanted(option, wanted));
+    }
+    return status;
 }
 
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
                       size_t *operands, assay_error *err)
 {
     bool only_operands = false;
-    int status = ASSAY_OK;
+    int status = take_defaults(command, fields, err);
     *operands = 0;
     for (int i = 0; i < argc && status == ASSAY_OK; i++) {
         const char *whole = only_operands ? NULL : long_option(command, argv[i]);
@@ -174,6 +211,10 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     }
     assay_s3_configure(&s3);
     cli_set_colour((cli_draw_when)common.colour);
+    if (common.quiet) {
+        assay_log_init(0, false, true);
+        assay_activity_show(false);
+    }
     if (status == ASSAY_OK && *operands < command->least)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
                             command->operands, command->name, command->operands);
@@ -195,35 +236,54 @@ void cli_options_release(const cli_command *command, void *fields)
     }
 }
 
-static void put_option_help(const char *name, const char *value, const char *help, const assay_draw *draw,
+/* How much of a text its first sentence is, with its full stop. */
+static size_t first_sentence(const char *help)
+{
+    const char *end = strstr(help, ". ");
+    return end ? (size_t)(end - help) + 1 : strlen(help);
+}
+
+static void put_option_help(const char *name, const char *value, const char *help, bool brief, const assay_draw *draw,
                             assay_buf *out)
 {
     char lead[64];
     snprintf(lead, sizeof lead, "  --%s%s%s  ", name, value ? " " : "", value ? value : "");
-    assay_text_put_wrapped(out, draw, HELP_INDENT, lead, help, strlen(help));
+    assay_text_put_wrapped(out, draw, HELP_INDENT, lead, help, brief ? first_sentence(help) : strlen(help));
 }
 
-static void put_table_help(const assay_setting *table, const assay_draw *draw, assay_buf *out)
+/* Of those that all commands have, without what the command has of its own. */
+static void put_table_help(const assay_setting *table, const cli_command *but, bool brief, const assay_draw *draw,
+                           assay_buf *out)
 {
     for (const assay_setting *o = table; o->name; o++)
-        put_option_help(o->name, o->kind == ASSAY_SETTING_WORD && !o->value ? o->words : o->value, o->help, draw, out);
+        if (!but || !assay_setting_find(but->options, o->name, strlen(o->name)))
+            put_option_help(o->name, o->kind == ASSAY_SETTING_WORD && !o->value ? o->words : o->value, o->help, brief,
+                            draw, out);
 }
 
-void cli_options_put_help(const cli_command *command, const assay_draw *draw, assay_buf *out)
+void cli_options_put_help(const cli_command *command, bool brief, const assay_draw *draw, assay_buf *out)
 {
-    char usage[256];
-    snprintf(usage, sizeof usage, "Usage: assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
+    char text[256];
+    snprintf(text, sizeof text, "Usage: assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
              command->operands);
-    assay_text_put_wrapped(out, draw, 4, "", usage, strlen(usage));
+    assay_text_put_wrapped(out, draw, 4, "", text, strlen(text));
     assay_put_u8(out, '\n');
-    assay_text_put_wrapped(out, draw, 0, NULL, command->summary, strlen(command->summary));
+    assay_text_put_wrapped(out, draw, 0, NULL, command->summary,
+                           brief ? first_sentence(command->summary) : strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
-    put_table_help(command->options, draw, out);
-    put_table_help(cli_common_options, draw, out);
+    put_table_help(command->options, NULL, brief, draw, out);
+    put_table_help(cli_common_options, command, brief, draw, out);
     if (command->reads)
-        put_table_help(cli_s3_options, draw, out);
+        put_table_help(cli_s3_options, command, brief, draw, out);
     if (command->world)
         put_option_help(CLI_OPTION_MPI, NULL,
-                        "Start MPI even if no launcher is recognised. A single process does not need it.", draw, out);
-    put_option_help("help", NULL, "Print this text.", draw, out);
+                        "Start MPI even if no launcher is recognised. A single process does not need it.", brief, draw,
+                        out);
+    put_option_help("help", NULL, "Print this text. -h is shorter.", brief, draw, out);
+    if (brief) {
+        snprintf(text, sizeof text, "`assay help %s` says more of each, and so does `man assay-%s`.", command->name,
+                 command->name);
+        assay_put_u8(out, '\n');
+        assay_text_put_wrapped(out, draw, 0, NULL, text, strlen(text));
+    }
 }

@@ -39,6 +39,7 @@ typedef struct cli_command {
     bool world;                                                    /* runs on all ranks */
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
     bool reads;                                                    /* trials: it takes the options of S3 */
+    bool pages;                                                    /* what it prints, on a terminal, by a pager */
 } cli_command;
 
 /* Options of every command. */
@@ -47,14 +48,17 @@ extern const assay_setting cli_common_options[];
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
 #define CLI_OPTION_MPI "mpi"
 
-/* Parses the arguments behind the command's name into `fields` (-o is short for --out, -q for --quiet, -v for --log=all), whose defaults the caller has
+/* The option of a command, or one of those that all have; NULL: there is none of that name (`length` bytes). Not collective. */
+const assay_setting *cli_option_find(const cli_command *command, const char *name, size_t length);
+
+/* Takes what the defaults say (cli/defaults.h), then parses the arguments behind the command's name into `fields` (-o is short for --out, -q for --quiet, -v for --log=all), whose defaults the caller has
  * set; `operand` gets the operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option,
  * what is wrong and what to do. Not collective: every rank parses the same arguments. */
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
                       size_t *operands, assay_error *err);
 /* Frees the lists. Not collective. */
 void cli_options_release(const cli_command *command, void *fields);
-/* Appends the text of --help, as wide as the terminal (NULL: there is none). Not collective. */
-void cli_options_put_help(const cli_command *command, const assay_draw *draw, assay_buf *out);
+/* Appends the text of --help, as wide as the terminal (NULL: there is none); in brief, as for -h: the first sentence of each option. Not collective. */
+void cli_options_put_help(const cli_command *command, bool brief, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -301,4 +301,5 @@ const cli_command cli_rules = {
     2,
     false,
     rules,
-    false};
+    false,
+    true};

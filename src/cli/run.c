@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,7 @@ static int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job
     engine->version = ASSAY_VERSION;
     engine->job_digest = checkpoint->job_digest;
     assay_interrupt_listen();
+    assay_interrupt_listen_to(SIGINT);
     return ASSAY_OK;
 }
 
@@ -534,10 +536,16 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
         return cli_fail(status, &err);
     }
     status = run_checkpoint_begin(&options->checkpoint, job, text, &engine, &err);
+    const bool tells = !engine.checkpoint && !options->dry_run && assay_comm_rank(context->comm) == 0;
+    if (tells)
+        cli_say_when_interrupted("\nassay: interrupted: no report was written; with --checkpoint FILE a run that is "
+                                 "interrupted keeps what is done, and --resume goes on from there\n");
     if (status == ASSAY_OK)
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
     if (status == ASSAY_OK && !options->dry_run)
         status = assay_verify_outcome(context->comm, &outcome, &engine, &err);
+    if (tells)
+        cli_say_when_interrupted(NULL);
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);

@@ -242,6 +242,7 @@ static int show_put_values(show_sink *sink, const show_row *row, assay_trial_rea
 
 typedef struct show_options {
     assay_setting_integer step;
+    assay_setting_range steps;
     const char *worker, *collection, *metric;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
@@ -251,6 +252,7 @@ typedef struct show_options {
 #define FIELD(name) offsetof(show_options, name)
 static const assay_setting OPTIONS[] = {
     {"step", ASSAY_SETTING_INTEGER, FIELD(step), "N", "Only this global step."},
+    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
     {"mode", ASSAY_SETTING_WORD, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
     {"worker", ASSAY_SETTING_TEXT, FIELD(worker), "NAME", "Only this worker; of metrics also a machine."},
@@ -382,9 +384,9 @@ static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sin
 
 static bool is_row_wanted(const show_options *options, uint32_t worker, const assay_saved *row)
 {
-    return (!options->step.given || row->step == options->step.value) &&
-           (!options->mode || row->mode == options->mode) && (worker == ASSAY_NO_ID || row->worker == worker) &&
-           (!options->values || row->kinds & 1u << ASSAY_RAW);
+    return (!options->step.given || row->step == options->step.value) && row->step >= options->steps.from &&
+           row->step < options->steps.to && (!options->mode || row->mode == options->mode) &&
+           (worker == ASSAY_NO_ID || row->worker == worker) && (!options->values || row->kinds & 1u << ASSAY_RAW);
 }
 
 /* The rows of a tensor, and how far they were asked for ahead. */
@@ -570,9 +572,15 @@ static int show_report(const show_options *options, const char *path)
     return cli_fail(status, &err);
 }
 
+/* Is a step chosen, or are some? */
+static bool chooses_steps(const show_options *options)
+{
+    return options->step.given || options->steps.from != INT64_MIN || options->steps.to != INT64_MAX;
+}
+
 static int check_metric(const show_options *options, size_t operands, assay_error *err)
 {
-    if (operands == 1 && !options->step.given && !options->mode && !options->collection && !options->regex &&
+    if (operands == 1 && !chooses_steps(options) && !options->mode && !options->collection && !options->regex &&
         !options->values)
         return ASSAY_OK;
     return assay_fail(err, ASSAY_EUSAGE,
@@ -590,12 +598,12 @@ static int show_metric(const show_options *options, const char *trial)
 static int show(const cli_context *context, int argc, char **argv)
 {
     (void)context;
-    show_options options = {.mode = ASSAY_MODE_NONE};
+    show_options options = {.mode = ASSAY_MODE_NONE, .steps = {INT64_MIN, INT64_MAX}};
     const char *operand[2] = {NULL, NULL};
     size_t operands = 0;
     assay_error err = {""};
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
-    bool chooses = options.step.given || options.mode || options.worker || options.values || options.csv ||
+    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || options.csv ||
                    options.json || options.regex;
     if (status == ASSAY_OK && options.csv && options.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
@@ -621,4 +629,5 @@ const cli_command cli_show = {"show",
                               2,
                               false,
                               show,
+                              true,
                               true};

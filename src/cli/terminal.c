@@ -24,6 +24,18 @@ static unsigned columns_of(int terminal)
     return (unsigned)(columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : columns);
 }
 
+static unsigned kept_columns; /* 0: no terminal was kept */
+
+bool cli_is_terminal(void)
+{
+    return kept_columns > 0 || (isatty(STDOUT_FILENO) && !assay_launched_rank());
+}
+
+void cli_keep_terminal(void)
+{
+    kept_columns = columns_of(STDOUT_FILENO);
+}
+
 static bool says_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -50,10 +62,10 @@ void cli_set_colour(cli_draw_when when)
 
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out)
 {
-    bool terminal = isatty(STDOUT_FILENO) && !assay_launched_rank(), always = colour == CLI_DRAW_ALWAYS;
+    bool terminal = cli_is_terminal(), always = colour == CLI_DRAW_ALWAYS;
     if (when == CLI_DRAW_NEVER || (when == CLI_DRAW_AUTO && !terminal && !always))
         return NULL;
-    *out = (assay_draw){columns_of(STDOUT_FILENO), says_utf8(),
+    *out = (assay_draw){kept_columns ? kept_columns : columns_of(STDOUT_FILENO), says_utf8(),
                         always || (colour == CLI_DRAW_AUTO && terminal && takes_colours())};
     return out;
 }

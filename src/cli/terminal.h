@@ -15,6 +15,10 @@ typedef enum cli_draw_when { CLI_DRAW_AUTO, CLI_DRAW_ALWAYS, CLI_DRAW_NEVER } cl
  * terminal, and not with NO_COLOR or TERM=dumb, unless cli_set_colour() said otherwise; what is coloured always is
  * drawn as on a terminal. */
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out);
+/* Is standard output a terminal, or was it one when cli_keep_terminal() was called? */
+bool cli_is_terminal(void);
+/* For a pager: output is still drawn as on this terminal, as wide as it is now. */
+void cli_keep_terminal(void);
 /* What --color says. */
 void cli_set_colour(cli_draw_when when);
 

@@ -445,4 +445,5 @@ const cli_command cli_topology = {
     1,
     false,
     topology,
+    true,
     true};

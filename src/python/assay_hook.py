@@ -82,6 +82,7 @@ def _load_library():
     prefix = os.path.normpath(os.path.join(here, "..", "..", ".."))
     for lib in ("lib", "lib64", os.path.join("lib", getattr(os.uname(), "machine", "") + "-linux-gnu")):
         places.append(os.path.join(prefix, lib, name))
+    places.append(os.path.join(os.path.dirname(os.path.dirname(here)), "build", "src", "hook", name))  # src/python of the sources
     found = next((p for p in places if p and os.path.exists(p)), None) or ctypes.util.find_library("assay_hook")
     library = ctypes.CDLL(found or name)
     for function, arguments in dict(_SIGNATURES, **assay_hook_topology.SIGNATURES).items():

@@ -58,6 +58,7 @@ def environment(extra=None):
     # Processes without a daemon all call themselves job 0: two of them at a time, also of two tests, would make and remove the
     # same folder, and MPI_Init fails.
     env["OMPI_MCA_orte_tmpdir_base"] = str(SESSIONS / str(next(starts)))
+    env.update(ASSAY_CONFIG="", ASSAY_PAGER="")  # what whoever runs the tests has set for themselves
     env.update(extra or {})
     return env
 

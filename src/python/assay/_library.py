@@ -63,13 +63,14 @@ STATS = ("mean", "variance", "std", "l1", "l2", "abs_mean", "abs_max", "min", "m
 
 
 def places(name):
-    """Where the library may lie: beside this package (a wheel), or below the prefix that it is installed in."""
+    """Where the library may lie: beside this package (a wheel), below the prefix that it is installed in, or where the sources are built."""
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.environ.get("ASSAY_LIBRARY")
     yield os.path.join(here, name)
     prefix = os.path.normpath(os.path.join(here, "..", "..", "..", ".."))  # of PREFIX/share/assay/python/assay
     for folder in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):
         yield os.path.join(prefix, folder, name)
+    yield os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(here))), "build", "src", "recording", name)
 
 
 def load(name="libassay.so.0"):
