@@ -83,7 +83,8 @@ def check_so_far(checks, args, room):
     live = Live(args.assay, trial, "--out", out, "--report-every", "0.05", "--metrics", metrics, "--format", "json,html")
     checks.expect(wait_for(lambda: read_json(out / "report.json").get("verdict", "").startswith("so far: ")),
                   "no report while the training runs")
-    checks.expect("so far: " in (out / "report.html").read_text(), "the page does not say that it is not the last one")
+    checks.expect(wait_for(lambda: (out / "report.html").exists() and "so far: " in (out / "report.html").read_text()), "the page does not say that it is not the last one")
+    wait_for(metrics.exists)  # each file comes by itself
     said = metrics.read_text()
     live.end()
     verdict = read_json(out / "report.json").get("verdict", "")
