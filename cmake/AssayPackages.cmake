@@ -1,4 +1,4 @@
-# AssayPackages.cmake - Debian packages by `cpack -G DEB`: assay (the program), libassay-hook0 (the recording library, for C
+# AssayPackages.cmake - Debian packages by `cpack -G DEB`, and the same ones as RPM by `cpack -G RPM`: assay (the program), libassay-hook0 (the recording library, for C
 # and Python), libassay0 (the reading library, likewise) and libassay-dev (what is needed to build custom rules and trainings). Other packages: cmake/packages.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME assay)
@@ -62,6 +62,28 @@ set(CPACK_DEBIAN_NAMES_DESCRIPTION "names of SageMaker Debugger for assay
  cannot stand beside the real one.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/packages/debian/compress.cmake)
+
+# RPM finds out by itself which libraries a package needs and has. Names are those of Debian: no distribution of RPMs has any yet.
+set(CPACK_RPM_COMPONENT_INSTALL ON)
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_RELEASE 1)
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_PACKAGE_VENDOR none)
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib/cmake /usr/lib/pkgconfig /usr/lib/python3 /usr/lib/python3/dist-packages
+    /usr/share/man /usr/share/man/man1 /usr/share/doc /usr/share/modulefiles /usr/share/bash-completion /usr/share/zsh /usr/share/fish) # others' folders
+foreach(component program hook reader dev names)
+  string(TOUPPER ${component} upper)
+  set(CPACK_RPM_${component}_PACKAGE_NAME ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+  string(REGEX REPLACE "\n.*" "" CPACK_RPM_${component}_PACKAGE_SUMMARY "${CPACK_DEBIAN_${upper}_DESCRIPTION}")
+  string(REGEX REPLACE "^[^\n]*\n" "" CPACK_RPM_${component}_PACKAGE_DESCRIPTION "${CPACK_DEBIAN_${upper}_DESCRIPTION}")
+endforeach()
+set(CPACK_RPM_dev_PACKAGE_REQUIRES "assay = ${PROJECT_VERSION}-1, libassay-hook0 = ${PROJECT_VERSION}-1, libassay0 = ${PROJECT_VERSION}-1")
+set(CPACK_RPM_names_PACKAGE_REQUIRES "libassay0 = ${PROJECT_VERSION}-1, libassay-hook0 = ${PROJECT_VERSION}-1")
+set(CPACK_RPM_names_PACKAGE_ARCHITECTURE noarch)
+set(CPACK_RPM_hook_POST_INSTALL_SCRIPT_FILE ${PROJECT_SOURCE_DIR}/cmake/packages/rpm/ldconfig)
+set(CPACK_RPM_hook_POST_UNINSTALL_SCRIPT_FILE ${PROJECT_SOURCE_DIR}/cmake/packages/rpm/ldconfig)
+set(CPACK_RPM_reader_POST_INSTALL_SCRIPT_FILE ${PROJECT_SOURCE_DIR}/cmake/packages/rpm/ldconfig)
+set(CPACK_RPM_reader_POST_UNINSTALL_SCRIPT_FILE ${PROJECT_SOURCE_DIR}/cmake/packages/rpm/ldconfig)
 
 # Debian's own papers, in each package. They are part of packages only.
 find_program(GZIP gzip)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the Debian packages and tries them: what is in them, what lintian says, whether their dependencies can be met, and
+"""Makes the Debian packages and RPMs and tries them: what is in them, what lintian says, whether their dependencies can be met, and
 whether program, library and headers work where they are unpacked.
 
     packages.py --cpack PROGRAM --build DIR --cc COMPILER --version VERSION
@@ -77,7 +77,43 @@ def main():
         checks.expect(run([folder / "record", folder / "trial"]).code == 0, "it does not start")
         listed = run([program, "ls", folder / "trial"])
         checks.expect(listed.code == 0 and "net.weight" in listed.out, "the packaged assay reads what it recorded: %s" % listed)
+    rpms(checks, args)
     checks.done()
+
+
+def rpms(checks, args):
+    """The same packages as RPM: installed by rpm into a directory with a database of its own, they are the same files, and they work."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        made = run([args.cpack, "-G", "RPM", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder)
+        packages = sorted((folder / "made").glob("*.rpm"))
+        asked = run(["rpm", "--nosignature", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE} %{SUMMARY}\\n", *packages])
+        told = {line.split()[0]: line.split(maxsplit=3)[1:] for line in asked.out.splitlines()}
+        if not checks.expect(made.code == 0 and set(told) == set(PARTS), "cpack made %s: %s" % (sorted(told), made)):
+            return
+        for name, (version, licence, summary) in told.items():
+            checks.expect(version == args.version and licence == "Apache-2.0" and len(summary) > 10, "%s: %s %s %s" % (name, version, licence, summary))
+        files = {}
+        for package, name in zip(packages, [line.split()[0] for line in asked.out.splitlines()]):
+            files[name] = run(["rpm", "--nosignature", "-qpl", package]).out.splitlines()
+            for part in PARTS[name]:
+                wanted = "/" + part
+                checks.expect(wanted in files[name], "%s.rpm lacks %s" % (name, part))
+            shared = [path for path in files[name] if path in ("/usr", "/usr/bin", "/usr/lib", "/usr/include", "/usr/share/man/man1", "/usr/share/doc")]
+            checks.expect(not shared, "%s.rpm owns folders of the system: %s" % (name, shared))
+        hook = run(["rpm", "--nosignature", "-qp", "--requires", "--provides", next(p for p in packages if p.name.startswith("libassay-hook0"))]).out
+        checks.expect("libassay_hook.so.0" in hook and "libc.so.6" in hook and "libmpi" not in hook, "what the library needs and has: %s" % hook)
+        if os.geteuid() != 0:
+            return  # rpm installs as root alone
+        root = folder / "root"
+        root.mkdir()
+        put = run(["rpm", "--root", root, "--nosignature", "--nodeps", "--noscripts", "-i", *packages])
+        checks.expect(put.code == 0, "rpm -i: %s" % put)
+        program = root / "usr" / "bin" / "assay"
+        checks.expect(run([program, "--version"]).out.startswith("assay %s\n" % args.version), "the assay of the RPM tells its version")
+        said = run([sys.executable, "-c", "import assay; print(len(assay.open(%r).tensor_names()))" % str(TRIALS / "ddp")],
+                   env=dict(os.environ, PYTHONPATH=str(root / "usr/share/assay/python"), PYTHONDONTWRITEBYTECODE="1"))
+        checks.expect(said.out == "26\n", "Python of the RPM: %s" % said)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Licence, metadata and recipes for packages agree with the source: licence, version, options, files. Spack, EasyBuild and
-Apptainer are not in Debian, so their files are checked for syntax and against this tree only.
+"""Licence, metadata and recipes for packages agree with the source: licence, version, options, files. Spack, EasyBuild,
+Apptainer and Docker are not tried here, so their files are checked for syntax and against this tree only.
 
     recipes.py --version VERSION
 """
@@ -78,6 +78,37 @@ def apptainer(checks, version, options):
     checks.expect(len(wanted) > 4 and not missing, "apptainer: packages %s are not what assay is built with" % missing)
 
 
+def docker(checks, version, options):
+    """Lines of the Dockerfile: what is copied is there, packages are those that assay is built with, and no step stands alone."""
+    path = RECIPES / "docker" / "Dockerfile"
+    steps = [line.split(maxsplit=1) for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    words = [step[0] for step in steps]
+    checks.expect(set(words) <= {"FROM", "COPY", "RUN", "LABEL", "USER", "WORKDIR", "ENTRYPOINT", "CMD"} and words.count("FROM") == 2,
+                  "docker: %s" % words)
+    for sources in [step[1].split()[:-1] for step in steps if step[0] == "COPY" and not step[1].startswith("--from")]:
+        checks.expect(all((ROOT / source).exists() for source in sources), "docker: not all there: %s" % sources)
+    copied = {source for step in steps if step[0] == "COPY" for source in step[1].split()[:-1]}
+    other = re.search(r"^%files\n(.*?)\n\n", (RECIPES / "apptainer" / "assay.def").read_text(), re.M | re.S)[1].split("\n")
+    checks.expect({line.split()[0] for line in other} <= copied, "docker and apptainer copy the same")
+    text = path.read_text()
+    checks.expect('image.version="%s"' % version in text and options_of(text) <= options, "docker: version or options")
+    wanted = re.findall(r"install -y --no-install-recommends ([^\n\"&]+) &&", text)[-1].split()
+    missing = [name for name in wanted if subprocess.run(["dpkg-query", "-W", name], capture_output=True).returncode]
+    checks.expect(len(wanted) > 4 and not missing, "docker: packages %s are not what assay is built with" % missing)
+
+
+def releases(checks, version):
+    """The page about releases names every file that has the version."""
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    named = set(re.findall(r"^\| `([^`]+)` \|", page, re.M))
+    tracked = subprocess.run(["git", "-C", ROOT, "grep", "-lF", version, "--", ":!docs", ":!tests", ":!bench", ":!src", ":!include"], capture_output=True, text=True)
+    if tracked.returncode == 0:  # of a clone
+        found = {name for name in tracked.stdout.split() if re.search(r"(?<![\d.])%s(?![\d.])" % re.escape(version), (ROOT / name).read_text())}
+        checks.expect(found <= named, "docs/releasing.md does not name %s" % sorted(found - named))
+    for name in named:
+        checks.expect(version in (ROOT / name).read_text(), "docs/releasing.md: %s does not have the version" % name)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", required=True)
@@ -85,7 +116,8 @@ def main():
     checks = Checks()
     options = set(re.findall(r"^(?:option|optional_library)\((ASSAY_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
     papers(checks, version)
-    for recipe in (spack, easybuild, apptainer):
+    releases(checks, version)
+    for recipe in (spack, easybuild, apptainer, docker):
         recipe(checks, version, options)
     checks.done()
 

@@ -2,7 +2,9 @@
 
 Usage: wheel.py BUILD WORK_DIR        (pip; ASSAY_TRIALS)
 """
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +29,11 @@ def run(*command, **more):
     assert done.returncode == 0, "%s: %s" % (command, done.stdout)
     return done.stdout
 
+
+# What the wheel claims of Python: its files are in the language of that version.
+least = re.search(r"Requires-Python: >=(\d+)\.(\d+)", (ROOT / "src" / "python" / "make_wheel.py").read_text())
+for source in (ROOT / "src" / "python").rglob("*.py"):
+    ast.parse(source.read_text(), str(source), feature_version=(int(least[1]), int(least[2])))
 
 shutil.rmtree(WORK, ignore_errors=True)
 WORK.mkdir(parents=True)
