@@ -38,7 +38,7 @@ static const assay_setting OPTIONS[] = {
      "one before in which it was tested, or is not tested any more. Default: never.",
      .words = "never|new"},
     {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",
-     "Of trials: memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
+     "Of trials: memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
     {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error."},
     {0}};
 

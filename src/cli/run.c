@@ -374,7 +374,8 @@ static int conclude(const cli_context *context, const run_options *options, assa
     if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
         return CLI_FINDINGS;
     if (!options->dry_run && !report->gate.allow_no_data && !report->bands && report_nothing_tested(report)) {
-        assay_log_error("no rule had anything to test, which is not a pass; --allow-no-data takes it for one");
+        assay_log_error(
+            "no rule had anything to test: nothing is known of it; with --allow-no-data this counts as passed");
         return CLI_FINDINGS;
     }
     for (size_t i = 0; i < outcome->trial_count; i++)

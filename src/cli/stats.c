@@ -26,7 +26,7 @@ static const assay_setting OPTIONS[] = {
      "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short."},
     {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
     {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
-     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
+     "Memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
     {"metrics", ASSAY_SETTING_SWITCH, FIELD(metrics), NULL,
      "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file."},
     {"events", ASSAY_SETTING_SWITCH, FIELD(events), NULL,

@@ -90,7 +90,7 @@ def check_options(cli):
 
 def check_exit_codes(cli):
     run_it = ("run", cli.job, "--trial", DDP, "--out", cli.where / "out")
-    cli.expect(0, *run_it, out="datapoints fired")
+    cli.expect(0, *run_it, out="Found in ")
     for level in ("info", "warning", "error"):
         cli.expect(1, *run_it, "--fail-on", level)
     cli.expect(0, *run_it, "--fail-on", "never")
@@ -292,7 +292,7 @@ def check_read_only(cli):
         print("SKIPPED: no small file system could be mounted")
         return
     try:
-        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small, err="report", out="datapoints fired")
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small, err="report", out="Found in ")
         cli.checks.expect(not [p for p in small.iterdir() if "tmp" in p.name], "temporary files are left behind")
         subprocess.run(["mount", "-o", "remount,ro", small], check=True)
         cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small / "new", err="small")

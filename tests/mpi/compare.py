@@ -341,7 +341,7 @@ def check_nothing_there(checks, assay, folder):
     checks.expect(done.code == 3 and "which could not be read: no tensor was compared" in done.out, "no baseline: %s" % done)
     for words in ("nowhere</span>: could not be read", "1 trial that could not be opened", "nothing was tested in empty-trial",
                   "which could not be read: no tensor was compared", "No worker wrote any step.",
-                  "in which no rule could be evaluated, which is not a pass"):
+                  "in which no rule had anything to test: nothing is known of them"):
         checks.expect(words in page, "the page of a comparison with nothing does not say %r" % words)
     checks.expect("no tensor parts" not in page and "Every worker wrote every step." not in page and
                   "1 other trial is whole." in page, "the page says too much")
@@ -349,7 +349,7 @@ def check_nothing_there(checks, assay, folder):
     kinds = [(g["kind"], g["trials"]) for g in report_of(folder / "e")["comparison"]["groups"]]
     checks.expect(kinds[0] == ("unread", ["nowhere"]) and ("no data", ["empty-trial"]) in kinds and len(kinds) == 3,
                   "groups of those that say nothing: %s" % kinds)
-    checks.expect("in which no rule could be evaluated, which is not a pass" in done.out, "said in the text: %s" % done)
+    checks.expect("in which no rule had anything to test: nothing is known of them" in done.out, "said in the text: %s" % done)
     (folder / "none.json").write_text('{"rules": [{"rule": "DeadRelu", "parameters": {"tensor_regex": "none such"}}]}')
     done = run([assay, "run", folder / "none.json", "--trial", whole, "--out", folder / "e", "--quiet", *formats])
     told = "nothing was tested; 1 rule had no data"

@@ -197,7 +197,7 @@ int assay_budget_warn(assay_comm *comm, const assay_budget *budget, size_t memor
     const double mebi = 1 << 20;
     if (status == ASSAY_OK && held + budget->step > memory)
         assay_log_warn(
-            "--memory %.0f MiB is little for this trial: the program, the index and what rules keep take %.0f MiB of "
+            "--memory %.0f MiB is little for this trial: the program, the index and the rules' states take %.0f MiB of "
             "a rank, and the tensors of a step may take %.0f MiB; use more ranks, or --memory %.0fMiB",
             (double)memory / mebi, (double)held / mebi, (double)budget->step / mebi,
             ((double)held + (double)budget->step) / mebi + 1);

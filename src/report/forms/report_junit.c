@@ -114,7 +114,7 @@ static void put_summary(const assay_trial *info, const report_rule *rule, assay_
         assay_text_put_number(out, origin.finding->threshold);
         assay_put_format(out, "; ");
     }
-    assay_put_format(out, "%" PRIu64 " of %" PRIu64 " datapoints fired", report_findings_total(rule),
+    assay_put_format(out, "found in %" PRIu64 " of %" PRIu64 " tests", report_findings_total(rule),
                      report_datapoints(rule));
     report_origin_release(&origin);
 }

@@ -42,7 +42,7 @@ static void put_trial(doc *d, const assay_band_report *bands, size_t t)
     doc_paragraph(d);
     doc_put_name(d, bands->outcome->trials[t].trial->name);
     if (found->curves == 0)
-        doc_put(d, ": nothing in it has a band, which is not a pass");
+        doc_put(d, ": nothing in it has a band, so nothing is known of it");
     else
         doc_put(d, ": %zu of %zu curves leave their band%s", found->total, found->curves,
                 found->total ? ", first of all:" : "");

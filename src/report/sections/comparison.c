@@ -164,7 +164,7 @@ static const char *rule_name(const assay_comparison *c, size_t rule)
 static void put_groups(const assay_comparison *c, doc *d)
 {
     static const char *const kinds[] = {"", " without findings",
-                                        " in which no rule could be evaluated, which is not a pass",
+                                        " in which no rule had anything to test: nothing is known of them",
                                         " that could not be opened"};
     doc_only(d, PAGE);
     doc_section(d, "groups", "Trials that fail alike");

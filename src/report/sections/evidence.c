@@ -353,7 +353,7 @@ static void put_counts(const evidence *e, doc *d)
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
     report_put_found(e->info, e->rule, REPORT_RUNS_OF_STEPS, &line);
     doc_paragraph(d);
-    doc_put(d, "%" PRIu64 " of %" PRIu64 " datapoints fired, ", found->total, found->datapoints);
+    doc_put(d, "Found in %" PRIu64 " of %" PRIu64 " tests, ", found->total, found->datapoints);
     doc_put_words(d, (const char *)line.data, line.size);
     doc_put(d, ".");
     assay_buf_release(&line);

@@ -278,7 +278,7 @@ static void put_passed(const assay_report *report, doc *d)
     if (count == 0)
         return;
     doc_details(d, "passed");
-    doc_put(d, "%zu rule%s found nothing in %" PRIu64 " datapoint%s", count, assay_plural(count), tests,
+    doc_put(d, "%zu rule%s found nothing in %" PRIu64 " test%s", count, assay_plural(count), tests,
             assay_plural(tests));
     doc_paragraph(d);
     count = 0;

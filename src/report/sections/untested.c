@@ -161,7 +161,7 @@ void section_untested(const assay_report *report, doc *d)
     free(reason);
     if (named + silent == 0)
         return;
-    doc_section(d, "untested", "Not tested, which is not a pass");
+    doc_section(d, "untested", "Not tested: nothing is known of it");
     if (named > 0)
         doc_list(d, false);
     for (size_t t = 0; t < outcome->trial_count && named > 0; t++)
