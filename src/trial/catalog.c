@@ -492,11 +492,13 @@ static bool is_of_events(const assay_lister *l)
                                        (assay_is_dump_content(path) || assay_is_trace_content(path)));
 }
 
-/* Names of steps may be the job's own, and a checkpoint that is one file may have any name. */
-static bool may_be_checkpoints(const assay_lister *l)
+/* Names of steps may be the job's own, and a checkpoint that is one file may have any name but that of a log, in which
+ * numbers are no step: W&B's ids have any letters. */
+static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *format)
 {
-    return assay_trial_options_has_steps(l->catalog->options) ||
-           (assay_store_is_file(l->store) && l->top->count == 1 && !is_of_events(l));
+    if (assay_store_is_file(l->store) && l->top->count == 1)
+        return assay_is_tensor_file(l->top->name[0]) || !is_of_events(l);
+    return format->probe(l->top) || assay_trial_options_has_steps(l->catalog->options);
 }
 
 /* Lists the trial in every format that it may have. */
@@ -507,7 +509,7 @@ static int list_formats(assay_lister *l)
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_trial_format *format = assay_format_of(i);
-        if (!format->probe(l->top) && !(format->checkpoints && may_be_checkpoints(l)))
+        if (format->checkpoints ? !may_be_checkpoints(l, format) : !format->probe(l->top))
             continue;
         l->format = (uint8_t)i;
         int status = format->list(l);

@@ -85,6 +85,22 @@ def files(w):
             w.checks.expect(mine == theirs, "%s: the file is %s, its directory %s" % (path.name, mine, theirs))
 
 
+def numbers_in_names(w):
+    """A log is no checkpoint for the number in its name: ids of W&B have any letters."""
+    good = logs.curve(30)
+    logs.wandb(w.root / "names/wandb", good, "7ep5xz2x")
+    logs.csv(w.root / "names/csv_epoch_3", good)
+    logs.megatron(w.root / "names/megatron", good)
+    (w.root / "names/csv_epoch_3/metrics.csv").rename(w.root / "names/csv_epoch_3/results_epoch3.csv")
+    printed = next((w.root / "names/megatron").rglob("*.log"))
+    printed.rename(printed.with_name("train_step20.log"))
+    for path in [p for p in (w.root / "names").rglob("*") if p.is_file()]:
+        for given in (path, path.parent):
+            done, report, _ = w.run(given)
+            w.checks.expect(report and report["verdict"].startswith("nothing wrong in") and report["trials"][0]["metrics"],
+                            "%s: %s" % (given.relative_to(w.root), report["verdict"] if report else done))
+
+
 def places(w):
     """Several runs at a place, and names within it."""
     place = w.root / "many"
@@ -238,7 +254,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, places, damage, judged, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, refused, silent, commands):
             part(w)
         return w.checks.done()
 
