@@ -264,38 +264,53 @@ static int add_ends(assay_comparison *c)
 
 /* ---- curves ---- */
 
-/* The tensor curve of an odd trial that lies farthest out. */
+/* The curve of an odd trial that lies farthest out, among figures [from, to). */
 typedef struct farthest {
-    const assay_comparison *c;
-    const assay_noise *noise;
-    size_t trial;
-    const char *tensor;
+    int from, to;
+    const char *tensor; /* NULL: none was found */
     int figure, mode;
     double score;
     int64_t mode_step;
-    double *sorted, *of_step;
 } farthest;
 
-static int find_farthest(void *context, const assay_grid *grid)
+typedef struct search {
+    const assay_noise *noise;
+    farthest *of;   /* [trials] */
+    double *sorted; /* [trials] */
+    double *score;  /* [STEPS_KEPT * trials], then [STEPS_KEPT] of one trial */
+} search;
+
+static void look_at_curve(const search *s, const assay_grid *grid, size_t steps, size_t trial)
 {
-    farthest *f = context;
-    size_t n = 0, first;
+    farthest *f = &s->of[trial];
+    double *of_step = s->score + STEPS_KEPT * grid->trials;
     int64_t step[STEPS_KEPT + 1];
-    for (size_t i = 0; i < grid->steps && n < STEPS_KEPT; i++) {
-        double score = assay_noise_at(grid, f->noise, true, i, f->trial, f->sorted);
-        if (isnan(score))
+    size_t n = 0, first;
+    for (size_t i = 0; i < steps; i++) {
+        if (isnan(s->score[i * grid->trials + trial]))
             continue;
         step[n] = grid->step[i];
-        f->of_step[n++] = score;
+        of_step[n++] = s->score[i * grid->trials + trial];
     }
-    double score = n ? assay_noise_of_curve(f->noise, f->of_step, n, 1, &first) : 0;
+    const double score = n ? assay_noise_of_curve(s->noise, of_step, n, 1, &first) : 0;
     if (score <= f->score)
-        return ASSAY_OK;
+        return;
     f->score = score;
     f->tensor = grid->tensor;
     f->figure = grid->figure;
     f->mode = grid->mode;
     f->mode_step = step[first < n ? first : 0];
+}
+
+static int find_farthest(void *context, const assay_grid *grid)
+{
+    const search *s = context;
+    const size_t steps = grid->steps < STEPS_KEPT ? grid->steps : STEPS_KEPT;
+    for (size_t i = 0; i < steps; i++)
+        assay_noise_at(grid, s->noise, true, i, s->sorted, s->score + i * grid->trials);
+    for (size_t t = 0; t < grid->trials; t++)
+        if (s->of[t].from <= grid->figure && grid->figure < s->of[t].to)
+            look_at_curve(s, grid, steps, t);
     return ASSAY_OK;
 }
 
@@ -320,23 +335,29 @@ static const char *curve_subject(int figure)
     }
 }
 
-/* The figure that lies farthest out among [from, to). */
-static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise, int from, int to)
+/* Says of each trial which of its curves lies farthest out. Each figure is gone through once for all of them. */
+static int add_farthest(assay_comparison *c, const assay_noise *noise, farthest *of)
 {
-    farthest f = {.c = c,
-                  .noise = noise,
-                  .trial = trial,
-                  .sorted = assay_alloc(c->trials * sizeof *f.sorted),
-                  .of_step = assay_alloc(STEPS_KEPT * sizeof *f.of_step)};
-    int status = f.sorted && f.of_step ? ASSAY_OK : ASSAY_ENOMEM;
-    for (int figure = from; status == ASSAY_OK && figure < to; figure++)
-        status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &f);
-    if (status == ASSAY_OK && f.tensor)
-        status = add_reason(&c->trial[trial],
-                            compare_text_of("%s%s leaves those of the others from %s step %" PRId64 " on",
-                                            curve_subject(f.figure), f.tensor, assay_mode_name(f.mode), f.mode_step));
-    free(f.sorted);
-    free(f.of_step);
+    search s = {.noise = noise,
+                .of = of,
+                .sorted = assay_alloc(c->trials * sizeof *s.sorted),
+                .score = assay_alloc(STEPS_KEPT * (c->trials + 1) * sizeof *s.score)};
+    int status = s.sorted && s.score ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int figure = 0; status == ASSAY_OK && figure < ASSAY_BAND_FIGURES; figure++) {
+        bool wanted = false;
+        for (size_t t = 0; t < c->trials && !wanted; t++)
+            wanted = of[t].from <= figure && figure < of[t].to;
+        if (wanted)
+            status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &s);
+    }
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
+        if (of[t].tensor)
+            status =
+                add_reason(&c->trial[t], compare_text_of("%s%s leaves those of the others from %s step %" PRId64 " on",
+                                                         curve_subject(of[t].figure), of[t].tensor,
+                                                         assay_mode_name(of[t].mode), of[t].mode_step));
+    free(s.sorted);
+    free(s.score);
     return status;
 }
 
@@ -346,19 +367,23 @@ static int add_curves(assay_comparison *c)
     const double limit = assay_noise_limit_of_curve(c->readable);
     const assay_noise noise = ASSAY_NOISE_DEFAULTS;
     assay_score *score = assay_alloc(c->trials * sizeof *score);
-    int status = score ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
+    farthest *of = assay_alloc_zeroed(c->trials, sizeof *of);
+    int status = score && of ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         c->trial[t].score = score[t];
         if (c->trial[t].reasons > 0)
             continue;
         if (score[t].losses > limit)
-            status = add_curve(c, t, &noise, ASSAY_BAND_LOSS, ASSAY_BAND_GAP);
+            of[t] = (farthest){.from = ASSAY_BAND_LOSS, .to = ASSAY_BAND_GAP};
         else if (score[t].gaps > limit)
-            status = add_curve(c, t, &noise, ASSAY_BAND_GAP, ASSAY_BAND_NORM);
+            of[t] = (farthest){.from = ASSAY_BAND_GAP, .to = ASSAY_BAND_NORM};
         else if (score[t].tensors > limit || score[t].tensor > ONE_TENSOR * limit)
-            status = add_curve(c, t, &noise, ASSAY_BAND_NORM, ASSAY_BAND_FIGURES);
+            of[t] = (farthest){.from = ASSAY_BAND_NORM, .to = ASSAY_BAND_FIGURES};
     }
+    if (status == ASSAY_OK)
+        status = add_farthest(c, &noise, of);
     free(score);
+    free(of);
     return status;
 }
 

@@ -188,19 +188,21 @@ static size_t sort_step(const assay_grid *grid, size_t step, double *sorted)
     return n;
 }
 
-double assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, size_t trial,
-                      double *sorted)
+void assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, double *sorted,
+                    double *score)
 {
-    double value = grid->value[step * grid->trials + trial];
-    return isnan(value) ? NAN : score_sorted(grid, noise, robust, value, sorted, sort_step(grid, step, sorted));
+    const size_t n = sort_step(grid, step, sorted);
+    for (size_t t = 0; t < grid->trials; t++) {
+        const double value = grid->value[step * grid->trials + t];
+        score[t] = isnan(value) ? NAN : score_sorted(grid, noise, robust, value, sorted, n);
+    }
 }
 
 typedef struct scorer {
     const assay_noise *noise;
     bool robust;
     assay_score *out;      /* [trials] */
-    double *sorted;        /* [trials] */
-    double *score;         /* [trial * steps + i] of the curve */
+    double *sorted, *one;  /* [trials] */
     size_t *count;         /* [trials] of it */
     float **curve;         /* [trials] what each tensor curve scores */
     size_t *curves, *room; /* [trials] */
@@ -223,13 +225,10 @@ static int score_grid(void *context, const assay_grid *grid)
         return ASSAY_ENOMEM;
     memset(s->count, 0, grid->trials * sizeof *s->count);
     for (size_t i = 0; i < grid->steps; i++) {
-        size_t n = sort_step(grid, i, s->sorted);
-        for (size_t t = 0; t < grid->trials; t++) {
-            double value = grid->value[i * grid->trials + t];
-            double one = isnan(value) ? NAN : score_sorted(grid, s->noise, s->robust, value, s->sorted, n);
-            if (!isnan(one))
-                score[t * grid->steps + s->count[t]++] = one;
-        }
+        assay_noise_at(grid, s->noise, s->robust, i, s->sorted, s->one);
+        for (size_t t = 0; t < grid->trials; t++)
+            if (!isnan(s->one[t]))
+                score[t * grid->steps + s->count[t]++] = s->one[t];
     }
     for (size_t t = 0; status == ASSAY_OK && t < grid->trials; t++) {
         size_t first;
@@ -272,11 +271,12 @@ int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *n
                 .robust = robust,
                 .out = out,
                 .sorted = assay_alloc(trials * sizeof *s.sorted),
+                .one = assay_alloc(trials * sizeof *s.one),
                 .count = assay_alloc_zeroed(trials, sizeof *s.count),
                 .curve = assay_alloc_zeroed(trials, sizeof *s.curve),
                 .curves = assay_alloc_zeroed(trials, sizeof *s.curves),
                 .room = assay_alloc_zeroed(trials, sizeof *s.room)};
-    int status = s.sorted && s.count && s.curve && s.curves && s.room ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = s.sorted && s.one && s.count && s.curve && s.curves && s.room ? ASSAY_OK : ASSAY_ENOMEM;
     memset(out, 0, trials * sizeof *out);
     for (int f = 0; status == ASSAY_OK && f < ASSAY_BAND_FIGURES; f++)
         status = assay_grid_walk(outcome, f, most_steps, score_grid, &s);
@@ -285,6 +285,7 @@ int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *n
     for (size_t t = 0; s.curve && t < trials; t++)
         free(s.curve[t]);
     free(s.sorted);
+    free(s.one);
     free(s.count);
     free(s.curve);
     free(s.curves);

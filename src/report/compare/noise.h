@@ -63,9 +63,9 @@ double assay_noise_limit_of_curve(size_t runs);
 int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *noise, bool robust, size_t most_steps,
                               assay_score *out);
 
-/* Score of point `step` of trial number `trial` in a grid against all others; NaN: there is nothing to say. `sorted`
- * has room for [trials]. */
-double assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, size_t trial,
-                      double *sorted);
+/* score[trials]: of each trial's point `step` in a grid against all others; NaN: there is nothing to say. `sorted` has
+ * room for [trials]. */
+void assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, double *sorted,
+                    double *score);
 
 #endif

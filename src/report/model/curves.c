@@ -10,9 +10,9 @@
 /* The rows of one implicit aggregation, in order of (tensor, mode, step). */
 typedef struct row_list {
     const assay_trial *trial;
-    const assay_series *series; /* NULL: there are none */
-    uint64_t *order;            /* owned */
-    int *mode;                  /* of each row in that order; owned */
+    const assay_series *series;   /* NULL: there are none */
+    uint64_t *order;              /* owned */
+    const assay_step_info **step; /* of each row in that order; NULL: nobody knows it; owned */
     uint64_t count;
 } row_list;
 
@@ -22,24 +22,32 @@ static const assay_common_state *state_of(const assay_trial_outcome *trial, size
     return of && of->status == ASSAY_OK ? of->state : NULL;
 }
 
-static const assay_step_info *step_of(const row_list *list, uint64_t row)
+static int mode_of(const assay_step_info *step)
 {
-    return assay_trial_step(list->trial, assay_trial_find_step(list->trial, assay_series_row(list->series, row).step));
+    return step ? step->mode : 0;
 }
 
+/* A row while those of its tensor are ordered. */
+typedef struct moved {
+    uint64_t row;
+    const assay_step_info *step;
+} moved;
+
 /* Orders the rows [first, end) of one tensor by mode, steps within it as they are. */
-static void order_by_mode(row_list *list, uint64_t first, uint64_t end, uint64_t *scratch)
+static void order_by_mode(row_list *list, uint64_t first, uint64_t end, moved *scratch)
 {
-    uint64_t at = first;
-    for (uint64_t i = first; i < end; i++)
-        scratch[i] = list->order[i];
+    uint64_t at = first, of_mode[ASSAY_MODES] = {0};
+    for (uint64_t i = first; i < end; i++) {
+        const int64_t step = assay_series_row(list->series, list->order[i]).step;
+        scratch[i] = (moved){list->order[i], assay_trial_step(list->trial, assay_trial_find_step(list->trial, step))};
+        of_mode[mode_of(scratch[i].step)]++;
+    }
     for (int mode = 0; mode < ASSAY_MODES; mode++)
-        for (uint64_t i = first; i < end; i++) {
-            const assay_step_info *step = step_of(list, scratch[i]);
-            if ((step ? step->mode : 0) != mode)
+        for (uint64_t i = first; of_mode[mode] > 0 && i < end; i++) {
+            if (mode_of(scratch[i].step) != mode)
                 continue;
-            list->mode[at] = mode;
-            list->order[at++] = scratch[i];
+            list->step[at] = scratch[i].step;
+            list->order[at++] = scratch[i].row;
         }
 }
 
@@ -51,9 +59,9 @@ static int list_rows(const assay_trial_outcome *trial, const assay_common_state 
     out->series = state->series;
     out->count = assay_series_count(state->series);
     out->order = assay_series_by_tensor(state->series);
-    out->mode = assay_alloc_zeroed(out->count, sizeof *out->mode);
-    uint64_t *scratch = assay_alloc_zeroed(out->count, sizeof *scratch);
-    bool made = out->order && out->mode && scratch;
+    out->step = assay_alloc_zeroed(out->count, sizeof(const assay_step_info *));
+    moved *scratch = assay_alloc_zeroed(out->count, sizeof *scratch);
+    bool made = out->order && out->step && scratch;
     for (uint64_t first = 0, end; made && first < out->count; first = end) {
         uint32_t tensor = assay_series_row(out->series, out->order[first]).tensor;
         for (end = first; end < out->count && assay_series_row(out->series, out->order[end]).tensor == tensor; end++)
@@ -67,12 +75,12 @@ static int list_rows(const assay_trial_outcome *trial, const assay_common_state 
 static void release_rows(row_list *list)
 {
     free(list->order);
-    free(list->mode);
+    free((void *)list->step);
 }
 
 static bool begins_curve(const row_list *list, uint64_t i)
 {
-    return i == 0 || list->mode[i] != list->mode[i - 1] ||
+    return i == 0 || mode_of(list->step[i]) != mode_of(list->step[i - 1]) ||
            assay_series_row(list->series, list->order[i]).tensor !=
                assay_series_row(list->series, list->order[i - 1]).tensor;
 }
@@ -93,9 +101,9 @@ static int make_losses(const row_list *list, assay_curves *out)
         return ASSAY_ENOMEM;
     for (uint64_t i = 0; i < list->count; i++) {
         assay_row row = assay_series_row(list->series, list->order[i]);
-        const assay_step_info *step = step_of(list, list->order[i]);
+        const assay_step_info *step = list->step[i];
         if (begins_curve(list, i))
-            out->losses[out->loss_count++] = (assay_loss_curve){row.tensor, list->mode[i], &out->loss_points[i], 0};
+            out->losses[out->loss_count++] = (assay_loss_curve){row.tensor, mode_of(step), &out->loss_points[i], 0};
         out->losses[out->loss_count - 1].count++;
         out->loss_points[i] =
             (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
@@ -111,10 +119,10 @@ static int make_tensors(const row_list *list, assay_curves *out)
         return ASSAY_ENOMEM;
     for (uint64_t i = 0; i < list->count; i++) {
         assay_row row = assay_series_row(list->series, list->order[i]);
-        const assay_step_info *step = step_of(list, list->order[i]);
+        const assay_step_info *step = list->step[i];
         if (begins_curve(list, i))
             out->tensors[out->tensor_count++] =
-                (assay_tensor_curve){row.tensor, list->mode[i], &out->tensor_points[i], 0};
+                (assay_tensor_curve){row.tensor, mode_of(step), &out->tensor_points[i], 0};
         out->tensors[out->tensor_count - 1].count++;
         out->tensor_points[i] =
             (assay_tensor_point){.step = row.step,
