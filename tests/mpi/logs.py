@@ -180,6 +180,18 @@ def judged(w):
             w.checks.expect(expected <= fired if expected else not fired, "%s: %s fired" % (name, fired))
 
 
+def beside(w):
+    """Where no loss is logged, the first line names what lies beside the log and was not looked at."""
+    place = w.root / "beside"
+    logs.wandb(place / "none", [])
+    logs.write(place / "rate/trainer_state.json", '{"log_history": [{"step": 1, "learning_rate": 0.1}]}')
+    for name, line in (("none", "nothing is logged in wandb, and what lies beside it (csv) was not looked at"),
+                       ("rate", "no loss is logged in hf, and what lies beside it (csv) was not looked at")):
+        logs.csv(place / name, logs.curve(20))
+        _, report, _ = w.run(place / name)
+        w.checks.expect(report and report["verdict"].startswith(line), "%s: %s" % (name, report and report["verdict"]))
+
+
 def refused(w):
     """What is called like a log and is none is named, with what it lacks."""
     cases = {"metrics.csv": (b"name,loss\nab,1\n", "has a column step"), "events.out.tfevents.1.h.1.0": (b"", "it is empty"),
@@ -254,7 +266,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -49,6 +49,13 @@ static bool losses_tested(const assay_outcome *outcome, const assay_trial_outcom
     return false;
 }
 
+/* Where losses are missed, what lies beside the log and may have them. */
+static void put_kinds(const assay_log_facts *log, assay_buf *out)
+{
+    if (*log->also)
+        assay_put_format(out, " in %s, and what lies beside it (%s) was not looked at", log->kind, log->also);
+}
+
 /* "nothing wrong in 2 losses over 60 steps" */
 static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
@@ -57,10 +64,12 @@ static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *
     const char *plural = assay_plural(judged->losses);
     if (trial->catalog.unit_count == 0) {
         put_text("nothing is logged", out);
+        put_kinds(&trial->catalog.log, out);
         return false;
     }
     if (judged->losses == 0) {
         put_text("no loss is logged", out);
+        put_kinds(&trial->catalog.log, out);
         return false;
     }
     if (!losses_tested(outcome, trial)) {
