@@ -268,6 +268,27 @@ static void find_lacking(search *s, uint32_t stop, bool *lacking)
     }
 }
 
+/* ---- other operations ---- */
+
+/* Marks the ranks at a stop that call something else there than most of those that show the number: they have left the
+ * others' program. */
+static void find_differing(search *s, uint32_t stop, bool *differing)
+{
+    hang_world *w = s->w;
+    const hang_stop *at = &w->stop[stop];
+    uint32_t *named = hang_take(w, w->group[at->group].members, sizeof *named), shown = 0;
+    const char *kind = NULL;
+    if (!named)
+        return;
+    const uint32_t count = hang_compare(w, at->group, at->number, &kind, named, &shown);
+    for (uint32_t i = 0, k = 0; i < count && 2 * count < shown; i++) { /* both are in order of ranks */
+        while (k < at->standing.count && at->standing.rank[k] < named[i])
+            k++;
+        if (k < at->standing.count && at->standing.rank[k] == named[i])
+            differing[named[i]] = true;
+    }
+}
+
 /* ---- components of several ranks ---- */
 
 typedef struct component {
@@ -341,6 +362,26 @@ static void vote(const component *c, uint32_t *stop_of)
     }
 }
 
+/* What is found of ranks at the stops of a component. */
+typedef void find_at_stop(search *s, uint32_t stop, bool *found);
+
+static bool blame_found(const component *c, find_at_stop *find, bool *marked, uint32_t *stop)
+{
+    search *s = c->s;
+    hang_world *w = s->w;
+    bool *found = hang_take(w, w->ranks, sizeof *found);
+    for (uint32_t i = 0; i < w->stops && found; i++)
+        if (stands_inside(s, &w->stop[i], c->number))
+            find(s, i, found);
+    if (w->no_memory)
+        return true;
+    for (uint32_t i = 0; i < c->size; i++) {
+        marked[c->rank[i]] = found[c->rank[i]];
+        stop[c->rank[i]] = w->rank[c->rank[i]].front.stop;
+    }
+    return blame_at_stop(c, marked, c->size, stop);
+}
+
 static void blame_cycle(const component *c)
 {
     search *s = c->s;
@@ -360,19 +401,7 @@ static void blame_cycle(const component *c)
         blame_marked(c, ASSAY_HANG_DEADLOCK, marked, c->size);
         return;
     }
-    for (uint32_t i = 0; i < c->size; i++) /* c */
-        marked[c->rank[i]] = false;
-    bool *lacking = hang_take(w, w->ranks, sizeof *lacking);
-    for (uint32_t i = 0; i < w->stops && lacking; i++)
-        if (stands_inside(s, &w->stop[i], c->number))
-            find_lacking(s, i, lacking);
-    if (w->no_memory)
-        return;
-    for (uint32_t i = 0; i < c->size; i++) {
-        marked[c->rank[i]] = lacking[c->rank[i]];
-        stop[c->rank[i]] = w->rank[c->rank[i]].front.stop;
-    }
-    if (blame_at_stop(c, marked, c->size, stop))
+    if (blame_found(c, find_differing, marked, stop) || blame_found(c, find_lacking, marked, stop)) /* c */
         return;
     for (uint32_t i = 0; i < c->size; i++) /* d */
         marked[c->rank[i]] = s->inside[c->rank[i]] & BY_N;

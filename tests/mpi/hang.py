@@ -46,6 +46,29 @@ def ranks_in_lists(ranks):
     return ranks
 
 
+def left_the_program(number=5):
+    """A rank goes to a barrier of all while the others go on: those of its pair and its four wait for it, and hosts that run ahead show that
+    they call something else of all."""
+    world = dumps.Group("0", "default_pg", list(range(8)))
+    pairs = [dumps.Group(str(1 + r // 2), "TENSOR_MODEL_PARALLEL_GROUP", [r, r + 1]) for r in range(0, 8, 2)]
+    fours = [dumps.Group(str(5 + r), "DATA_PARALLEL_GROUP", list(range(r, 8, 2))) for r in range(2)]
+    ranks = []
+    for r in range(8):
+        rank = dumps.Rank(r, [world] + pairs + fours)
+        for group in (pairs[r // 2], fours[r % 2], world):
+            rank.call(group, "all_reduce")
+        if r == number:
+            rank.call(world, "barrier", state="scheduled")
+        elif r == number ^ 1:
+            rank.call(pairs[r // 2], "all_reduce", state="scheduled")
+        else:
+            rank.call(pairs[r // 2], "all_reduce")
+            rank.call(fours[r % 2], "all_reduce", state="scheduled")
+            rank.call(world, "all_reduce", state="scheduled")
+        ranks.append(rank)
+    return ranks
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -60,11 +83,12 @@ def main():
             return mpirun(ranks, [args.assay, "hang", trial, "--out", out, "--quiet"]), out
 
         cases = {"stuck": dumps.stuck(stopped=(5,)), "gone": [r for r in dumps.stuck(stopped=(2,)) if r.number != 2],
-                 "well": dumps.stuck(stopped=())}
+                 "well": dumps.stuck(stopped=()), "left": left_the_program()}
         for rank in cases["well"]:
             for entry in rank.entries:
                 entry["state"] = "completed"
-        wanted = {"stuck": [("behind", "worker_5", 7)], "gone": [("absent", "worker_2", 7)], "well": []}
+        wanted = {"stuck": [("behind", "worker_5", 7)], "gone": [("absent", "worker_2", 7)], "well": [],
+                  "left": [("deadlock", "worker_5", 0)]}
         for name, ranks in cases.items():
             for form in ("pickle", "json"):
                 trial = place / f"{name}-{form}"
