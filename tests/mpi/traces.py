@@ -245,13 +245,16 @@ class Test:
     def before_after(self):
         """What takes longer after a change, by operators; and traces that have no operator in common."""
         places = {}
-        for name, operator, factor, steps in (("before", "aten::mm", 1, 2), ("after", "aten::mm", 3, 4), ("same", "aten::mm", 1, 2), ("other", "aten::conv", 1, 2)):
-            rank = Rank(0, 1)
+        for name, operator, factor, steps in (("before", "aten::mm", 1, 2), ("after", "aten::mm", 3, 4), ("same", "aten::mm", 1, 2), ("other", "aten::conv", 1, 2),
+                                              ("loads", "aten::mm", 1, 2)):
+            rank, later = Rank(0, 1), 5000000 if name == "loads" else 0
             for step in range(steps):
                 begin = step * 50000000
                 rank.step(step, begin, 50000000)
                 rank.kernel(begin + 1000000, factor * 2000000, "gemm_" + operator, operator)
-                rank.kernel(begin + 20000000, 1000000, "relu" + operator, "aten::relu" if operator == "aten::mm" else operator)
+                if later:
+                    rank.load(begin + 4000000, 15000000)
+                rank.kernel(begin + 20000000 + later, 1000000, "relu" + operator, "aten::relu" if operator == "aten::mm" else operator)
             places[name] = write(self.work / ("pair_" + name), [rank])
         answer, got = self.compare(places["before"], places["after"])
         wanted = [{"name": "aten::mm", "before_ns": 2000000, "after_ns": 6000000, "difference_ns": 4000000, "before_count": 2, "after_count": 4},
@@ -259,7 +262,9 @@ class Test:
         self.checks.expect(not differences("operators", wanted, got["operators"]) and got["steps"] == [2, 4], "before and after: %s" % got)
         self.checks.expect("aten::mm takes 3 times as long: 6 ms a step instead of 2" in answer, "the answer: %s" % answer)
         answer, _ = self.compare(places["before"], places["same"])
-        self.checks.expect("no operator takes a hundredth" in answer, "the same twice: %s" % answer)
+        self.checks.expect(answer.endswith("no operator takes a hundredth of the time more or less."), "the same twice: %s" % answer)
+        answer, _ = self.compare(places["before"], places["loads"])
+        self.checks.expect("more or less; waiting for input takes 15 ms a step instead of 0; all together " in answer, "time that no operator takes: %s" % answer)
         answer, _ = self.compare(places["before"], places["other"])
         self.checks.expect("no name in common" in answer, "other operators: %s" % answer)
         for expected in sorted(SHARED.glob("*.expected.json")) if SHARED.exists() else []:

@@ -191,27 +191,33 @@ static const assay_trace_change *find_change(const assay_trace_before_after *b, 
     return NULL;
 }
 
+static double size_of(const assay_trace_change *change)
+{
+    return change ? fabs(change->time[1] - change->time[0]) : 0;
+}
+
+/* What of the time without computation changed most, if that is a hundredth of the time before and more than `least`;
+ * -1: nothing. */
+static int find_figure(const assay_trace_before_after *b, double least)
+{
+    enum { EXPOSED = 2, IDLE = 4 }; /* before that total and computation; idle is said by its causes */
+    int most = -1;
+    for (int i = EXPOSED; i < ASSAY_TRACE_CHANGED_FIGURES; i++)
+        if (i != IDLE && size_of(&b->figure[i]) > 0.01 * b->figure[0].time[0] && size_of(&b->figure[i]) > least) {
+            most = i;
+            least = size_of(&b->figure[i]);
+        }
+    return most;
+}
+
 static void put_milliseconds(const double time[2], assay_buf *out)
 {
     assay_put_format(out, "%.3g ms a step instead of %.3g", time[1] / 1e6, time[0] / 1e6);
 }
 
-/* "after against before: aten::gelu takes 3 times as long: 6.47 ms a step instead of 2.16." */
-static void put_traces(const assay_comparison *c, assay_buf *out)
+static void put_change(const assay_trace_change *change, bool slower, assay_buf *out)
 {
     enum { NAME_SHOWN = 80 };
-    const assay_trace_before_after *b = c->traces;
-    const assay_trace_changes *of = b->operators.count > 0 ? &b->operators : &b->kernels;
-    const assay_trace_change *worst = find_change(b, true), *change = worst ? worst : find_change(b, false);
-    assay_put_format(out, "%s against %s: ", c->outcome->trials[1].trial->name, c->outcome->trials[0].trial->name);
-    if (of->common == 0) {
-        assay_put_format(out, "their operators have no name in common, so none can be compared.");
-        return;
-    }
-    if (!change) {
-        assay_put_format(out, "no operator takes a hundredth of the time more or less.");
-        return;
-    }
     const size_t length = strnlen(change->name, NAME_SHOWN + 1);
     assay_put_format(out, "%.*s%s ", (int)(length > NAME_SHOWN ? NAME_SHOWN : length), change->name,
                      length > NAME_SHOWN ? "..." : "");
@@ -223,9 +229,39 @@ static void put_traces(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, "takes %.3g times as long: ", change->time[1] / change->time[0]);
     else if (change->time[0] > 0)
         assay_put_format(out, "takes %.3g %% %s: ", 100 * fabs(change->time[1] / change->time[0] - 1),
-                         worst ? "longer" : "less");
+                         slower ? "longer" : "less");
     put_milliseconds(change->time, out);
-    if (b->figure[0].time[0] > 0) {
+}
+
+/* "after against before: aten::gelu takes 3 times as long: 6.47 ms a step instead of 2.16." */
+static void put_traces(const assay_comparison *c, assay_buf *out)
+{
+    static const char *const figures[ASSAY_TRACE_CHANGED_FIGURES] = {
+        [2] = "communication beyond computation",
+        [3] = "copies beyond both",
+        [5 + ASSAY_CAUSE_INPUT] = "waiting for input",
+        [5 + ASSAY_CAUSE_SYNC] = "idling behind waits for the device",
+        [5 + ASSAY_CAUSE_HOST] = "waiting for launches by the host",
+        [5 + ASSAY_CAUSE_QUEUED] = "idling with kernels queued",
+        [5 + ASSAY_CAUSE_UNKNOWN] = "idling"};
+    const assay_trace_before_after *b = c->traces;
+    const assay_trace_changes *of = b->operators.count > 0 ? &b->operators : &b->kernels;
+    const assay_trace_change *worst = find_change(b, true), *change = worst ? worst : find_change(b, false);
+    const int figure = find_figure(b, size_of(change));
+    assay_put_format(out, "%s against %s: ", c->outcome->trials[1].trial->name, c->outcome->trials[0].trial->name);
+    if (of->common == 0) {
+        assay_put_format(out, "their operators have no name in common, so none can be compared.");
+        return;
+    }
+    if (change)
+        put_change(change, worst != NULL, out);
+    else
+        assay_put_format(out, "no operator takes a hundredth of the time more or less");
+    if (figure >= 0) {
+        assay_put_format(out, "; %s takes ", figures[figure]);
+        put_milliseconds(b->figure[figure].time, out);
+    }
+    if ((change || figure >= 0) && b->figure[0].time[0] > 0) {
         assay_put_format(out, "; all together ");
         put_milliseconds(b->figure[0].time, out);
     }
