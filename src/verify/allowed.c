@@ -4,7 +4,6 @@
  * So are functions of torch and numpy that are neither listed nor beside classes that are. Names of other packages are their program's: what they do is
  * known to those who installed them. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "verify/loading.h"
@@ -18,6 +17,8 @@ static const listed ALLOWED[] = {
     {"__builtin__", "complex dict float frozenset int list long object range set slice str tuple unicode bool bytes "
                     "bytearray basestring xrange NoneType Ellipsis NotImplemented"},
     {"_codecs", "encode"},
+    {"_io", "BytesIO StringIO"},
+    {"_operator", "or_"},
     {"argparse", "Namespace"},
     {"array", "array _array_reconstructor"},
     {"builtins", "complex dict float frozenset int list object range set slice str tuple bool bytes bytearray NoneType "
@@ -30,21 +31,46 @@ static const listed ALLOWED[] = {
     {"deepspeed.utils.tensor_fragment", "fragment_address"},
     {"enum", "Enum IntEnum Flag IntFlag StrEnum"},
     {"fractions", "Fraction"},
+    {"io", "BytesIO StringIO"},
+    {"operator", "or_"},
     {"pathlib", "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath"},
     {"pathlib._local", "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath"},
     {"random", "Random"},
-    {"types", "SimpleNamespace"},
-    {"typing", "Any Callable Dict Generic Iterable List Mapping Optional Sequence Set Tuple Type Union"},
+    {"time", "struct_time"},
+    {"types", "SimpleNamespace GenericAlias NoneType EllipsisType NotImplementedType UnionType"},
+    {"typing",
+     "Any Callable ClassVar DefaultDict Deque Dict Final FrozenSet Generic Iterable Iterator List Literal Mapping "
+     "MutableMapping NamedTuple Optional OrderedDict Sequence Set Tuple Type TypeVar TypedDict Union"},
     {"uuid", "UUID SafeUUID"},
     {"numpy", "ndarray dtype bool bool_ bool8 int* uint* float* complex* half single double longdouble clongdouble "
               "csingle cdouble byte ubyte short ushort intc uintc long ulong longlong ulonglong str_ bytes_ void "
-              "object_ datetime64 timedelta64"},
+              "object_ datetime64 timedelta64 matrix recarray record generic number inexact floating integer "
+              "signedinteger unsignedinteger abs absolute add all amax amin any arange arccos arcsin arctan argmax "
+              "argmin around ceil clip concatenate cos cosh cumsum divide dot empty equal exp expm1 floor greater "
+              "less linspace log log10 log1p log2 logical_and logical_not logical_or max maximum mean median min "
+              "minimum mod multiply negative ones power prod reciprocal round sign sin sinh sqrt square stack std "
+              "subtract sum tan tanh transpose true_divide var where zeros"},
+    {"numpy.core._multiarray_umath", "_reconstruct scalar abs absolute add all amax amin any arange arccos arcsin "
+                                     "arctan argmax argmin around ceil clip concatenate cos cosh cumsum divide dot "
+                                     "empty equal exp expm1 floor greater less linspace log log10 log1p log2 "
+                                     "logical_and logical_not logical_or max maximum mean median min minimum mod "
+                                     "multiply negative ones power prod reciprocal round sign sin sinh sqrt square "
+                                     "stack std subtract sum tan tanh transpose true_divide var where zeros"},
+    {"numpy._core._multiarray_umath", "_reconstruct scalar abs absolute add all amax amin any arange arccos arcsin "
+                                      "arctan argmax argmin around ceil clip concatenate cos cosh cumsum divide "
+                                      "dot empty equal exp expm1 floor greater less linspace log log10 log1p log2 "
+                                      "logical_and logical_not logical_or max maximum mean median min minimum mod "
+                                      "multiply negative ones power prod reciprocal round sign sin sinh sqrt "
+                                      "square stack std subtract sum tan tanh transpose true_divide var where zeros"},
     {"numpy.core.multiarray", "_reconstruct scalar"},
     {"numpy._core.multiarray", "_reconstruct scalar"},
     {"numpy.core.numeric", "_frombuffer"},
     {"numpy._core.numeric", "_frombuffer"},
     {"numpy.dtypes", "*DType"},
-    {"numpy.ma.core", "_mareconstruct MaskedArray"},
+    {"numpy.rec", "recarray record"},
+    {"numpy.core.records", "recarray record"},
+    {"numpy._core.records", "recarray record"},
+    {"numpy.ma.core", "_mareconstruct MaskedArray MaskedConstant"},
     {"numpy.matrixlib.defmatrix", "matrix"},
     {"numpy.random", "RandomState Generator"},
     {"numpy.random._mt19937", "MT19937"},
@@ -58,7 +84,9 @@ static const listed ALLOWED[] = {
               "double half long short qint* quint* bits* strided sparse_coo sparse_csr sparse_csc sparse_bsr "
               "sparse_bsc _mkldnn jagged per_tensor_affine per_channel_affine per_channel_affine_float_qparams "
               "per_tensor_symmetric per_channel_symmetric contiguous_format channels_last channels_last_3d "
-              "preserve_format relu relu_ tanh sigmoid SymInt SymFloat SymBool"},
+              "preserve_format relu relu_ tanh sigmoid SymInt SymFloat SymBool abs add cat ceil clamp cos div erf "
+              "exp floor log log_softmax logsumexp matmul max mean min mul neg prod rsqrt selu sin softmax "
+              "softplus sqrt square stack sub sum tan where"},
     {"torch._C", "Generator *StorageBase DisableTorchFunctionSubclass"},
     {"torch._C._nn", "gelu elu relu6 leaky_relu softplus silu mish hardtanh hardswish"},
     {"torch._tensor", "Tensor _rebuild_from_type _rebuild_from_type_v2"},
@@ -66,7 +94,8 @@ static const listed ALLOWED[] = {
     {"torch.amp.grad_scaler", "GradScaler OptState _refresh_per_optimizer_state"},
     {"torch.cuda", "*Storage *Tensor"},
     {"torch.cuda.amp.grad_scaler", "GradScaler OptState _refresh_per_optimizer_state"},
-    {"torch.jit._pickle", "*"},
+    {"torch.jit._pickle", "build_* restore_type_tag"},
+    {"torch.distributed.distributed_c10d", "Backend BackendConfig P2POp ProcessGroup RedOpType ReduceOp"},
     {"torch.nested._internal.nested_tensor", "NestedTensor _rebuild_njt _tensor_symint_registry"},
     {"torch.random", "Generator"},
     {"torch.serialization", "_get_layout"},
@@ -105,14 +134,17 @@ static const char *const CLASSES_OF[] = {
     "torch.distributed._tensor",
     "torch.distributed.checkpoint",
     "torch.distributed.device_mesh",
-    "torch.distributed.distributed_c10d",
     "torch.distributed.fsdp",
     "torch.distributed.tensor",
     "torch.nn.",
     "torch.optim",
     "torch.quantization",
     "torch.storage",
-    "torch.utils.data",
+    "torch.utils.data._utils.",
+    "torch.utils.data.dataloader",
+    "torch.utils.data.dataset",
+    "torch.utils.data.distributed",
+    "torch.utils.data.sampler",
     "torchao.",
     "torchvision.models",
     "torchvision.ops",
@@ -131,307 +163,101 @@ static const char *const CLASSES_OF[] = {
     "trl.trainer",
 };
 
-/* Modules of Python's library, also of Python 2, and packages whose functions run programs or fetch from the net. */
-static const char *const CODE[] = {
-    "IPython",
-    "__builtin__",
-    "__future__",
-    "_codecs",
-    "_ctypes",
-    "_frozen_importlib",
-    "_functools",
-    "_imp",
-    "_io",
-    "_operator",
-    "_pickle",
-    "_posixsubprocess",
-    "_socket",
-    "_sqlite3",
-    "_thread",
-    "_winapi",
-    "_xxsubinterpreters",
-    "abc",
-    "aifc",
-    "aiohttp",
-    "antigravity",
-    "argparse",
-    "array",
-    "ast",
-    "asynchat",
-    "asyncio",
-    "asyncore",
-    "atexit",
-    "audioop",
-    "base64",
-    "bdb",
-    "binascii",
-    "bisect",
-    "builtins",
-    "bz2",
-    "cPickle",
-    "cProfile",
-    "calendar",
-    "cgi",
-    "cgitb",
-    "chunk",
-    "cmath",
-    "cmd",
-    "code",
-    "codecs",
-    "codeop",
-    "collections",
-    "colorsys",
-    "commands",
-    "compileall",
-    "concurrent",
-    "configparser",
-    "contextlib",
-    "contextvars",
-    "copy",
-    "copy_reg",
-    "copyreg",
-    "crypt",
-    "csv",
-    "ctypes",
-    "curses",
-    "dataclasses",
-    "datetime",
-    "dbm",
-    "decimal",
-    "difflib",
-    "dis",
-    "distutils",
-    "docker",
-    "doctest",
-    "email",
-    "encodings",
-    "ensurepip",
-    "enum",
-    "errno",
-    "exceptions",
-    "faulthandler",
-    "fcntl",
-    "filecmp",
-    "fileinput",
-    "fnmatch",
-    "fractions",
-    "ftplib",
-    "functools",
-    "gc",
-    "genericpath",
-    "getopt",
-    "getpass",
-    "gettext",
-    "glob",
-    "graphlib",
-    "grp",
-    "gzip",
-    "hashlib",
-    "heapq",
-    "hmac",
-    "html",
-    "http",
-    "httplib",
-    "httpx",
-    "idlelib",
-    "imaplib",
-    "imghdr",
-    "imp",
-    "importlib",
-    "inspect",
-    "invoke",
-    "io",
-    "ipaddress",
-    "itertools",
-    "json",
-    "keyword",
-    "lib2to3",
-    "linecache",
-    "locale",
-    "logging",
-    "lzma",
-    "mailbox",
-    "mailcap",
-    "marshal",
-    "math",
-    "mimetypes",
-    "mmap",
-    "modulefinder",
-    "msilib",
-    "msvcrt",
-    "multiprocessing",
-    "netrc",
-    "nis",
-    "nntplib",
-    "nt",
-    "ntpath",
-    "nturl2path",
-    "numbers",
-    "numexpr",
-    "opcode",
-    "operator",
-    "optparse",
-    "os",
-    "ossaudiodev",
-    "paramiko",
-    "pathlib",
-    "pdb",
-    "pexpect",
-    "pickle",
-    "pickletools",
-    "pip",
-    "pipes",
-    "pkg_resources",
-    "pkgutil",
-    "platform",
-    "plistlib",
-    "plumbum",
-    "popen2",
-    "poplib",
-    "posix",
-    "posixpath",
-    "pprint",
-    "profile",
-    "pstats",
-    "psutil",
-    "pty",
-    "ptyprocess",
-    "pwd",
-    "py_compile",
-    "pyclbr",
-    "pydoc",
-    "pydoc_data",
-    "pyexpat",
-    "queue",
-    "quopri",
-    "random",
-    "re",
-    "readline",
-    "reprlib",
-    "requests",
-    "resource",
-    "rlcompleter",
-    "runpy",
-    "sched",
-    "secrets",
-    "select",
-    "selectors",
-    "setuptools",
-    "sh",
-    "shelve",
-    "shlex",
-    "shutil",
-    "signal",
-    "site",
-    "smtpd",
-    "smtplib",
-    "sndhdr",
-    "socket",
-    "socketserver",
-    "spwd",
-    "sqlite3",
-    "sre_compile",
-    "sre_constants",
-    "sre_parse",
-    "ssl",
-    "stat",
-    "statistics",
-    "string",
-    "stringprep",
-    "struct",
-    "subprocess",
-    "sunau",
-    "symtable",
-    "sys",
-    "sysconfig",
-    "syslog",
-    "tabnanny",
-    "tarfile",
-    "telnetlib",
-    "tempfile",
-    "termios",
-    "test",
-    "textwrap",
-    "this",
-    "threading",
-    "time",
-    "timeit",
-    "tkinter",
-    "token",
-    "tokenize",
-    "tomllib",
-    "trace",
-    "traceback",
-    "tracemalloc",
-    "tty",
-    "turtle",
-    "turtledemo",
-    "types",
-    "typing",
-    "unicodedata",
-    "unittest",
-    "urllib",
-    "urllib2",
-    "urllib3",
-    "uu",
-    "uuid",
-    "venv",
-    "warnings",
-    "wave",
-    "weakref",
-    "webbrowser",
-    "winreg",
-    "winsound",
-    "wsgiref",
-    "xdrlib",
-    "xml",
-    "xmlrpc",
-    "zipapp",
-    "zipfile",
-    "zipimport",
-    "zlib",
-    "zoneinfo",
+#define HARMLESS_BUILTINS                                                                                              \
+    "abs all any bin callable chr divmod enumerate hash id isinstance issubclass iter len max min next ord pow repr "  \
+    "reversed round sorted sum zip"
+#define HARMLESS_OPERATORS                                                                                             \
+    "abs add and_ contains eq floordiv ge gt is_ is_not itemgetter le lt matmul mod mul ne neg not_ pow sub truediv "  \
+    "truth xor"
+
+/* Names of Python's library that keep data, or compute what nobody misuses, and that trainings save: middle, not code. */
+static const listed HARMLESS[] = {
+    {"__builtin__", HARMLESS_BUILTINS},
+    {"_operator", HARMLESS_OPERATORS},
+    {"builtins", HARMLESS_BUILTINS},
+    {"collections.abc", "*"},
+    {"copy", "copy deepcopy"},
+    {"dataclasses", "*"},
+    {"functools", "partial"},
+    {"inspect", "Signature Parameter _ParameterKind _empty"},
+    {"ipaddress", "*"},
+    {"itertools", "chain count cycle islice product repeat zip_longest"},
+    {"logging", "Logger getLogger _nameToLevel"},
+    {"math", "*"},
+    {"numbers", "*"},
+    {"operator", HARMLESS_OPERATORS},
+    {"re", "_compile RegexFlag"},
+    {"string", "Template"},
+    {"types", "MappingProxyType"},
+    {"zoneinfo", "*"},
 };
 
-/* Modules of Python's library whose objects keep data and do nothing, and that trainings save: middle, not code. */
-static const char *const HARMLESS[] = {"collections.abc", "dataclasses",     "functools.partial",
-                                       "ipaddress",       "logging.Logger",  "numbers",
-                                       "re._compile",     "string.Template", "zoneinfo"};
-
 /* Ends of names that load or run what is given to them, in packages that are otherwise graded by their classes. */
-static const char *const LOADERS[] = {"PackageImporter",
-                                      "Popen",
-                                      "_eval_repr",
-                                      "_import_module",
-                                      "call_command",
-                                      "check_output",
-                                      "download_url_to_file",
-                                      "dynamic_subimport",
-                                      "eval",
-                                      "exec",
-                                      "exec_command",
-                                      "from_pretrained",
-                                      "import_module",
-                                      "load",
-                                      "load_inline",
-                                      "load_library",
-                                      "load_module",
-                                      "load_state_dict_from_url",
-                                      "loads",
-                                      "popen",
-                                      "read_pickle",
-                                      "run_module",
-                                      "run_path",
-                                      "runstring",
-                                      "subimport",
-                                      "system",
-                                      "urlopen",
-                                      "urlretrieve"};
+static const char *const LOADERS[] = {
+    "FileStore",
+    "PackageImporter",
+    "Popen",
+    "PyTorchFileWriter",
+    "TCPStore",
+    "__import__",
+    "_eval_repr",
+    "_import_module",
+    "_locate",
+    "call_command",
+    "check_call",
+    "check_output",
+    "download_url_to_file",
+    "dynamic_subimport",
+    "eval",
+    "exec",
+    "exec_",
+    "exec_command",
+    "exec_function",
+    "execfile",
+    "from_pretrained",
+    "full_load",
+    "get_class_from_dynamic_module",
+    "getoutput",
+    "getstatusoutput",
+    "hf_hub_download",
+    "import_module",
+    "import_string",
+    "instantiate_class",
+    "load",
+    "load_inline",
+    "load_learner",
+    "load_library",
+    "load_model",
+    "load_module",
+    "load_state_dict_from_url",
+    "loads",
+    "parse_expr",
+    "popen",
+    "read_pickle",
+    "run_in_subinterp",
+    "run_module",
+    "run_path",
+    "runstring",
+    "snapshot_download",
+    "startfile",
+    "subimport",
+    "sympify",
+    "system",
+    "unsafe_load",
+    "urlopen",
+    "urlretrieve",
+};
 
-static int compare(const void *key, const void *entry)
-{
-    return strcmp(key, *(const char *const *)entry);
-}
+/* Functions of other packages that say by their names that they do what they are given, where they are called: no pickler
+ * writes such calls. */
+static const char RUNNERS[] =
+    "call compile decode download* *_download eval* exec* Fire getattr import_* input instantiate* "
+    "launch* load_* *_load *_loads main open parse_expr* pipeline Process run run_* setattr "
+    "spawn* Template";
+
+/* Modules of Python that other packages have under their own names: six.moves.builtins, gevent.subprocess. */
+static const char *const COPIED[] = {"__builtin__", "builtins", "commands", "ctypes", "importlib", "nt",
+                                     "os",          "posix",    "pty",      "runpy",  "subprocess"};
 
 static bool has_pattern(const char *names, const char *name)
 {
@@ -476,35 +302,24 @@ static bool is_within(const char *module, const char *package)
     return package[length - 1] == '.' || module[length] == '\0' || module[length] == '.';
 }
 
-/* The first part of a dotted path, looked up among modules that are code. */
-static bool is_code_module(const char *path, size_t length)
-{
-    char top[64];
-    if (length == 0 || length >= sizeof top)
-        return false;
-    memcpy(top, path, length);
-    top[length] = '\0';
-    return bsearch(top, CODE, sizeof CODE / sizeof *CODE, sizeof *CODE, compare) != NULL;
-}
-
-/* Does a dotted name lead on from an object to a module: torch.serialization "os.system"? */
+/* Does a dotted name lead on from an object to a module, torch.serialization "os.system", or to what an object is made of,
+ * "Module.__init__.__globals__"? */
 static bool leads_to_code(const char *name)
 {
-    for (const char *at = name; strchr(at, '.'); at = strchr(at, '.') + 1)
-        if (is_code_module(at, strcspn(at, ".")) || strncmp(at, "__", 2) == 0)
+    for (const char *at = name; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL) {
+        const size_t length = strcspn(at, ".");
+        if ((at[length] == '.' && assay_loading_is_code_module(at, length)) ||
+            (length > 4 && strncmp(at, "__", 2) == 0 && strncmp(at + length - 2, "__", 2) == 0))
             return true;
+    }
     return false;
 }
 
 static bool is_harmless(const char *module, const char *name)
 {
-    for (size_t i = 0; i < sizeof HARMLESS / sizeof *HARMLESS; i++) {
-        const size_t length = strlen(module);
-        if (strncmp(HARMLESS[i], module, length) == 0 &&
-            (HARMLESS[i][length] == '\0' ||
-             (HARMLESS[i][length] == '.' && strcmp(HARMLESS[i] + length + 1, name) == 0)))
+    for (size_t i = 0; i < sizeof HARMLESS / sizeof *HARMLESS; i++)
+        if (strcmp(module, HARMLESS[i].module) == 0 && has_pattern(HARMLESS[i].names, name))
             return true;
-    }
     return false;
 }
 
@@ -517,28 +332,62 @@ static bool is_loader(const char *name)
     return false;
 }
 
-assay_loading_grade assay_loading_grade_of(const char *module, const char *name)
+bool assay_loading_leads_to_code(const char *name)
 {
+    return leads_to_code(name) || is_loader(name);
+}
+
+static bool is_exception(const char *module, const char *name)
+{
+    static const char names[] =
+        "*Error *Exception *Warning *Exit *Interrupt *Iteration ExceptionGroup BaseExceptionGroup Warning";
+    return (strcmp(module, "builtins") == 0 || strcmp(module, "exceptions") == 0) && is_class(name) &&
+           has_pattern(names, name);
+}
+
+/* Has a package a module of Python's under a name of its own, and is that name of it code? */
+static bool is_copy_of_code(const char *module, const char *name)
+{
+    for (const char *at = strchr(module, '.'); at; at = strchr(at, '.')) {
+        const size_t length = strcspn(++at, ".");
+        for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++)
+            if (strlen(COPIED[i]) == length && strncmp(at, COPIED[i], length) == 0 &&
+                assay_loading_grade_of(at, name, false) == ASSAY_LOADING_CODE)
+                return true;
+    }
+    return false;
+}
+
+/* Of a package's own names, which are beside classes that stand for data or not. */
+static assay_loading_grade grade_of_package(const char *module, const char *name, bool own, bool called)
+{
+    bool beside = strcmp(module, "torch.nn.functional") == 0;
+    if (beside && !called && !strchr(name, '.')) /* modules keep them as activations */
+        return ASSAY_LOADING_DATA;
+    for (size_t i = 0; i < sizeof CLASSES_OF / sizeof *CLASSES_OF && !beside; i++)
+        beside = is_within(module, CLASSES_OF[i]);
+    if (is_class(name))
+        return beside ? ASSAY_LOADING_DATA : ASSAY_LOADING_CLASSES;
+    return own && (called || !beside || is_method(name)) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
+}
+
+assay_loading_grade assay_loading_grade_of(const char *module, const char *name, bool called)
+{
+    const size_t top = strcspn(module, ".");
+    const bool own = top == 5 && (strncmp(module, "torch", 5) == 0 || strncmp(module, "numpy", 5) == 0);
+    if (own && strncmp(name, "torch.", 6) == 0) /* from any module of torch back to it */
+        return assay_loading_grade_of("torch", name + 6, called);
     for (size_t i = 0; i < sizeof ALLOWED / sizeof *ALLOWED; i++)
         if (strcmp(ALLOWED[i].module, module) == 0 && !strchr(name, '.') && has_pattern(ALLOWED[i].names, name))
             return ASSAY_LOADING_DATA;
-    if (leads_to_code(name) || is_loader(name))
+    if (is_exception(module, name))
+        return ASSAY_LOADING_DATA;
+    if (leads_to_code(name) || is_loader(name) || is_copy_of_code(module, name))
         return ASSAY_LOADING_CODE;
-    const size_t top = strcspn(module, ".");
-    const bool own = top == 5 && (strncmp(module, "torch", 5) == 0 || strncmp(module, "numpy", 5) == 0);
-    const bool builtin = strcmp(module, "builtins") == 0 || strcmp(module, "exceptions") == 0;
-    const size_t length = strlen(name);
-    if (builtin && length > 5 && is_class(name) &&
-        (strcmp(name + length - 5, "Error") == 0 || strcmp(name, "Exception") == 0))
-        return ASSAY_LOADING_DATA;
-    if (is_code_module(module, top))
+    if (assay_loading_is_code_module(module, top))
         return is_harmless(module, name) ? ASSAY_LOADING_CLASSES : ASSAY_LOADING_CODE;
-    if (strcmp(module, "torch.nn.functional") == 0 && !strchr(name, '.'))
-        return ASSAY_LOADING_DATA;
-    for (size_t i = 0; i < sizeof CLASSES_OF / sizeof *CLASSES_OF; i++)
-        if (is_within(module, CLASSES_OF[i]))
-            return is_class(name)           ? ASSAY_LOADING_DATA
-                   : own && is_method(name) ? ASSAY_LOADING_CODE
-                                            : ASSAY_LOADING_CLASSES;
-    return own && !is_class(name) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
+    const char *point = strrchr(name, '.');
+    if (!own && called && has_pattern(RUNNERS, point ? point + 1 : name))
+        return ASSAY_LOADING_CODE;
+    return grade_of_package(module, name, own, called);
 }

@@ -17,7 +17,8 @@ enum {
     DEPTH_MOST = 4,
     TAR_MEMBERS_MOST = 1 << 16,
     TEXT_MOST = 1 << 20,
-    UNPACK_FIRST = 1 << 16
+    UNPACK_FIRST = 1 << 16,
+    TAIL = 65557 /* as far back as the end of a zip file may lie, for a comment stands behind it */
 };
 
 /* A range of a file, or bytes in memory. */
@@ -26,6 +27,7 @@ typedef struct source {
     const uint8_t *bytes;
     uint64_t base, size;
     const char *path;
+    bool partial; /* there is more of it, which could not be unpacked */
 } source;
 
 typedef struct walk {
@@ -123,6 +125,32 @@ static int look_inside(const source *s, const char *name, walk *w, assay_error *
 
 /* ---- pickles ---- */
 
+/* In [from, size) of the bytes, which stand at `base` of what is looked at. */
+static int hunt(const uint8_t *bytes, size_t from, size_t size, uint64_t base, const walk *w, assay_loading *found)
+{
+    const size_t kept = found->kept;
+    const int status = from < size ? assay_loading_hunt(bytes + from, size - from, w->visitor->most, found) : ASSAY_OK;
+    for (size_t i = kept; i < found->kept; i++)
+        found->list[i].offset += base + from;
+    return status;
+}
+
+/* What lies at the end of it, behind its pickles: who appends one leaves the rest as it was. */
+static int hunt_tail(const source *s, uint64_t from, walk *w, assay_loading *found, assay_error *err)
+{
+    const uint64_t begin = s->size > TAIL && s->size - TAIL > from ? s->size - TAIL : from;
+    const size_t size = begin < s->size ? (size_t)(s->size - begin) : 0;
+    uint8_t *bytes = size > 0 ? assay_alloc(size) : NULL;
+    if (size == 0)
+        return ASSAY_OK;
+    int status = bytes ? read_source((void *)s, begin, bytes, size, err)
+                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    if (status == ASSAY_OK)
+        status = hunt(bytes, 0, size, begin, w, found);
+    free(bytes);
+    return status;
+}
+
 /* Of a pickle that is larger than memory the first part is looked at: a loader runs from its beginning. Of what may be a
  * text counts only what runs code. */
 static int look_at_pickle(const source *s, content kind, walk *w, assay_error *err)
@@ -133,10 +161,16 @@ static int look_at_pickle(const source *s, content kind, walk *w, assay_error *e
     int status = bytes && found ? read_source((void *)s, 0, bytes, (size_t)size, err)
                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
     if (status == ASSAY_OK)
-        status = assay_loading_scan(bytes, (size_t)size, found);
+        status = assay_loading_scan(bytes, (size_t)size, w->visitor->most, found);
+    if (status == ASSAY_OK && found->broken &&
+        found->grade < ASSAY_LOADING_CODE) /* joblib writes elements among opcodes */
+        status = hunt(bytes, (size_t)found->end, (size_t)size, 0, w, found);
+    if (status == ASSAY_OK && kind == PICKLE && found->grade < ASSAY_LOADING_CODE)
+        status = hunt_tail(s, found->end, w, found, err);
     if (status == ASSAY_OK && found->grade > (kind == PERHAPS ? ASSAY_LOADING_CLASSES : ASSAY_LOADING_DATA))
         status = w->visitor->loading(w->visitor->context, w->where, found);
-    else if (status == ASSAY_OK && kind == PICKLE && found->cut && size < s->size)
+    if (status == ASSAY_OK && kind != PERHAPS && found->grade < ASSAY_LOADING_CODE &&
+        (found->full || (kind == PICKLE && found->cut && (size < s->size || s->partial))))
         status = leave(w, "there is not the memory to look at all of its pickle: give more by --memory", false);
     free(bytes);
     free(found);
@@ -210,10 +244,11 @@ static int look_at_packed(const source *s, assay_zip_method method, uint64_t at,
     uint8_t *bytes = NULL;
     size_t size = 0;
     int status = unpack(s, method, at, end, w->visitor->most, &bytes, &size, err);
-    const source inner = {.bytes = bytes, .size = size, .path = s->path};
+    const bool partial = size == w->visitor->most;
+    const source inner = {.bytes = bytes, .size = size, .path = s->path, .partial = partial};
     if (status == ASSAY_OK && size >= 2)
         status = look_inside(&inner, name, w, err);
-    if (status == ASSAY_OK && size == w->visitor->most)
+    if (status == ASSAY_OK && partial)
         status = leave(w, "only the first part of what is packed in it was looked at", true);
     free(bytes);
     return status;
@@ -341,32 +376,27 @@ int assay_archive_walk(assay_store_file *file, const char *path, uint64_t offset
 int assay_archive_walk_tail(assay_store_file *file, const char *path, const assay_archive_visitor *visitor,
                             assay_error *err)
 {
-    enum { TAIL = 65557, END = 22 }; /* as far back as the end of a zip file may lie, for a comment stands behind it */
+    enum { END = 22 };
     const uint64_t size = assay_store_file_size(file), from = size > TAIL ? size - TAIL : 0;
     const source s = {.file = file, .size = size, .path = path};
     const size_t have = (size_t)(size - from);
-    uint8_t head[MAGIC] = {0}, *bytes = assay_alloc(have + 1);
-    assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
-    int status = bytes && found ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
-    size_t at = have;
-    const size_t first = size < MAGIC ? (size_t)size : MAGIC;
-    if (status == ASSAY_OK)
-        status = read_source((void *)&s, 0, head, first, err);
-    const content kind = kind_of(head, first, path);
-    if (status == ASSAY_OK && (kind == ZIP || kind == PICKLE) && have > END)
-        status = read_source((void *)&s, from, bytes, have, err);
-    for (size_t i = have - END; status == ASSAY_OK && kind == ZIP && have > END && at == have && i > 0; i--)
-        at = memcmp(bytes + i, "PK\5\6", 4) == 0 ? i + END : at;
-    if (kind == PICKLE && have > END)
-        at = 0;
-    for (; status == ASSAY_OK && at + 2 < have && found->grade < ASSAY_LOADING_CODE; at++)
-        if (assay_loading_is_pickle(bytes + at, have - at)) {
-            *found = (assay_loading){0};
-            status = assay_loading_scan(bytes + at, have - at, found);
-        }
+    uint8_t magic[4] = {0}, *bytes = NULL;
+    assay_loading *found = NULL;
+    int status = have > END ? read_source((void *)&s, 0, magic, sizeof magic, err) : ASSAY_OK;
+    if (status != ASSAY_OK || have <= END || memcmp(magic, "PK\3\4", sizeof magic) != 0)
+        return status;
+    bytes = assay_alloc(have);
+    found = assay_alloc_zeroed(1, sizeof *found);
+    status = bytes && found ? read_source((void *)&s, from, bytes, have, err)
+                            : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    size_t at = have - END;
+    while (status == ASSAY_OK && at > 0 && memcmp(bytes + at, "PK\5\6", 4) != 0)
+        at--;
+    if (status == ASSAY_OK && at > 0)
+        status = assay_loading_hunt(bytes + at, have - at, visitor->most, found);
     if (status == ASSAY_OK && found->grade == ASSAY_LOADING_CODE) {
         for (size_t i = 0; i < found->kept; i++)
-            found->list[i].offset += from + at - 1;
+            found->list[i].offset += from + at;
         status = visitor->loading(visitor->context, "", found);
     }
     free(bytes);

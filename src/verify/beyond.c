@@ -386,6 +386,7 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
 {
     const char *path = assay_dict_name(l->files, l->ranges.list[first].file, NULL);
     const size_t said = l->remarks->count;
+    bool code = false;
     assay_store_file *file = NULL;
     assay_error what = {""};
     l->at = &l->ranges.list[first];
@@ -398,7 +399,9 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
         status = assay_archive_walk(file, path, l->at->offset, l->at->length, visitor, &what);
         status = name_unreadable(l, path, status, &what, err);
     }
-    if (status == ASSAY_OK && l->remarks->count == said)
+    for (size_t i = said; i < l->remarks->count; i++)
+        code = code || l->remarks->list[i].state == ASSAY_VERIFY_CODE;
+    if (status == ASSAY_OK && !code)
         status = assay_archive_walk_tail(file, path, visitor, &what);
     if (status == ASSAY_OK && l->remarks->count == said)
         status = name_unread(l, file, path);

@@ -1,7 +1,7 @@
 /* loading.h - what loading a pickle would run.
  *
  * A pickle is a program: opcodes name functions and classes, and call them. Here the opcodes are gone through with a
- * stack that only tells texts, names and the rest apart; nothing is imported, built or called. Every name is graded
+ * stack that only tells texts, names, what calls return and the rest apart; nothing is imported, built or called. Every name is graded
  * against the list of docs/loading.md. */
 #ifndef ASSAY_VERIFY_LOADING_H
 #define ASSAY_VERIFY_LOADING_H
@@ -34,16 +34,31 @@ typedef struct assay_loading {
     size_t kept;      /* of them; those of the grade DATA are not kept */
     uint64_t streams; /* pickles that stood behind one another */
     bool cut;         /* the bytes end before the last of them does */
+    uint64_t end;     /* of the last of them, or where it breaks off */
+    bool broken; /* it breaks off, though it says that it is a pickle; there may be others behind what stands there */
+    bool full;   /* a part was not looked at, for it takes more memory than there is */
 } assay_loading;
 
 /* Looks at the pickles in `bytes`: the first one, and those behind its STOP. *out is added to, and begins zeroed. What
- * is no pickle, or breaks off, is looked at as far as a loader would come. Linear. 0 or ASSAY_ENOMEM. */
-int assay_loading_scan(const void *bytes, size_t size, assay_loading *out);
+ * is no pickle, or breaks off, is looked at as far as a loader would come. Linear, in `most` bytes of memory and little
+ * more. 0 or ASSAY_ENOMEM. */
+int assay_loading_scan(const void *bytes, size_t size, size_t most, assay_loading *out);
+
+/* Looks for the first opcode anywhere in `bytes` that names what runs code, and goes on from there: of bytes of which
+ * nobody knows where a pickle begins in them. Numbers have such a name by no accident. */
+int assay_loading_hunt(const void *bytes, size_t size, size_t most, assay_loading *out);
 
 /* Does a file or entry begin like a pickle? */
 bool assay_loading_is_pickle(const void *bytes, size_t size);
 
-/* The grade of a name by itself. */
-assay_loading_grade assay_loading_grade_of(const char *module, const char *name);
+/* The grade of a name that is called, or by itself. */
+assay_loading_grade assay_loading_grade_of(const char *module, const char *name, bool called);
+
+/* Does a name lead on from what it begins with to another module, or to a function that loads or runs what it is given? */
+bool assay_loading_leads_to_code(const char *name);
+
+/* Is the first part of a dotted path, which has so many bytes, a module of Python's library, or of a package whose
+ * functions run programs? */
+bool assay_loading_is_code_module(const char *path, size_t length);
 
 #endif

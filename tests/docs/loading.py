@@ -16,6 +16,7 @@ def texts_of(source, table):
     """The texts between the braces of a table, those that stand side by side as one."""
     body = re.search(r"%s\[\] = \{\n(.*?)\n\};" % table, source, re.S).group(1)
     body = re.sub(r'"\s*\n\s*"', "", body)
+    body = re.sub(r'",\s*\n\s*"', '", "', body) if "{" in body else body
     return [re.findall(r'"([^"]*)"', line) for line in body.split("\n") if '"' in line]
 
 

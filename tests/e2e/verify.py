@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import damaged_checkpoints  # noqa: E402
+import hostile_pickles  # noqa: E402
 from launch import Checks, mpirun, run  # noqa: E402
 
 
@@ -60,6 +61,22 @@ def check_options(checks, assay, work):
     checks.expect(done.code == 3 and re.search("v7_of_it.pt: loading this runs (os|posix).system", done.out.split("\n", 1)[0]), "run of a job: %s" % done)
 
 
+def check_gadgets(checks, assay, work):
+    """Every way of a pickle to code is named, and nothing that programs save is called an attack: a directory of each."""
+    for made, attack in ((hostile_pickles.attacks(), True), (hostile_pickles.benign(), False)):
+        folder = work / ("attacks" if attack else "benign")
+        damaged_checkpoints.save_safetensors(folder / "model.safetensors", {"w": damaged_checkpoints.numpy.ones(2, "float32")})
+        files = {"%03d-of-them.pkl" % at: name for at, name in enumerate(made)}
+        for file, name in files.items():
+            (folder / file).write_bytes(made[name])
+        done = run([assay, "verify", folder, "--json", "--quiet"])
+        said = {line["file"]: line for line in json.loads(done.out)["files"]}
+        checks.expect(done.code == (damaged_checkpoints.CODE if attack else 0), "%s: %s" % (folder.name, done))
+        for file, name in files.items():
+            line = said.get(file, {"state": "nothing"})
+            checks.expect((line["state"] == "runs code") == attack and line["state"] in ("runs code", "note"), "%s: %s" % (name, line))
+
+
 def wait_for(path, seconds=60):
     end = time.monotonic() + seconds
     while not path.exists() and time.monotonic() < end:
@@ -100,7 +117,7 @@ def main():
     parser.add_argument("--group", nargs="*", default=None)
     parser.add_argument("--once", action="store_true", help="each case once, without holding --last and run against it")
     args, checks = parser.parse_args(), Checks()
-    args.group = args.group or [g.__name__ for g in damaged_checkpoints.ALL] + ["seal_and_flip", "ranks", "runs", "watch"]
+    args.group = args.group or [g.__name__ for g in damaged_checkpoints.ALL] + ["seal_and_flip", "ranks", "runs", "watch", "gadgets"]
     groups = [g for g in damaged_checkpoints.ALL if g.__name__ in args.group]
     mark = Path(damaged_checkpoints.Runs.mark)
     mark.unlink(missing_ok=True)
@@ -126,6 +143,8 @@ def main():
                 check_agreement(checks, args.assay, case, Path(work) / "agreed")
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
+        if "gadgets" in args.group:
+            check_gadgets(checks, args.assay, Path(work) / "gadgets")
         if "watch" in args.group:
             check_watch(checks, args.assay, Path(work) / "watch")
         if "runs" in args.group:

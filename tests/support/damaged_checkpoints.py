@@ -638,7 +638,7 @@ def hidden_pickles(work):
         with_pickle(work / "named" / (name + ".pt"), lambda p: p[:2] + data + b"0" + p[2:])
         yield Case("a name that is " + name, work / "named" / (name + ".pt"), CODE, "loading this ")
     large = work / "large" / "model.pt"
-    with_pickle(large, lambda p: p[:-1] + b"B" + struct.pack("<I", 40 << 20) + bytes(40 << 20) + b"0" + ATTACK + b"0.")
+    with_pickle(large, lambda p: p[:-1] + b"B" + struct.pack("<I", 40 << 20) + bytes(40 << 20) + b"0" + ATTACK + b"0B" + struct.pack("<I", 1 << 17) + bytes(1 << 17) + b"0.")
     yield Case("behind more than there is memory for", large, UNREAD, "more memory than half of --memory", ["--memory", "100M"])
     yield Case("behind much", large, CODE, "loading this runs os.system", ["--memory", "400M"])
 

@@ -61,14 +61,21 @@ static bool probe(const assay_names *top)
     return false;
 }
 
+/* A dictionary whose first key a dump has; opcodes and the key's length stand before it. */
 static bool begins_as_pickle(const uint8_t *head, size_t size)
 {
-    enum { PROTO = 0x80, FRAME = 0x95, FRAME_SIZE = 9 };
+    enum { PROTO = 0x80, FRAME = 0x95, FRAME_SIZE = 9, BETWEEN = 16 };
+    static const char *const keys[] = {"entries",      "pg_config",       "pg_status", "comm_lib_version",
+                                       "nccl_version", "nccl_comm_state", "version"};
     size_t at = 2;
     if (size < 3 || head[0] != PROTO || head[1] < 2 || head[1] > 5)
         return false;
     at += head[at] == FRAME ? FRAME_SIZE : 0;
-    return at < size && head[at] == '}';
+    for (size_t i = at + 1; at < size && head[at] == '}' && i < at + BETWEEN; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (i + strlen(keys[k]) <= size && memcmp(head + i, keys[k], strlen(keys[k])) == 0)
+                return true;
+    return false;
 }
 
 static bool begins_as_json(const uint8_t *head, size_t size)

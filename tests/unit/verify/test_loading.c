@@ -8,7 +8,7 @@
 static assay_loading scan(const char *bytes, size_t size)
 {
     assay_loading found = {0};
-    CU_ASSERT_EQUAL(assay_loading_scan(bytes, size, &found), 0);
+    CU_ASSERT_EQUAL(assay_loading_scan(bytes, size, SIZE_MAX, &found), 0);
     return found;
 }
 
@@ -47,7 +47,7 @@ static void test_names(void)
         {"dill._dill", "_eval_repr", ASSAY_LOADING_CODE},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        CU_ASSERT_EQUAL(assay_loading_grade_of(known[i].module, known[i].name), known[i].grade);
+        CU_ASSERT_EQUAL(assay_loading_grade_of(known[i].module, known[i].name, false), known[i].grade);
 }
 
 static void test_data(void)
@@ -140,12 +140,68 @@ static void test_broken(void)
     CU_ASSERT_EQUAL(SCAN("\x80\x02}.\x00\x00"
                          "cos\nsystem\n.")
                         .grade,
-                    ASSAY_LOADING_DATA); /* elements, no pickle */
+                    ASSAY_LOADING_DATA);                                                      /* elements, no pickle */
+    CU_ASSERT_EQUAL(SCAN("\x80\x02}.cos\nsystem\n(S'id'\ntR\xff").grade, ASSAY_LOADING_CODE); /* was run before that */
+    CU_ASSERT_EQUAL(SCAN("NN\x93\xff").grade, ASSAY_LOADING_DATA); /* elements, by accident */
+}
+
+/* Calls of functions that a class or an activation may stand beside. */
+static void test_calls(void)
+{
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.utils.data._utils.collate", "default_collate", false),
+                    ASSAY_LOADING_CLASSES);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.utils.data._utils.collate", "default_collate", true),
+                    ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.nn.functional", "gelu", false), ASSAY_LOADING_DATA);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.nn.functional", "gelu", true), ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("pandas._libs.internals", "_unpickle_block", true), ASSAY_LOADING_CLASSES);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("yaml", "unsafe_load", true), ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("six.moves.builtins", "getattr", false), ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("six.moves.builtins", "range", false), ASSAY_LOADING_CLASSES);
+}
+
+/* Texts without names that are elements of something, and names among them. */
+static void test_hunt(void)
+{
+    static const char attack[] = "\x80\x02"
+                                 "cos\nsystem\n(S'id'\ntR.";
+    uint8_t bytes[4096];
+    uint32_t seed = 1;
+    assay_loading found = {0};
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+    CU_ASSERT_EQUAL(assay_loading_hunt(bytes, sizeof bytes, SIZE_MAX, &found), 0);
+    CU_ASSERT_EQUAL(found.grade, ASSAY_LOADING_DATA);
+    memcpy(bytes + 3000, attack, sizeof attack - 1);
+    CU_ASSERT_EQUAL(assay_loading_hunt(bytes, sizeof bytes, SIZE_MAX, &found), 0);
+    CU_ASSERT_EQUAL(found.grade, ASSAY_LOADING_CODE);
+    CU_ASSERT(found.list[0].called);
+    CU_ASSERT_EQUAL(found.list[0].offset, 3021);
+}
+
+/* What the walk holds stays within what it is given, and what it cannot hold is said. */
+static void test_memory(void)
+{
+    enum { SIZE = 1 << 20, MOST = 1 << 17 };
+    static char bytes[SIZE];
+    static const struct {
+        char opcode;
+        bool full;
+    } known[] = {{'N', true}, {'(', true}, {'\x94', false}, {'\x85', false}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assay_loading found = {0};
+        memset(bytes, known[i].opcode, sizeof bytes);
+        memcpy(bytes, "\x80\x04N", 3);
+        CU_ASSERT_EQUAL(assay_loading_scan(bytes, sizeof bytes, MOST, &found), 0);
+        CU_ASSERT_EQUAL(found.full, known[i].full);
+        CU_ASSERT(!found.full || found.end <= MOST);
+    }
 }
 
 int main(void)
 {
     CU_TestInfo tests[] = {{"names", test_names},         {"data alone", test_data},   {"code", test_code},
-                           {"disguises", test_disguises}, {"broken off", test_broken}, CU_TEST_INFO_NULL};
+                           {"disguises", test_disguises}, {"broken off", test_broken}, {"calls", test_calls},
+                           {"hunt", test_hunt},           {"memory", test_memory},     CU_TEST_INFO_NULL};
     return unit_main("loading", tests);
 }
