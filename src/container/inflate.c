@@ -128,6 +128,11 @@ static int inflate_some(assay_inflater *i, assay_view_read *read, void *context,
     return status;
 }
 
+uint64_t assay_inflater_at(const assay_inflater *i)
+{
+    return i->at - i->stream.avail_in;
+}
+
 int assay_inflater_some(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
                         size_t size, size_t *got, assay_error *err)
 {

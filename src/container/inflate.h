@@ -17,6 +17,8 @@ int assay_inflater_next(assay_inflater *inflater, assay_view_read *read, void *c
 /* The next bytes, at most `size`: *got of them, also where it fails; 0 at the end. Errors as above. */
 int assay_inflater_some(assay_inflater *inflater, assay_view_read *read, void *context, const char *path, uint8_t *to,
                         size_t size, size_t *got, assay_error *err);
+/* The offset of the first byte in the file that the stream has not used: behind its end where it has come to it. */
+uint64_t assay_inflater_at(const assay_inflater *inflater);
 /* ASSAY_EFORMAT unless the stream ends where it is. */
 int assay_inflater_end(assay_inflater *inflater, assay_view_read *read, void *context, const char *path,
                        assay_error *err);

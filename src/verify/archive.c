@@ -62,7 +62,7 @@ static int leave(const walk *w, const char *what, bool beside)
 
 /* What may hold a pickle. NAMED: its name says so; PERHAPS: nothing says that it is none; CLOSED: packed in a way that is
  * not unpacked. */
-typedef enum content { NOTHING, ZIP, TAR, ARRAY, PICKLE, NAMED, PERHAPS, GZIP, ZLIB, CLOSED } content;
+typedef enum content { NOTHING, ZIP, TAR, ARRAY, PICKLE, NAMED, PERHAPS, GZIP, ZLIB, ZSTD, CLOSED } content;
 
 static bool ends_in(const char *path, const char *const *ends)
 {
@@ -78,7 +78,6 @@ static content kind_of(const uint8_t *head, size_t size, const char *path)
      * in front. */
     static const char *const loaded[] = {".pkl", ".pickle", ".pt",   ".pth", ".bin", ".ckpt", ".joblib",
                                          ".dat", ".p",      ".dill", ".pk",  ".th",  ".t7",   NULL};
-    static const char *const packed[] = {".pkl", ".joblib", ".z", ".Z", ".dill", NULL};
     static const char *const texts[] = {".safetensors", ".json", ".txt", ".md", ".py", ".csv", ".jsonl", NULL};
     static const struct {
         const char *magic;
@@ -87,6 +86,9 @@ static content kind_of(const uint8_t *head, size_t size, const char *path)
     } known[] = {{"PK\3\4", 4, ZIP},
                  {"\x93NUMPY", 6, ARRAY},
                  {"\x1f\x8b\x08", 3, GZIP},
+                 {"\x28\xb5\x2f\xfd", 4, ZSTD},
+                 {"\x04\x22\x4d\x18", 4, CLOSED}, /* LZ4 */
+                 {"\x5d\0\0", 3, CLOSED},         /* LZMA */
                  {"BZh", 3, CLOSED},
                  {"\xfd\x37zXZ", 5, CLOSED}};
     if (size < 2)
@@ -98,7 +100,7 @@ static content kind_of(const uint8_t *head, size_t size, const char *path)
         return TAR;
     if (assay_loading_is_pickle(head, size))
         return PICKLE;
-    if (head[0] == 0x78 && (head[0] * 256 + head[1]) % 31 == 0 && ends_in(path, packed))
+    if (head[0] == 0x78 && (head[0] * 256 + head[1]) % 31 == 0)
         return ZLIB;
     return ends_in(path, loaded) ? NAMED : ends_in(path, texts) ? NOTHING : PERHAPS;
 }
@@ -177,7 +179,8 @@ static int look_at_pickle(const source *s, content kind, walk *w, assay_error *e
     return status;
 }
 
-/* An array of NumPy: a pickle of objects stands behind its header, where its elements are some. */
+/* An array of NumPy: a pickle stands behind its header, where its elements are objects, or have some. Of elements that are
+ * read as numbers nobody takes any for a pickle. */
 static int look_at_array(const source *s, walk *w, assay_error *err)
 {
     enum { BEFORE = 12 }; /* magic, version, length */
@@ -195,82 +198,124 @@ static int look_at_array(const source *s, walk *w, assay_error *err)
     text = assay_alloc((size_t)length + 1);
     status = text ? read_source((void *)s, begin, text, (size_t)length, err)
                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
-    const bool objects = status == ASSAY_OK && assay_npy_is_objects(text, (size_t)length);
+    assay_npy_head read = {0};
+    assay_error what = {""};
+    size_t at = 0;
+    const bool objects = status == ASSAY_OK && assay_npy_is_objects(text, (size_t)length),
+               numbers =
+                   status == ASSAY_OK && assay_npy_head_read(text, (size_t)length, NULL, &read, &at, &what) == ASSAY_OK;
     free(text);
-    if (!objects)
+    if (status != ASSAY_OK || numbers)
         return status;
     source rest = *s;
     rest.base += begin + length;
     rest.bytes = s->bytes ? s->bytes + begin + length : NULL;
     rest.size -= begin + length;
-    return look_at_pickle(&rest, PICKLE, w, err);
+    return look_at_pickle(&rest, objects ? PICKLE : NAMED, w, err);
 }
 
 /* ---- packed bytes ---- */
 
-/* The first bytes of what is packed in [at, end) of a source, `most` of them or fewer. */
-static int unpack(const source *s, assay_zip_method method, uint64_t at, uint64_t end, uint64_t most, uint8_t **out,
-                  size_t *size, assay_error *err)
+typedef struct unpacked {
+    uint8_t *bytes;
+    size_t size, room;
+    uint64_t end; /* of what was used of the source */
+} unpacked;
+
+/* Appends what is packed in [at, end) of a source, up to `most` bytes of all. */
+static int unpack(const source *s, assay_zip_method method, uint64_t at, uint64_t end, uint64_t most, unpacked *out,
+                  assay_error *err)
 {
     assay_inflater *inflater = assay_inflater_new(method, at, end);
     assay_error why = {""};
-    size_t room = 0, got = 1;
+    size_t got = 1;
     int status = inflater ? ASSAY_OK : ASSAY_ENOMEM;
-    *out = NULL;
-    *size = 0;
-    while (status == ASSAY_OK && got > 0 && *size < most) {
-        if (*size == room) {
-            room = room ? 2 * room : UNPACK_FIRST;
+    while (status == ASSAY_OK && got > 0 && out->size < most) {
+        if (out->size == out->room) {
+            size_t room = out->room ? 2 * out->room : UNPACK_FIRST;
             room = room < most ? room : (size_t)most;
-            uint8_t *grown = assay_realloc_array(*out, room, 1);
+            uint8_t *grown = assay_realloc_array(out->bytes, room, 1);
             if (!grown) {
                 status = ASSAY_ENOMEM;
                 break;
             }
-            *out = grown;
+            out->bytes = grown;
+            out->room = room;
         }
-        status = assay_inflater_some(inflater, read_source, (void *)s, s->path, *out + *size, room - *size, &got, &why);
-        *size += got;
+        status = assay_inflater_some(inflater, read_source, (void *)s, s->path, out->bytes + out->size,
+                                     out->room - out->size, &got, &why);
+        out->size += got;
     }
+    out->end = inflater && status == ASSAY_OK ? assay_inflater_at(inflater) : end;
     assay_inflater_free(inflater);
     /* what is damaged is named by whoever needs it; the bytes before that may be loaded */
     return status == ASSAY_ENOMEM || status == ASSAY_EIO ? assay_fail(err, status, "%s", why.text) : ASSAY_OK;
+}
+
+/* What was unpacked, as a file by itself. Takes the bytes. */
+static int look_at_unpacked(const source *s, unpacked *u, const char *name, walk *w, assay_error *err)
+{
+    const bool partial = u->size == w->visitor->most;
+    const source inner = {.bytes = u->bytes, .size = u->size, .path = s->path, .partial = partial};
+    int status = u->size >= 2 ? look_inside(&inner, name, w, err) : ASSAY_OK;
+    if (status == ASSAY_OK && partial)
+        status = leave(w, "only the first part of what is packed in it was looked at", true);
+    free(u->bytes);
+    return status;
 }
 
 /* What is packed in [at, end), as a file by itself. */
 static int look_at_packed(const source *s, assay_zip_method method, uint64_t at, uint64_t end, const char *name,
                           walk *w, assay_error *err)
 {
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    int status = unpack(s, method, at, end, w->visitor->most, &bytes, &size, err);
-    const bool partial = size == w->visitor->most;
-    const source inner = {.bytes = bytes, .size = size, .path = s->path, .partial = partial};
-    if (status == ASSAY_OK && size >= 2)
-        status = look_inside(&inner, name, w, err);
-    if (status == ASSAY_OK && partial)
-        status = leave(w, "only the first part of what is packed in it was looked at", true);
-    free(bytes);
+    unpacked u = {0};
+    const int status = unpack(s, method, at, end, w->visitor->most, &u, err);
+    if (status == ASSAY_OK)
+        return look_at_unpacked(s, &u, name, w, err);
+    free(u.bytes);
     return status;
 }
 
-static int look_at_gzip(const source *s, walk *w, assay_error *err)
+/* Where the bytes of a member begin that begins at `at`; 0: none begins there. */
+static int find_member(const source *s, uint64_t at, uint64_t *out, assay_error *err)
 {
     enum { BEFORE = 10, EXTRA = 4, NAME = 8, COMMENT = 16, HEAD_SUM = 2 };
     uint8_t head[MAGIC] = {0};
-    const size_t size = s->size < MAGIC ? (size_t)s->size : MAGIC;
-    size_t at = BEFORE;
-    const int status = size > BEFORE ? read_source((void *)s, 0, head, size, err) : ASSAY_OK;
-    if (status != ASSAY_OK || size <= BEFORE)
+    const size_t size = s->size - at < MAGIC ? (size_t)(s->size - at) : MAGIC;
+    size_t in = BEFORE;
+    const int status = size > BEFORE ? read_source((void *)s, at, head, size, err) : ASSAY_OK;
+    *out = 0;
+    if (status != ASSAY_OK || size <= BEFORE || memcmp(head, "\x1f\x8b\x08", 3) != 0)
         return status;
     if (head[3] & EXTRA)
-        at += 2 + (size_t)head[BEFORE] + 256 * (size_t)head[BEFORE + 1];
-    for (int texts = !!(head[3] & NAME) + !!(head[3] & COMMENT); texts > 0 && at < size; texts--, at++)
-        while (at < size && head[at])
-            at++;
-    at += head[3] & HEAD_SUM ? 2 : 0;
-    return at < size ? look_at_packed(s, ASSAY_ZIP_DEFLATED, at, s->size, "packed.pkl", w, err)
-                     : leave(w, "its head is longer than gzip writes one", true);
+        in += 2 + (size_t)head[BEFORE] + 256 * (size_t)head[BEFORE + 1];
+    for (int texts = !!(head[3] & NAME) + !!(head[3] & COMMENT); texts > 0 && in < size; texts--, in++)
+        while (in < size && head[in])
+            in++;
+    in += head[3] & HEAD_SUM ? 2 : 0;
+    *out = in < size ? at + in : 0;
+    return ASSAY_OK;
+}
+
+/* Members behind one another are one file. */
+static int look_at_gzip(const source *s, walk *w, assay_error *err)
+{
+    enum { BEHIND = 8 }; /* a member's bytes: their sum and how many */
+    unpacked u = {0};
+    uint64_t at = 0, begin = 0;
+    int status = find_member(s, 0, &begin, err);
+    const bool known = begin > 0;
+    while (status == ASSAY_OK && begin > 0 && u.size < w->visitor->most) {
+        status = unpack(s, ASSAY_ZIP_DEFLATED, begin, s->size, w->visitor->most, &u, err);
+        at = u.end + BEHIND;
+        begin = 0;
+        if (status == ASSAY_OK && at < s->size)
+            status = find_member(s, at, &begin, err);
+    }
+    if (status == ASSAY_OK && known)
+        return look_at_unpacked(s, &u, "packed.pkl", w, err);
+    free(u.bytes);
+    return status == ASSAY_OK ? leave(w, "its head is longer than gzip writes one", true) : status;
 }
 
 /* ---- zip files ---- */
@@ -290,13 +335,35 @@ static int look_at_entry(const source *s, const assay_zip_entry *e, const char *
     return look_inside(&inner, name, w, err);
 }
 
+/* A zip file whose directory is not read: a loader may take it for what it finds in it. Opcodes are looked for in its
+ * bytes, for torch stores its pickles as they are. */
+static int look_at_bytes(const source *s, walk *w, assay_error *err)
+{
+    const uint64_t size = s->size < w->visitor->most ? s->size : w->visitor->most;
+    uint8_t *bytes = assay_alloc(size ? (size_t)size : 1);
+    assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
+    int status = bytes && found ? read_source((void *)s, 0, bytes, (size_t)size, err)
+                                : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    if (status == ASSAY_OK)
+        status = hunt(bytes, 0, (size_t)size, 0, w, found);
+    if (status == ASSAY_OK && found->grade < ASSAY_LOADING_CODE)
+        status = hunt_tail(s, size, w, found, err);
+    if (status == ASSAY_OK)
+        status = found->grade == ASSAY_LOADING_CODE
+                     ? w->visitor->loading(w->visitor->context, w->where, found)
+                     : leave(w, "a zip file that is not read, and of what is packed in it nothing was looked at", true);
+    free(bytes);
+    free(found);
+    return status;
+}
+
 static int look_at_zip(const source *s, walk *w, assay_error *err)
 {
     assay_zip zip = {0};
     int status = assay_zip_open(read_source, (void *)s, s->size, s->path, &zip, err);
-    if (status != ASSAY_OK)
-        return status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED ? ASSAY_OK : status;
-    for (uint32_t i = 0; i < assay_dict_count(zip.names) && status == ASSAY_OK; i++) {
+    if (status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)
+        return look_at_bytes(s, w, err);
+    for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(zip.names); i++) {
         const assay_zip_entry *e = &zip.entry[i];
         const char *name = assay_dict_name(zip.names, i, NULL);
         if (e->crc != 0 && e->size > 0 && s->file)
@@ -319,8 +386,8 @@ static int look_at_tar(const source *s, walk *w, assay_error *err)
 {
     uint64_t at = 0;
     assay_tar_entry e;
-    int status = ASSAY_OK, more = 1;
-    for (int i = 0; i < TAR_MEMBERS_MOST && status == ASSAY_OK && more == 1; i++) {
+    int status = ASSAY_OK, more = 1, i = 0;
+    for (; i < TAR_MEMBERS_MOST && status == ASSAY_OK && more == 1; i++) {
         more = assay_tar_next(read_source, (void *)s, s->size, &at, &e, err);
         if (more != 1 || e.size < 2 || !e.file)
             continue;
@@ -331,6 +398,8 @@ static int look_at_tar(const source *s, walk *w, assay_error *err)
                               .path = s->path};
         status = look_inside(&inner, e.name, w, err);
     }
+    if (status == ASSAY_OK && more == 1 && i == TAR_MEMBERS_MOST)
+        status = leave(w, "it has more members than are looked at", true);
     return more < 0 ? more : status;
 }
 
@@ -349,6 +418,8 @@ static int look_at(const source *s, content kind, walk *w, assay_error *err)
         return look_at_gzip(s, w, err);
     case ZLIB:
         return look_at_packed(s, ASSAY_ZIP_DEFLATED, 2, s->size, "packed.pkl", w, err);
+    case ZSTD:
+        return look_at_packed(s, ASSAY_ZIP_ZSTD, 0, s->size, "packed.pkl", w, err);
     case CLOSED:
         return leave(w, "it is packed in a way that is not unpacked here, and what lies in it was not looked at", true);
     case NOTHING:

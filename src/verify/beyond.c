@@ -24,7 +24,7 @@
 #include "verify/words.h"
 #include "verify/zeros.h"
 
-enum { BELOW_MOST = 4, BLOCK = 1 << 20 };
+enum { BELOW_MOST = 16, BLOCK = 1 << 20 };
 
 /* A range of a file that is looked at as a file by itself. */
 typedef struct range {
@@ -92,6 +92,14 @@ static int add_file(looking *l, const char *path)
                                                                           : ASSAY_OK;
 }
 
+/* Directories that are deeper than any are not gone into. */
+static int name_deep(looking *l, const char *path)
+{
+    char text[ASSAY_PATH_MOST + 128];
+    snprintf(text, sizeof text, "%.*s: it lies too deep, and what is in it was not looked at", ASSAY_PATH_MOST, path);
+    return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, l->step, path, text);
+}
+
 /* The files of a directory and of those below it. What cannot be listed is named by those who list the trial. */
 static int add_directory(looking *l, const char *directory, int depth)
 {
@@ -108,6 +116,8 @@ static int add_directory(looking *l, const char *directory, int depth)
             status = add_file(l, path);
         else if (depth < BELOW_MOST)
             status = add_directory(l, path, depth + 1);
+        else
+            status = name_deep(l, path);
         free(path);
     }
     assay_names_release(&names);

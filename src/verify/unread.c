@@ -12,7 +12,7 @@
 #include "verify/archive.h"
 #include "verify/words.h"
 
-enum { BELOW_MOST = 4, HEAD = 512 };
+enum { BELOW_MOST = 16, HEAD = 512 };
 
 typedef struct unread {
     assay_store *store;

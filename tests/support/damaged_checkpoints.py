@@ -611,17 +611,27 @@ def hidden_pickles(work):
             archive.addfile(entry, io.BytesIO(data))
         return buffer.getvalue()
     torch_file, old_file = io.BytesIO(), io.BytesIO()
+    own_file = io.BytesIO()
+    torch.save({"a": Own()}, own_file)
     torch.save({"a": torch.ones(3)}, torch_file)
     torch.save({"a": torch.ones(3)}, old_file, _use_new_zipfile_serialization=False)
+    fields = b"\x93NUMPY\x01\0\x76\0" + b"{\"descr\": [('a', '<f4'), ('b', 'O')], 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n" + own
+    mixed = io.BytesIO()
+    with zipfile.ZipFile(mixed, "w") as archive:
+        archive.writestr("a.txt", "text", zipfile.ZIP_BZIP2)
+        archive.writestr("b.pkl", own)
+    members = gzip.compress(own[:10]) + gzip.compress(own[10:])
     comment = torch_file.getvalue()[:-2] + struct.pack("<H", len(own)) + own
     for name, data in (("objects.npy", objects), ("objects.npz", zipped("a.npy", objects)), ("w.tar", tarred("deep/objects.npz", zipped("a.npy", objects))),
                        ("w.tar.gz", tarred("x.pkl", own, "w:gz")), ("x.pkl.gz", gzip.compress(own)), ("x.joblib", zlib.compress(own)),
-                       ("in.zip", zipped("y.zip", zipped("z.pkl", own))), ("comment.pt", comment), ("old.pth", old_file.getvalue() + own),
+                       ("in.zip", zipped("y.zip", zipped("z.pkl", own))), ("comment.pt", comment), ("own.pt", own_file.getvalue() + own), ("fields.npy", fields), ("mixed.zip", mixed.getvalue()), ("members.gz", members), ("packed", zlib.compress(own)), ("old.pth", old_file.getvalue() + own),
                        ("first.model", b"\x80\0" + ATTACK + b"."), ("plain.weights", ATTACK + b".")):
         root = spread(work, "hugging_face", name="beside-" + name)
-        (root / "checkpoint-200" / name).write_bytes(data)
+        folder = root / "checkpoint-200" / ("a/b/c/d/e/f" if name == "x.joblib" else ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
         yield Case("hidden in " + name, root, CODE, "resume from checkpoint-100; 200: .*loading this runs os.system")
-        if not name.startswith("objects.np") and name != "comment.pt":
+        if name not in ("objects.npy", "objects.npz", "fields.npy", "comment.pt"):
             (work / "alone").mkdir(exist_ok=True)
             (work / "alone" / name).write_bytes(data)
             yield Case("alone: " + name, work / "alone" / name, CODE, "loading this runs os.system")
