@@ -358,7 +358,8 @@ static bool is_copy_of_code(const char *module, const char *name)
     return false;
 }
 
-/* Of a package's own names, which are beside classes that stand for data or not. */
+/* Of a package's own names, which are beside classes that stand for data or not. Functions of torch that read, write or
+ * connect lie in packages of which no pickler calls one. */
 static assay_loading_grade grade_of_package(const char *module, const char *name, bool own, bool called)
 {
     bool beside = strcmp(module, "torch.nn.functional") == 0;
@@ -368,7 +369,8 @@ static assay_loading_grade grade_of_package(const char *module, const char *name
         beside = is_within(module, CLASSES_OF[i]);
     if (is_class(name))
         return beside ? ASSAY_LOADING_DATA : ASSAY_LOADING_CLASSES;
-    return own && (called || !beside || is_method(name)) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
+    const bool working = called && (is_within(module, "torch.distributed") || is_within(module, "torch.utils"));
+    return own && (working || !beside || is_method(name)) ? ASSAY_LOADING_CODE : ASSAY_LOADING_CLASSES;
 }
 
 assay_loading_grade assay_loading_grade_of(const char *module, const char *name, bool called)

@@ -480,7 +480,7 @@ static int list(looking *l, assay_error *err)
     if (status == ASSAY_OK)
         status = name_codes(l);
     if (status == ASSAY_OK)
-        assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
+        status = assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
     if (status == ASSAY_OK) /* listings that failed */
         assay_problems_take_notes(l->problems, l->trial->store, -1,
                                   "what lies there may have been left out of what was looked at");

@@ -2,9 +2,11 @@
 #include "verify/gap.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
+#include "mesh/topology.h"
 #include "trial/trial_format.h"
 
 /* The number that a worker's name ends in, behind letters; -1: it has none. */
@@ -39,7 +41,40 @@ static int64_t find_gap(const assay_catalog *catalog)
     return most == (int64_t)catalog->workers && missing != 0 ? missing : -1; /* from 0 or from 1 on, without one */
 }
 
-void assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems)
+/* Of the steps that are asked for MissingWorker says who is missing; where one worker is left at them, only others show
+ * that it is not alone. */
+static int name_lost(const assay_catalog *catalog, int64_t from, int64_t to, assay_problems *problems)
+{
+    int64_t *last = malloc((catalog->workers + 1) * sizeof *last); /* step of each worker elsewhere */
+    int64_t step = -1;
+    uint32_t only = UINT32_MAX;
+    bool several = false;
+    if (!last)
+        return ASSAY_ENOMEM;
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        last[w] = -1;
+    for (size_t i = 0; i < catalog->unit_count; i++) {
+        const assay_unit *unit = &catalog->units[i];
+        if (!assay_format_of(unit->format)->checkpoints)
+            continue;
+        if (unit->step < from || unit->step >= to) {
+            last[unit->worker] = unit->step;
+            continue;
+        }
+        several = several || (only != UINT32_MAX && only != unit->worker);
+        only = unit->worker;
+        step = unit->step;
+    }
+    for (uint32_t w = 0; w < catalog->workers && !several && step >= 0; w++)
+        if (w != only && last[w] >= 0)
+            assay_problems_add(problems, ASSAY_PROBLEM_MISSING_SHARD, step, "", -1,
+                               "%.200s is missing, which saved its part at other steps; wrote last at step %lld",
+                               catalog->worker[w], (long long)last[w]);
+    free(last);
+    return ASSAY_OK;
+}
+
+int assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems)
 {
     const assay_catalog *catalog = &trial->catalog;
     const int64_t missing = find_gap(catalog);
@@ -51,4 +86,14 @@ void assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, 
                                "rank %lld is missing: there are files of %u ranks, up to %.200s", (long long)missing,
                                (unsigned)catalog->workers, catalog->worker[catalog->workers - 1]);
     }
+    const uint32_t world = catalog->topology ? catalog->topology->world : 0;
+    if (catalog->workers == 1 && world > 1)
+        for (size_t i = 0; i < catalog->unit_count; i++) {
+            const assay_unit *unit = &catalog->units[i];
+            if (assay_format_of(unit->format)->checkpoints && unit->step >= from && unit->step < to)
+                assay_problems_add(problems, ASSAY_PROBLEM_MISSING_SHARD, unit->step, "", -1,
+                                   "%u of %u ranks %s missing: %.200s says how many saved a part of it",
+                                   (unsigned)world - 1, (unsigned)world, world == 2 ? "is" : "are", catalog->worker[0]);
+        }
+    return name_lost(catalog, from, to, problems);
 }

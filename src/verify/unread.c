@@ -36,6 +36,7 @@ const char *assay_verify_unread_kind(const uint8_t *head, size_t size, const cha
     static const struct {
         const char *end, *what;
     } ends[] = {{".onnx", "an ONNX model"},
+                {".ptl", "a model of PyTorch Mobile"},
                 {".onnx_data", "data of an ONNX model"},
                 {".msgpack", "MessagePack, as Flax writes it"},
                 {".ckpt.index", "a checkpoint of TensorFlow"},

@@ -5,6 +5,7 @@
 
 A case's `wanted` is the exit code and what the first line must match. Every case with damage has a twin without.
 """
+import argparse
 import gzip
 import io
 import json
@@ -286,6 +287,22 @@ def missing_files(work):
         yield Case("the newest is " + name, root, INCOMPLETE, "checkpoint-625 is not complete; resume from checkpoint-200", ["--last"])
 
 
+def lost_ranks(work):
+    """The second of two ranks, which one alone does not tell of."""
+    for name in ("rank_%d", "mp_rank_%02d"):
+        root = work / (name % 1)
+        for step in STEPS:
+            for rank in range(2 if step == STEPS[0] else 1):
+                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step})
+        for options in ([], ["--last"]):
+            yield Case("a lost " + name % 1, root, DAMAGED, "resume from iter_0000100; 200: damaged .*%s is missing" % (name % 1), options)
+    for parallel in (1, 2):
+        path = work / ("of-%d" % parallel) / "iter_0000200"
+        put(path / "mp_rank_00" / "model_optim_rng.pt", {"model": as_torch(tensors(200)), "iteration": 200, "args": argparse.Namespace(
+            tensor_model_parallel_size=parallel, pipeline_model_parallel_size=1)})
+        yield Case("the only rank of %d" % parallel, path, SOUND if parallel == 1 else DAMAGED, None if parallel == 1 else "1 of 2 ranks is missing")
+
+
 def stand_ins(work):
     """What lies where a file should be."""
     for name, data in (("lfs", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), ("page", b"<!DOCTYPE html><html></html>"),
@@ -347,6 +364,16 @@ def odd(work):
         (work / "raw").mkdir(exist_ok=True)
         (work / "raw" / ("model_%d.pt" % step)).write_bytes(pickle.dumps({"w": [1.0, 2.0]}, 2))
     yield Case("plain pickles called as torch files are", work / "raw", UNREAD, "not read ")
+    quantized = {"q": torch.quantize_per_tensor(torch.randn(4, 4), .1, 0, torch.qint8), "w": torch.ones(5)}
+    for name, zipped in (("quantized", True), ("quantized-old", False)):
+        torch.save(quantized, work / (name + ".pt"), _use_new_zipfile_serialization=zipped)
+        yield Case("a " + name + " tensor", work / (name + ".pt"), SOUND, "see 1 note")
+    root = spread(work, "hugging_face", name="overflowed")
+    for step in STEPS:
+        (root / ("checkpoint-%d" % step) / "trainer_state.json").write_text(json.dumps(
+            {"global_step": step, "log_history": [{"step": 1, "loss": 2.5, "grad_norm": float("nan")}, {"step": step, "loss": 2.0, "grad_norm": 1.0}]}))
+    for options in ([], ["--last"]):
+        yield Case("a gradient that overflowed, in a log", root, SOUND, "resume from checkpoint-200", options)
     put(work / "bare.pt", torch.ones(3, 3))
     yield Case("a tensor by itself", work / "bare.pt", SOUND, "1 tensor")
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
@@ -699,7 +726,7 @@ def sound(work):
             yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
 
 
-ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, stand_ins, other_steps, stale, odd, odd_forms, two_forms, frameworks, several,
+ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, stale, odd, odd_forms, two_forms, frameworks, several,
        pickles, hidden_pickles, other_programs, graded)
 
 

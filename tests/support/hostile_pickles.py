@@ -48,9 +48,9 @@ CALLS = """
     torch.jit.unsupported_tensor_ops:execWrapper torch.utils._config_module:ConfigModule.load_config torch._inductor.codecache:compile_file
     torch.fx.graph_module:reduce_graph_module torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_guards_expression
     torch.distributed.distributed_c10d:TCPStore torch.distributed.distributed_c10d:FileStore torch.distributed.distributed_c10d:_pickler
-    torch.distributed.distributed_c10d:_tensor_to_object torch.distributed.checkpoint.utils:_wrap_exception torch.nn.functional:importlib
-    torch.nn.functional:boolean_dispatch torch.optim.lr_scheduler:warnings torch.jit._pickle:torch torch.utils.data.graph:pickle
-    torch.utils.data.dataloader:os torch.storage:UntypedStorage.from_file torch.storage:io six.moves.builtins:eval six.moves.builtins:getattr
+    torch.distributed.distributed_c10d:_tensor_to_object torch.distributed.checkpoint.utils:_wrap_exception
+    torch.jit._pickle:torch torch.utils.data.graph:pickle
+    torch.utils.data.dataloader:os torch.storage:UntypedStorage.from_file six.moves.builtins:eval six.moves.builtins:getattr
     six.moves.builtins:open future.moves.subprocess:call eventlet.green.os:system gevent.subprocess:Popen past.builtins:execfile
     sklearn.externals.six.moves.builtins:compile joblib.numpy_pickle:load dill._dill:loads cloudpickle.cloudpickle:subimport pandas:read_pickle
     pandas:eval pandas.io.pickle:read_pickle keras.models:load_model tensorflow.keras.models:load_model yaml:unsafe_load yaml:load yaml:full_load
@@ -80,7 +80,7 @@ CLASSES = """
     tokenizers:Tokenizer box.box:Box __main__:Config utils.types:X config.io:Y mypkg.logging:Logger
     torch.distributed._tensor.placement_types:Shard torch.distributed.device_mesh:DeviceMesh torch.distributed.checkpoint.metadata:Metadata
     torch.distributed.distributed_c10d:ProcessGroup deepspeed.runtime.fp16.loss_scaler:LossScaler peft.utils.peft_types:PeftType
-    numpy._core.multiarray:_reconstruct torchmetrics.utilities.data:dim_zero_sum six.moves.builtins:range
+    numpy._core.multiarray:_reconstruct torchmetrics.utilities.data:dim_zero_sum six.moves.builtins:range torch.ao.quantization.utils:make_it
 """
 
 P2, P4 = b"\x80\x02", b"\x80\x04"

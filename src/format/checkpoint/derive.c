@@ -219,7 +219,7 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
 {
     (void)problems; /* a file that cannot be read is one of the index's problems */
     megatron m = {.store = store, .catalog = catalog};
-    if (catalog->workers < 2 || catalog->unit_count == 0)
+    if (catalog->workers == 0 || catalog->unit_count == 0 || (catalog->workers == 1 && !catalog->worker_key[0]))
         return ASSAY_OK;
     m.at = assay_alloc_zeroed(catalog->workers, sizeof *m.at);
     if (!m.at)
@@ -238,6 +238,10 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
         deepspeed = !assay_names_have(&names, catalog->worker_key[first->worker]);
     assay_names_release(&names);
     int status = all && !deepspeed ? read_arguments(&m, first) : ASSAY_OK;
+    if (catalog->workers == 1 && m.tp < 2 && m.pp < 2 && m.ep < 2) { /* it has all of every tensor */
+        free(m.at);
+        return status;
+    }
     if (status == ASSAY_OK)
         status =
             all ? put_megatron(&m, deepspeed, out) : assay_topology_put_unknown(catalog->worker, catalog->workers, out);

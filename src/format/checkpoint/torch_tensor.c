@@ -223,6 +223,24 @@ static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtyp
     return ASSAY_OK;
 }
 
+/* Bytes of an element of a quantized tensor's storage; 0: it is none. They are not read, and others lie behind them. */
+static size_t quantized_size(const assay_torch *t, uint32_t class)
+{
+    static const struct {
+        const char *storage;
+        size_t size;
+    } known[] = {{"QInt8Storage", 1},
+                 {"QUInt8Storage", 1},
+                 {"QInt32Storage", 4},
+                 {"QUInt4x2Storage", 1},
+                 {"QUInt2x4Storage", 1}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (assay_pickle_is_global(&t->pickle, class, "torch", known[i].storage) ||
+            assay_pickle_is_global(&t->pickle, class, "torch.storage", known[i].storage))
+            return known[i].size;
+    return 0;
+}
+
 bool assay_torch_storage(const assay_torch *t, uint32_t node, const char **key, size_t *length, uint64_t *bytes)
 {
     const assay_pickle *p = &t->pickle;
@@ -233,12 +251,12 @@ bool assay_torch_storage(const assay_torch *t, uint32_t node, const char **key, 
     if (!is_kind(t, id, ASSAY_PICKLE_TUPLE) || !assay_pickle_is_text(p, assay_pickle_at(p, id, 0), "storage") ||
         !name || name->kind != ASSAY_PICKLE_TEXT || !get_number(t, assay_pickle_at(p, id, 4), &count))
         return false;
-    const int dtype = storage_dtype(t, assay_pickle_at(p, id, 1), &untyped);
-    if (dtype == NONE && !untyped)
-        return false;
+    const uint32_t class = assay_pickle_at(p, id, 1);
+    const int dtype = storage_dtype(t, class, &untyped);
+    const size_t size = untyped ? 1 : dtype == NONE ? quantized_size(t, class) : assay_dtype_size(dtype);
     *key = (const char *)p->bytes + name->a;
     *length = (size_t)name->size;
-    return !__builtin_mul_overflow((uint64_t)count, assay_dtype_size(untyped ? ASSAY_UINT8 : dtype), bytes);
+    return size > 0 && !__builtin_mul_overflow((uint64_t)count, size, bytes);
 }
 
 /* Elements of the view, and how many of the storage it spans from its first one; false when 63 bits do not count them.

@@ -153,7 +153,8 @@ static void test_calls(void)
     CU_ASSERT_EQUAL(assay_loading_grade_of("torch.utils.data._utils.collate", "default_collate", true),
                     ASSAY_LOADING_CODE);
     CU_ASSERT_EQUAL(assay_loading_grade_of("torch.nn.functional", "gelu", false), ASSAY_LOADING_DATA);
-    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.nn.functional", "gelu", true), ASSAY_LOADING_CODE);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.nn.functional", "gelu", true), ASSAY_LOADING_CLASSES);
+    CU_ASSERT_EQUAL(assay_loading_grade_of("torch.ao.quantization.utils", "make_it", true), ASSAY_LOADING_CLASSES);
     CU_ASSERT_EQUAL(assay_loading_grade_of("pandas._libs.internals", "_unpickle_block", true), ASSAY_LOADING_CLASSES);
     CU_ASSERT_EQUAL(assay_loading_grade_of("yaml", "unsafe_load", true), ASSAY_LOADING_CODE);
     CU_ASSERT_EQUAL(assay_loading_grade_of("six.moves.builtins", "getattr", false), ASSAY_LOADING_CODE);
