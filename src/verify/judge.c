@@ -316,6 +316,17 @@ static assay_verify_state state_of(const assay_problem *p)
     }
 }
 
+/* The step of a problem: a listing that failed knows none, and its path is that of a checkpoint. */
+static int64_t step_of(const judging *g, const assay_problem *p)
+{
+    for (size_t i = 0; p->step < 0 && g->j->series && i < g->j->steps; i++) {
+        const size_t length = strlen(g->j->step[i].name);
+        if (strncmp(p->file, g->j->step[i].name, length) == 0 && (p->file[length] == '/' || p->file[length] == '\0'))
+            return g->j->step[i].step;
+    }
+    return p->step;
+}
+
 /* The text of a problem; where it is about one tensor whose record is damaged, with its name behind the file's. */
 static void put_problem(const judging *g, const assay_problem *p, bool again, assay_buf *out)
 {
@@ -343,7 +354,7 @@ static int add_problems(judging *g, const assay_problems *problems, const assay_
         put_problem(g, p, known != NULL, &text);
         int status = assay_buf_status(&text);
         if (status == ASSAY_OK)
-            status = say(g, line_of(g, *p->file ? p->file : ".", p->step), state, (const char *)text.data);
+            status = say(g, line_of(g, *p->file ? p->file : ".", step_of(g, p)), state, (const char *)text.data);
         assay_buf_release(&text);
         if (status != ASSAY_OK)
             return ASSAY_ENOMEM;

@@ -5,35 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/path.h"
+#include "base/vec.h"
+#include "container/safetensors.h"
 #include "trial/trial_format.h"
 
 /* SURE: bytes of zeros in a row that nobody means in floating-point values. SPARSE: bytes before them that are looked
  * at; where many elements there are zero, so may those at the end be, and RUN bytes are asked for. */
 enum { BLOCK = 1 << 16, SURE = 64, SPARSE = 4096, RUN = 16384 };
 
-/* Records of one file, in the order of their places. */
-typedef struct ending {
-    const assay_part *part;
-    size_t first, end; /* entries of the shard */
+/* A tensor's bytes in a file. */
+typedef struct extent {
+    uint64_t offset, length, row;
+    bool floating;
+    const char *name;
+} extent;
+
+/* Those of one file, in the order of their places. */
+typedef struct extents {
+    ASSAY_VEC(extent) list;
     const char *path;
-} ending;
+    int64_t step;
+} extents;
 
 static const assay_file *file_of(const assay_part *part, const assay_entry *e)
 {
     return part->files && e->file < part->files->count ? &part->files->file[e->file] : NULL;
-}
-
-/* Are all of them plain bytes without a checksum? */
-static bool is_bare(const assay_trial_files *trial, const ending *at)
-{
-    const assay_trial_format *format = assay_format_of(at->part->format);
-    for (size_t i = at->first; i < at->end; i++) {
-        const assay_file *file = file_of(at->part, &trial->shard.entries[i]);
-        assay_note_facts facts;
-        if (!file->note || !format->note_facts(file->note, file->note_size, &facts) || facts.summed || !facts.plain)
-            return false;
-    }
-    return true;
 }
 
 /* The first byte of the zeros that end at `end`, at least `begin`. */
@@ -71,72 +69,174 @@ static bool is_sparse(assay_store_file *file, uint64_t begin, uint64_t from)
     return 2 * zeros > got;
 }
 
-/* Looks at one file. `zeros` begin in the record `in`. */
-static bool is_unwritten(const assay_trial_files *trial, const ending *at, assay_store_file *file, uint64_t zeros,
-                         size_t in)
+/* Looks at one file. `zeros` begin in the extent `in`. */
+static bool is_unwritten(const extents *at, assay_store_file *file, uint64_t zeros, size_t in)
 {
-    const assay_entry *e = &trial->shard.entries[in];
-    const assay_file *of = file_of(at->part, e);
-    const uint64_t end = trial->shard.entries[at->end - 1].offset + trial->shard.entries[at->end - 1].length;
-    assay_note_facts facts;
-    if (!assay_format_of(at->part->format)->note_facts(of->note, of->note_size, &facts) || facts.row == 0)
+    const extent *e = &at->list.list[in], *last = &at->list.list[at->list.count - 1];
+    const uint64_t end = last->offset + last->length;
+    if (e->row == 0)
         return false;
-    const uint64_t inside = zeros - e->offset, left = facts.row - inside % facts.row;
-    const bool mid_row = inside % facts.row >= 8 && left < facts.row; /* the last values before may have zero bytes */
-    const bool beyond = in + 1 < at->end;
-    if (inside == 0 || inside == e->length || end - zeros < SURE || (!facts.floating && end - zeros < RUN))
+    const uint64_t inside = zeros - e->offset, left = e->row - inside % e->row;
+    const bool mid_row = inside % e->row >= 8 && left < e->row; /* the last values before may have zero bytes */
+    const bool beyond = in + 1 < at->list.count;
+    if (inside == 0 || inside == e->length || end - zeros < SURE || (!e->floating && end - zeros < RUN))
         return false;
     if (!mid_row && !beyond)
         return false;
     return end - zeros >= RUN || !is_sparse(file, e->offset, zeros);
 }
 
-static int look(const assay_trial_files *trial, const ending *at, assay_verify_remarks *remarks, assay_error *err)
+static int look_into(const extents *at, assay_store_file *file, assay_verify_remarks *remarks, assay_error *err)
 {
-    const assay_entry *entry = trial->shard.entries;
-    assay_store_file *file = NULL;
+    const extent *list = at->list.list;
+    size_t in = at->list.count - 1;
+    const uint64_t end = list[in].offset + list[in].length;
     uint64_t zeros = 0;
-    if (!is_bare(trial, at))
-        return ASSAY_OK;
-    int status = assay_store_open_file(trial->store, at->path, &file, err);
-    if (status != ASSAY_OK)
-        return status == ASSAY_ENOMEM ? status : ASSAY_OK; /* named where its tensors are read */
-    const uint64_t end = entry[at->end - 1].offset + entry[at->end - 1].length;
-    status = find_zeros(file, entry[at->first].offset, end, &zeros, err);
-    size_t in = at->end - 1;
-    while (status == ASSAY_OK && in > at->first && entry[in].offset >= zeros)
+    int status = find_zeros(file, list[0].offset, end, &zeros, err);
+    while (status == ASSAY_OK && in > 0 && list[in].offset >= zeros)
         in--;
-    if (status == ASSAY_OK && zeros < end && is_unwritten(trial, at, file, zeros, in)) {
+    if (status == ASSAY_OK && zeros < end && is_unwritten(at, file, zeros, in)) {
         char text[1024];
         snprintf(text, sizeof text,
                  "%s: offset %llu: from within %.500s on, the last %llu bytes are zero: was it written to its end?",
-                 at->path, (unsigned long long)zeros, assay_dict_name(trial->tensors, entry[in].tensor, NULL),
-                 (unsigned long long)(end - zeros));
-        status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, at->part->step, at->path, text);
+                 at->path, (unsigned long long)zeros, list[in].name, (unsigned long long)(end - zeros));
+        status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, at->step, at->path, text);
     }
+    return status;
+}
+
+/* ---- records that lie in one file each ---- */
+
+/* The records of [first, end) as extents; none where they are not all plain bytes without a checksum. */
+static int take_records(const assay_trial_files *trial, const assay_part *part, size_t first, size_t end, extents *at)
+{
+    const assay_trial_format *format = assay_format_of(part->format);
+    for (size_t i = first; i < end; i++) {
+        const assay_entry *entry = &trial->shard.entries[i];
+        const assay_file *file = file_of(part, entry);
+        assay_note_facts facts;
+        if (!file->note || !format->note_facts(file->note, file->note_size, &facts) || facts.summed || !facts.plain) {
+            at->list.count = 0;
+            return ASSAY_OK;
+        }
+        extent *e = ASSAY_VEC_ADD(&at->list);
+        if (!e)
+            return ASSAY_ENOMEM;
+        *e = (extent){entry->offset, entry->length, facts.row, facts.floating,
+                      assay_dict_name(trial->tensors, entry->tensor, NULL)};
+    }
+    return ASSAY_OK;
+}
+
+/* What cannot be opened or read is named where its tensors are read. */
+static int look_at_records(const assay_trial_files *trial, const assay_part *part, size_t first, size_t end,
+                           extents *at, assay_verify_remarks *remarks, assay_error *err)
+{
+    assay_store_file *file = NULL;
+    at->list.count = 0;
+    int status = take_records(trial, part, first, end, at);
+    if (status != ASSAY_OK || at->list.count == 0)
+        return status;
+    status = assay_store_open_file(trial->store, at->path, &file, err);
+    if (status == ASSAY_OK)
+        status = look_into(at, file, remarks, err);
     assay_store_close_file(file);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+/* ---- pieces of tensors that lie in files of several ranks ---- */
+
+static int compare_extents(const void *a, const void *b)
+{
+    const extent *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int take_header(const assay_safetensors *header, uint64_t begin, extents *at)
+{
+    for (uint32_t i = 0; i < assay_dict_count(header->names); i++) {
+        const assay_safetensors_tensor *t = &header->tensor[i];
+        uint64_t row = t->dtype < 0 ? 0 : assay_dtype_size(t->dtype);
+        bool over = false;
+        for (uint32_t k = 1; k < t->dims; k++)
+            over = over || __builtin_mul_overflow(row, (uint64_t)header->dim[t->first_dim + k], &row);
+        extent *e = ASSAY_VEC_ADD(&at->list);
+        if (!e)
+            return ASSAY_ENOMEM;
+        *e = (extent){begin + t->begin, t->end - t->begin, over ? 0 : row,
+                      t->dtype >= 0 && assay_dtype_is_float(t->dtype), assay_dict_name(header->names, i, NULL)};
+    }
+    if (at->list.count > 1)
+        qsort(at->list.list, at->list.count, sizeof *at->list.list, compare_extents);
+    return ASSAY_OK;
+}
+
+/* A file of safetensors by its own header. */
+static int look_at_pieces(const assay_trial_files *trial, extents *at, assay_verify_remarks *remarks, assay_error *err)
+{
+    uint8_t prefix[ASSAY_SAFETENSORS_PREFIX];
+    assay_safetensors header = {0};
+    assay_store_file *file = NULL;
+    char *text = NULL;
+    uint64_t length = 0, where = 0;
+    size_t got = 0;
+    int status = assay_store_open_file(trial->store, at->path, &file, err);
+    if (status == ASSAY_OK)
+        status = assay_store_read_at(file, 0, prefix, sizeof prefix, &got, err);
+    for (size_t i = sizeof prefix; i-- > 0 && got == sizeof prefix;)
+        length = length << 8 | prefix[i];
+    const uint64_t begin = sizeof prefix + length;
+    const bool fits = length > 0 && length <= ASSAY_SAFETENSORS_HEADER_MOST;
+    text = status == ASSAY_OK && fits ? assay_alloc((size_t)length) : NULL;
+    if (status == ASSAY_OK && fits)
+        status = text ? assay_store_read_at(file, sizeof prefix, text, (size_t)length, &got, err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && text && got == length &&
+        (status = assay_safetensors_read(text, (size_t)length, &header, &where, err)) == ASSAY_OK) {
+        at->list.count = 0;
+        status = take_header(&header, begin, at);
+        if (status == ASSAY_OK && at->list.count > 0)
+            status = look_into(at, file, remarks, err);
+        assay_safetensors_release(&header);
+    }
+    free(text);
+    assay_store_close_file(file);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+static int look_at_part(const assay_trial_files *trial, const assay_part *part, extents *at,
+                        assay_verify_remarks *remarks, assay_error *err)
+{
+    const assay_shard *shard = &trial->shard;
+    int status = ASSAY_OK;
+    at->step = part->step;
+    for (size_t e = part->first, end; e < part->first + part->count && status == ASSAY_OK; e = end) {
+        const assay_file *file = file_of(part, &shard->entries[e]);
+        end = e + 1;
+        at->path = file ? file->name : NULL;
+        while (file && end < part->first + part->count && file_of(part, &shard->entries[end]) &&
+               strcmp(file_of(part, &shard->entries[end])->name, at->path) == 0)
+            end++;
+        if (file && file->note)
+            status = look_at_records(trial, part, e, end, at, remarks, err);
+    }
+    for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
+        at->path = part->files->file[f].name;
+        if (!part->files->file[f].note && assay_path_ends(at->path, ".safetensors"))
+            status = look_at_pieces(trial, at, remarks, err);
+    }
+    return status;
 }
 
 int assay_verify_zeros(const assay_trial_files *trial, const assay_verify_options *options,
                        assay_verify_remarks *remarks, assay_error *err)
 {
-    const assay_shard *shard = &trial->shard;
+    extents at = {0};
     int status = ASSAY_OK;
-    for (size_t p = 0; p < shard->count && status == ASSAY_OK; p++) {
-        const assay_part *part = &shard->parts[p];
-        if (part->step < options->from || part->step >= options->to || !assay_format_of(part->format)->checkpoints)
-            continue;
-        for (size_t e = part->first; e < part->first + part->count && status == ASSAY_OK;) {
-            const assay_file *file = file_of(part, &shard->entries[e]);
-            ending at = {part, e, e + 1, file ? file->name : NULL};
-            while (file && at.end < part->first + part->count && file_of(part, &shard->entries[at.end]) &&
-                   strcmp(file_of(part, &shard->entries[at.end])->name, at.path) == 0)
-                at.end++;
-            if (file)
-                status = look(trial, &at, remarks, err);
-            e = at.end;
-        }
+    for (size_t p = 0; p < trial->shard.count && status == ASSAY_OK; p++) {
+        const assay_part *part = &trial->shard.parts[p];
+        if (part->step >= options->from && part->step < options->to && assay_format_of(part->format)->checkpoints)
+            status = look_at_part(trial, part, &at, remarks, err);
     }
+    free(at.list.list);
     return status;
 }

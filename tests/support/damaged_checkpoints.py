@@ -202,6 +202,12 @@ def zeros(work):
         path.write_bytes(whole[:cut] + b"\0" * (len(whole) - cut))
         for options in ([], ["--last"]):
             yield Case("zero-filled: " + name, path, code, "zero" if code else "sound", options)
+    root = spread(work / "zeros", "pieces")
+    path = root / "step_200" / "shard-00001-model-00001-of-00001.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:len(whole) // 2 + 1] + bytes(len(whole) - len(whole) // 2 - 1))
+    for options in ([], ["--last"]):
+        yield Case("zero-filled: half of a rank's pieces", root, SUSPECT, "resume from step_100; 200: .*zero", options)
     path = work / "zeros" / "meant" / "model.safetensors"
     padded = tensors(1)["embed.weight"]
     padded[-4:] = 0
@@ -311,6 +317,15 @@ def stand_ins(work):
             root = spread(work, layout, name="%s-%s" % (layout, name))
             next(p for p in root.rglob(file) if "200" in str(p)).write_bytes(data)
             yield Case("%s: %s is %s" % (layout, file, name), root, DAMAGED, "Git LFS|HTML|is empty")
+
+
+    for layout, file in (("pieces", "shard-00001-model-00001-of-00001.safetensors"), ("fsdp", "__0_0.distcp"), ("hugging_face", "config.json")):
+        root = spread(work, layout, name="%s-link" % layout)
+        path = next(p for p in root.rglob(file) if "200" in str(p))
+        path.unlink()
+        path.symlink_to("nowhere")
+        for options in ([], ["--last"]):
+            yield Case("%s: %s leads nowhere" % (layout, file), root, DAMAGED, "resume from .*100; 200: damaged .*%s: .*link" % file, options)
 
 
 def other_steps(work):
