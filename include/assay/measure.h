@@ -28,6 +28,7 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_IMAGES,    /* of a batch of images: each image, at most number[0] pixels wide and high */
     ASSAY_MEASURE_NEGATIVE,  /* how many elements are below 0, and the smallest of them */
     ASSAY_MEASURE_MOMENTS,   /* what an optimizer keeps of a parameter, element by element against its second moment */
+    ASSAY_MEASURE_ROWS, /* 64-bit hash of each index of axis 0: equal rows have equal ones; 0: all elements are one value */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 
@@ -172,6 +173,11 @@ typedef struct assay_images { /* pixels are means over squares of elements of eq
     const double *value; /* [images][channels][height][width] */
 } assay_images;
 
+typedef struct assay_row_digests { /* of a tensor with less than two axes: one row */
+    uint64_t count;
+    const uint64_t *digest; /* [count] */
+} assay_row_digests;
+
 /* The result of one measure on one tensor, in memory of the step. */
 typedef struct assay_result {
     uint32_t kind;
@@ -188,6 +194,7 @@ typedef struct assay_result {
         assay_images images;
         assay_negative negative;
         assay_moments moments;
+        assay_row_digests rows;
         uint64_t digest;
     } of;
 } assay_result;

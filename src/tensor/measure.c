@@ -15,7 +15,7 @@ static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_VALUES] = &meter_values,     [ASSAY_MEASURE_DIGEST] = &meter_digest,
     [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
     [ASSAY_MEASURE_IMAGES] = &meter_images,     [ASSAY_MEASURE_NEGATIVE] = &meter_negative,
-    [ASSAY_MEASURE_MOMENTS] = &meter_moments,
+    [ASSAY_MEASURE_MOMENTS] = &meter_moments,   [ASSAY_MEASURE_ROWS] = &meter_rows,
 };
 
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
@@ -33,6 +33,7 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_IMAGES] = "images",
     [ASSAY_MEASURE_NEGATIVE] = "elements below 0",
     [ASSAY_MEASURE_MOMENTS] = "moments",
+    [ASSAY_MEASURE_ROWS] = "rows",
 };
 
 /* The head of the meter, so that the state behind it is aligned for any type. */

@@ -121,6 +121,10 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
     case ASSAY_MEASURE_IMAGES:
         put_images(out, &result->of.images);
         break;
+    case ASSAY_MEASURE_ROWS:
+        assay_put_u64(out, result->of.rows.count);
+        put_words(out, result->of.rows.digest, result->of.rows.count);
+        break;
     default: /* no list, or no kind */
         break;
     }
@@ -257,6 +261,10 @@ static void get_result(reader *r, const assay_measure *measure, assay_result *re
         break;
     case ASSAY_MEASURE_IMAGES:
         result->of.images = get_images(r);
+        break;
+    case ASSAY_MEASURE_ROWS:
+        result->of.rows.count = assay_get_u64(r->in);
+        result->of.rows.digest = get_words(r, result->of.rows.count);
         break;
     default:
         break;

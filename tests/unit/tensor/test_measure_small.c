@@ -212,6 +212,30 @@ static void digests_of_every_cut(void)
     assay_arena_free(arena);
 }
 
+/* Each row has the digest of its bytes, wherever it is and however the content is cut; one value has none. */
+static void rows_by_themselves(void)
+{
+    static const int64_t dim[] = {5, 3, 40};
+    const assay_measure measure = {.kind = ASSAY_MEASURE_ROWS};
+    const size_t row = 3 * 40 * sizeof(float);
+    assay_arena *arena = assay_arena_new(CEILING);
+    tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 3, dim);
+    memcpy(t.bytes + 3 * row, t.bytes + row, row);
+    memset(t.bytes + 4 * row, 0, row);
+    const cut_kind cuts[] = {CUT_NONE, CUT_RANDOM, CUT_TINY};
+    for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+        assay_result got = {0};
+        CU_ASSERT_EQUAL_FATAL(take(&measure, &t, NULL, assay_simd_level(), cuts[k], arena, &got), ASSAY_OK);
+        CU_ASSERT_EQUAL_FATAL(got.of.rows.count, 5);
+        CU_ASSERT_EQUAL(got.of.rows.digest[1], got.of.rows.digest[3]);
+        CU_ASSERT_NOT_EQUAL(got.of.rows.digest[0], got.of.rows.digest[1]);
+        CU_ASSERT_NOT_EQUAL(got.of.rows.digest[1], got.of.rows.digest[2]);
+        CU_ASSERT_EQUAL(got.of.rows.digest[4], 0);
+    }
+    tensor_release(&t);
+    assay_arena_free(arena);
+}
+
 static int ascending(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -317,6 +341,7 @@ int main(void)
                            {"classes without axis 1", classes_without_axis_1},
                            {"classes that are known", classes_known},
                            {"digests do not depend on cuts", digests_of_every_cut},
+                           {"rows by themselves", rows_by_themselves},
                            {"digests of flipped bits", digests_of_flipped_bits},
                            {"digests of dtypes and shapes", digests_of_shapes},
                            {"texts", texts},

@@ -117,6 +117,8 @@ static bool same_results(const assay_result *a, const assay_result *b, uint32_t 
     case ASSAY_MEASURE_MOMENTS:
         return a->of.moments.found && b->of.moments.found &&
                same_bytes(&a->of.moments.beyond, &b->of.moments.beyond, 4);
+    case ASSAY_MEASURE_ROWS:
+        return a->of.rows.count == 2 && b->of.rows.count == 2 && same_bytes(a->of.rows.digest, b->of.rows.digest, 2);
     default:
         return a->of.digest == b->of.digest;
     }
@@ -145,8 +147,8 @@ static void every_kind(void)
 static void lying_lengths(void)
 {
     static const uint64_t LIES[] = {UINT64_MAX, UINT64_MAX / 8 + 2, UINT64_C(1) << 61, UINT64_C(1) << 32, 121};
-    const uint32_t kinds[] = {ASSAY_MEASURE_UNITS,  ASSAY_MEASURE_CHANNELS, ASSAY_MEASURE_CLASSES,
-                              ASSAY_MEASURE_VALUES, ASSAY_MEASURE_TEXTS,    ASSAY_MEASURE_IMAGES};
+    const uint32_t kinds[] = {ASSAY_MEASURE_UNITS, ASSAY_MEASURE_CHANNELS, ASSAY_MEASURE_CLASSES, ASSAY_MEASURE_VALUES,
+                              ASSAY_MEASURE_TEXTS, ASSAY_MEASURE_IMAGES,   ASSAY_MEASURE_ROWS};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assay_measure measure = measure_of(kinds[k]);
