@@ -2,7 +2,8 @@
  *
  *   absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value =
  *           consecutive steps of the mode that it has missed, fires at num_steps. The trial's newest step is not tested
- *           while the training runs: the worker may only be late
+ *           while the training runs: the worker may only be late. Nor are steps behind the last one of a worker that
+ *           closed its recording while others went on (the fact `closed`): it was done
  *   killed  a worker opened its recording and did not close it, although others did (the fact `unclosed`). The finding
  *           is at the last step that it wrote, its value 1
  *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
@@ -11,6 +12,7 @@
  * Workers that never write in a mode are not expected there: often only one worker evaluates. Where a topology says
  * that workers have pieces of tensors, the remark names those that cannot be put together without the worker. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,22 +35,26 @@ static const char *const remedies[] = {
     NULL,
 };
 
-/* One row for each worker that has a tensor; its value is the mode. */
+enum { MODE, TIME, WIDTH }; /* of the step, and when the newest of its tensors was written */
+
+/* One row for each worker that has a tensor. */
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     const assay_slot_view *slot = &view->slot[0];
     uint32_t workers = assay_trial_workers(rule->trial);
     bool *seen = calloc(workers ? workers : 1, sizeof *seen);
-    double mode = view->mode;
+    double row[WIDTH] = {[MODE] = view->mode};
     if (!seen)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < slot->count; i++)
+    for (uint32_t i = 0; i < slot->count; i++) {
         if (slot->items[i]->worker < workers)
             seen[slot->items[i]->worker] = true;
+        row[TIME] = fmax(row[TIME], slot->items[i]->wall_time);
+    }
     int status = ASSAY_OK;
     for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
         if (seen[w])
-            status = assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, &mode);
+            status = assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, row);
     free(seen);
     return status;
 }
@@ -57,6 +63,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 typedef struct attendance {
     uint32_t modes;              /* it writes in: bit 1 << mode */
     int64_t last;                /* step that it wrote, -1: none so far */
+    int64_t end;                 /* the last of all that it wrote, where it left in order; else INT64_MAX */
     int64_t missed[ASSAY_MODES]; /* steps in a row */
     bool here;
 } attendance;
@@ -73,8 +80,8 @@ static void note_modes(roll *r)
 {
     for (uint64_t i = 0; i < assay_series_count(r->series); i++) {
         assay_row row = assay_series_row(r->series, i);
-        if (row.worker < r->workers && row.value[0] >= 0 && row.value[0] < ASSAY_MODES)
-            r->worker[row.worker].modes |= 1u << (int)row.value[0];
+        if (row.worker < r->workers && row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES)
+            r->worker[row.worker].modes |= 1u << (int)row.value[MODE];
     }
 }
 
@@ -130,6 +137,8 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
     attendance *a = &r->worker[w];
     int64_t num_steps = assay_param_int(r->rule->params, "num_steps"), *missed = &a->missed[info->mode];
     char note[NOTE_ROOM] = "has not written before";
+    if (info->step > a->end)
+        return ASSAY_OK;
     *missed = a->here ? 0 : *missed + 1;
     if (a->here)
         a->last = info->step;
@@ -234,6 +243,43 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
+/* When the worker closed, by the fact "NAME SECONDS, NAME SECONDS"; NaN: it is not among them. */
+static double closed_at(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ' ') && at[length] == ' ')
+            return strtod(at + length, NULL);
+    return NAN;
+}
+
+/* Sets the end of workers that closed before the last step was written, and says who they are. */
+static void note_leaves(roll *r, assay_verdict *verdict)
+{
+    const char *closed = assay_trial_fact(r->rule->trial, "closed");
+    double newest = 0;
+    char names[NOTE_ROOM] = "";
+    uint32_t count = 0;
+    for (uint64_t i = 0; closed && i < assay_series_count(r->series); i++)
+        newest = fmax(newest, assay_series_row(r->series, i).value[TIME]);
+    for (uint32_t w = 0; closed && w < r->workers; w++) {
+        const char *name = assay_trial_worker(r->rule->trial, w);
+        if (r->worker[w].modes == 0 || !(closed_at(closed, name) < newest))
+            continue;
+        r->worker[w].end = -1;
+        if (count++ < NAMED)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", count > 1 ? ", " : "", name);
+    }
+    for (uint64_t i = 0; count > 0 && i < assay_series_count(r->series); i++) {
+        const assay_row row = assay_series_row(r->series, i);
+        if (row.worker < r->workers && r->worker[row.worker].end < INT64_MAX)
+            r->worker[row.worker].end = row.step;
+    }
+    if (count > 0)
+        assay_verdict_message(verdict, "%s%s closed before the others were done.", names,
+                              count > NAMED ? " and more" : "");
+}
+
 static int test_closed(const roll *r, assay_verdict *verdict)
 {
     const char *unclosed = assay_trial_fact(r->rule->trial, "unclosed");
@@ -282,9 +328,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     r.worker = calloc(r.workers ? r.workers : 1, sizeof *r.worker);
     if (!r.worker)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    for (uint32_t w = 0; w < r.workers; w++)
+    for (uint32_t w = 0; w < r.workers; w++) {
         r.worker[w].last = -1;
+        r.worker[w].end = INT64_MAX;
+    }
     note_modes(&r);
+    note_leaves(&r, verdict);
     int status = test_steps(&r, verdict);
     if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
         status = test_closed(&r, verdict);
@@ -313,7 +362,7 @@ const assay_rule_ops assay_rule_missing_worker = {
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
-    .series_width = 1,
+    .series_width = WIDTH,
     .value_units = value_units,
     .sentences = sentences,
     .setup = times_setup,

@@ -303,7 +303,12 @@ void hook_recorded_put(const hook_recorded *recorded, const hook_config *config,
 static void put_recorded(const hook_recorded *recorded, const hook_config *config, int workers, assay_buf *out)
 {
     bool any = false;
+    struct timespec now;
     put_time(out, "ended", time(NULL));
+    if (clock_gettime(CLOCK_REALTIME, &now) == 0) { /* a worker that leaves early does so between steps of others */
+        put_key(out, "closed");
+        assay_put_format(out, "%lld.%03ld", (long long)now.tv_sec, now.tv_nsec / 1000000);
+    }
     put_key(out, "recorded");
     assay_put_format(out, "{\"workers\": %d, \"of\": %d, \"modes\": {", config->all_workers ? workers : 1, workers);
     for (int m = 0; m < HOOK_MODES; m++) {

@@ -27,7 +27,10 @@ typedef struct assay_run_facts {
     /* How much was recorded, as the first worker says that says it; zeros while the run goes on. */
     uint64_t recorded_workers, run_workers;
     assay_run_recorded recorded[ASSAY_MODES];
-    uint32_t closed; /* of the files, those of workers that closed; known to who reads them, and not packed */
+    /* Known to who reads them, and not packed: */
+    uint32_t closed;  /* of the files, those of workers that closed */
+    double closed_at; /* of the file that was read last: seconds since 1970, NaN: it was not closed */
+    uint64_t passed;  /* of that one: steps of all modes that the worker went through */
 } assay_run_facts;
 
 /* Frees what `facts` holds. */

@@ -4,9 +4,12 @@
  * nothing: they are shown. A text that is no JSON at all is a problem. */
 #include "format/smdebug/run_json.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fault.h"
 #include "base/json.h"
@@ -68,7 +71,7 @@ static bool is_scalar(const cJSON *item)
 /* Whose file it is: no fact of the run. */
 static bool is_label(const char *key)
 {
-    static const char *const labels[] = {"schema", "worker", "rank", "workers"};
+    static const char *const labels[] = {"schema", "worker", "rank", "workers", "closed"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         if (strcmp(key, labels[i]) == 0)
             return true;
@@ -140,6 +143,29 @@ static int take_all(assay_run_facts *facts, const cJSON *document)
     return status;
 }
 
+/* When the worker closed: a number; older files have `ended` alone, to the second. */
+static double closed_at(const cJSON *document)
+{
+    const cJSON *closed = cJSON_GetObjectItemCaseSensitive(document, "closed"),
+                *ended = cJSON_GetObjectItemCaseSensitive(document, "ended");
+    struct tm parts = {0};
+    if (!cJSON_IsString(ended))
+        return NAN;
+    if (cJSON_IsNumber(closed))
+        return closed->valuedouble;
+    return strptime(ended->valuestring, "%Y-%m-%dT%H:%M:%SZ", &parts) ? (double)timegm(&parts) : NAN;
+}
+
+static uint64_t passed_steps(const cJSON *document)
+{
+    const cJSON *recorded = cJSON_GetObjectItemCaseSensitive(document, "recorded");
+    const cJSON *modes = cJSON_GetObjectItemCaseSensitive(recorded, "modes");
+    uint64_t passed = 0;
+    for (const cJSON *mode = modes ? modes->child : NULL; mode; mode = mode->next)
+        passed += count_of(mode, "of");
+    return passed;
+}
+
 int assay_run_json_add(assay_run_facts *facts, const char *file, const void *text, size_t size,
                        assay_problems *problems)
 {
@@ -157,6 +183,8 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
     status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);
     take_recorded(facts, cJSON_GetObjectItemCaseSensitive(document, "recorded"));
     facts->files++;
+    facts->closed_at = closed_at(document);
+    facts->passed = passed_steps(document);
     facts->closed += cJSON_IsString(cJSON_GetObjectItemCaseSensitive(document, "ended"));
     cJSON_Delete(document);
     return status;
@@ -213,6 +241,37 @@ static int put_unclosed(assay_run_facts *facts, assay_buf *list)
     return status;
 }
 
+/* A worker that closed, when, and after how many steps. */
+typedef struct leave {
+    const char *file; /* its name; borrowed */
+    double at;
+    uint64_t passed;
+} leave;
+
+/* Those that closed after fewer steps than another: the fact `closed`, "worker_1 1764291930.123, worker_3 ...". */
+static int put_closed(assay_run_facts *facts, const leave *list, size_t count)
+{
+    assay_buf text;
+    uint64_t most = 0;
+    int status = ASSAY_OK;
+    assay_buf_init(&text, ASSAY_RUN_JSON_MOST);
+    for (size_t i = 0; i < count; i++)
+        most = list[i].passed > most ? list[i].passed : most;
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(list[i].at) || list[i].passed >= most)
+            continue;
+        put_worker(list[i].file, &text);
+        assay_put_format(&text, " %.3f", list[i].at);
+    }
+    if (text.size > 0 && assay_buf_status(&text) == ASSAY_OK) {
+        status = assay_run_facts_put(facts, assay_copy_text("closed"),
+                                     assay_copy_bytes_as_text((const char *)text.data, text.size));
+        assay_run_facts_sort(facts);
+    }
+    assay_buf_release(&text);
+    return status;
+}
+
 int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems *problems)
 {
     assay_names names = {0};
@@ -230,6 +289,8 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
     if (names.count > 1)
         qsort(names.name, names.count, sizeof *names.name, by_worker);
     assay_buf unclosed;
+    leave left[FILES_MOST];
+    size_t leaves = 0;
     assay_buf_init(&unclosed, ASSAY_RUN_JSON_MOST);
     for (size_t i = 0, files = 0; status == ASSAY_OK && i < names.count && files < FILES_MOST; i++) {
         const uint32_t before = facts.files, closed = facts.closed;
@@ -237,9 +298,13 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
             continue;
         files++;
         status = read_file(store, names.name[i], &facts, problems);
+        if (facts.files > before)
+            left[leaves++] = (leave){names.name[i], facts.closed_at, facts.passed};
         if (facts.files > before && facts.closed == closed)
             put_worker(names.name[i], &unclosed);
     }
+    if (status == ASSAY_OK)
+        status = put_closed(&facts, left, leaves);
     if (status == ASSAY_OK)
         status = put_unclosed(&facts, &unclosed);
     else
