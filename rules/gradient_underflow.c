@@ -1,6 +1,11 @@
 /* gradient_underflow.c - GradientUnderflow: ever more elements of gradients are exactly zero, and no unit explains it.
  * docs/rules/GradientUnderflow.md.
  *
+ *   all    every element of every gradient of a worker is 0 at the last `quarter` saved steps, and from the first such
+ *          step on at three of four, though it has LEAST_GRADIENTS, and no loss is 0 there: even a bias of an output has
+ *          none, which no dead unit stops
+ *   rises  as follows
+ *
  * z = share of elements that are exactly 0, over the saved TRAIN steps of a tensor and worker: its beginning and its end
  * are medians of a quarter of them, `quarter` at least. Of gradients with two axes or more the rise of z is compared with
  * what may explain zeros in whole rows and columns: the two largest rises among gradients with one axis and LEAST_UNITS
@@ -23,7 +28,10 @@
 enum { ZEROS, IS, WIDTH }; /* values of a row; of a loss its value stands for ZEROS */
 enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
-enum { LEAST_UNITS = 16, NOTE_ROOM = 96 };
+enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
+enum { ALL, RISES };
+static const char *const tests[] = {"all", "rises", NULL};
+#define NO_LOSS 1e-4 /* of the first one: what is left of it may have no gradient */
 
 static const assay_param_def params[] = {
     {.name = "rise",
@@ -197,12 +205,93 @@ static int test_course(const walk *w, const course *c)
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
                                  .worker = row.worker,
+                                 .test = RISES,
                                  .value = 100 * zeros_at(w, i),
                                  .threshold = 100 * (c->begin + by),
                                  .note = note};
         if (row.step >= w->rule->start_step)
             status = assay_findings_test(w->findings, found && i >= begin, &finding);
     }
+    return status;
+}
+
+/* What a worker has at one step, and since when its gradients are all zero. */
+typedef struct silence {
+    uint32_t gradients, zero;
+    bool loss;          /* it has one that is not next to nothing */
+    double first_loss;  /* NaN: none so far */
+    uint64_t steps;     /* in a row, to the end */
+    uint64_t all, most; /* steps since `since`, and how many of them are silent */
+    int64_t since;
+} silence;
+
+static bool is_of_gradient(assay_row row)
+{
+    return row.value[IS] == IS_MATRIX || row.value[IS] == IS_VECTOR || row.value[IS] == IS_OUTPUT;
+}
+
+static void end_step(silence *list, uint32_t workers, int64_t step)
+{
+    for (uint32_t k = 0; k < workers; k++) {
+        silence *s = &list[k];
+        const bool silent = s->gradients >= LEAST_GRADIENTS && s->zero == s->gradients && s->loss;
+        if (s->gradients > 0) {
+            if (4 * s->most < 3 * s->all)
+                s->all = s->most = 0;
+            s->since = silent && s->all == 0 ? step : s->since;
+            s->all += silent || s->all > 0;
+            s->most += silent;
+            s->steps = silent ? s->steps + 1 : 0;
+        }
+        s->gradients = s->zero = 0;
+        s->loss = false;
+    }
+}
+
+/* Sets since when, and for how many saved steps to the end, the gradients of each worker are all zero. */
+static void find_silence(const walk *w, silence *list, uint32_t workers)
+{
+    const uint64_t count = assay_series_count(w->series);
+    for (uint32_t k = 0; k < workers; k++)
+        list[k].first_loss = NAN;
+    for (uint64_t i = 0; i < count; i++) {
+        const assay_row row = assay_series_row(w->series, i);
+        silence *s = row.worker < workers ? &list[row.worker] : NULL;
+        if (s && is_of_gradient(row)) {
+            s->gradients++;
+            s->zero += row.value[ZEROS] == 1;
+        } else if (s && row.value[IS] == IS_LOSS) {
+            s->first_loss = isnan(s->first_loss) ? fabs(row.value[ZEROS]) : s->first_loss;
+            s->loss = s->loss || fabs(row.value[ZEROS]) > NO_LOSS * s->first_loss;
+        }
+        if (i + 1 == count || assay_series_row(w->series, i + 1).step != row.step)
+            end_step(list, workers, row.step);
+    }
+}
+
+static int test_silence(const walk *w)
+{
+    const uint64_t least = (uint64_t)assay_param_int(w->rule->params, "quarter"), count = assay_series_count(w->series);
+    const uint32_t workers = assay_trial_workers(w->rule->trial);
+    silence *list = calloc((size_t)workers + 1, sizeof *list);
+    int status = list ? ASSAY_OK : ASSAY_ENOMEM;
+    if (list)
+        find_silence(w, list, workers);
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        const assay_row row = assay_series_row(w->series, i);
+        if (!is_of_gradient(row) || row.worker >= workers || row.step < w->rule->start_step)
+            continue;
+        const silence *s = &list[row.worker];
+        const assay_finding finding = {.step = row.step,
+                                       .tensor = row.tensor,
+                                       .worker = row.worker,
+                                       .test = ALL,
+                                       .value = 100 * row.value[ZEROS],
+                                       .threshold = 100};
+        status = assay_findings_test(w->findings, s->steps >= least && row.step >= s->since && row.value[ZEROS] == 1,
+                                     &finding);
+    }
+    free(list);
     return status;
 }
 
@@ -217,6 +306,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     int status = w.course && w.room && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         find_courses(&w);
+    if (status == ASSAY_OK && count > 0)
+        status = test_silence(&w);
     double most = NAN;
     for (size_t i = 0; status == ASSAY_OK && i < w.courses; i++) {
         const course *c = &w.course[i];
@@ -244,7 +335,9 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 }
 
 static const char *const value_units[] = {"% of the elements are 0", NULL};
-static const char *const sentences[] = {"ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
+static const char *const sentences[] = {[ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
+                                        [RISES] =
+                                            "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
                                         NULL};
 
 const assay_rule_ops assay_rule_gradient_underflow = {
@@ -255,6 +348,7 @@ const assay_rule_ops assay_rule_gradient_underflow = {
     .advice = "Gradients that are too small for their format become zero: raise the loss scale, or take bfloat16.",
     .remedies = remedies,
     .params = params,
+    .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,

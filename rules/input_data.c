@@ -5,13 +5,15 @@
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
- *   evaluated      an EVAL input has the figures of a TRAIN one: the same rows, in any order
+ *   evaluated      an EVAL input has the figures of a TRAIN one: the same rows, in any order; or a tenth of the rows of
+ *                  EVAL inputs are rows of TRAIN ones (input_seen.h)
  *   evaluation     m of an EVAL input is `ratio` times that of the TRAIN ones before it, or 1 / ratio
  *   labels         whole labels are one class at REPEATED steps in a row and all later ones, after steps at which they
  *                  never were; at FEW where there are three classes or more
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
- *   repeated       a TRAIN input has the digest of the one before, at REPEATED steps in a row and all later ones, after
- *                  inputs that differed; or at all steps, where a batch of EVAL that is larger has other rows
+ *   repeated       a TRAIN input has the rows of the one before, in any order, at REPEATED steps in a row and all later
+ *                  ones, after inputs that differed; or at all steps, where a batch of EVAL that is as large has other
+ *                  rows, and a loss of EVAL that gains next to nothing or loses it again
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
  *                  far from that of the other workers at num_steps steps in a row
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
@@ -30,14 +32,15 @@
 
 #include "classes.h"
 #include "input_labels.h"
+#include "input_repeated.h"
+#include "input_seen.h"
 #include "workers.h"
 
 static const char *const tests[] = {"channel",       "constant", "evaluated", "evaluation", "labels",
                                     "probabilities", "repeated", "scale",     "shape",      "shared",
                                     "sorted",        "target",   "targets",   "unseen",     NULL};
 
-#define SUMS_CLOSE    1e-11 /* of sums of the same doubles in another order */
-#define SHARE_CLOSE   1e-4  /* of a softmax in single precision */
+#define SHARE_CLOSE   1e-4 /* of a softmax in single precision */
 #define FARTHER       3.0
 #define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
 #define SCALE_FLOOR   0.1 /* of the logarithm: how far scales wander that have not been seen to */
@@ -74,19 +77,23 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     for (int i = 0; i < 3; i++) {
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
                             classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
-                            channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1};
+                            channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}, rows = {.kind = ASSAY_MEASURE_ROWS};
         int slot = assay_need_slot(need, &(assay_slot){.regexes = regexes[i], .flags = ASSAY_SLOT_NO_STRINGS}, err);
         int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
         if (status == ASSAY_OK && i == INPUT)
             status = assay_need_measure(need, slot, &digest, err);
         if (status >= 0 && i == INPUT)
             status = assay_need_measure(need, slot, &channels, err);
+        if (status >= 0 && i == INPUT)
+            status = assay_need_measure(need, slot, &rows, err);
         if (status >= 0 && i == LABEL)
             status = assay_need_measure(need, slot, &classes, err);
         if (status < 0)
             return status;
     }
-    return ASSAY_OK;
+    const assay_slot losses = {.collection = "losses", .flags = ASSAY_SLOT_NO_STRINGS};
+    const int slot = assay_need_slot(need, &losses, err);
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static int kind_of(uint32_t slot, const char *name)
@@ -181,24 +188,23 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                 status = add_row(view, slot, item, ((assay_common_state *)state)->series);
             if (status == ASSAY_OK && slot == LABEL)
                 status = count_labels(view, item, ((assay_common_state *)state)->counter);
+            if (status == ASSAY_OK && slot == INPUT && model)
+                status = count_rows(rule->trial, view, item, assay_view_result(view, 2, item),
+                                    ((assay_common_state *)state)->counter);
         }
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[3].count; i++) {
+        const assay_tensor_view *item = view->slot[3].items[i];
+        const double row[WIDTH] = {[IS] = LOSS,
+                                   [MODE] = view->mode,
+                                   [SUM] = assay_view_has_values(item) ? assay_stats_mean(item->stats) : NAN};
+        if (isfinite(row[SUM]))
+            status =
+                assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+    }
     return status;
 }
 
 /* ---- finalize ---- */
-
-static bool is_close(double a, double b, double scale)
-{
-    return fabs(a - b) <= SUMS_CLOSE * scale;
-}
-
-/* Have two tensors the same elements, in whatever order? */
-static bool are_same_rows(const double *a, const double *b)
-{
-    return a[COUNT] == b[COUNT] && a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[ZEROS] == b[ZEROS] &&
-           a[COUNT] >= LEAST_ELEMENTS && a[LEAST] < a[LARGEST] && is_close(a[SUM], b[SUM], a[MAGNITUDES]) &&
-           is_close(a[MAGNITUDES], b[MAGNITUDES], a[MAGNITUDES]) && is_close(a[SQUARES], b[SQUARES], a[SQUARES]);
-}
 
 /* One input of one worker: rows [from, to). */
 static int test_constant(const walk *w, uint64_t from, uint64_t to)
@@ -253,44 +259,6 @@ static int test_channels(const walk *w, uint64_t from, uint64_t to, int mode)
         else
             snprintf(note, sizeof note, "%.0f of %.0f channels", row[DEAD], fabs(row[CHANNELS]));
         status = test(w, i, CHANNEL, i >= begin && row[DEAD] > 0, row[DEAD], 0, note);
-    }
-    return status;
-}
-
-/* Has EVAL a batch of other rows, and not fewer, than the one that training saw at all of its steps? Then that one was
- * not the whole set. Points of few coordinates are left out: fixed ones are usual there. */
-static bool is_part_of_the_set(const walk *w, uint64_t from, uint64_t to, const double *train)
-{
-    for (uint64_t i = from; i < to; i++) {
-        const double *row = row_of(w, i);
-        if (row[MODE] == ASSAY_MODE_EVAL && row[COUNT] >= train[COUNT] && !is_one(row) && !are_same_rows(row, train))
-            return train[ROWS] > 0 && train[COUNT] / train[ROWS] >= LEAST_FEATURES;
-    }
-    return false;
-}
-
-static int test_repeated(const walk *w, uint64_t from, uint64_t to)
-{
-    uint64_t begin = to, different = 0, run = 0, last = to;
-    int status = ASSAY_OK;
-    for (uint64_t i = from; i < to; i++) {
-        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0 || is_one(row_of(w, i)))
-            continue;
-        const bool again = last < to && row_of(w, last)[DIGEST_OF] == row_of(w, i)[DIGEST_OF];
-        different += !again;
-        begin = !again ? to : run == 0 ? i : begin;
-        run = again ? run + 1 : 0;
-        last = i;
-    }
-    const bool found =
-        run >= REPEATED &&
-        (different >= 3 || (different == 1 && last < to && is_part_of_the_set(w, from, to, row_of(w, last))));
-    uint64_t again = 0;
-    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
-        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)
-            continue;
-        again += i >= begin;
-        status = test(w, i, REPEATED_TEST, found && i >= begin, (double)again, REPEATED, NULL);
     }
     return status;
 }
@@ -571,12 +539,17 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
         same += known;
         w->room[sorted[k]] = known;
     }
+    uint64_t rows = 0;
+    const uint64_t seen =
+        eval > 0 && trained < to ? seen_rows(w, assay_series_row(w->series, w->order[from]).tensor, &rows) : 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const bool batches = 2 * same >= eval;
         char note[NOTE_ROOM];
         if (row_of(w, i)[MODE] != ASSAY_MODE_EVAL)
             continue;
-        snprintf(note, sizeof note, "%llu of %llu batches", (unsigned long long)same, (unsigned long long)eval);
-        status = test(w, i, EVALUATED, w->room[i] != 0 && 2 * same >= eval && !one_set, 1, 0, note);
+        snprintf(note, sizeof note, "%llu of %llu %s", (unsigned long long)(batches ? same : seen),
+                 (unsigned long long)(batches ? eval : rows), batches ? "batches" : "rows");
+        status = test(w, i, EVALUATED, (batches ? w->room[i] != 0 : are_seen(seen, rows)) && !one_set, 1, 0, note);
     }
     free(sorted);
     return status;
@@ -693,10 +666,10 @@ static int walk_tensors(const walk *w)
         to = end_of(w, from);
         if (first.value[IS] == INPUT)
             status = test_input(w, from, to);
-        else if (first.value[IS] != LABEL)
-            status = test_scores(w, from, to);
-        else
+        else if (first.value[IS] == LABEL)
             status = test_label(w, from, to);
+        else if (first.value[IS] != LOSS)
+            status = test_scores(w, from, to);
         for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
             const assay_row input = assay_series_row(w->series, w->order[k]);
             end = end_of(w, k);

@@ -71,7 +71,7 @@ enum { SURE = 5, LEAST_ROWS = 3, CLASSES_NAMED = 3 };
 static inline int count_labels(const assay_step_view *view, const assay_tensor_view *item, assay_counter *counter)
 {
     enum { MOST = 1 << 14 };
-    const assay_result *result = assay_dtype_is_float(item->dtype) ? NULL : assay_view_result(view, 2, item);
+    const assay_result *result = assay_dtype_is_float(item->dtype) ? NULL : assay_view_result(view, 3, item);
     int status = ASSAY_OK;
     for (uint64_t i = 0; result && status == ASSAY_OK && i < result->of.classes.count; i++) {
         const int64_t class = result->of.classes.value[i];

@@ -24,8 +24,8 @@ enum {
     TARGETS,
     UNSEEN
 };
-/* What a tensor is to this rule. */
-enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD, ELEMENTWISE };
+/* What a tensor is to this rule; of a loss the row has the mean as SUM. */
+enum { INPUT, LABEL, CROSS_ENTROPY, BINARY_LOGITS, LOG_LIKELIHOOD, ELEMENTWISE, LOSS };
 /* Values of a row. */
 enum {
     IS,
@@ -62,6 +62,8 @@ enum {
     IMAGE_CHANNELS = 4,
     NOTE_ROOM = 160
 };
+#define SUMS_CLOSE 1e-11 /* of sums of the same doubles in another order */
+
 typedef struct walk {
     const assay_rule *rule;
     const assay_series *series;
@@ -69,7 +71,7 @@ typedef struct walk {
     uint64_t count;        /* all rows */
     assay_findings *findings;
     double *room;                /* [count] */
-    const assay_counter *labels; /* (class, tensor and mode) of whole labels, input_labels.h */
+    const assay_counter *labels; /* (class, tensor and mode) of whole labels, input_labels.h; of rows, input_seen.h */
 } walk;
 
 static inline const double *row_of(const walk *w, uint64_t i)
@@ -95,6 +97,19 @@ static inline int test(const walk *w, uint64_t i, uint32_t which, bool fired, do
 static inline bool is_one(const double *row)
 {
     return row[COUNT] >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST];
+}
+
+static inline bool is_close(double a, double b, double scale)
+{
+    return fabs(a - b) <= SUMS_CLOSE * scale;
+}
+
+/* Have two tensors the same elements, in whatever order? */
+static inline bool are_same_rows(const double *a, const double *b)
+{
+    return a[COUNT] == b[COUNT] && a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[ZEROS] == b[ZEROS] &&
+           a[COUNT] >= LEAST_ELEMENTS && a[LEAST] < a[LARGEST] && is_close(a[SUM], b[SUM], a[MAGNITUDES]) &&
+           is_close(a[MAGNITUDES], b[MAGNITUDES], a[MAGNITUDES]) && is_close(a[SQUARES], b[SQUARES], a[SQUARES]);
 }
 
 static inline bool in_mode(const walk *w, uint64_t i, int mode)

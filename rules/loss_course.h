@@ -19,7 +19,8 @@
  *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors
  *
  * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. A rise does, where
- * each block is above the one before, and the last above twice the first losses. */
+ * each block is above the one before, and the last above twice the first losses: the noise of such a course is its own
+ * growth. */
 #ifndef ASSAY_RULES_LOSS_COURSE_H
 #define ASSAY_RULES_LOSS_COURSE_H
 
@@ -77,7 +78,7 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
         low = k >= 2 ? fmin(low, block[k]) : low;
         high = k >= 2 ? fmax(high, block[k]) : high;
     }
-    bool rises = block[0] >= first && last > 2 * fabs(first);
+    bool rises = last > 2 * fabs(first);
     for (uint64_t k = 1; k < COURSE_BLOCKS; k++)
         rises = rises && block[k] > block[k - 1];
     double gained = first - best;

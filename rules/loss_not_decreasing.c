@@ -401,6 +401,11 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
     double *loss = count <= SIZE_MAX / 2 / sizeof *loss ? calloc(2 * count + 1, sizeof *loss) : NULL;
     uint64_t *row = calloc(count + 1, sizeof *row);
     int status = workers && loss && row ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
+        take_rows(w, order, i, count);
+        const uint32_t worker = assay_series_row(w->series, order[i]).worker;
+        workers[worker < assay_trial_workers(w->rule->trial) ? worker : 0].all++;
+    }
     for (int pass = 0; status == ASSAY_OK && pass < 2; pass++) {
         for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
             take_rows(w, order, i, count);
@@ -409,12 +414,11 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
             const bool whole = assay_trial_logged(w->rule->trial, assay_series_row(w->series, order[i]).tensor) &
                                ASSAY_LOGGED_WHOLE; /* what is all that is minimised is judged by itself */
             bool bad = pass == 0 || whole || mine->bad == mine->all;
-            w->alone = pass == 0 || whole || mine->all == 1;
+            w->alone = whole || mine->all == 1;
             w->competes = false;
             if (pass > 0 && bad && !w->alone)
                 find_competitor(w, order, i, count);
             status = evaluate_course(w, loss, row, pass == 0 ? NULL : verdict, &bad);
-            mine->all += pass == 0;
             mine->bad += pass == 0 && bad;
         }
     }

@@ -98,8 +98,10 @@ typedef struct judge {
     const assay_rule *rule;
     assay_findings *findings;
     bool *usual;  /* of each row: its own past holds norms like this one */
-    int8_t *left; /* of each row: 1, it left those of the other workers; 2, by far */
+    int8_t *left; /* of each row: enum leaving, negative where it is below the others */
 } judge;
+
+enum leaving { STAYS, BY_RATIO, LEAVES, LEAVES_FAR };
 
 static int test_norm(const judge *j, assay_row row, unsigned test, double z, double median, bool fires)
 {
@@ -152,7 +154,7 @@ static bool center_of(const judge *j, const assay_series *series, uint64_t from,
     return finite > 1;
 }
 
-/* Marks those of rows [from, to) that left the others. */
+/* Marks those of rows [from, to) that left the others, or are at least apart from them by the ratio. */
 static void mark_left(const judge *j, const assay_series *series, uint64_t from, uint64_t to,
                       const robust_center *center)
 {
@@ -162,35 +164,59 @@ static void mark_left(const judge *j, const assay_series *series, uint64_t from,
     for (uint64_t i = from; i < to; i++) {
         const assay_row row = assay_series_row(series, i);
         const double x = row.value[HISTORY_VALUE], z = score_of(row, center);
-        const bool above = z > threshold && !(x <= ratio * median),
-                   below = both && z < -threshold && x * ratio < median;
-        const bool left = (above || below) && center->median > -700 && !j->usual[i];
-        j->left[i] = (int8_t)(left ? 1 + (fabs(z) > FAR * threshold) : 0);
+        const bool above = !(x <= ratio * median), below = both && x * ratio < median;
+        const bool apart = (above || below) && center->median > -700 && !j->usual[i];
+        const int how = !(fabs(z) > threshold) ? BY_RATIO : fabs(z) > FAR * threshold ? LEAVES_FAR : LEAVES;
+        j->left[i] = (int8_t)(apart ? (above ? how : -how) : STAYS);
     }
 }
 
-/* Where few steps were saved fewer in a row are enough, of norms that lie FAR beyond the threshold. Takes the mark from
- * rows of workers that did not leave at num_steps steps in a row. */
+/* How many rows in a row from `from` on lie on one side of the others, by the ratio at least; and the most of them in a
+ * row that are `least` or more. */
+static uint64_t run_from(const judge *j, const uint64_t *order, uint64_t from, uint64_t end, int least, uint64_t *most)
+{
+    const bool above = j->left[order[from]] > STAYS;
+    uint64_t n = 0, strict = 0;
+    *most = 0;
+    for (; from + n < end; n++) {
+        const int left = j->left[order[from + n]];
+        if ((left > STAYS) != above || left == STAYS)
+            break;
+        strict = abs(left) >= least ? strict + 1 : 0;
+        *most = strict > *most ? strict : *most;
+    }
+    return n;
+}
+
+/* Keeps the mark of a worker's rows that lie apart where num_steps of them in a row left the others; the neighbours
+ * that are apart by the ratio belong to them, for the spread of a few workers is hardly known. Where few steps were
+ * saved fewer in a row are enough, of norms that lie FAR beyond the threshold; but not one of a gradient, which is
+ * next to nothing where a batch is known. */
 static int keep_lasting(const judge *j, const assay_series *series)
 {
     const int64_t asked = assay_param_int(j->rule->params, "num_steps"),
                   saved = (int64_t)assay_trial_mode_steps(j->rule->trial, ASSAY_MODE_TRAIN);
-    const int64_t least = saved > 0 && saved < 2 * asked ? (saved + 3) / 4 : asked;
+    const int64_t few = saved > 0 && saved < 2 * asked ? (saved + 3) / 4 : asked;
     const uint64_t rows = assay_series_count(series);
     uint64_t *order = asked > 1 ? assay_series_by_tensor(series) : NULL;
-    const int8_t far = least < asked ? 2 : 1;
     if (asked > 1 && rows > 0 && !order)
         return ASSAY_ENOMEM;
-    for (uint64_t from = 0, to; order && from < rows; from = to) {
+    for (uint64_t i = 0; asked == 1 && i < rows; i++)
+        j->left[i] = j->left[i] >= LEAVES;
+    for (uint64_t from = 0, to, n; order && from < rows; from = to) {
         const assay_row first = assay_series_row(series, order[from]);
-        const bool left = j->left[order[from]] >= far;
+        const int64_t least = few == 1 && is_gradient(j->rule->trial, first.tensor) ? 2 : few;
         for (to = from + 1; to < rows; to++) {
             const assay_row row = assay_series_row(series, order[to]);
-            if (row.tensor != first.tensor || row.worker != first.worker || (j->left[order[to]] >= far) != left)
+            if (row.tensor != first.tensor || row.worker != first.worker)
                 break;
         }
-        for (uint64_t i = from; i < to; i++)
-            j->left[order[i]] = left && to - from >= (uint64_t)least;
+        for (uint64_t i = from, most; i < to; i += n) {
+            n = j->left[order[i]] == STAYS ? 1 : run_from(j, order, i, to, few < asked ? LEAVES_FAR : LEAVES, &most);
+            const bool keeps = j->left[order[i]] != STAYS && most >= (uint64_t)least;
+            for (uint64_t k = i; k < i + n; k++)
+                j->left[order[k]] = keeps;
+        }
     }
     free(order);
     return ASSAY_OK;

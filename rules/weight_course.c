@@ -4,9 +4,9 @@
  * For each weight and worker, over its saved TRAIN steps (all steps where it has none): r = |W_s - W_p| / |W_p|, p the
  * saved step before, `gap` mode steps earlier.
  *
- *   jump     r > jump times the median of the WINDOW values before, r > BEYOND times all of them, r > LEAST_JUMP; where
- *            fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
- *   large    r > large * gap, of weights whose root mean square is not next to nothing; not of weights without a
+ *   jump     r > jump / sqrt(gap) times the median of the WINDOW values before, BEYOND times at least, r > BEYOND times
+ *            all of them, r > LEAST_JUMP; where fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
+ *   large    r > large * gap^CANCELS: updates of several steps partly cancel; of weights whose root mean square is not next to nothing; not of weights without a
  *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
  *            them, and so it is for two of three such weights of the worker
@@ -29,7 +29,8 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define BEYOND     5.0
 #define LEAST_JUMP 0.1
 #define FAR_JUMP   3.0
-#define SLOWEST    1e-7
+#define CANCELS    0.6
+#define SLOWEST    5e-7 /* rounding alone makes 1e-7 of a smaller update */
 #define HALF       0.5
 #define HARDLY     0.03 /* of the norm, in all: no training of a network from its beginning */
 #define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
@@ -142,29 +143,28 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         const size_t n = seen < WINDOW ? (size_t)seen : WINDOW;
         for (size_t k = 0; k < n; k++)
             room[k] = last[k];
-        const double usual = robust_median(room, n);
-        const bool jumps = n > 0 && usual > 0 && r > jump * usual && r > BEYOND * most &&
+        const double usual = robust_median(room, n), gap = row.value[GAP];
+        const double limit = fmax(BEYOND, jump / sqrt(gap)) * usual, most_of_all = large * pow(gap, CANCELS);
+        const bool jumps = n > 0 && usual > 0 && r > limit && r > BEYOND * most &&
                            r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0;
         snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
         if (n > 0)
-            status = test(w, row, JUMP, jumps, r, jump * usual, note);
+            status = test(w, row, JUMP, jumps, r, limit, note);
         if (status == ASSAY_OK)
-            status = test(w, row, LARGE, trained && r > large * row.value[GAP] && row.value[TINY] == 0, r,
-                          large * row.value[GAP], NULL);
+            status = test(w, row, LARGE, trained && r > most_of_all && row.value[TINY] == 0, r, most_of_all, NULL);
         most = jumps ? most : fmax(most, r);
         last[seen++ % WINDOW] = r;
     }
     return status;
 }
 
+/* The largest of the first ones: what shrinks has lost much by the third step, where steps are saved far apart. */
 static double first_norm(const walk *w, uint64_t from, uint64_t to)
 {
-    double room[FIRST];
-    size_t n = 0;
-    const size_t most = to - from < 2 * FIRST ? 1 : FIRST;
-    for (uint64_t i = from; i < to && n < most; i++)
-        room[n++] = assay_series_row(w->series, w->order[i]).value[NORM];
-    return robust_median(room, n);
+    double norm = 0;
+    for (uint64_t i = from; i < to && i < from + FIRST; i++)
+        norm = fmax(norm, assay_series_row(w->series, w->order[i]).value[NORM]);
+    return norm;
 }
 
 static bool is_matrix(const walk *w, uint64_t from, uint64_t to)

@@ -10,7 +10,7 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from answers import case, main, rule  # noqa: E402
-from made import Made  # noqa: E402
+from made import Made, json_bytes  # noqa: E402
 
 COLLECTIONS = {"weights": "^(?!gradient).*weight$", "gradients": "^gradient", "losses": "loss$"}
 INPUT, LABEL = "inputs", "CrossEntropyLoss_input_1"
@@ -149,14 +149,15 @@ def classes_of_few_steps(folder):
     return split(folder, [0, 1, 2], [0, 1, 2, 3], 2), [says("two steps")]
 
 
-def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32):
-    made, rng, step = Made(folder), numpy.random.default_rng(4), 0
+def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32, loss=None):
+    """loss(k): that of the k-th evaluation."""
+    made, rng, step = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(4), 0
     kept = rng.normal(0, 1, (16, 9))
     for k in range(24):
         made.step(step, "TRAIN", k, {INPUT: kept if one_batch else rng.normal(0, train(k), (16, 9))})
         step += 1
         if k % 6 == 5:
-            made.step(step, "EVAL", k // 6, {INPUT: rng.normal(0, scale, (rows, 9))})
+            made.step(step, "EVAL", k // 6, {INPUT: rng.normal(0, scale, (rows, 9)), **({"loss": float(loss(k // 6))} if loss else {})})
             step += 1
     return made.end()
 
@@ -181,6 +182,52 @@ def one_batch_of_a_larger_set(folder):
 @case
 def the_whole_set_at_every_step(folder):
     return evaluated(folder, 1, one_batch=True, rows=4), [says("whole set")]
+
+
+@case
+def the_whole_set_that_helps(folder):
+    """The loss of an evaluation of as many rows comes down: the batch is all there is."""
+    return evaluated(folder, 1, one_batch=True, loss=lambda k: 0.6 ** k), [says("whole set")]
+
+
+@case
+def one_batch_that_does_not_help(folder):
+    return evaluated(folder, 1, one_batch=True, loss=lambda k: 1 - 0.05 * k), [says("one batch", "repeated")]
+
+
+@case
+def the_same_rows_in_another_order(folder):
+    rows = numpy.random.default_rng(11).normal(0, 1, (16, 9))
+    return fed(folder, mixed, inputs=lambda s, rng: rng.normal(0, 1, (16, 9)) if s < 12 else rng.permutation(rows)), [
+        says("reshuffled", "repeated", 13)]
+
+
+def held_out(folder, own, kinds=None):
+    """Training draws rows of a set anew at each step; of the rows of an evaluation `own` are of the same set."""
+    made, rng = Made(folder), numpy.random.default_rng(12)
+    table = rng.normal(0, 1, (200, 9)) if kinds is None else rng.integers(0, kinds, (200, 9)).astype(float)
+    new = rng.normal(0, 1, (400, 9)) if kinds is None else rng.integers(0, kinds, (400, 9)).astype(float)
+    for step in range(24):
+        made.step(step, "TRAIN", step, {INPUT: table[rng.choice(200, 16)]})
+    for k in range(3):
+        made.step(24 + k, "EVAL", k, {INPUT: numpy.concatenate([table[rng.choice(200, own)], new[40 * k:40 * k + 40 - own]])})
+    return made.end()
+
+
+@case
+def evaluated_on_rows_of_training(folder):
+    return held_out(folder, 40), [says("all of them", "evaluated", 24)]
+
+
+@case
+def evaluated_on_a_few_rows_of_training(folder):
+    return held_out(folder, 3), [says("a few")]
+
+
+@case
+def evaluated_on_rows_like_those_of_training(folder):
+    """Nine numbers from 0 to 5: many sums are alike, and no rows."""
+    return held_out(folder, 0, 6), [says("alike")]
 
 
 def gradients(folder, zero, bias=lambda s: 0.0, pruned=lambda s: 0.0, loss=lambda s: 1.0):
@@ -219,6 +266,46 @@ def gradients_of_what_is_learned(folder):
     return gradients(folder, lambda s: s / 60, loss=lambda s: 0.8 ** s), [rule("learned", "GradientUnderflow", {"status": "NoIssuesFound"})]
 
 
+@case
+def gradients_all_zero(folder):
+    """Nothing is left of any gradient from step 20 on, and the loss stands."""
+    gone = lambda s: 1.0 if s >= 20 else 0.0  # noqa: E731
+    return gradients(folder, gone, bias=gone), [says("all zero", "all", 20, "GradientUnderflow")]
+
+
+@case
+def gradients_all_zero_where_nothing_is_lost(folder):
+    gone = lambda s: 1.0 if s >= 20 else 0.0  # noqa: E731
+    return gradients(folder, gone, bias=gone, loss=lambda s: 0.0 if s >= 20 else 1.0), [says("no loss", kind="GradientUnderflow")]
+
+
+def table(folder, moves, padding=False):
+    """A table of twelve codes of which ten are fed; moves(row): does it change?"""
+    made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(13)
+    rows = rng.normal(0, 1, (12, 6)).astype(numpy.float32)
+    for s in range(12):
+        made.step(s, "TRAIN", s, {"Net_tok.weight": rows, "Net_input_0": rng.integers(0, 10, (8, 7))})
+        rows = rows + numpy.array([[0.01 if moves(r) else 0.0] for r in range(12)], numpy.float32)
+    return made.end()
+
+
+@case
+def rows_of_a_table_masked(folder):
+    return table(folder, lambda r: r not in (3, 5, 6, 11)), [
+        rule("masked", "EmbeddingRows", lambda e: e["first"] and e["first"]["value"] == 3 and e["first"]["note"] == "rows 3, 5, 6 of 12")]
+
+
+@case
+def row_of_a_filling(folder):
+    """One row stands still on purpose, and two are never fed."""
+    return table(folder, lambda r: 0 < r < 10), [says("filling", kind="EmbeddingRows")]
+
+
+@case
+def table_that_is_frozen(folder):
+    return table(folder, lambda r: False), [says("frozen", kind="EmbeddingRows")]
+
+
 def weights(folder, update, steps=6, apart=1):
     made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(6)
     w = rng.normal(0, 1, (20, 30))
@@ -236,6 +323,22 @@ def weights_hardly_move(folder):
 @case
 def weights_of_a_warm_up(folder):
     return weights(folder, lambda s: 1e-9 if s < 3 else 1e-4), [says("warm-up", kind="WeightCourse")]
+
+
+@case
+def weights_set_anew_at_steps_far_apart(folder):
+    """Ten updates lie between saved steps: what is set from outside is not a hundred times as far."""
+    return weights(folder, lambda s: 1.0 if s == 8 else 0.07, 14, 10), [says("set anew", "jump", 90, "WeightCourse")]
+
+
+@case
+def weights_that_shrink_from_the_first_step(folder):
+    """The third saved step has a third left of what there was."""
+    made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(14)
+    w = rng.normal(0, 1, (20, 30))
+    for s in range(12):
+        made.step(s * 10, "TRAIN", s * 10, {"fc.weight": w * max(0.6 ** s, 0.07)})
+    return made.end(), [says("shrunk", "shrunk", 20, "WeightCourse")]
 
 
 @case
@@ -266,6 +369,74 @@ def loss_that_grows_without_end(folder):
     noise = numpy.random.default_rng(8).normal(0, 1, 80)
     return losses(folder, 1.2 ** numpy.arange(80) * (1 + 0.3 * noise.clip(-2, 2))), [
         rule("rose", "LossNotDecreasing", {"status": "IssuesFound"}, **COURSE)]
+
+
+@case
+def loss_that_grows_over_few_steps(folder):
+    """The fewest losses that a course takes."""
+    return losses(folder, 1.8 * 1.3 ** numpy.arange(24)), [rule("rose", "LossNotDecreasing", {"status": "IssuesFound"}, **COURSE)]
+
+
+def players(folder, *curves):
+    made = Made(folder, collections={"losses": "loss"})
+    for s, values in enumerate(zip(*curves)):
+        made.step(s, "TRAIN", s, {"loss_%d" % k: float(v) for k, v in enumerate(values)})
+    return made.end()
+
+
+@case
+def players_of_whom_one_comes_back(folder):
+    """What one lost by half in the end is no reason to blame the other, which only rises."""
+    t = numpy.arange(28) / 28
+    return players(folder, 0.8 - 0.5 * t * (t < 0.5) - (0.25 - 0.3 * (t - 0.5)) * (t >= 0.5), 0.67 + 0.2 * t), [
+        rule("players", "LossNotDecreasing", {"status": "NoIssuesFound"}, **COURSE)]
+
+
+def workers(folder, steps, worker_2):
+    """The norm of an activation of three workers; worker_2(step) is that of the last. Two of them differ by chance."""
+    made, rng = Made(folder, 3), numpy.random.default_rng(15)
+    for s in range(steps):
+        a, b = 1 + 0.1 * rng.random(2)
+        made.step(s * 10, "TRAIN", s * 10, {"worker_%d" % k: {"act_input_0": numpy.full(16, x)} for k, x in enumerate((a, b * (1.2 if s in (8, 9) else 1), worker_2(s)))})
+    return made.end()
+
+
+OUTLIER = {"tensor_regex": "_input_", "against": "workers", "min_workers": 3, "ratio": 1.5, "num_steps": 5, "only_finite": True}
+
+
+@case
+def a_worker_that_leaves(folder):
+    """It is apart from step 80 on, also where the two others happen to differ, which makes the score small."""
+    return workers(folder, 20, lambda s: 0.3 if s >= 8 else 1.05), [
+        rule("leaves", "NormSpike", lambda e: e["first"] and (e["first"]["step"], e["first"]["worker"]) == (80, "worker_2"), **OUTLIER)]
+
+
+@case
+def a_worker_that_is_apart_at_times(folder):
+    return workers(folder, 20, lambda s: 0.3 if s % 4 == 0 else 1.05), [rule("at times", "NormSpike", {"status": "NoIssuesFound"}, **OUTLIER)]
+
+
+def leaves(folder, closed):
+    """Worker 1 of three has ten of twenty steps; `closed`: seconds of its step 10 at which it closed."""
+    made = Made(folder, 3)
+    for s in range(20):
+        made.step(s, "TRAIN", s, {"worker_%d" % w: {"x": 1.0} for w in range(3) if w != 1 or s < 10})
+    for w in range(3):
+        made.put("run/worker_%d.json" % w, json_bytes({
+            "worker": "worker_%d" % w, "ended": "2001-09-09T01:46:59Z", "closed": 1e9 + (closed if w == 1 else 19.5),
+            "recorded": {"workers": 3, "of": 3, "modes": {"TRAIN": {"steps": 20 if w != 1 else 10, "of": 20 if w != 1 else 10}}}}))
+    return made.end()
+
+
+@case
+def a_worker_that_is_done(folder):
+    return leaves(folder, 9.5), [rule("done", "MissingWorker", lambda e: e["status"] == "NoIssuesFound" and "worker_1 closed before" in e["message"])]
+
+
+@case
+def a_worker_that_is_silent(folder):
+    """It closed with the others, and wrote nothing for ten steps."""
+    return leaves(folder, 19.5), [rule("silent", "MissingWorker", lambda e: e["first"]["step"] == 10 and e["first"]["worker"] == "worker_1")]
 
 
 @case
