@@ -84,6 +84,12 @@ static bool one_worker_is_odd(const assay_evidence *e, const assay_course_facts 
     return facts->odd != NULL;
 }
 
+static bool is_of_two_workers(const assay_evidence *e, const assay_course_facts *facts)
+{
+    (void)e;
+    return facts->workers == 2;
+}
+
 static bool is_small_of_one_worker(const assay_evidence *e, const assay_course_facts *facts)
 {
     return e->value < 0 && is_of_one_worker(e, facts);

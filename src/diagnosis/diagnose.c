@@ -17,6 +17,7 @@ typedef struct suspect {
     size_t number; /* of the evidence */
     bool folded;
     bool waits; /* a course as a whole, behind what is certain of single steps */
+    int64_t at; /* the trial's step that it is taken to begin at */
 } suspect;
 
 const char *assay_certainty_name(assay_certainty certainty)
@@ -60,12 +61,14 @@ static int by_time_and_place(const void *a, const void *b)
     const assay_evidence *e = x->evidence, *f = y->evidence;
     if (tier_of(x) != tier_of(y))
         return tier_of(x) < tier_of(y) ? -1 : 1;
-    if (e->began.step != f->began.step)
-        return e->began.step < f->began.step ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
     if (x->kind->place != y->kind->place)
         return x->kind->place < y->kind->place ? -1 : 1;
-    if ((x->kind->place == ASSAY_AT_ONE_WORKER || x->kind->place == ASSAY_AT_UPDATE) && x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker, or of updates, first */
+    if ((x->kind->place == ASSAY_AT_ONE_WORKER || x->kind->place == ASSAY_AT_UPDATE ||
+         x->kind->place == ASSAY_AT_OUTCOME) &&
+        x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker, updates or losses first */
     if (e->order != f->order)
         return e->order < f->order ? -1 : 1;
     if (e->severity != f->severity)
@@ -77,6 +80,40 @@ static int by_time_and_place(const void *a, const void *b)
 static bool explains(const suspect *a, const suspect *b)
 {
     return (a->kind->explains & assay_finding_bit(b->evidence)) != 0 || a->evidence->rule == b->evidence->rule;
+}
+
+/* A rate that is too high drives the loss up before any update is as large as the weights. */
+static bool builds_up(const suspect *s)
+{
+    return strcmp(s->kind->name, "rate-too-high") == 0;
+}
+
+static bool is_from_the_start(const suspect *s)
+{
+    return strcmp(s->kind->name, "loss-rises") == 0;
+}
+
+/* What lies upstream, explains the other and may have begun before it comes first: where no step was saved just before
+ * it, or where it takes some of the first steps to be seen. A loss that rose from the start did so before anything that
+ * comes of it, whenever there were enough losses to tell. */
+static void settle_beginnings(suspect *list, size_t count)
+{
+    enum { BEGINNING = 50, BUILDING = 10 };
+    for (size_t i = 0; i < count; i++) {
+        suspect *s = &list[i];
+        const assay_onset_span *began = &s->evidence->began;
+        int64_t room = began->step < INT64_MAX ? began->to - began->from : 0;
+        if (builds_up(s) && began->step < BEGINNING)
+            room = room > BUILDING ? room : BUILDING;
+        s->at = began->step;
+        const bool start = is_from_the_start(s);
+        for (size_t k = 0; (room > 0 || start) && k < count; k++) {
+            const int64_t other = list[k].evidence->began.step;
+            const bool below = list[k].kind->place > s->kind->place || (start && list[k].kind->place == s->kind->place);
+            if (below && explains(s, &list[k]) && other < s->at && (start || other >= began->step - room))
+                s->at = other;
+        }
+    }
 }
 
 /* ---- sentences ---- */
@@ -107,10 +144,11 @@ static void put_steps(const assay_onset_span *span, assay_buf *out)
 static void put_when(const char *word, const assay_onset_span *span, assay_buf *out)
 {
     const bool since = strcmp(word, "since") == 0;
-    if (since && span->first && span->to == 0)
+    if (since && span->first && span->to == 0 && span->mode != ASSAY_MODE_EVAL)
         put_text("from the first step on", out);
     else if (since && span->first) {
-        put_text("from the first recorded step on, ", out);
+        put_text(span->mode == ASSAY_MODE_EVAL ? "from the first evaluation on, " : "from the first recorded step on, ",
+                 out);
         put_steps(span, out);
     } else {
         assay_put_format(out, "%s ", since || span->from == span->to ? word : "in one of");
@@ -313,9 +351,9 @@ static int make_cause(suspect *list, size_t count, size_t first, const assay_cou
 }
 
 /* The worker that the others, two or more that agree, stand against. */
-static const char *odd_worker(const assay_evidence *evidence, size_t count)
+static const char *odd_worker(const assay_evidence *evidence, size_t count, uint32_t workers)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; workers != 2 && i < count; i++)
         if (strcmp(evidence[i].kind, "ReplicaDivergence") == 0 && assay_is_of_one_worker(&evidence[i]))
             return evidence[i].workers;
     return NULL;
@@ -327,11 +365,13 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     *out = (assay_diagnosis){.cause = assay_alloc_zeroed(count + 1, sizeof *out->cause)};
     suspect *list = assay_alloc_zeroed(count + 1, sizeof *list);
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
-    all.odd = odd_worker(evidence, count);
+    all.odd = odd_worker(evidence, count, given->workers);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false, false};
+        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false, false, 0};
     if (status == ASSAY_OK)
         let_courses_wait(list, count);
+    if (status == ASSAY_OK)
+        settle_beginnings(list, count);
     if (status == ASSAY_OK && count > 0)
         qsort(list, count, sizeof *list, by_time_and_place);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)

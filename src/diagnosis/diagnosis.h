@@ -62,6 +62,7 @@ typedef struct assay_course_facts {
     double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
     bool never_gained; /* the loss of evaluation hardly came down while that of training did */
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
+    uint32_t workers;  /* that the trial has; of two that differ nothing says which one is odd. 0: unknown */
     const char *odd; /* the one worker whose weights differ while those of the others agree; NULL: none is known. Set by
                         assay_diagnose() from the evidence */
 } assay_course_facts;

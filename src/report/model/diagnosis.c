@@ -285,6 +285,7 @@ int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *tri
     *out = (report_diagnosis){0};
     assay_course_facts facts = {.loss = "", .loss_first = NAN, .loss_least = NAN, .loss_last = NAN};
     int status = ASSAY_OK;
+    facts.workers = trial->status == ASSAY_OK && trial->info ? assay_trial_workers(trial->info) : 0;
     for (size_t i = 0; status == ASSAY_OK && trial->status == ASSAY_OK && i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         take_facts(&rule, &facts);

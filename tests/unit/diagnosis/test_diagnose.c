@@ -169,6 +169,61 @@ static void test_odd_worker(void)
     assay_diagnosis_release(&d);
 }
 
+/* Of two workers that differ none is odd. */
+static void test_two_workers(void)
+{
+    assay_evidence list[] = {evidence_of(0, "GradientNotSynchronized", "gradients", 80, ASSAY_ROLE_GRADIENT),
+                             evidence_of(1, "ReplicaDivergence", "", 81, ASSAY_ROLE_WEIGHT)};
+    assay_course_facts facts = NO_FACTS;
+    assay_diagnosis d;
+    facts.workers = 2;
+    list[1].workers = "worker_1";
+    diagnose(list, 2, &facts, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "gradients-not-exchanged");
+    assay_diagnosis_release(&d);
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-replicas-apart");
+    CU_ASSERT_PTR_NULL(strstr(d.cause[0].sentence, "worker_1"));
+    assay_diagnosis_release(&d);
+}
+
+/* What lies upstream comes first where it may have begun before: in steps that were not saved, or by building up. A
+ * loss that rose from the start did so before what was seen meanwhile. */
+static void test_beginnings(void)
+{
+    assay_evidence list[] = {evidence_of(0, "DeadRelu", "", 50, ASSAY_ROLE_ACTIVATION),
+                             evidence_of(1, "WeightCourse", "large", 100, ASSAY_ROLE_WEIGHT)};
+    assay_diagnosis d;
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "units-dead");
+    assay_diagnosis_release(&d);
+    list[1].began.from = 1;
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "rate-too-high");
+    assay_diagnosis_release(&d);
+
+    const assay_evidence early[] = {evidence_of(0, "LossSpike", "", 5, ASSAY_ROLE_LOSS),
+                                    evidence_of(1, "WeightCourse", "large", 9, ASSAY_ROLE_WEIGHT)},
+                         late[] = {evidence_of(0, "LossSpike", "", 205, ASSAY_ROLE_LOSS),
+                                   evidence_of(1, "WeightCourse", "large", 209, ASSAY_ROLE_WEIGHT)};
+    diagnose(early, 2, &NO_FACTS, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "rate-too-high");
+    assay_diagnosis_release(&d);
+    diagnose(late, 2, &NO_FACTS, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-jumped");
+    assay_diagnosis_release(&d);
+
+    const assay_course_facts rose = {.loss = "", .loss_first = 1.8, .loss_least = 1.8, .loss_last = 700};
+    const assay_evidence course[] = {evidence_of(0, "PredictionCollapse", "", 150, ASSAY_ROLE_LOSS),
+                                     evidence_of(1, "LossNotDecreasing", "", 230, ASSAY_ROLE_LOSS)};
+    diagnose(course, 2, &rose, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-rises");
+    assay_diagnosis_release(&d);
+}
+
 /* The same causes whatever the order in which evidence is given. */
 static void test_any_order(void)
 {
@@ -237,6 +292,8 @@ int main(void)
                            {"more facts", test_more_facts},
                            {"apart", test_apart},
                            {"odd worker", test_odd_worker},
+                           {"two workers", test_two_workers},
+                           {"beginnings", test_beginnings},
                            {"any order", test_any_order},
                            {"rules' own words", test_rules_own_words},
                            {"pages", test_pages},
