@@ -70,8 +70,7 @@ static void release_trial(assay_trial_files *files, assay_trial *info)
         assay_trial_release(files);
 }
 
-static bool check_rule(const assay_instance *instance, const assay_trial *info, const char *path, bool comma,
-                       assay_buf *out)
+static void check_rule(const assay_instance *instance, const assay_trial *info, const char *path, assay_jw *w)
 {
     assay_buf why;
     assay_buf_init(&why, 1 << 16);
@@ -81,41 +80,40 @@ static bool check_rule(const assay_instance *instance, const assay_trial *info, 
                        .trial = info,
                        .start_step = instance->start_step,
                        .end_step = instance->end_step};
-    bool none = instance->status == ASSAY_OK && assay_no_data_explain(&rule, instance, &why);
-    if (none) {
-        assay_put_format(out, "%s\n   {\"name\": ", comma ? "," : "");
-        assay_json_put_text(out, instance->name);
-        assay_put_format(out, ", \"message\": ");
-        assay_json_put_text_n(out, (const char *)why.data, why.size);
-        assay_put_u8(out, '}');
+    if (instance->status == ASSAY_OK && assay_no_data_explain(&rule, instance, &why)) {
+        assay_jw_line(w, 3);
+        assay_jw_object(w, NULL);
+        assay_jw_text(w, "name", instance->name);
+        assay_jw_text_n(w, "message", (const char *)why.data, why.size);
+        assay_jw_end(w);
         assay_log_warn("%s: rule \"%s\" has nothing to test: %.*s", path, instance->name, (int)why.size,
                        (const char *)why.data);
     }
     assay_buf_release(&why);
-    return none;
 }
 
-/* Appends a member of the object that `assay check` prints, " \"no_data\": [...],\n": of each trial the rules that
- * can have no data, with the reason that a run would give. Warns of each. ASSAY_ENOTFOUND when a trial cannot be
- * opened, ASSAY_ENOMEM. */
+/* Appends the list "no_data" of what `assay check` prints: of each trial the rules that can have no data, with the
+ * reason that a run would give. Warns of each. ASSAY_ENOTFOUND when a trial cannot be opened, ASSAY_ENOMEM. */
 static int check_trials(const assay_job *job, const char *const *trial, size_t count, assay_buf *out, assay_error *err)
 {
+    assay_jw w = assay_jw_over(out);
     int status = ASSAY_OK;
-    assay_put_format(out, " \"no_data\": [");
+    assay_jw_array(&w, NULL);
     for (size_t t = 0; status == ASSAY_OK && t < count; t++) {
         assay_trial_files files = {0};
         assay_trial *info = NULL;
-        size_t none = 0;
         status = open_trial(trial[t], &files, &info, err);
-        assay_put_format(out, "%s\n  {\"path\": ", t ? "," : "");
-        assay_json_put_text(out, trial[t]);
-        assay_put_format(out, ", \"rules\": [");
+        assay_jw_line(&w, 2);
+        assay_jw_object(&w, NULL);
+        assay_jw_text(&w, "path", trial[t]);
+        assay_jw_array(&w, "rules");
         for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++)
-            none += check_rule(job->rules[i], info, trial[t], none > 0, out);
-        assay_put_format(out, "]}");
+            check_rule(job->rules[i], info, trial[t], &w);
+        assay_jw_end(&w);
+        assay_jw_end(&w);
         release_trial(&files, info);
     }
-    assay_put_format(out, "],\n");
+    assay_jw_end(&w);
     return status;
 }
 
@@ -135,81 +133,80 @@ static const assay_setting OPTIONS[] = {
      "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable."},
     {0}};
 
-static void put_instance(const char *key, const assay_instance *instance, assay_buf *out)
+static void put_instance(assay_jw *w, const char *key, const assay_instance *instance)
 {
-    assay_put_format(out, "{\"name\": ");
-    assay_json_put_text(out, instance->name);
-    assay_put_format(out, ", \"%s\": ", key);
-    assay_json_put_text(out, instance->ops ? instance->ops->name : instance->rule_name);
-    if (instance->ops && assay_module_of(instance->ops)) {
-        assay_put_format(out, ", \"module\": ");
-        assay_json_put_text(out, assay_module_of(instance->ops));
-    }
-    if (instance->is_python) {
-        assay_put_format(out, ", \"python\": ");
-        assay_json_put_text(out, instance->rule_name);
-    }
-    if (strcmp(key, "rule") == 0) {
-        assay_put_format(out, ", \"severity\": ");
-        assay_json_put_text(out, assay_severity_name(instance->severity));
-    }
+    assay_jw_line(w, 2);
+    assay_jw_object(w, NULL);
+    assay_jw_text(w, "name", instance->name);
+    assay_jw_text(w, key, instance->ops ? instance->ops->name : instance->rule_name);
+    if (instance->ops && assay_module_of(instance->ops))
+        assay_jw_text(w, "module", assay_module_of(instance->ops));
+    if (instance->is_python)
+        assay_jw_text(w, "python", instance->rule_name);
+    if (strcmp(key, "rule") == 0)
+        assay_jw_text(w, "severity", assay_severity_name(instance->severity));
     if (instance->params) {
-        assay_put_format(out, ",\n   \"parameters\": ");
-        assay_instance_put_parameters(instance, out);
+        assay_jw_line(w, 3);
+        assay_instance_put_parameters(instance, assay_jw_value(w, "parameters"));
     }
     if (instance->status != ASSAY_OK) {
-        assay_put_format(out, ",\n   \"error\": ");
-        assay_json_put_text(out, instance->error.text);
+        assay_jw_line(w, 3);
+        assay_jw_text(w, "error", instance->error.text);
     }
-    assay_put_u8(out, '}');
+    assay_jw_end(w);
 }
 
-static void put_instances(const char *list, const char *key, assay_instance *const *instance, size_t count,
-                          assay_buf *out)
+static void put_instances(assay_jw *w, const char *list, const char *key, assay_instance *const *instance, size_t count)
 {
-    assay_put_format(out, " \"%s\": [", list);
-    for (size_t i = 0; i < count; i++) {
-        assay_put_format(out, "%s\n  ", i ? "," : "");
-        put_instance(key, instance[i], out);
-    }
-    assay_put_format(out, "],\n");
+    assay_jw_line(w, 1);
+    assay_jw_array(w, list);
+    for (size_t i = 0; i < count; i++)
+        put_instance(w, key, instance[i]);
+    assay_jw_end(w);
 }
 
 static void put_job(const assay_job *job, const assay_actions *actions, const assay_buf *no_data, assay_buf *out)
 {
-    bool any = false;
-    assay_put_format(out, "{\"trials\": [");
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_array(&w, "trials");
     for (size_t i = 0; i < job->trial_count; i++) {
-        assay_put_format(out, "%s\n  {\"path\": ", i ? "," : "");
-        assay_json_put_text(out, job->trials[i].path);
-        assay_put_format(out, ", \"name\": ");
-        assay_json_put_text(out, job->trials[i].name);
-        assay_put_u8(out, '}');
+        assay_jw_line(&w, 2);
+        assay_jw_object(&w, NULL);
+        assay_jw_text(&w, "path", job->trials[i].path);
+        assay_jw_text(&w, "name", job->trials[i].name);
+        assay_jw_end(&w);
     }
-    assay_put_format(out, "],\n");
-    put_instances("rules", "rule", job->rules, job->rule_count, out);
-    put_instances("aggregations", "kind", job->aggregations, job->aggregation_count, out);
-    assay_put_bytes(out, no_data->data, no_data->size);
-    assay_put_format(out, " \"actions\": ");
-    (void)assay_actions_put_json(actions, out);
-    assay_put_format(out, ",\n \"comparison\": {\"baseline\": ");
-    if (job->baseline_name)
-        assay_json_put_text(out, job->baseline_name);
-    else
-        assay_put_bytes(out, "null", 4); /* the first trial */
-    assay_put_format(out, ", \"tolerance\": ");
-    assay_json_put_number(out, job->tolerance);
-    assay_put_format(out, "},\n \"output\": {\"directory\": ");
-    assay_json_put_text(out, job->output_directory ? job->output_directory : OWN_PLACES);
-    assay_put_format(out, ", \"formats\": [");
-    for (int f = 0; f < ASSAY_FORM_COUNT; f++) {
-        if (!(job->formats & 1u << f))
-            continue;
-        assay_put_format(out, "%s\"%s\"", any ? ", " : "", job->forms->list[f].word);
-        any = true;
+    assay_jw_end(&w);
+    put_instances(&w, "rules", "rule", job->rules, job->rule_count);
+    put_instances(&w, "aggregations", "kind", job->aggregations, job->aggregation_count);
+    if (no_data->size > 0) {
+        assay_jw_line(&w, 1);
+        assay_put_bytes(assay_jw_value(&w, "no_data"), no_data->data, no_data->size);
     }
-    assay_put_format(out, "], \"max_findings\": %zu},\n \"s3\": {\"unsigned\": %s}}\n", job->max_findings,
-                     job->unsigned_s3 ? "true" : "false");
+    assay_jw_line(&w, 1);
+    (void)assay_actions_put_json(actions, assay_jw_value(&w, "actions"));
+    assay_jw_line(&w, 1);
+    assay_jw_object(&w, "comparison");
+    assay_jw_text(&w, "baseline", job->baseline_name); /* null: the first trial */
+    assay_jw_number(&w, "tolerance", job->tolerance);
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_object(&w, "output");
+    assay_jw_text(&w, "directory", job->output_directory ? job->output_directory : OWN_PLACES);
+    assay_jw_array(&w, "formats");
+    for (int f = 0; f < ASSAY_FORM_COUNT; f++)
+        if (job->formats & 1u << f)
+            assay_jw_text(&w, NULL, job->forms->list[f].word);
+    assay_jw_end(&w);
+    assay_jw_u64(&w, "max_findings", job->max_findings);
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_object(&w, "s3");
+    assay_jw_bool(&w, "unsigned", job->unsigned_s3);
+    assay_jw_end(&w);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
 }
 
 /* A message may go on in further lines, which point at a place in a text. */

@@ -2,6 +2,7 @@
 #ifndef ASSAY_CLI_CLI_H
 #define ASSAY_CLI_CLI_H
 
+#include "base/json_writer.h"
 #include "cli/options.h"
 #include "engine/engine.h"
 #include "source/trial_files.h"
@@ -55,8 +56,10 @@ enum { CLI_JOB_CEILING = 64 << 20 };
 
 /* Appends an item list "[2, 3]" of a shape. Not collective. */
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
-/* Appends the items of a JSON list of problems. Not collective. */
-void cli_put_json_problems(const assay_problems *problems, assay_buf *out);
+/* Writes an item of a JSON list of problems, each on a line of its own; offset below 0: null. Not collective. */
+void cli_put_json_problem(assay_jw *w, const char *kind, const char *file, int64_t offset, const char *text);
+/* Writes all of them. Not collective. */
+void cli_put_json_problems(const assay_problems *problems, assay_jw *w);
 
 /* Puts the trials that patterns and places of several runs stand for into the job. They are looked up on one rank, so
  * that all have the same. Collective. */

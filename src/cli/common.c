@@ -147,20 +147,25 @@ void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
     assay_put_u8(out, ']');
 }
 
-void cli_put_json_problems(const assay_problems *problems, assay_buf *out)
+void cli_put_json_problem(assay_jw *w, const char *kind, const char *file, int64_t offset, const char *text)
+{
+    assay_jw_line(w, 2);
+    assay_jw_object(w, NULL);
+    assay_jw_text(w, "kind", kind);
+    assay_jw_text(w, "file", file);
+    if (offset >= 0)
+        assay_jw_i64(w, "offset", offset);
+    else
+        assay_jw_null(w, "offset");
+    assay_jw_text(w, "text", text);
+    assay_jw_end(w);
+}
+
+void cli_put_json_problems(const assay_problems *problems, assay_jw *w)
 {
     for (size_t i = 0; i < problems->kept; i++) {
         const assay_problem *p = &problems->list[i];
-        assay_put_format(out, "%s\n  {\"kind\": \"%s\", \"file\": ", i ? "," : "", assay_problem_word(p->kind));
-        assay_json_put_text(out, p->file);
-        assay_put_format(out, ", \"offset\": ");
-        if (p->offset >= 0)
-            assay_put_format(out, "%" PRId64, p->offset);
-        else
-            assay_put_format(out, "null");
-        assay_put_format(out, ", \"text\": ");
-        assay_json_put_text(out, p->text);
-        assay_put_u8(out, '}');
+        cli_put_json_problem(w, assay_problem_word(p->kind), p->file, p->offset, p->text);
     }
 }
 

@@ -18,133 +18,132 @@
 
 /* What assay compare --tensors --json prints. */
 
-static void put_number(assay_buf *out, const char *key, double value)
+static void put_shape(assay_jw *w, const int64_t *shape, int dims)
 {
-    assay_put_format(out, ", \"%s\": ", key);
-    assay_json_put_number(out, value);
+    assay_jw_i64s(w, NULL, shape, (size_t)dims);
 }
 
-static void put_pair(const assay_diff *d, const assay_diff_pair *p, assay_buf *out)
+static void put_pair(assay_jw *w, const assay_diff *d, const assay_diff_pair *p)
 {
     static const char *const states[] = {"compared", "shape", "unread"};
     const assay_diff_figures *f = &p->figures;
-    assay_put_format(out, "{\"step\": %" PRId64 ", \"worker\": ", p->step);
-    assay_json_put_text(out, d->a.catalog.worker[p->worker]);
-    assay_put_format(out, ", \"other_worker\": ");
-    assay_json_put_text(out, d->b.catalog.worker[p->other_worker]);
-    assay_put_format(out, ", \"tensor\": ");
-    assay_json_put_text(out, p->name_a);
-    assay_put_format(out, ", \"other\": ");
-    assay_json_put_text(out, p->name_b);
-    assay_put_format(out, ", \"state\": \"%s\"", states[p->state]);
+    assay_jw_line(w, 4);
+    assay_jw_object(w, NULL);
+    assay_jw_i64(w, "step", p->step);
+    assay_jw_text(w, "worker", d->a.catalog.worker[p->worker]);
+    assay_jw_text(w, "other_worker", d->b.catalog.worker[p->other_worker]);
+    assay_jw_text(w, "tensor", p->name_a);
+    assay_jw_text(w, "other", p->name_b);
+    assay_jw_text(w, "state", states[p->state]);
     if (p->state == ASSAY_DIFF_UNREAD) {
-        assay_put_format(out, ", \"text\": ");
-        assay_json_put_text(out, p->text ? p->text : "");
+        assay_jw_text(w, "text", p->text ? p->text : "");
     } else {
-        assay_put_format(out, ", \"dtypes\": [\"%s\", \"%s\"], \"shapes\": [", assay_dtype_name(p->dtype_a),
-                         assay_dtype_name(p->dtype_b));
-        cli_put_shape(out, p->shape_a, p->dims_a);
-        assay_put_format(out, ", ");
-        cli_put_shape(out, p->shape_b, p->dims_b);
-        assay_put_format(out, "]");
+        const char *const dtypes[] = {assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b)};
+        assay_jw_texts(w, "dtypes", dtypes, 2);
+        assay_jw_array(w, "shapes");
+        put_shape(w, p->shape_a, p->dims_a);
+        put_shape(w, p->shape_b, p->dims_b);
+        assay_jw_end(w);
     }
     if (p->state == ASSAY_DIFF_COMPARED) {
-        assay_put_format(out, ", \"elements\": %" PRIu64 ", \"unequal\": %" PRIu64 ", \"apart\": %" PRIu64, f->elements,
-                         f->unequal, f->apart);
-        assay_put_format(out, ", \"first\": {\"element\": %" PRIu64 ", \"values\": [", f->first);
-        assay_json_put_number(out, f->first_a);
-        assay_put_format(out, ", ");
-        assay_json_put_number(out, f->first_b);
-        assay_put_format(out, "]}");
-        put_number(out, "largest", f->largest);
-        put_number(out, "relative", f->relative);
-        put_number(out, "cosine", assay_diff_cosine(f));
+        assay_jw_u64(w, "elements", f->elements);
+        assay_jw_u64(w, "unequal", f->unequal);
+        assay_jw_u64(w, "apart", f->apart);
+        assay_jw_object(w, "first");
+        assay_jw_u64(w, "element", f->first);
+        assay_jw_numbers(w, "values", (const double[]){f->first_a, f->first_b}, 2);
+        assay_jw_end(w);
+        assay_jw_number(w, "largest", f->largest);
+        assay_jw_number(w, "relative", f->relative);
+        assay_jw_number(w, "cosine", assay_diff_cosine(f));
     }
-    assay_put_format(out, "}");
+    assay_jw_end(w);
 }
 
-static void put_json_singles(const assay_diff_singles *singles, const char *key, assay_buf *out)
+static void put_json_singles(assay_jw *w, const char *key, const assay_diff_singles *singles)
 {
-    assay_put_format(out, ",\n  \"%s\": [", key);
+    assay_jw_line(w, 2);
+    assay_jw_array(w, key);
     for (size_t i = 0; i < singles->count; i++) {
-        assay_put_format(out, "%s\n    {\"step\": %" PRId64 ", \"tensor\": ", i ? "," : "", singles->list[i].step);
-        assay_json_put_text(out, singles->list[i].name);
-        assay_put_format(out, "}");
+        assay_jw_line(w, 4);
+        assay_jw_object(w, NULL);
+        assay_jw_i64(w, "step", singles->list[i].step);
+        assay_jw_text(w, "tensor", singles->list[i].name);
+        assay_jw_end(w);
     }
-    assay_put_format(out, "]");
+    assay_jw_end(w);
 }
 
-static void put_json_steps(const int64_t *steps, size_t count, const char *key, assay_buf *out)
+static void put_json_steps(assay_jw *w, const char *key, const int64_t *steps, size_t count)
 {
-    assay_put_format(out, ",\n  \"%s\": [", key);
-    for (size_t i = 0; i < count; i++)
-        assay_put_format(out, "%s%" PRId64, i ? ", " : "", steps[i]);
-    assay_put_format(out, "]");
+    assay_jw_line(w, 2);
+    assay_jw_i64s(w, key, steps, count);
 }
 
-static void put_json_workers(const assay_catalog *own, const assay_catalog *other, const char *key, assay_buf *out)
+static void put_json_workers(assay_jw *w, const char *key, const assay_catalog *own, const assay_catalog *other)
 {
-    size_t count = 0;
-    assay_put_format(out, ",\n  \"%s\": [", key);
-    for (uint32_t w = 0; own->workers > 1 && other->workers > 1 && w < own->workers; w++)
-        if (assay_catalog_worker(other, own->worker[w]) == ASSAY_NO_ID) {
-            assay_put_format(out, count++ ? ", " : "");
-            assay_json_put_text(out, own->worker[w]);
-        }
-    assay_put_format(out, "]");
+    assay_jw_line(w, 2);
+    assay_jw_array(w, key);
+    for (uint32_t i = 0; own->workers > 1 && other->workers > 1 && i < own->workers; i++)
+        if (assay_catalog_worker(other, own->worker[i]) == ASSAY_NO_ID)
+            assay_jw_text(w, NULL, own->worker[i]);
+    assay_jw_end(w);
 }
 
-/* Appends the whole document. */
 /* What was found when the trial was opened, and its records that could not be read. */
-static void put_json_problems(const assay_diff *d, const assay_trial_files *own, uint32_t trial, assay_buf *out)
+static void put_json_problems(assay_jw *w, const char *key, const assay_diff *d, const assay_trial_files *own,
+                              uint32_t trial)
 {
-    bool any = own->problems.kept > 0;
-    cli_put_json_problems(&own->problems, out);
+    assay_jw_line(w, 2);
+    assay_jw_array(w, key);
+    cli_put_json_problems(&own->problems, w);
     for (size_t i = 0; i < d->pairs; i++) {
         const assay_diff_pair *p = &d->pair[i];
         const assay_place *place = trial == 1 ? &p->a : &p->b;
         char room[ASSAY_PATH_ROOM];
         const char *path = place->entry ? assay_part_file(&own->catalog, place->part, place->entry->file, room) : NULL;
-        if (p->state != ASSAY_DIFF_UNREAD || p->unread_of != trial)
-            continue;
-        assay_put_format(out, "%s\n  {\"kind\": \"%s\", \"file\": ", any ? "," : "",
-                         assay_problem_word(ASSAY_PROBLEM_RECORD));
-        assay_json_put_text(out, path ? path : "");
-        assay_put_format(out, ", \"offset\": null, \"text\": ");
-        assay_json_put_text(out, p->text ? p->text : "");
-        assay_put_format(out, "}");
-        any = true;
+        if (p->state == ASSAY_DIFF_UNREAD && p->unread_of == trial)
+            cli_put_json_problem(w, assay_problem_word(ASSAY_PROBLEM_RECORD), path ? path : "", -1,
+                                 p->text ? p->text : "");
     }
+    assay_jw_end(w);
 }
 
+/* Appends the whole document. */
 static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assay_buf *out)
 {
-    size_t count = 0;
-    assay_put_format(out, "{\n  \"schema\": \"assay-tensors/1\",\n  \"verdict\": \"%s\",\n  \"trials\": [",
-                     tensors_verdict(s));
-    assay_json_put_text(out, assay_store_location(d->a.store));
-    assay_put_format(out, ", ");
-    assay_json_put_text(out, assay_store_location(d->b.store));
-    assay_put_format(out, "],\n  \"tensors\": %zu,\n  \"steps\": %zu,\n  \"bytes\": %" PRIu64 ",\n  \"differences\": [",
-                     d->pairs, d->steps, d->bytes);
+    const char *const trials[] = {assay_store_location(d->a.store), assay_store_location(d->b.store)};
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_line(&w, 2);
+    assay_jw_text(&w, "schema", "assay-tensors/1");
+    assay_jw_line(&w, 2);
+    assay_jw_text(&w, "verdict", tensors_verdict(s));
+    assay_jw_line(&w, 2);
+    assay_jw_texts(&w, "trials", trials, 2);
+    assay_jw_line(&w, 2);
+    assay_jw_u64(&w, "tensors", d->pairs);
+    assay_jw_line(&w, 2);
+    assay_jw_u64(&w, "steps", d->steps);
+    assay_jw_line(&w, 2);
+    assay_jw_u64(&w, "bytes", d->bytes);
+    assay_jw_line(&w, 2);
+    assay_jw_array(&w, "differences");
     for (size_t i = 0; i < d->pairs; i++)
-        if (tensors_differ(&d->pair[i])) {
-            assay_put_format(out, count++ ? ",\n    " : "\n    ");
-            put_pair(d, &d->pair[i], out);
-        }
-    assay_put_format(out, "]");
-    put_json_singles(&d->only_a, "only_in_first", out);
-    put_json_singles(&d->only_b, "only_in_second", out);
-    put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
-    put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
-    put_json_workers(&d->a.catalog, &d->b.catalog, "workers_only_in_first", out);
-    put_json_workers(&d->b.catalog, &d->a.catalog, "workers_only_in_second", out);
-    assay_put_format(out, ",\n  \"problems_in_first\": [");
-    put_json_problems(d, &d->a, 1, out);
-    assay_put_format(out, "],\n  \"problems_in_second\": [");
-    put_json_problems(d, &d->b, 2, out);
-    assay_put_format(out, "]");
-    assay_put_format(out, "\n}\n");
+        if (tensors_differ(&d->pair[i]))
+            put_pair(&w, d, &d->pair[i]);
+    assay_jw_end(&w);
+    put_json_singles(&w, "only_in_first", &d->only_a);
+    put_json_singles(&w, "only_in_second", &d->only_b);
+    put_json_steps(&w, "steps_only_in_first", d->steps_a, d->steps_only_a);
+    put_json_steps(&w, "steps_only_in_second", d->steps_b, d->steps_only_b);
+    put_json_workers(&w, "workers_only_in_first", &d->a.catalog, &d->b.catalog);
+    put_json_workers(&w, "workers_only_in_second", &d->b.catalog, &d->a.catalog);
+    put_json_problems(&w, "problems_in_first", d, &d->a, 1);
+    put_json_problems(&w, "problems_in_second", d, &d->b, 2);
+    assay_jw_line(&w, 0);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
 }
 
 /* ---- compare tensors ---- */

@@ -135,170 +135,152 @@ static int overview_put_text(const overview *o, const assay_draw *draw, assay_bu
 
 /* ---- ls json ---- */
 
-/* A trial's overview as JSON. */
-
-static void put_start(assay_buf *out, size_t i)
-{
-    assay_put_format(out, "%s\n  ", i ? "," : "");
-}
-
-static void put_tensor_name(const overview *o, uint32_t id, assay_buf *out)
+static void put_tensor_name(assay_jw *w, const char *key, const overview *o, uint32_t id)
 {
     size_t length;
     const char *name = assay_dict_name(o->files->tensors, id, &length);
-    assay_json_put_text_n(out, name, length);
+    assay_jw_text_n(w, key, name, length);
 }
 
-static void put_steps(const overview *o, assay_buf *out)
+/* A list as a member of the listing, and an item of it: each on a line of its own. */
+static void begin_list(assay_jw *w, const char *key)
 {
-    assay_put_format(out, ",\n \"steps\": [");
+    assay_jw_line(w, 1);
+    assay_jw_array(w, key);
+}
+
+static void begin_item(assay_jw *w)
+{
+    assay_jw_line(w, 2);
+    assay_jw_object(w, NULL);
+}
+
+static void put_steps(assay_jw *w, const overview *o)
+{
+    begin_list(w, "steps");
     for (size_t i = 0; i < o->info.step_count; i++) {
         const assay_step_info *step = &o->info.steps[i];
-        put_start(out, i);
-        assay_put_format(out, "{\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 "}", step->step,
-                         assay_mode_name(step->mode), step->mode_step);
+        begin_item(w);
+        assay_jw_i64(w, "step", step->step);
+        assay_jw_text(w, "mode", assay_mode_name(step->mode));
+        assay_jw_i64(w, "mode_step", step->mode_step);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }
 
-/* The members are what belongs to it; a pattern that does not compile, or gives up, is among the problems. */
-static void put_members(const overview *o, size_t collection, assay_buf *out)
-{
-    bool any = false;
-    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
-        size_t length;
-        if (!o->member[collection][t])
-            continue;
-        const char *name = assay_dict_name(o->files->tensors, t, &length);
-        assay_put_bytes(out, ", ", any ? 2 : 0);
-        assay_json_put_text_n(out, name, length);
-        any = true;
-    }
-}
-
-static void put_collections(const overview *o, assay_buf *out)
+static void put_collections(assay_jw *w, const overview *o)
 {
     const assay_collections *all = &o->files->catalog.collections;
-    assay_put_format(out, ",\n \"collections\": [");
+    begin_list(w, "collections");
     for (size_t i = 0; i < all->count; i++) {
         const assay_collection *c = &all->list[i];
-        put_start(out, i);
-        assay_put_format(out, "{\"name\": ");
-        assay_json_put_text(out, c->name);
-        assay_put_format(out, ", \"include_regex\": [");
-        for (size_t r = 0; r < c->regexes; r++) {
-            assay_put_bytes(out, ", ", r ? 2 : 0);
-            assay_json_put_text(out, c->regex[r]);
-        }
-        assay_put_format(out, "], \"tensors\": [");
-        put_members(o, i, out);
-        assay_put_bytes(out, "]}", 2);
+        begin_item(w);
+        assay_jw_text(w, "name", c->name);
+        assay_jw_texts(w, "include_regex", (const char *const *)c->regex, c->regexes);
+        assay_jw_array(w, "tensors"); /* those that belong to it; a pattern that gives up is among the problems */
+        for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
+            if (o->member[i][t])
+                put_tensor_name(w, NULL, o, t);
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }
 
-static void put_tensors(const overview *o, assay_buf *out)
+static void put_tensors(assay_jw *w, const overview *o)
 {
-    assay_put_format(out, ",\n \"tensors\": [");
+    begin_list(w, "tensors");
     for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
         const overview_tensor *tensor = &o->tensor[t];
-        put_start(out, t);
-        assay_put_format(out, "{\"name\": ");
-        put_tensor_name(o, t, out);
-        assay_put_format(out, ", \"dtype\": ");
-        if (tensor->dtype >= 0)
-            assay_json_put_text(out, assay_dtype_name(tensor->dtype));
-        else
-            assay_put_format(out, "null");
-        assay_put_format(out, ", \"shape\": ");
+        begin_item(w);
+        put_tensor_name(w, "name", o, t);
+        assay_jw_text(w, "dtype", tensor->dtype >= 0 ? assay_dtype_name(tensor->dtype) : NULL);
         if (tensor->dims >= 0)
-            cli_put_shape(out, tensor->shape, tensor->dims);
+            assay_jw_i64s(w, "shape", tensor->shape, (size_t)tensor->dims);
         else
-            assay_put_format(out, "null");
-        assay_put_format(out, ", \"steps\": %" PRIu64 ", \"records\": %" PRIu64 ", \"reductions\": [", tensor->steps,
-                         tensor->raw);
-        bool any = false;
-        for (int k = 0; k < ASSAY_KINDS; k++) {
-            if (!(tensor->reductions & 1u << k))
-                continue;
-            assay_put_format(out, "%s\"%s\"", any ? ", " : "", assay_recording_kind_name(k));
-            any = true;
-        }
-        assay_put_u8(out, ']');
-        if (tensor->same_as != ASSAY_NO_ID) {
-            assay_put_format(out, ", \"same_as\": ");
-            put_tensor_name(o, tensor->same_as, out);
-        }
+            assay_jw_null(w, "shape");
+        assay_jw_u64(w, "steps", tensor->steps);
+        assay_jw_u64(w, "records", tensor->raw);
+        assay_jw_array(w, "reductions");
+        for (int k = 0; k < ASSAY_KINDS; k++)
+            if (tensor->reductions & 1u << k)
+                assay_jw_text(w, NULL, assay_recording_kind_name(k));
+        assay_jw_end(w);
+        if (tensor->same_as != ASSAY_NO_ID)
+            put_tensor_name(w, "same_as", o, tensor->same_as);
         if (tensor->promised)
-            assay_put_format(out, ", \"promised\": true");
-        assay_put_u8(out, '}');
+            assay_jw_bool(w, "promised", true);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }
 
 /* What is no tensor; a listing of --all alone has it. */
-static void put_others(const overview *o, assay_buf *out)
+static void put_others(assay_jw *w, const overview *o)
 {
     const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
     if (!o->all)
         return;
-    assay_put_format(out, ",\n \"others\": [");
+    begin_list(w, "others");
     for (uint32_t i = 0; i < count; i++) {
         size_t length = 0;
         const char *path = assay_dict_name(o->others.paths, i, &length);
-        put_start(out, i);
-        assay_put_format(out, "{\"path\": ");
-        assay_json_put_text_n(out, path, length);
-        assay_put_format(out, ", \"kind\": \"%s\", \"steps\": %" PRIu64 ", \"value\": ", o->others.list[i].kind,
-                         o->others.list[i].steps);
-        assay_json_put_text(out, o->others.list[i].value);
-        assay_put_u8(out, '}');
+        begin_item(w);
+        assay_jw_text_n(w, "path", path, length);
+        assay_jw_text(w, "kind", o->others.list[i].kind);
+        assay_jw_u64(w, "steps", o->others.list[i].steps);
+        assay_jw_text(w, "value", o->others.list[i].value);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }
 
-static void put_incomplete(const overview *o, assay_buf *out)
+static void put_incomplete(assay_jw *w, const overview *o)
 {
     char room[ASSAY_WORKER_ROOM];
-    assay_put_format(out, ",\n \"incomplete\": [");
+    begin_list(w, "incomplete");
     for (size_t i = 0; i < o->outcome.incomplete_count; i++) {
         const assay_incomplete *step = &o->outcome.incomplete[i];
-        put_start(out, i);
-        assay_put_format(out, "{\"step\": %" PRId64 ", \"missing_workers\": [", step->step);
-        for (uint32_t w = 0; w < step->missing_count; w++) {
-            assay_put_bytes(out, ", ", w ? 2 : 0);
-            assay_json_put_text(out, assay_worker_name(o->names, step->missing[w], room));
-        }
-        assay_put_u8(out, ']');
+        begin_item(w);
+        assay_jw_i64(w, "step", step->step);
+        assay_jw_array(w, "missing_workers");
+        for (uint32_t m = 0; m < step->missing_count; m++)
+            assay_jw_text(w, NULL, assay_worker_name(o->names, step->missing[m], room));
+        assay_jw_end(w);
         if (step->unnamed > 0)
-            assay_put_format(out, ", \"more_missing\": %" PRIu32, step->unnamed);
-        assay_put_u8(out, '}');
+            assay_jw_u64(w, "more_missing", step->unnamed);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }
 
-/* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
+/* Appends the overview for programs. The buffer's status. */
 static int overview_put_json(const overview *o, assay_buf *out)
 {
     const assay_catalog *catalog = &o->files->catalog;
-    assay_put_format(out, "{\"schema\": \"assay-listing/1\",\n \"path\": ");
-    assay_json_put_text(out, assay_store_location(o->files->store));
-    assay_put_format(out, ",\n \"workers\": [");
-    for (uint32_t w = 0; w < catalog->workers; w++) {
-        assay_put_bytes(out, ", ", w ? 2 : 0);
-        assay_json_put_text(out, catalog->worker[w]);
-    }
-    assay_put_format(out, "], \"expected_workers\": %" PRIu32 ", \"ended\": %s", catalog->expected_workers,
-                     catalog->ended ? "true" : "false");
-    put_steps(o, out);
-    put_collections(o, out);
-    put_tensors(o, out);
-    overview_put_events_json(o, out);
-    put_others(o, out);
-    put_incomplete(o, out);
-    assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files->problems.total);
-    cli_put_json_problems(&o->files->problems, out);
-    assay_put_format(out, "]}\n");
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_text(&w, "schema", "assay-listing/1");
+    assay_jw_line(&w, 1);
+    assay_jw_text(&w, "path", assay_store_location(o->files->store));
+    assay_jw_line(&w, 1);
+    assay_jw_texts(&w, "workers", (const char *const *)catalog->worker, catalog->workers);
+    assay_jw_u64(&w, "expected_workers", catalog->expected_workers);
+    assay_jw_bool(&w, "ended", catalog->ended);
+    put_steps(&w, o);
+    put_collections(&w, o);
+    put_tensors(&w, o);
+    overview_put_events_json(o, &w);
+    put_others(&w, o);
+    put_incomplete(&w, o);
+    assay_jw_line(&w, 1);
+    assay_jw_u64(&w, "problems_total", o->files->problems.total);
+    assay_jw_array(&w, "problems");
+    cli_put_json_problems(&o->files->problems, &w);
+    assay_jw_end(&w);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
     return assay_buf_status(out);
 }
 

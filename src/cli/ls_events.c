@@ -1,6 +1,5 @@
 /* ls_events.c - the profiler data of a trial in its overview: who wrote which files, and the metrics of each machine,
  * as its first file has them. No other file is read. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,46 +178,49 @@ void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *o
 
 /* ---- JSON ---- */
 
-static void put_metrics_json(const overview *o, const char *node, assay_buf *out)
+static void put_metric_json(assay_jw *w, const char *metric, const char *unit)
 {
-    const assay_timeline *line = &o->sampled->line;
-    bool any = false;
-    for (uint64_t i = 0; i < line->series_count; i++) {
-        const assay_metric_series *s = &line->series[i];
-        if (strcmp(line->node[s->node], node) != 0)
-            continue;
-        assay_put_format(out, "%s{\"metric\": \"%s\", \"unit\": ", any ? ", " : "", assay_metric_word(s->metric));
-        assay_json_put_text(out, s->unit);
-        assay_put_u8(out, '}');
-        any = true;
-    }
-    for (size_t i = 0; i < o->sampled->others; i++) {
-        if (strcmp(o->sampled->other[i].node, node) != 0)
-            continue;
-        assay_put_format(out, "%s{\"metric\": ", any ? ", " : "");
-        assay_json_put_text(out, o->sampled->other[i].name);
-        assay_put_format(out, ", \"unit\": \"\"}");
-        any = true;
-    }
+    assay_jw_object(w, NULL);
+    assay_jw_text(w, "metric", metric);
+    assay_jw_text(w, "unit", unit);
+    assay_jw_end(w);
 }
 
-void overview_put_events_json(const overview *o, assay_buf *out)
+static void put_metrics_json(assay_jw *w, const overview *o, const char *node)
+{
+    const assay_timeline *line = &o->sampled->line;
+    for (uint64_t i = 0; i < line->series_count; i++)
+        if (strcmp(line->node[line->series[i].node], node) == 0)
+            put_metric_json(w, assay_metric_word(line->series[i].metric), line->series[i].unit);
+    for (size_t i = 0; i < o->sampled->others; i++)
+        if (strcmp(o->sampled->other[i].node, node) == 0)
+            put_metric_json(w, o->sampled->other[i].name, "");
+}
+
+void overview_put_events_json(const overview *o, assay_jw *w)
 {
     if (o->writers == 0)
         return;
-    assay_put_format(out, ",\n \"profiler\": [");
+    assay_jw_line(w, 1);
+    assay_jw_array(w, "profiler");
     for (size_t i = 0; i < o->writers; i++) {
-        const overview_writer *w = &o->writer[i];
-        assay_put_format(out, "%s\n  {\"worker\": ", i ? "," : "");
-        assay_json_put_text(out, w->name);
-        assay_put_format(out, ", \"data\": \"%s\", \"files\": %zu, \"unfinished\": %zu, \"bytes\": %" PRIu64,
-                         assay_event_kind_name(w->largest->kind), w->files, w->unfinished, w->bytes);
-        if (w->from <= w->to)
-            assay_put_format(out, ", \"first_us\": %" PRId64 ", \"last_us\": %" PRId64, w->from, w->to);
-        assay_put_format(out, ", \"metrics\": [");
-        if (w->largest->kind == ASSAY_EVENTS_SYSTEM && o->sampled)
-            put_metrics_json(o, w->name, out);
-        assay_put_format(out, "]}");
+        const overview_writer *writer = &o->writer[i];
+        assay_jw_line(w, 2);
+        assay_jw_object(w, NULL);
+        assay_jw_text(w, "worker", writer->name);
+        assay_jw_text(w, "data", assay_event_kind_name(writer->largest->kind));
+        assay_jw_u64(w, "files", writer->files);
+        assay_jw_u64(w, "unfinished", writer->unfinished);
+        assay_jw_u64(w, "bytes", writer->bytes);
+        if (writer->from <= writer->to) {
+            assay_jw_i64(w, "first_us", writer->from);
+            assay_jw_i64(w, "last_us", writer->to);
+        }
+        assay_jw_array(w, "metrics");
+        if (writer->largest->kind == ASSAY_EVENTS_SYSTEM && o->sampled)
+            put_metrics_json(w, o, writer->name);
+        assay_jw_end(w);
+        assay_jw_end(w);
     }
-    assay_put_u8(out, ']');
+    assay_jw_end(w);
 }

@@ -48,6 +48,6 @@ typedef struct overview {
 int overview_read_events(overview *o, assay_error *err);
 void overview_release_events(overview *o);
 void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out);
-void overview_put_events_json(const overview *o, assay_buf *out);
+void overview_put_events_json(const overview *o, assay_jw *w);
 
 #endif

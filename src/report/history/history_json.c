@@ -1,107 +1,102 @@
 /* history_json.c - the history of reports for programs: docs/schema/history.schema.json. */
-#include <inttypes.h>
 #include <time.h>
 
+#include "base/json_writer.h"
 #include "job/job.h"
 #include "report/history/history.h"
 #include "rule/verdict.h"
 
-static void put_date(const assay_report_history *h, size_t report, assay_buf *out)
+static void put_date(assay_jw *w, const char *key, const assay_report_history *h, size_t report)
 {
-    if (h->report[report].name && !h->report[report].dated) { /* a trial that does not say when it ran */
-        assay_put_format(out, "null");
-        return;
-    }
     const time_t when = (time_t)h->report[report].when;
+    const bool said = !h->report[report].name || h->report[report].dated; /* a trial may not say when it ran */
     struct tm parts;
     char text[40] = "";
-    if (gmtime_r(&when, &parts) && strftime(text, sizeof text, "\"%Y-%m-%dT%H:%M:%SZ\"", &parts) > 0)
-        assay_put_format(out, "%s", text);
+    if (said && gmtime_r(&when, &parts) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
+        assay_jw_text(w, key, text);
     else
-        assay_put_format(out, "null");
+        assay_jw_null(w, key);
 }
 
-static void put_mark(history_mark mark, assay_buf *out)
+static void put_mark(assay_jw *w, const char *key, history_mark mark)
 {
     static const int statuses[HISTORY_MARKS] = {[HISTORY_ABSENT] = -1,
                                                 [HISTORY_NO_DATA] = ASSAY_NO_DATA,
                                                 [HISTORY_QUIET] = ASSAY_NO_ISSUES_FOUND,
                                                 [HISTORY_ERROR] = ASSAY_RULE_ERROR,
                                                 [HISTORY_FOUND] = ASSAY_ISSUES_FOUND};
-    if (statuses[mark] < 0)
-        assay_put_format(out, "null");
-    else
-        assay_put_format(out, "\"%s\"", assay_verdict_status_name(statuses[mark]));
+    assay_jw_text(w, key, statuses[mark] < 0 ? NULL : assay_verdict_status_name(statuses[mark]));
 }
 
-static void put_band(const history_figure *figure, assay_buf *out)
+static void put_figure(assay_jw *w, const history_figure *figure)
 {
-    assay_put_format(out, ", \"newest_value\": ");
-    assay_json_put_number(out, figure->newest);
-    assay_put_format(out, ", \"band\": ");
+    assay_jw_number(w, "newest_value", figure->newest);
     if (figure->band.runs == 0) {
-        assay_put_format(out, "null");
+        assay_jw_null(w, "band");
         return;
     }
-    assay_put_format(out, "{\"low\": ");
-    assay_json_put_number(out, figure->band.low);
-    assay_put_format(out, ", \"high\": ");
-    assay_json_put_number(out, figure->band.high);
-    assay_put_format(out, ", \"runs\": %zu}", figure->band.runs);
+    assay_jw_object(w, "band");
+    assay_jw_number(w, "low", figure->band.low);
+    assay_jw_number(w, "high", figure->band.high);
+    assay_jw_u64(w, "runs", figure->band.runs);
+    assay_jw_end(w);
 }
 
-static void put_rule(const assay_report_history *h, const history_rule *rule, assay_buf *out)
+static void put_rule(assay_jw *w, const assay_report_history *h, const history_rule *rule)
 {
     const history_course course = assay_history_course(h, rule);
-    assay_put_format(out, "{\"name\": ");
-    assay_json_put_text(out, rule->name);
-    assay_put_format(out, ", \"severity\": \"%s\", \"newest\": ", assay_severity_name(rule->severity));
-    put_mark(course.now, out);
-    assay_put_format(out, ", \"since\": ");
-    if (course.since == SIZE_MAX)
-        assay_put_format(out, "null");
+    const bool since = course.since != SIZE_MAX;
+    assay_jw_line(w, 2);
+    assay_jw_object(w, NULL);
+    assay_jw_text(w, "name", rule->name);
+    assay_jw_text(w, "severity", assay_severity_name(rule->severity));
+    put_mark(w, "newest", course.now);
+    if (since)
+        put_date(w, "since", h, course.since);
     else
-        put_date(h, course.since, out);
-    assay_put_format(out, ", \"since_path\": ");
-    if (course.since == SIZE_MAX)
-        assay_put_format(out, "null");
-    else
-        assay_json_put_text(out, h->report[course.since].path);
+        assay_jw_null(w, "since");
+    assay_jw_text(w, "since_path", since ? h->report[course.since].path : NULL);
     if (rule->figure)
-        put_band(rule->figure, out);
-    assay_put_format(out, ", \"reports_with_findings\": %zu, \"status\": [", course.found);
-    for (size_t r = 0; r < h->reports; r++) {
-        assay_put_format(out, r ? ", " : "");
-        put_mark(assay_history_mark(h, rule, r), out);
-    }
-    assay_put_format(out, "]}");
+        put_figure(w, rule->figure);
+    assay_jw_u64(w, "reports_with_findings", course.found);
+    assay_jw_array(w, "status");
+    for (size_t r = 0; r < h->reports; r++)
+        put_mark(w, NULL, assay_history_mark(h, rule, r));
+    assay_jw_end(w);
+    assay_jw_end(w);
 }
 
 int assay_history_put_json(const assay_report_history *h, assay_buf *out)
 {
+    assay_jw w = assay_jw_over(out);
     assay_buf answer;
     assay_buf_init(&answer, out->ceiling);
     assay_history_put_answer(h, &answer);
-    assay_put_format(out, "{\"schema\": \"assay-history/1\",\n \"answer\": ");
-    assay_json_put_text_n(out, (const char *)answer.data, answer.size);
+    assay_jw_object(&w, NULL);
+    assay_jw_text(&w, "schema", "assay-history/1");
+    assay_jw_line(&w, 1);
+    assay_jw_text_n(&w, "answer", (const char *)answer.data, answer.size);
     if (assay_buf_status(&answer) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&answer);
     assay_buf_release(&answer);
-    assay_put_format(out, ",\n \"reports\": [");
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "reports");
     for (size_t i = 0; i < h->reports; i++) {
-        assay_put_format(out, "%s\n  {\"path\": ", i ? "," : "");
-        assay_json_put_text(out, h->report[i].path);
-        assay_put_format(out, ", \"date\": ");
-        put_date(h, i, out);
-        assay_put_format(out, ", \"dated\": %s, \"verdict\": ", h->report[i].dated ? "true" : "false");
-        assay_json_put_text(out, h->report[i].verdict);
-        assay_put_u8(out, '}');
+        assay_jw_line(&w, 2);
+        assay_jw_object(&w, NULL);
+        assay_jw_text(&w, "path", h->report[i].path);
+        put_date(&w, "date", h, i);
+        assay_jw_bool(&w, "dated", h->report[i].dated);
+        assay_jw_text(&w, "verdict", h->report[i].verdict);
+        assay_jw_end(&w);
     }
-    assay_put_format(out, "],\n \"rules\": [");
-    for (size_t i = 0; i < h->rules; i++) {
-        assay_put_format(out, "%s\n  ", i ? "," : "");
-        put_rule(h, &h->rule[i], out);
-    }
-    assay_put_format(out, "]}\n");
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "rules");
+    for (size_t i = 0; i < h->rules; i++)
+        put_rule(&w, h, &h->rule[i]);
+    assay_jw_end(&w);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
     return assay_buf_status(out);
 }
