@@ -16,12 +16,29 @@ static inline int robust_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts x[0..n), which holds no NaN: a few numbers, as workers of a step, by insertion. */
+static inline void robust_sort(double *x, size_t n)
+{
+    enum { FEW = 32 };
+    if (n > FEW) {
+        qsort(x, n, sizeof *x, robust_compare);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        const double taken = x[i];
+        size_t at = i;
+        for (; at > 0 && x[at - 1] > taken; at--)
+            x[at] = x[at - 1];
+        x[at] = taken;
+    }
+}
+
 /* Sorts x[0..n), which holds no NaN; NaN for n = 0. */
 static inline double robust_median(double *x, size_t n)
 {
     if (n == 0)
         return NAN;
-    qsort(x, n, sizeof *x, robust_compare);
+    robust_sort(x, n);
     return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
 }
 

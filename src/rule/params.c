@@ -81,18 +81,22 @@ const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i)
 /* The part of a name before its first `_` may be in any case where it is the name of a rule: it has capitals. */
 static bool is_name_of(const assay_param_def *def, const char *name)
 {
-    const size_t prefix = def->flags & ASSAY_PARAM_QUIET ? strcspn(def->name, "_") : 0;
+    if (!(def->flags & ASSAY_PARAM_QUIET)) /* rules ask for them at every step: by the same literal, often */
+        return def->name == name || (def->name[0] == name[0] && strcmp(def->name, name) == 0);
+    const size_t prefix = strcspn(def->name, "_");
     return strncasecmp(def->name, name, prefix) == 0 && strcmp(def->name + prefix, name + prefix) == 0;
 }
 
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
 {
-    const assay_param_def *def;
-    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+    const size_t own = own_count(ops), all = own + common_count(ops);
+    for (size_t i = 0; i < all; i++) {
+        const assay_param_def *def = i < own ? &ops->params[i] : &common_of(ops)[i - own];
         if (is_name_of(def, name)) {
             *number = i;
             return def;
         }
+    }
     return NULL;
 }
 

@@ -214,7 +214,7 @@ static void below(void)
 {
     assay_measure measure = {.kind = ASSAY_MEASURE_BELOW,
                              .numbers = 8,
-                             .number = {0.25, 0, 1, 1e30, INFINITY, -1, NAN, 0x1.fffffffffffffp+1023}};
+                             .number = {0.25, 0, 0x1p-149, 1e30, INFINITY, -1, NAN, 0x1.fffffep+127}};
     check_measure(&measure, below_match);
 }
 
