@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "action/notify_internal.h"
+#include "base/utf8.h"
 
-enum { SLACK_TEXT = 35000, SNS_SUBJECT = 100 }; /* Slack cuts texts at 40 000 characters; SNS refuses longer subjects */
+/* Slack cuts texts at 40 000 characters; SNS refuses longer subjects, and Teams messages of more than 28 KB. */
+enum { SLACK_TEXT = 35000, SNS_SUBJECT = 100, TEAMS_TEXT = 12000 };
 
 static void put_json(const assay_message *message, assay_buf *out)
 {
@@ -57,6 +59,30 @@ static void put_slack(const assay_message *message, assay_buf *out)
     assay_buf_release(&text);
 }
 
+static void put_run(const char *text, size_t most, const char *weight, assay_buf *out)
+{
+    size_t size = 0;
+    for (size_t next; text[size] && size + (next = assay_utf8_length(text + size, strlen(text + size))) <= most;)
+        size += next ? next : 1;
+    assay_put_format(
+        out,
+        "{\"type\": \"RichTextBlock\", \"inlines\": [{\"type\": \"TextRun\", \"weight\": \"%s\", \"text\": ", weight);
+    assay_json_put_text_n(out, text, size);
+    assay_put_format(out, "}]}");
+}
+
+/* An adaptive card, as workflows of Microsoft Teams take it. Its rich text knows no markup, so nothing needs to be escaped. */
+static void put_teams(const assay_message *message, assay_buf *out)
+{
+    assay_put_format(
+        out, "{\"type\": \"message\", \"attachments\": [{\"contentType\": \"application/vnd.microsoft.card.adaptive\", "
+             "\"content\": {\"type\": \"AdaptiveCard\", \"version\": \"1.4\", \"body\": [");
+    put_run(message->subject, SNS_SUBJECT * 3, "Bolder", out);
+    assay_put_format(out, ", ");
+    put_run(message->text, TEAMS_TEXT, "Default", out);
+    assay_put_format(out, "]}}]}");
+}
+
 /* SNS takes a subject of at most 100 printable ASCII characters. */
 static void put_sns(const assay_message *message, assay_buf *out)
 {
@@ -81,6 +107,8 @@ void notify_put_body(notify_style style, const assay_message *message, assay_buf
         put_slack(message, out);
     else if (style == NOTIFY_SNS)
         put_sns(message, out);
+    else if (style == NOTIFY_TEAMS)
+        put_teams(message, out);
     else
         put_json(message, out);
 }

@@ -5,7 +5,7 @@
 #include "action/notify.h"
 #include "action/secret.h"
 
-typedef enum notify_style { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_SNS, NOTIFY_STYLES } notify_style;
+typedef enum notify_style { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_SNS, NOTIFY_TEAMS, NOTIFY_STYLES } notify_style;
 
 typedef struct notify_header {
     char *name;

@@ -13,7 +13,7 @@
 
 enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096, ANSWER_BYTES = 64 << 10 };
 
-static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", NULL};
+static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", "teams", NULL};
 
 /* Why this is no URL for us; NULL when it is. */
 static const char *notify_url_fault(const char *url)
@@ -86,6 +86,20 @@ static int read_headers(const job_reader *r, const char *place, const cJSON *lis
     return status;
 }
 
+/* Whoever knows such a URL may write there. */
+static bool is_secret_as_a_whole(const char *url)
+{
+    static const char *const ends[] = {"hooks.slack.com", ".webhook.office.com", ".logic.azure.com"};
+    const char *host = url + assay_http_scheme(url);
+    const size_t length = strcspn(host, ":/?#");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t size = strlen(ends[i]);
+        if (length >= size && strncasecmp(host + length - size, ends[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int read_url(const job_reader *r, const char *place, const cJSON *item, assay_notify *target)
 {
     char where[ASSAY_JOB_PLACE];
@@ -96,7 +110,7 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
     const char *url = target->url.source, *fault = notify_url_fault(url);
     if (fault)
         return job_fail(r, where, "%s", fault);
-    if (strncasecmp(url + assay_http_scheme(url), "hooks.slack.com/", 16) == 0)
+    if (is_secret_as_a_whole(url))
         return job_fail(r, where,
                         "such a URL is a secret, which does not belong in a job file: give it as {\"env\": NAME} or "
                         "{\"file\": PATH}");
@@ -123,7 +137,7 @@ const assay_setting notify_webhook_settings[] = {
     {.name = "style",
      .kind = ASSAY_SETTING_WORD,
      AT(style),
-     .words = "json|slack|sns",
+     .words = "json|slack|sns|teams",
      .initial = "json",
      .help = "the form of a message"},
     {.name = "headers", .kind = ASSAY_SETTING_ITEM, AT(said[1]), .help = "headers of the request, and their values"},

@@ -76,7 +76,7 @@ def test_digest_of_several_trials(b):
 
 
 def test_forms(b):
-    styles = ("json", "slack", "sns")
+    styles = ("json", "slack", "sns", "teams")
     with Webhook() as hook:
         actions = [notify(hook.url("/" + style), style=style) for style in styles]
         actions += [dict(notify(hook.url("/error")), severity="error"), dict(notify(hook.url("/named")), rules=["vanishing"]),
@@ -87,7 +87,7 @@ def test_forms(b):
     for request in hook.requests:
         at.setdefault(request.path, []).append(request)
     counts = {path: len(requests) for path, requests in at.items()}
-    b.expect(counts == {"/json": 2, "/slack": 2, "/sns": 2, "/error": 1, "/named": 1, "/end": 1}, "requests: %s" % counts)
+    b.expect(counts == {"/json": 2, "/slack": 2, "/sns": 2, "/teams": 2, "/error": 1, "/named": 1, "/end": 1}, "requests: %s" % counts)
     report = json.loads((b.report() / "report.json").read_text())["trials"][0]
     for request, name in zip(at["/json"], FOUND):
         body, rule = json.loads(request.body), next(r for r in report["rules"] if r["name"] == name)
@@ -101,6 +101,9 @@ def test_forms(b):
     b.expect(list(slack) == ["text"] and slack["text"].startswith("*assay: vanishing in trial dead_relu*\n"), "slack: %s" % slack)
     sns = json.loads(at["/sns"][0].body)
     b.expect(list(sns) == ["Subject", "Message"] and len(sns["Subject"]) <= 100 and sns["Subject"].isascii(), "sns: %s" % sns)
+    card = json.loads(at["/teams"][0].body)["attachments"][0]
+    runs = [block["inlines"][0]["text"] for block in card["content"]["body"]]
+    b.expect(card["contentType"].endswith("card.adaptive") and runs == [sns["Subject"], sns["Message"]], "teams: %s" % card)
     end = json.loads(at["/end"][0].body)
     b.expect(end["exit_code"] == 1 and end["counts"]["IssuesFound"] == 2, "end: %s" % end)
     b.expect(at["/end"][0].headers["X-Team"] == "vision", "a header: %s" % at["/end"][0].headers)
