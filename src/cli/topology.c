@@ -359,8 +359,19 @@ static int show_groups(const topology_options *o, const char *location, assay_bu
     return status == ASSAY_OK && !made ? ASSAY_ENOTFOUND : status;
 }
 
+/* What could not be looked at may have said more. */
+static void name_unread(assay_trial_files *files, bool *lost)
+{
+    assay_problems_take_notes(&files->problems, files->store, -1, "a worker may be left out for that");
+    const char *unread = assay_problems_unread(&files->problems);
+    if (unread)
+        assay_log_warn("%s", unread);
+    *lost = unread != NULL;
+}
+
 /* Prints the topology of a trial. `given` is one from elsewhere, or NULL. */
-static int show(const topology_options *o, const char *location, const char *given, assay_buf *out, assay_error *err)
+static int show(const topology_options *o, const char *location, const char *given, bool *lost, assay_buf *out,
+                assay_error *err)
 {
     assay_trial_files files;
     assay_buf why, groups;
@@ -395,6 +406,8 @@ static int show(const topology_options *o, const char *location, const char *giv
                            &why, out);
     else if (status == ASSAY_OK)
         status = put_unknown(&files, location, out, err);
+    if (status == ASSAY_OK)
+        name_unread(&files, lost);
     assay_trial_release(&files);
     assay_buf_release(&why);
     assay_buf_release(&groups);
@@ -409,6 +422,7 @@ static int topology(const cli_context *context, int argc, char **argv)
     topology_options options = {NULL, NULL, NULL, NULL};
     const char *location[1] = {NULL};
     size_t operands = 0;
+    bool lost = false;
     assay_error err = {""};
     assay_buf out, preset;
     int status = cli_options_parse(&cli_topology, argc, argv, &options, location, &operands, &err);
@@ -428,10 +442,11 @@ static int topology(const cli_context *context, int argc, char **argv)
     if (options.axes)
         status = make_preset(&options, &preset, &err);
     if (status == ASSAY_OK)
-        status = show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &out, &err);
+        status =
+            show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &lost, &out, &err);
     assay_buf_release(&preset);
     if (status == ASSAY_OK)
-        return cli_finish(&out, CLI_DONE);
+        return cli_finish(&out, lost ? CLI_LOSSES : CLI_DONE);
     assay_buf_release(&out);
     return cli_fail(status, &err);
 }

@@ -416,10 +416,16 @@ assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mo
 
 bool assay_catalog_is_unwatched(const assay_catalog *catalog)
 {
-    bool unwatched = false; /* a checkpoint is whole, or of no use */
+    bool checkpoints = false, others = false; /* a checkpoint is whole, or of no use */
     for (uint32_t i = 0; i < catalog->format_count; i++)
-        unwatched = unwatched || assay_format_of(catalog->formats[i])->checkpoints;
-    return unwatched;
+        checkpoints = checkpoints || assay_format_of(catalog->formats[i])->checkpoints;
+    /* a directory that could not be listed may have looked like one of checkpoints, and turn out to be none */
+    for (size_t i = 0; i < catalog->unit_count && checkpoints; i++)
+        if (assay_format_of(catalog->units[i].format)->checkpoints)
+            return true;
+        else
+            others = true;
+    return checkpoints && !others;
 }
 
 int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)

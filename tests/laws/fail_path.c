@@ -1,8 +1,8 @@
 /* fail_path.c - a library for LD_PRELOAD: each look at one path fails.
  *
- *     FAIL_PATH=/absolute/path FAIL_CALLS=open|stat|both FAIL_ERRNO=N FAIL_RANK=R LD_PRELOAD=... program
+ *     FAIL_PATH=/absolute/path FAIL_CALLS=open|stat|both|read FAIL_ERRNO=N FAIL_RANK=R LD_PRELOAD=... program
  *
- * A directory whose `open` fails is not listed; what lies in it can still be opened by its path. */
+ * A directory whose `open` or `read` fails is not listed; what lies in it can still be opened by its path. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static const char *wanted;
-static bool opens, stats;
+static bool opens, stats, reads;
 static int error;
 
 __attribute__((constructor)) static void arm(void)
@@ -29,8 +29,9 @@ __attribute__((constructor)) static void arm(void)
         return;
     wanted = getenv("FAIL_PATH");
     error = atoi(number);
-    opens = strcmp(calls, "stat") != 0;
-    stats = strcmp(calls, "open") != 0;
+    reads = strcmp(calls, "read") == 0;
+    opens = !reads && strcmp(calls, "stat") != 0;
+    stats = !reads && strcmp(calls, "open") != 0;
 }
 
 /* Puts the absolute form of the path into `out`; false where it does not fit. */
@@ -48,6 +49,20 @@ static bool fails(bool kind, int directory, const char *path)
 {
     char whole[PATH_MAX];
     if (!wanted || !kind || !path || !whole_path(directory, path, whole) || strcmp(whole, wanted) != 0)
+        return false;
+    errno = error;
+    return true;
+}
+
+/* Is the descriptor one of the path, and does reading it fail? */
+static bool fails_to_read(int file)
+{
+    char link[64], path[PATH_MAX];
+    if (!wanted || !reads)
+        return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0 || strlen(wanted) != (size_t)length || memcmp(path, wanted, (size_t)length) != 0)
         return false;
     errno = error;
     return true;
@@ -109,4 +124,25 @@ int fstatat(int directory, const char *path, struct stat *about, int flags)
 {
     REAL(int, fstatat, (int, const char *, struct stat *, int));
     return fails(stats, directory, path) ? -1 : real(directory, path, about, flags);
+}
+
+ssize_t read(int file, void *bytes, size_t size)
+{
+    REAL(ssize_t, read, (int, void *, size_t));
+    return fails_to_read(file) ? -1 : real(file, bytes, size);
+}
+
+#define PREAD(name)                                                                                                    \
+    ssize_t name(int file, void *bytes, size_t size, off_t at)                                                         \
+    {                                                                                                                  \
+        REAL(ssize_t, name, (int, void *, size_t, off_t));                                                             \
+        return fails_to_read(file) ? -1 : real(file, bytes, size, at);                                                 \
+    }
+PREAD(pread)
+PREAD(pread64)
+
+struct dirent *readdir(DIR *directory)
+{
+    REAL(struct dirent *, readdir, (DIR *));
+    return fails_to_read(dirfd(directory)) ? NULL : real(directory);
 }

@@ -5,7 +5,7 @@
 
 The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME; `verify` holds sealed checkpoints against their
 seals, and `history` reads reports. To each of their files and directories happens
-  fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it
+  fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it; reading it says EIO
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
   rename   one bit of its name is another
@@ -36,7 +36,7 @@ PLAIN = ROOT / "tests" / "data" / "trials" / "ddp"
 SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history")  # what these say is what they found
 IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severity", "findings_total", "aggregations")  # is read of a report
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
-FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS))
+FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
 
 # What docs/format.md, docs/profiler.md, docs/traces.md and docs/checkpoints-as-trials.md say is not needed: of files the paths, of keys PATH:KEY.
@@ -81,6 +81,7 @@ class Subject:
             yield "show", ["show", self.trial / "night-2"]
             return
         yield "run", ["run", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet"]
+        yield "watch", ["watch", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet", "--every", "0.2", "--idle", "0.4"]
         yield "ls", ["ls", self.trial, "--json"]
         yield "stats", ["stats", self.trial, "--out", self.out / "stats.csv"]
         yield "pack", ["pack", self.trial, self.out / "packed.h5", "--quiet"]
