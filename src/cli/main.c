@@ -181,15 +181,13 @@ static void refuse_exit(void)
     _exit(CLI_FAILED);
 }
 
-/* Whoever starts us with standard output closed does not want it. Without something in its place the first file that is
- * written would get its number, and what is printed with it. */
+/* Without something in the place of a standard file that is closed the first file that is written would get its number,
+ * and what is printed with it. What is printed to standard output is the answer: where that is closed, writing it fails. */
 static void open_standard_files(void)
 {
-    int fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = dup(fd);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDERR_FILENO ? O_RDWR : O_RDONLY) != fd)
+            return;
 }
 
 static int run_program(int argc, char **argv)
