@@ -13,7 +13,7 @@
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
  *   repeated       a TRAIN input has the rows of the one before, in any order, at REPEATED steps in a row and all later
  *                  ones, after inputs that differed; or at all steps, where a batch of EVAL that is as large has other
- *                  rows, and a loss of EVAL that gains next to nothing or loses it again
+ *                  rows, and as many as batches have, or a loss of EVAL that gains next to nothing or loses it again
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
  *                  far from that of the other workers at num_steps steps in a row
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)

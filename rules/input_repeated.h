@@ -16,6 +16,12 @@ static inline bool is_part_of_the_set(const walk *w, uint64_t from, uint64_t to,
     return false;
 }
 
+/* Has it as many rows as batches have: 8, 16, 32, 64 or 128? Whole sets seldom do. */
+static inline bool is_usual_batch(double rows)
+{
+    return rows == 8 || rows == 16 || rows == 32 || rows == 64 || rows == 128;
+}
+
 /* Does evaluation gain next to nothing, or lose what it gained? Where no losses tell, it is taken to. */
 static inline bool gains_nothing(const walk *w)
 {
@@ -51,8 +57,9 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
         last = i;
     }
     const bool found =
-        run >= REPEATED && (different >= 3 || (different == 1 && last < to &&
-                                               is_part_of_the_set(w, from, to, row_of(w, last)) && gains_nothing(w)));
+        run >= REPEATED &&
+        (different >= 3 || (different == 1 && last < to && is_part_of_the_set(w, from, to, row_of(w, last)) &&
+                            (gains_nothing(w) || is_usual_batch(row_of(w, last)[ROWS]))));
     uint64_t again = 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)

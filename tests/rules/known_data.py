@@ -149,10 +149,10 @@ def classes_of_few_steps(folder):
     return split(folder, [0, 1, 2], [0, 1, 2, 3], 2), [says("two steps")]
 
 
-def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32, loss=None):
+def evaluated(folder, scale, train=lambda s: 1.0, one_batch=False, rows=32, loss=None, batch=16):
     """loss(k): that of the k-th evaluation."""
     made, rng, step = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(4), 0
-    kept = rng.normal(0, 1, (16, 9))
+    kept = rng.normal(0, 1, (batch, 9))
     for k in range(24):
         made.step(step, "TRAIN", k, {INPUT: kept if one_batch else rng.normal(0, train(k), (16, 9))})
         step += 1
@@ -187,12 +187,18 @@ def the_whole_set_at_every_step(folder):
 @case
 def the_whole_set_that_helps(folder):
     """The loss of an evaluation of as many rows comes down: the batch is all there is."""
-    return evaluated(folder, 1, one_batch=True, loss=lambda k: 0.6 ** k), [says("whole set")]
+    return evaluated(folder, 1, one_batch=True, loss=lambda k: 0.6 ** k, batch=20), [says("whole set")]
+
+
+@case
+def one_batch_of_thirty_two(folder):
+    """Evaluation gains by it, but no set has so many rows."""
+    return evaluated(folder, 1, one_batch=True, loss=lambda k: 0.6 ** k, batch=32), [says("one batch", "repeated")]
 
 
 @case
 def one_batch_that_does_not_help(folder):
-    return evaluated(folder, 1, one_batch=True, loss=lambda k: 1 - 0.05 * k), [says("one batch", "repeated")]
+    return evaluated(folder, 1, one_batch=True, loss=lambda k: 1 - 0.05 * k, batch=20), [says("one batch", "repeated")]
 
 
 @case
@@ -445,6 +451,37 @@ def loss_hidden_by_noise(folder):
     noise = numpy.random.default_rng(9).normal(0, 0.3, 60)
     return losses(folder, 2.3 - 0.35 * numpy.arange(60) / 60 + noise), [
         rule("unknown", "LossNotDecreasing", {"status": "NoIssuesFound"}, **COURSE)]
+
+
+def module(folder, turn):
+    """What a module makes of its inputs, in training and in evaluations."""
+    made, rng = Made(folder), numpy.random.default_rng(16)
+    for s in range(12):
+        x = rng.normal(0, 1, (16, 40))
+        y = turn(x, rng) if s % 3 == 2 else x * (rng.random(x.shape) > 0.3) / 0.7
+        made.step(s, "EVAL" if s % 3 == 2 else "TRAIN", s // 3 if s % 3 == 2 else s - s // 3, {"drop_input_0": x, "drop_output_0": y})
+    return made.end()
+
+
+@case
+def dropout_in_evaluations(folder):
+    return module(folder, lambda x, rng: x * (rng.random(x.shape) > 0.3) / 0.7), [
+        rule("drops", "DropoutInEvaluation", lambda e: e["steps"] == [2, 5, 8, 11] and 25 < e["first"]["value"] < 35)]
+
+
+@case
+def other_layers_in_evaluations(folder):
+    return module(folder, lambda x, rng: x), [says("nothing", kind="DropoutInEvaluation")]
+
+
+@case
+def relu_in_evaluations(folder):
+    return module(folder, lambda x, rng: x.clip(0)), [says("relu", kind="DropoutInEvaluation")]
+
+
+@case
+def mask_in_evaluations(folder):
+    return module(folder, lambda x, rng: x * (rng.random(x.shape) > 0.3)), [says("mask", kind="DropoutInEvaluation")]
 
 
 def layer(folder, values):
