@@ -97,6 +97,25 @@ def check_odd(checks, assay, ranks, folder):
     checks.expect(re.match("No majority of 11 trials is alike; [67] stand apart: ", done.out), "more are odd than not: %s" % done.out[:300])
 
 
+def check_batch(checks, assay, folder):
+    """A batch size that no run says stands in shapes; one that runs say is not said again."""
+    def of(rows, values):
+        def change(step, tensors):
+            tensors["CrossEntropyLoss_input_1"] = numpy.arange(rows) % 3
+            tensors["loss"] = tensors["loss"] + numpy.float32(values)
+        return change
+    for i in range(7):
+        record(folder / "batch", "run-%d" % i, i, {"lr": 0.1}, change=of(24, 0))
+    record(folder / "batch", "small", 7, {"lr": 0.1}, change=of(4, 3))
+    done = run([assay, "compare", *sorted((folder / "batch").iterdir()), "--job", folder / "quiet.json", "--out", folder / "o"])
+    checks.expect("small (" in done.out and "batch size 4 where others have 24" in " ".join(done.out.split()), "a batch: %s" % done.out[:300])
+    for i in range(8):
+        record(folder / "said", "run-%d" % i, i, {"batch": 4 if i == 7 else 24}, change=of(4 if i == 7 else 24, 3 if i == 7 else 0))
+    done = run([assay, "compare", *sorted((folder / "said").iterdir()), "--job", folder / "quiet.json", "--out", folder / "o"])
+    said = " ".join(done.out.split())
+    checks.expect("batch 4 where others have 24" in said and "batch size" not in said, "a batch that is said: %s" % done.out[:300])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -106,6 +125,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "quiet.json").write_text('{"rules": [{"rule": "ExplodingTensor"}]}')
         check_odd(checks, args.assay, args.ranks, Path(folder))
+        check_batch(checks, args.assay, Path(folder))
     checks.done()
 
 

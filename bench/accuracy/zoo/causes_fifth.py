@@ -535,3 +535,10 @@ def sorted_by_class(path, seed):
     data.x, data.y = data.x[order], data.y[order]
     n = len(data.x) // 20
     fit(path, net, lambda s: (data.x[s % n * 20:][:20], data.y[s % n * 20:][:20]), CE(), sgd(net, 0.02), 200, held=data.held(60))
+
+
+@cause(r"(?i)evaluat.*(mode|dropout|train)", None)
+def dropout_left_on(path, seed):
+    """Evaluated in train mode, with everything saved."""
+    data, net = Clouds(seed), Stack(20, 6, drop=0.4)
+    fit(path, net, data.batch(32), CE(), adamw(net), 240, held=data.held(100), save_all=True, evaluate=lambda n: n.train())

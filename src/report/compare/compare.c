@@ -268,6 +268,9 @@ void assay_comparison_free(assay_comparison *c)
     for (size_t i = 0; i < c->settings; i++)
         free(c->setting[i].value);
     free(c->setting);
+    for (size_t t = 0; c->batch && t < c->trials; t++)
+        free(c->batch[t]);
+    free(c->batch);
     free(c->answer);
     free(c->traces);
     free(c->trial);

@@ -94,8 +94,8 @@ static bool goes_with(const assay_comparison *c, const assay_compared_setting *s
            !said_by_a_usual_trial(c, s, s->value[trial]);
 }
 
-/* Keeps the fact when the trials differ in it. Takes over nothing. */
-static int add_setting(assay_comparison *c, const char *name, const char **room)
+/* Keeps the fact, or what was found in its place, when the trials differ in it. Takes over nothing. */
+static int add_setting(assay_comparison *c, const char *name, char *const *found, const char **room)
 {
     assay_compared_setting s = {.name = name, .value = assay_alloc(c->trials * sizeof *s.value)};
     bool differs = false;
@@ -103,7 +103,7 @@ static int add_setting(assay_comparison *c, const char *name, const char **room)
     if (!s.value)
         return ASSAY_ENOMEM;
     for (size_t t = 0; t < c->trials; t++) {
-        s.value[t] = assay_run_fact_of(&c->outcome->trials[t].catalog.facts, name);
+        s.value[t] = found ? found[t] : assay_run_fact_of(&c->outcome->trials[t].catalog.facts, name);
         differs = differs || (first && s.value[t] && !same(first, s.value[t]));
         first = first ? first : s.value[t];
     }
@@ -116,6 +116,71 @@ static int add_setting(assay_comparison *c, const char *name, const char **room)
         s.goes = s.goes || goes_with(c, &s, t);
     c->setting[c->settings++] = s;
     return ASSAY_OK;
+}
+
+/* ---- the batch size, which stands in shapes ---- */
+
+/* Rows of the labels, or else of the inputs, of a trial's first saved TRAIN step, as text; "": they are not known. */
+static int put_batch(const assay_trial_outcome *trial, const assay_curves *curves, assay_buf *text)
+{
+    const assay_tensor_curve *best = NULL;
+    for (size_t i = 0; i < curves->tensor_count; i++) {
+        const assay_tensor_curve *t = &curves->tensors[i];
+        const assay_role role = assay_trial_role(trial->info, t->tensor);
+        if (t->mode != ASSAY_MODE_TRAIN || (role != ASSAY_ROLE_LABEL && role != ASSAY_ROLE_INPUT))
+            continue;
+        if (!best || (role == ASSAY_ROLE_LABEL && assay_trial_role(trial->info, best->tensor) != ASSAY_ROLE_LABEL))
+            best = t;
+    }
+    if (best)
+        assay_curves_put_shape(curves, best->point[0].shape, text);
+    assay_put_u8(text, '\0');
+    return assay_buf_status(text);
+}
+
+static int find_batch(const assay_comparison *c, size_t t, char **out)
+{
+    enum { ROOM = 1024 };
+    const assay_trial_outcome *trial = &c->outcome->trials[t];
+    assay_curves curves;
+    assay_buf text;
+    int status = trial->info ? assay_curves_make(c->outcome, t, &curves) : ASSAY_ENOTFOUND;
+    if (status != ASSAY_OK)
+        return status == ASSAY_ENOTFOUND ? ASSAY_OK : status;
+    assay_buf_init(&text, ROOM);
+    status = put_batch(trial, &curves, &text);
+    const char *shape = status == ASSAY_OK ? (const char *)text.data : "";
+    const size_t digits = *shape == '[' ? strspn(shape + 1, "0123456789") : 0;
+    if (digits > 0 && !(*out = assay_copy_bytes_as_text(shape + 1, digits)))
+        status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    assay_curves_release(&curves);
+    return status;
+}
+
+static bool says_batch(const assay_run_facts *facts)
+{
+    for (size_t i = 0; i < facts->count; i++)
+        if (strstr(facts->list[i].name, "batch"))
+            return true;
+    return false;
+}
+
+/* Where not every run says its batch size itself. */
+static int add_batch(assay_comparison *c, const char **room)
+{
+    int status = ASSAY_OK;
+    size_t said = 0;
+    for (size_t t = 0; t < c->trials; t++)
+        said += says_batch(&c->outcome->trials[t].catalog.facts);
+    if (said == c->trials)
+        return ASSAY_OK;
+    c->batch = assay_alloc_zeroed(c->trials + 1, sizeof *c->batch);
+    if (!c->batch)
+        return ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
+        status = find_batch(c, t, &c->batch[t]);
+    return status == ASSAY_OK ? add_setting(c, "batch size", c->batch, room) : status;
 }
 
 static int by_weight(const void *a, const void *b)
@@ -131,11 +196,13 @@ int compare_settings(assay_comparison *c)
     const char **name = NULL, **room = assay_alloc((c->trials + 1) * sizeof *room);
     size_t count = 0;
     int status = room ? list_names(c, &name, &count) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK && !(c->setting = assay_alloc_zeroed(count ? count : 1, sizeof *c->setting)))
+    if (status == ASSAY_OK && !(c->setting = assay_alloc_zeroed(count + 1, sizeof *c->setting)))
         status = ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         if (!is_passing(name[i]))
-            status = add_setting(c, name[i], room);
+            status = add_setting(c, name[i], NULL, room);
+    if (status == ASSAY_OK)
+        status = add_batch(c, room);
     if (status == ASSAY_OK && c->settings > 0)
         qsort(c->setting, c->settings, sizeof *c->setting, by_weight);
     free(name);

@@ -150,6 +150,7 @@ typedef struct assay_comparison {
     size_t odd;                      /* trials that are */
     assay_compared_setting *setting; /* those that go with the odd ones first, then by name; owned */
     size_t settings;
+    char **batch; /* [trials] rows of a batch, of trials that do not say their batch size; NULL: none; owned */
     const assay_outcome *outcome;
     size_t trials, baseline;
     size_t paces; /* trials with profiler data */
