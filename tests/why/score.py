@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""score.py - how often `assay why` is right: endings whose truth is known, and healthy twins of them.
+
+    score.py --assay PROGRAM [--seed N] [--real] [--only NAME ...] [--keep FOLDER] [--few] [--least 0.9]
+
+Prints a line for each ending: class, rank, whether it was certain and wrong, whether its twin is silent. Exit 1 when anything is
+certain and wrong, a twin is not silent, or fewer than `--least` of the endings have both class and rank right. `--few` takes a dozen
+small ones, for a test. `--real` also lets processes really fail (failures.py; Debian's python3-torch). A seed that nobody has looked
+at says more than one that the engine was tried with: take another one each time.
+"""
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from endings import planted, twin_of  # noqa: E402
+from plots import PLOTS  # noqa: E402
+
+FEW = ("gpu_memory_one", "exception_one", "killed_one", "hang_one", "gpu_off_bus", "host_memory_slurm", "time_limit", "disk_full", "nan_all", "port_taken", "module_missing", "load_other_shapes")
+
+
+class Answer:
+    def __init__(self, assay, folder, more):
+        done = subprocess.run([assay, "why", str(folder), "--json"] + more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, stdin=subprocess.DEVNULL)
+        self.code, self.error = done.returncode, done.stderr.decode(errors="replace")
+        try:
+            said = json.loads(done.stdout)
+        except ValueError:
+            said = {}
+            self.error = "no JSON (exit %d): %s" % (self.code, self.error.strip()[-200:])
+        cause = said.get("cause") or {}
+        self.line, self.failed = said.get("answer") or "", self.code == 1
+        self.kind, self.certainty = cause.get("class"), cause.get("certainty")
+        self.ranks, self.nodes, self.signature = cause.get("ranks") or [], cause.get("nodes") or [], cause.get("signature")
+
+
+def class_right(truth, answer):
+    return answer.kind in truth.classes or (not truth.known and answer.certainty == "unknown")
+
+
+def rank_right(truth, answer, ranks):
+    """Where a node is the cause its name is what counts, and no rank of another node. What ends the whole job names all or none."""
+    if truth.ranks == "any":
+        return True
+    if truth.nodes:
+        return answer.nodes == truth.nodes and set(answer.ranks) <= set(truth.ranks)
+    if truth.ranks is None:
+        return len(answer.ranks) in (0, ranks)
+    return answer.ranks == truth.ranks
+
+
+def short(ranks):
+    return "-" if ranks in (None, []) else str(ranks) if isinstance(ranks, str) or len(ranks) < 4 else "%s..%s" % (ranks[0], ranks[-1])
+
+
+class Score:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.right = self.count = self.alarms = self.wrong = 0
+
+    def judge(self, name, folder, truth, ranks, twin=None):
+        answer = Answer(self.args.assay, folder, self.args.more)
+        kind, rank = class_right(truth, answer), rank_right(truth, answer, ranks)
+        certain = answer.certainty == "certain" and not (kind and rank)
+        silent = True
+        if twin:
+            healthy = Answer(self.args.assay, twin, self.args.more)
+            silent = healthy.code == 0
+        self.count += 1
+        self.right += kind and rank and answer.failed
+        self.wrong += certain
+        self.alarms += not silent
+        print("%-22s %5d  class %-5s rank %-5s %s%s" % (name, ranks, "right" if kind else "WRONG", "right" if rank else "WRONG", "CERTAIN AND WRONG " if certain else "", "" if silent else "TWIN NOT SILENT"))
+        if not (kind and rank and answer.failed):
+            print("    wanted %s ranks %s nodes %s\n    got    %s (%s, %s) ranks %s nodes %s exit %d\n    %s" % (
+                "|".join(sorted(truth.classes)), short(truth.ranks), short(truth.nodes), answer.kind, answer.certainty, answer.signature, short(answer.ranks), short(answer.nodes), answer.code, (answer.line or answer.error)[:300]))
+        if not silent:
+            print("    twin: exit %d, %s" % (healthy.code, (healthy.line or healthy.error)[:300]))
+        sys.stdout.flush()
+
+    def end(self):
+        print("%d of %d right in class and rank, %d certain and wrong, %d twins not silent" % (self.right, self.count, self.wrong, self.alarms))
+        return 1 if self.wrong or self.alarms or self.right < self.args.least * self.count or not self.count else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--keep")
+    parser.add_argument("--least", type=float, default=0.9)
+    parser.add_argument("--write", action="store_true", help="write the endings to --keep and judge nothing")
+    parser.add_argument("more", nargs="*", help="options for assay why")
+    args = parser.parse_args()
+    folder = Path(args.keep or tempfile.mkdtemp(prefix="endings-"))
+    score = Score(args, folder)
+    try:
+        plots = [plot for plot in PLOTS if (not args.few or plot.__name__ in FEW) and (not args.only or plot.__name__ in args.only)]
+        for ending in planted(args.seed, plots):
+            place, twin = folder / ending.name, folder / (ending.name + "-healthy")
+            for each in (place, twin):
+                shutil.rmtree(each, True)
+            ending.write(place)
+            twin_of(ending).write(twin)
+            (folder / (ending.name + ".truth")).write_text(json.dumps({"classes": sorted(ending.truth.classes), "ranks": ending.truth.ranks, "nodes": ending.truth.nodes, "layout": ending.job.layout, "torch": ending.job.torch}))
+            if not args.write:
+                score.judge(ending.name, place, ending.truth, ending.ranks, twin)
+        if args.real:
+            from failures import FAILURES, really
+            for failure in FAILURES:
+                if not args.only or failure.__name__ in args.only:
+                    place = folder / failure.__name__
+                    shutil.rmtree(place, True)
+                    truth, ranks = really(failure, place)
+                    if truth and not args.write:
+                        score.judge(failure.__name__, place, truth, ranks)
+        return 0 if args.write else score.end()
+    finally:
+        if not args.keep:
+            shutil.rmtree(folder, True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
