@@ -375,6 +375,29 @@ def real_cgroup(folder, layout):
     return code
 
 
+def mpirun(folder, does):
+    """Four processes of a shell under mpirun, each line with whose it is."""
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_plm_rsh_agent="false", LC_ALL="C")
+    some = 'for i in 1 2 3 4 5; do echo "step $i loss 2.$i"; sleep 0.1; done; r=$OMPI_COMM_WORLD_RANK; '
+    with (folder / "train.out").open("wb") as out:
+        return subprocess.run(["mpirun", "-n", "4", "--tag-output", "bash", "-c", some + does], env=env, cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=60).returncode
+
+
+@failure("signal", (2,), world=4)
+def real_mpi_kill(folder, layout):
+    return mpirun(folder, "[ $r = 2 ] && kill -9 $$; sleep 3")
+
+
+@failure("crash", (3,), world=4)
+def real_mpi_crash(folder, layout):
+    return mpirun(folder, "[ $r = 3 ] && kill -11 $$; sleep 3")
+
+
+@failure({"launcher", "unknown"}, (1,), world=4, known=False)
+def real_mpi_silent(folder, layout):
+    return mpirun(folder, "[ $r = 1 ] && exit 7; sleep 3")
+
+
 if __name__ == "__main__":  # failures.py FOLDER [NAME ...]: leaves them there
     for each in FAILURES:
         if len(sys.argv) == 2 or each.__name__ in sys.argv[2:]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """score.py - how often `assay why` is right: endings whose truth is known, and healthy twins of them.
 
-    score.py --assay PROGRAM [--seed N] [--real] [--only NAME ...] [--keep FOLDER] [--few] [--least 0.9]
+    score.py --assay PROGRAM [--seed N] [--real] [--slurm] [--only NAME ...] [--keep FOLDER] [--few] [--least 0.9]
 
 Prints a line for each ending: class, rank, whether it was certain and wrong, whether its twin is silent. Exit 1 when anything is
 certain and wrong, a twin is not silent, or fewer than `--least` of the endings have both class and rank right. `--few` takes a dozen
@@ -92,6 +92,7 @@ def main():
     parser.add_argument("--assay", required=True)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--slurm", action="store_true", help="also jobs that really die under a Slurm of the test's own")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--few", action="store_true")
     parser.add_argument("--keep")
@@ -121,6 +122,11 @@ def main():
                     truth, ranks = really(failure, place)
                     if truth and not args.write:
                         score.judge(failure.__name__, place, truth, ranks)
+        if args.slurm:
+            from slurm_failures import under_slurm
+            for name, truth, ranks in under_slurm(folder):
+                if not args.write and (not args.only or name in args.only):
+                    score.judge(name, folder / name, truth, ranks)
         return 0 if args.write else score.end()
     finally:
         if not args.keep:
