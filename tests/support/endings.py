@@ -310,12 +310,12 @@ def cut(job, lines):
 
 def spell(ranks):
     """As Slurm writes a list: 0-3,7."""
-    parts, begin = [], None
+    parts = []
     for rank in ranks:
-        if begin is None or rank != last + 1:
-            begin = rank
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
             parts.append([rank, rank])
-        parts[-1][1] = last = rank
     return ",".join("%d" % a if a == b else "%d-%d" % (a, b) for a, b in parts)
 
 
