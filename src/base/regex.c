@@ -103,6 +103,12 @@ int assay_regex_search(const assay_regex *regex, const char *text, size_t length
     return found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
 }
 
+int assay_regex_group_number(const assay_regex *regex, const char *name)
+{
+    const int number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)name);
+    return number > 0 ? number : -1;
+}
+
 unsigned assay_regex_groups(const assay_regex *regex)
 {
     uint32_t count = 0;

@@ -20,6 +20,8 @@ void assay_regex_free(assay_regex *regex);
  * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
 
+/* The number of the group (?<name>...); -1: there is none. */
+int assay_regex_group_number(const assay_regex *regex, const char *name);
 /* How many groups the pattern has. */
 unsigned assay_regex_groups(const assay_regex *regex);
 
