@@ -40,6 +40,7 @@ MODULES = {  # each may include those before it; docs/developing.md has this tab
     "diagnosis": "What explains the findings of a trial: a table of causes ([causes/](causes/README.md)).",
     "report": "The report model, comparisons and bands, and one file for each form of the report.",
     "verify": "Judges checkpoints: whole, sane, safe to load, and which one to resume from.",
+    "why": "Why a job ended: outputs of its ranks, dumps, checkpoints and records become one answer.",
     "action": "Messages, mail and Slurm calls after a run, and the log of what was done.",
     "pilot": "Relaunches a training until it comes out clean.",
     "cli": "One file a command; the only `main()`.",
@@ -47,7 +48,7 @@ MODULES = {  # each may include those before it; docs/developing.md has this tab
 ORDER_OF_MODULES = list(MODULES)
 MAP = re.compile(r"(## Map of src\n.*?\n\|---\|---\|\n)(.*?)(?=\n\n)", re.S)
 FOLDERS = {"store": ["hdf5", ""],
-           "format": ["tfrecord", "npy_record", "smdebug", "npy", "profiler", "traces", "flight", "checkpoint", "metrics", ""],
+           "format": ["tfrecord", "npy_record", "smdebug", "npy", "profiler", "traces", "flight", "joblog", "checkpoint", "metrics", ""],
            "engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "document", "", "model", "history", "compare", "sections", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them

@@ -1,0 +1,244 @@
+/* blocks.c - what goes over several lines of one rank: a traceback of Python, and torchrun's root cause. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "format/joblog/joblog.h"
+
+enum {
+    TRACEBACK_LINES = 400,
+    ROOT_CAUSE_LINES = 12,
+    BLOCKS_MOST = 65536,
+    LINES_MOST = 100000 /* of all ranks meanwhile */
+};
+
+static bool is_of(const joblog_block *block, const joblog_line *line)
+{
+    return block->rank == line->prefix.rank && block->local_rank == line->prefix.local_rank;
+}
+
+static joblog_block *block_of(joblog_reader *r, const joblog_line *line)
+{
+    for (size_t i = 0; i < r->block.count; i++)
+        if (is_of(&r->block.list[i], line))
+            return &r->block.list[i];
+    return NULL;
+}
+
+int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line)
+{
+    joblog_block *block = block_of(r, line);
+    if (!block && r->block.count >= BLOCKS_MOST)
+        return ASSAY_OK;
+    if (!block)
+        block = ASSAY_VEC_ADD(&r->block);
+    if (!block)
+        return ASSAY_ENOMEM;
+    *block =
+        (joblog_block){.kind = kind,
+                       .rank = line->prefix.rank,
+                       .local_rank = line->prefix.local_rank,
+                       .left = kind == JOBLOG_TRACEBACK ? TRACEBACK_LINES : ROOT_CAUSE_LINES,
+                       .until = line->number + LINES_MOST,
+                       .event = {.rank = -1, .local_rank = -1, .step = -1, .code = -1, .sequence = -1, .time = NAN}};
+    return ASSAY_OK;
+}
+
+static void close_block(joblog_reader *r, joblog_block *block)
+{
+    *block = r->block.list[--r->block.count];
+}
+
+/* '  File "/a/train.py", line 120, in step' */
+static void keep_frame(joblog_block *block, const char *body, size_t length)
+{
+    static const char *const others[] = {"site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>"};
+    char line[512], path[256], function[64] = "";
+    int number = 0;
+    snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), body);
+    if (sscanf(line, " File \"%255[^\"]\", line %d, in %63s", path, &number, function) < 2)
+        return;
+    bool own = true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        own = own && !strstr(path, others[i]);
+    if (block->own && !own)
+        return;
+    block->own = own;
+    snprintf(block->frame, sizeof block->frame, "%.100s:%d%s%.60s", assay_path_name(path), number,
+             function[0] ? " in " : "", function);
+}
+
+bool joblog_is_exception(const char *body, size_t length, size_t *name)
+{
+    size_t at = 0;
+    while (at < length && (body[at] == '_' || body[at] == '.' || assay_is_digit(body[at]) ||
+                           ((body[at] | 0x20) >= 'a' && (body[at] | 0x20) <= 'z')))
+        at++;
+    if (at < 3 || assay_is_digit(body[0]) || body[at - 1] == '.' || (at < length && body[at] != ':'))
+        return false;
+    size_t last = at; /* classes begin with a capital */
+    while (last > 0 && body[last - 1] != '.')
+        last--;
+    *name = at;
+    return body[last] >= 'A' && body[last] <= 'Z' && (at == length || at + 1 == length || body[at + 1] == ' ');
+}
+
+/* "  rank      : 3 (local_rank: 3)" */
+static bool read_root_cause(joblog_block *block, const char *body, size_t length)
+{
+    char line[512], key[32], value[256];
+    long long number;
+    assay_log_event *e = &block->event;
+    snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), body);
+    if (strncmp(line, "====", 4) == 0)
+        return true;
+    if (sscanf(line, " %31[a-z_] : %255[^\n]", key, value) != 2)
+        return false;
+    if (strcmp(key, "time") == 0) {
+        joblog_prefix prefix;
+        joblog_prefix_read(value, strlen(value), &prefix);
+        e->time = prefix.time;
+        e->timed = prefix.timed;
+        const char *underscore = strchr(value, '_'); /* "2026-11-27_03:12:07" */
+        if (e->timed == ASSAY_LOG_UNTIMED && underscore) {
+            value[underscore - value] = ' ';
+            joblog_prefix_read(value, strlen(value), &prefix);
+            e->time = prefix.time;
+            e->timed = prefix.timed;
+        }
+    } else if (strcmp(key, "host") == 0 && value[0]) {
+        snprintf(e->node, sizeof e->node, "%.*s", (int)strcspn(value, " ."), value);
+    } else if (strcmp(key, "rank") == 0 && sscanf(value, "%lld", &number) == 1 && number >= 0) {
+        e->rank = number;
+    } else if (strcmp(key, "exitcode") == 0 && sscanf(value, "%lld", &number) == 1) {
+        e->code = number;
+    }
+    return strcmp(key, "traceback") == 0;
+}
+
+static int add_root_cause(joblog_reader *r, const joblog_block *block, const joblog_line *line)
+{
+    char sentence[128];
+    assay_log_event event = block->event;
+    event.signature = ASSAY_SIGNATURE_ROOT_CAUSE;
+    event.ending = ASSAY_ENDING_launcher;
+    event.role = ASSAY_LOG_CONSEQUENCE;
+    event.scope = ASSAY_LOG_RANK;
+    if (event.rank < 0)
+        return ASSAY_OK;
+    const int64_t number = -event.code;
+    const bool crash = number == 4 || number == 6 || number == 7 || number == 8 || number == 11;
+    if (number > 0 && number < 65) {
+        snprintf(sentence, sizeof sentence, "%s by signal %d, the first that torchrun saw fail",
+                 crash ? "crashed" : "was ended", (int)number);
+        event.ending = crash ? ASSAY_ENDING_crash : ASSAY_ENDING_signal;
+        event.role = crash ? ASSAY_LOG_CAUSE : ASSAY_LOG_EITHER;
+        event.code = number;
+    } else {
+        snprintf(sentence, sizeof sentence, "ended with exit code %lld, the first that torchrun saw fail",
+                 (long long)event.code);
+    }
+    return joblog_event_add(r, line, event, sentence, NULL, NULL);
+}
+
+int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended)
+{
+    size_t name = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < r->block.count;)
+        if (line->number > r->block.list[i].until)
+            close_block(r, &r->block.list[i]);
+        else
+            i++;
+    joblog_block *block = block_of(r, line);
+    if (block && --block->left < 0) {
+        close_block(r, block);
+        block = NULL;
+    }
+    if (!block || line->body_length == 0)
+        return 0;
+    if (block->kind == JOBLOG_ROOT_CAUSE) {
+        if (read_root_cause(block, line->body, line->body_length)) {
+            status = add_root_cause(r, block, line);
+            close_block(r, block);
+        }
+        return status;
+    }
+    if (line->body[0] == ' ') {
+        keep_frame(block, line->body, line->body_length);
+        return 0;
+    }
+    if (!joblog_is_exception(line->body, line->body_length, &name))
+        return 0;
+    *ended = *block;
+    close_block(r, block);
+    return 1;
+}
+
+/* ---- exceptions that no signature knows ---- */
+
+/* What kind of ending an exception of Python is by its class. */
+static const struct {
+    const char *name;
+    assay_ending ending;
+    assay_log_role role;
+} CLASSES[] = {
+    {"FileNotFoundError", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
+    {"NotADirectoryError", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
+    {"IsADirectoryError", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
+    {"PermissionError", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"ModuleNotFoundError", ASSAY_ENDING_import, ASSAY_LOG_CAUSE},
+    {"ImportError", ASSAY_ENDING_import, ASSAY_LOG_CAUSE},
+    {"MemoryError", ASSAY_ENDING_host_memory, ASSAY_LOG_CAUSE},
+    {"OutOfMemoryError", ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE},
+    {"UnicodeDecodeError", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"JSONDecodeError", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"UnpicklingError", ASSAY_ENDING_checkpoint_load, ASSAY_LOG_CAUSE},
+    {"SafetensorError", ASSAY_ENDING_checkpoint_load, ASSAY_LOG_CAUSE},
+    {"KeyboardInterrupt", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+    {"SignalException", ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE},
+    {"ChildFailedError", ASSAY_ENDING_launcher, ASSAY_LOG_CONSEQUENCE},
+    {"CalledProcessError", ASSAY_ENDING_launcher, ASSAY_LOG_CONSEQUENCE},
+    {"ProcessRaisedException", ASSAY_ENDING_launcher, ASSAY_LOG_CONSEQUENCE},
+    {"ProcessExitedException", ASSAY_ENDING_launcher, ASSAY_LOG_CONSEQUENCE},
+    {"ConnectionResetError", ASSAY_ENDING_network, ASSAY_LOG_CONSEQUENCE},
+    {"ConnectionRefusedError", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"BrokenPipeError", ASSAY_ENDING_network, ASSAY_LOG_CONSEQUENCE},
+    {"DistBackendError", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"DistNetworkError", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"DistStoreError", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
+    {"RendezvousConnectionError", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
+    {"RendezvousTimeoutError", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
+};
+
+int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block)
+{
+    size_t name = 0;
+    assay_log_event event = {.signature = ASSAY_SIGNATURE_EXCEPTION,
+                             .ending = ASSAY_ENDING_exception,
+                             .role = ASSAY_LOG_CAUSE,
+                             .scope = ASSAY_LOG_RANK,
+                             .in_traceback = true,
+                             .rank = -1,
+                             .local_rank = -1,
+                             .step = -1,
+                             .code = -1,
+                             .sequence = -1,
+                             .time = NAN};
+    if (!joblog_is_exception(line->body, line->body_length, &name))
+        return ASSAY_OK;
+    size_t begin = name;
+    while (begin > 0 && line->body[begin - 1] != '.')
+        begin--;
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
+        if (strlen(CLASSES[i].name) == name - begin && memcmp(CLASSES[i].name, line->body + begin, name - begin) == 0) {
+            event.ending = CLASSES[i].ending;
+            event.role = CLASSES[i].role;
+        }
+    const joblog_match match = {.text = {[GROUP_what] = line->body + begin},
+                                .length = {[GROUP_what] = line->body_length - begin}};
+    return joblog_event_add(r, line, event, "raised {what}", &match, block ? block->frame : NULL);
+}

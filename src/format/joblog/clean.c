@@ -1,0 +1,127 @@
+/* clean.c - lines as people may see them: no escapes for terminals, no secrets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/redact.h"
+#include "format/joblog/joblog.h"
+
+/* The end of an escape that begins at `at`: CSI to its final byte, OSC and its like to their terminator, else one more
+ * byte. */
+static size_t escape_end(const char *line, size_t length, size_t at)
+{
+    if (at + 1 >= length)
+        return length;
+    const char kind = line[at + 1];
+    if (kind == '[') {
+        for (at += 2; at < length; at++)
+            if ((unsigned char)line[at] >= 0x40 && (unsigned char)line[at] <= 0x7e)
+                return at + 1;
+        return length;
+    }
+    if (kind == ']' || kind == 'P' || kind == '^' || kind == '_' || kind == 'X') {
+        for (at += 2; at < length; at++) {
+            if (line[at] == '\a')
+                return at + 1;
+            if (line[at] == 0x1b && at + 1 < length && line[at + 1] == '\\')
+                return at + 2;
+        }
+        return length;
+    }
+    return at + 2;
+}
+
+size_t joblog_clean(const char *line, size_t length, char *to)
+{
+    size_t put = 0;
+    for (size_t at = 0; at < length;) {
+        const unsigned char c = (unsigned char)line[at];
+        if (c == 0x1b) {
+            at = escape_end(line, length, at);
+            continue;
+        }
+        if (c == '\t')
+            to[put++] = ' ';
+        else if (c >= 0x20 && c != 0x7f)
+            to[put++] = (char)c;
+        at++;
+    }
+    return put;
+}
+
+/* ---- secrets ---- */
+
+struct joblog_masks {
+    size_t count;
+    assay_regex *regex[16];
+};
+
+/* What is replaced, and by what: what says that there was a secret stays. Values that are small numbers are counts
+ * ("tokens: 4096"), and no secrets. */
+static const char *const MASKS[][2] = {
+    {"(?i)(\\b(?:proxy-)?authorization[\"']?\\s*[:=]\\s*[\"']?(?:(?:bearer|basic|token)\\s+)?)[^\\s\"',;]+",
+     "\\1" ASSAY_REDACTED},
+    {"(?i)(\\bbearer\\s+)[A-Za-z0-9._~+/=-]{8,}", "\\1" ASSAY_REDACTED},
+    {"(?i)((?:[\\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?key[_-]?id|private[_-]?key|credentials?|[_-]token|[_-]pat|[_-]pwd|[_-]key)|\\btoken|\\bpwd|\\bpass)[\"']?\\s*[=:]\\s*)"
+     "(?!\\d{1,9}(?:[\\s,;)\\]}]|$)|none\\b|null\\b|true\\b|false\\b)(\"[^\"]*\"?|'[^']*'?|[^\\s\"',;]+)",
+     "\\1" ASSAY_REDACTED},
+    {"(?i)(--[\\w-]*(?:password|token|secret|api-?key|access-?key)[\\s=]+)(\"[^\"]*\"?|'[^']*'?|[^\\s\"',;]+)",
+     "\\1" ASSAY_REDACTED},
+    {"((?i)\\b[a-z][a-z0-9+.-]*://)[^/\\s@\"']+@", "\\1" ASSAY_REDACTED "@"},
+    {"(?i)([?&](?:[\\w.-]*(?:signature|token|credential|key|sig|password|secret))=)[^&\\s\"']+", "\\1" ASSAY_REDACTED},
+    {"\\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{12,}\\b", ASSAY_REDACTED},
+    {"\\b(?:hf|api_org)_[A-Za-z0-9]{16,}", ASSAY_REDACTED},
+    {"\\bgh[pousr]_[A-Za-z0-9]{16,}|\\bgithub_pat_\\w{16,}|\\bglpat-[\\w-]{16,}", ASSAY_REDACTED},
+    {"\\b(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{16,}|\\bxox[a-z]-[\\w-]{8,}|\\bAIza[\\w-]{20,}|\\bnvapi-[\\w-]{16,}",
+     ASSAY_REDACTED},
+    {"\\beyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)?", ASSAY_REDACTED},
+    {"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", ASSAY_REDACTED},
+};
+enum { MASK_COUNT = sizeof MASKS / sizeof *MASKS };
+
+int joblog_masks_new(joblog_masks **out, assay_error *err)
+{
+    joblog_masks *m = assay_alloc_zeroed(1, sizeof *m);
+    int status = m ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for expressions");
+    for (; status == ASSAY_OK && m->count < MASK_COUNT; m->count += status == ASSAY_OK)
+        status = assay_regex_new(MASKS[m->count][0], &m->regex[m->count], err);
+    if (status != ASSAY_OK) {
+        joblog_masks_free(m);
+        return status == ASSAY_ENOMEM ? status : ASSAY_EINTERNAL;
+    }
+    *out = m;
+    return ASSAY_OK;
+}
+
+void joblog_masks_free(joblog_masks *m)
+{
+    for (size_t i = 0; m && i < m->count; i++)
+        assay_regex_free(m->regex[i]);
+    free(m);
+}
+
+void joblog_mask(const joblog_masks *m, const char *text, size_t length, assay_buf *out)
+{
+    assay_buf from, to;
+    int status = ASSAY_OK;
+    assay_buf_init(&from, 1 << 20);
+    assay_buf_init(&to, 1 << 20);
+    assay_put_bytes(&from, text, length);
+    for (size_t i = 0; i < m->count && status >= 0; i++) {
+        assay_buf_clear(&to);
+        status = assay_regex_replace(m->regex[i], (const char *)from.data, from.size, MASKS[i][1], &to);
+        if (status > 0) {
+            const assay_buf keep = from;
+            from = to;
+            to = keep;
+        }
+    }
+    if (status >= 0 && assay_buf_status(&from) == ASSAY_OK)
+        assay_put_bytes(out, from.data, from.size);
+    else
+        assay_put_format(out, "(a line that is not shown: it could not be searched for secrets)");
+    if (status == ASSAY_ENOMEM && out->status == ASSAY_OK)
+        out->status = ASSAY_ENOMEM;
+    assay_buf_release(&from);
+    assay_buf_release(&to);
+}

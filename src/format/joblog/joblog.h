@@ -1,0 +1,140 @@
+/* joblog.h - what the files of this format share. Inside this folder only. */
+#ifndef ASSAY_JOBLOG_JOBLOG_H
+#define ASSAY_JOBLOG_JOBLOG_H
+
+#include "base/regex.h"
+#include "trial/job_log.h"
+
+/* ---- prefix.c: what stands in front of a line ---- */
+
+typedef struct joblog_prefix {
+    int64_t rank, local_rank; /* -1: not said */
+    double time;
+    uint8_t timed; /* assay_log_timed */
+    char node[64]; /* "" */
+    size_t length; /* bytes of it */
+} joblog_prefix;
+
+/* Takes a line without escapes apart. */
+void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out);
+/* Only the rank at its very beginning: quick, for every line of a file. -1: there is none. */
+int64_t joblog_rank_of(const char *line, size_t length);
+
+/* ---- clean.c ---- */
+
+/* Copies a line without escapes for terminals and other control characters; tabs become blanks. `to` has room for
+ * `length` bytes; returns how many were written. */
+size_t joblog_clean(const char *line, size_t length, char *to);
+
+typedef struct joblog_masks joblog_masks;
+/* Expressions for secrets. */
+int joblog_masks_new(joblog_masks **out, assay_error *err);
+void joblog_masks_free(joblog_masks *masks);
+/* Appends a text with secrets masked. Where that cannot be done nothing of it is appended but a remark. */
+void joblog_mask(const joblog_masks *masks, const char *text, size_t length, assay_buf *out);
+
+/* ---- signatures.c ---- */
+
+enum joblog_group {
+    GROUP_size,
+    GROUP_free,
+    GROUP_rank,
+    GROUP_node,
+    GROUP_code,
+    GROUP_gpu,
+    GROUP_step,
+    GROUP_pid,
+    GROUP_what,
+    JOBLOG_GROUPS
+};
+extern const char *const joblog_group_names[JOBLOG_GROUPS];
+
+typedef struct joblog_match { /* texts of groups, "" for those that took no part; in the line */
+    const char *text[JOBLOG_GROUPS];
+    size_t length[JOBLOG_GROUPS];
+} joblog_match;
+
+typedef struct joblog_signatures {
+    size_t count;
+    assay_regex **regex;         /* NULL: the literal is enough */
+    int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
+} joblog_signatures;
+
+int joblog_signatures_new(joblog_signatures *out, assay_error *err);
+void joblog_signatures_release(joblog_signatures *s);
+/* Does a line that has the literal match? */
+bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                            joblog_match *out);
+/* Appends the sentence with groups put in. A part of it (between ", " and the like) that asks for a group that is not
+ * there is left out. */
+void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_buf *out);
+
+/* ---- steps.c ---- */
+
+/* The training step that a line of progress names; -1: none. */
+int64_t joblog_step_of(const char *line, size_t length);
+
+struct assay_job_log {
+    joblog_signatures signatures;
+    struct assay_literals *literals;
+    size_t traceback, root_cause; /* numbers of literals behind those of signatures */
+    joblog_masks *masks;
+};
+
+/* ---- read.c, blocks.c ---- */
+
+enum { JOBLOG_LINE_MOST = 8192 /* bytes of a line that are looked at around what was found in it */ };
+
+typedef struct joblog_line { /* that is looked at */
+    const char *text;        /* cleaned */
+    size_t length;
+    const char *body; /* behind the prefix */
+    size_t body_length;
+    joblog_prefix prefix;
+    uint64_t at, number;
+    size_t place; /* in the reader's bytes */
+} joblog_line;
+
+typedef enum joblog_block_kind { JOBLOG_TRACEBACK, JOBLOG_ROOT_CAUSE } joblog_block_kind;
+
+typedef struct joblog_block { /* several lines of one rank that become one event */
+    joblog_block_kind kind;
+    int64_t rank, local_rank; /* of its lines */
+    int left;                 /* lines of the rank until it is given up */
+    uint64_t until;           /* the last line of the file that may belong to it */
+    bool own;                 /* the frame is of the training's own code */
+    char frame[192];
+    assay_log_event event; /* a root cause, as far as it was read; texts are not set */
+} joblog_block;
+
+typedef struct joblog_reader {
+    const assay_job_log *log;
+    assay_log_file *out;
+    char *bytes; /* of the file: some before `at`, to look back at, and all up to `have` that was read */
+    size_t have, at;
+    uint64_t base; /* where the bytes begin in the file */
+    uint64_t line; /* number of the line at `counted` */
+    size_t counted;
+    bool tracked; /* its lines say their ranks */
+    ASSAY_VEC(joblog_block) block;
+    ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */
+    ASSAY_VEC(uint32_t) slot;    /* a table of out->event by its key: numbers, and 1 */
+    char *clean;                 /* room for a line */
+} joblog_reader;
+
+/* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */
+int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line);
+/* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;
+ * 0 when it does not; ASSAY_ENOMEM. */
+int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended);
+/* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */
+int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event event, const char *sentence,
+                     const joblog_match *match, const char *place);
+/* The event of an exception that no signature knows. */
+int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block);
+/* Is it the last line of a traceback: "NAME: text", "NAME"? *name gets the length of the name. */
+bool joblog_is_exception(const char *body, size_t length, size_t *name);
+/* Finds what a line says that stands before byte `place`: a time, and a step. */
+void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *event);
+
+#endif

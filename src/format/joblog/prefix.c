@@ -1,0 +1,447 @@
+/* prefix.c - what stands in front of a line: who wrote it, where and when.
+ *
+ *   3: text                              srun -l
+ *   [rank3]: [default7]: [n0123:rank3]:  PyTorch, torchrun, launchers of sites
+ *   [1,3]<stderr>:                       mpirun --tag-output
+ *   n0123:4711:4799 [3] NCCL WARN text   NCCL
+ *   n0123: text                          pdsh, clush
+ *   2026-11-27 03:12:07,123 text         logging; with T, zone, brackets, slashes
+ *   E1127 03:12:07.123456 4711 f.cpp:6]  glog; torchrun
+ *   Nov 27 03:12:07 n0123 kernel: text   syslog; [Fri Nov 27 03:12:07 2026] of dmesg -T
+ *
+ * Several may follow one another; of what two of them say, the first counts. */
+#include <math.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "format/joblog/joblog.h"
+
+enum { PARTS_MOST = 6, BRACKET_MOST = 120, RANK_DIGITS = 6 };
+
+typedef struct text { /* that is left of a line */
+    const char *at;
+    size_t left;
+} text;
+
+static void skip(text *t, size_t bytes)
+{
+    t->at += bytes;
+    t->left -= bytes;
+}
+
+static bool skip_byte(text *t, char c)
+{
+    if (t->left == 0 || *t->at != c)
+        return false;
+    skip(t, 1);
+    return true;
+}
+
+static void skip_blanks(text *t)
+{
+    while (t->left > 0 && *t->at == ' ')
+        skip(t, 1);
+}
+
+static bool skip_word(text *t, const char *word)
+{
+    const size_t length = strlen(word);
+    if (t->left < length || memcmp(t->at, word, length) != 0)
+        return false;
+    skip(t, length);
+    return true;
+}
+
+/* A whole number of `least` to `most` digits. */
+static bool take_number(text *t, size_t least, size_t most, int64_t *out)
+{
+    size_t digits = 0;
+    int64_t value = 0;
+    while (digits < t->left && digits < most && assay_is_digit(t->at[digits]))
+        value = 10 * value + (t->at[digits++] - '0');
+    if (digits < least || (digits < t->left && assay_is_digit(t->at[digits])))
+        return false;
+    skip(t, digits);
+    *out = value;
+    return true;
+}
+
+/* ---- times ---- */
+
+static double seconds_of(int64_t year, int64_t month, int64_t day, double clock)
+{
+    /* days since 1970 of the proleptic Gregorian calendar: years begin in March, so that leap days are last */
+    const int64_t y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400,
+                  of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1,
+                  days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    return (double)days * 86400 + clock;
+}
+
+static bool is_day(int64_t month, int64_t day)
+{
+    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
+}
+
+/* "03:12:07.123" */
+static bool take_clock(text *t, double *seconds)
+{
+    text try = *t;
+    int64_t h, m, s;
+    if (!take_number(&try, 2, 2, &h) || !skip_byte(&try, ':') || !take_number(&try, 2, 2, &m) ||
+        !skip_byte(&try, ':') || !take_number(&try, 2, 2, &s) || h > 23 || m > 59 || s > 60)
+        return false;
+    *seconds = (double)(3600 * h + 60 * m + s);
+    if (try.left > 1 && (*try.at == '.' || *try.at == ',') && assay_is_digit(try.at[1])) {
+        double unit = 0.1;
+        skip(&try, 1);
+        for (; try.left > 0 && assay_is_digit(*try.at); skip(&try, 1), unit /= 10)
+            *seconds += unit * (*try.at - '0');
+    }
+    *t = try;
+    return true;
+}
+
+static void skip_zone(text *t)
+{
+    int64_t number;
+    text try = *t;
+    if (skip_byte(&try, 'Z') || skip_word(&try, " UTC")) {
+        *t = try;
+    } else if ((skip_byte(&try, '+') || skip_byte(&try, '-')) && try.left >= 4) {
+        text four = try;
+        if (take_number(&try, 2, 2, &number) && skip_byte(&try, ':') && take_number(&try, 2, 2, &number))
+            *t = try;
+        else if (take_number(&four, 4, 4, &number))
+            *t = four;
+    }
+}
+
+/* "2026-11-27T03:12:07", "2026/11/27 03:12:07", "11/27/2026 03:12:07" */
+static bool take_date(text *t, double *time)
+{
+    text try = *t;
+    int64_t a, b, c;
+    double clock;
+    char sign;
+    if (try.left < 19)
+        return false;
+    if (take_number(&try, 4, 4, &a)) {
+        sign = *try.at;
+        if ((sign != '-' && sign != '/') || !skip_byte(&try, sign) || !take_number(&try, 2, 2, &b) ||
+            !skip_byte(&try, sign) || !take_number(&try, 2, 2, &c))
+            return false;
+    } else {
+        try = *t;
+        if (!take_number(&try, 2, 2, &b) || !skip_byte(&try, '/') || !take_number(&try, 2, 2, &c) ||
+            !skip_byte(&try, '/') || !take_number(&try, 4, 4, &a))
+            return false;
+    }
+    if (!is_day(b, c) || try.left == 0 || (*try.at != ' ' && *try.at != 'T'))
+        return false;
+    skip(&try, 1);
+    if (!take_clock(&try, &clock))
+        return false;
+    skip_zone(&try);
+    *time = seconds_of(a, b, c, clock);
+    *t = try;
+    return true;
+}
+
+/* "Nov 27 03:12:07", "Fri Nov 27 03:12:07 2026" */
+static bool take_month(text *t, double *time, uint8_t *timed)
+{
+    static const char days[] = "MonTueWedThuFriSatSun", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    text try = *t;
+    int64_t month = 0, day, year;
+    double clock;
+    if (try.left < 15)
+        return false;
+    for (size_t i = 0; i < sizeof days - 1; i += 3)
+        if (memcmp(try.at, days + i, 3) == 0 && try.at[3] == ' ') {
+            skip(&try, 4);
+            break;
+        }
+    for (size_t i = 0; i < sizeof months - 1 && try.left > 3; i += 3)
+        if (memcmp(try.at, months + i, 3) == 0)
+            month = (int64_t)i / 3 + 1;
+    if (month == 0)
+        return false;
+    skip(&try, 3);
+    skip_blanks(&try);
+    if (!take_number(&try, 1, 2, &day) || !is_day(month, day) || !skip_byte(&try, ' ') || !take_clock(&try, &clock))
+        return false;
+    text behind = try;
+    const bool has_year = skip_byte(&behind, ' ') && take_number(&behind, 4, 4, &year) && year > 1999;
+    if (has_year)
+        try = behind;
+    *time = seconds_of(has_year ? year : 2000, month, day, clock);
+    *timed = has_year ? ASSAY_LOG_DATED : ASSAY_LOG_YEARLESS;
+    *t = try;
+    return true;
+}
+
+/* "E1127 03:12:07.123456" */
+static bool take_glog(text *t, double *time)
+{
+    text try = *t;
+    int64_t day;
+    double clock;
+    if (try.left < 14 || !strchr("IWEFD", *try.at))
+        return false;
+    skip(&try, 1);
+    if (!take_number(&try, 4, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&try, ' ') ||
+        !take_clock(&try, &clock))
+        return false;
+    *time = seconds_of(2000, day / 100, day % 100, clock);
+    *t = try;
+    return true;
+}
+
+static bool take_time(text *t, joblog_prefix *out, bool *glog)
+{
+    double time = 0;
+    uint8_t timed = ASSAY_LOG_UNTIMED;
+    *glog = false;
+    if (take_date(t, &time))
+        timed = ASSAY_LOG_DATED;
+    else if (take_glog(t, &time)) {
+        timed = ASSAY_LOG_YEARLESS;
+        *glog = true;
+    } else if (!take_month(t, &time, &timed) && take_clock(t, &time))
+        timed = ASSAY_LOG_CLOCK;
+    if (timed > out->timed) {
+        out->time = time;
+        out->timed = timed;
+    }
+    return timed != ASSAY_LOG_UNTIMED;
+}
+
+/* ---- who ---- */
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || assay_is_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+static size_t name_length(const text *t)
+{
+    size_t length = 0;
+    while (length < t->left && is_name_byte(t->at[length]))
+        length++;
+    return length;
+}
+
+static void set_node(joblog_prefix *out, const char *name, size_t length)
+{
+    if (out->node[0] || length == 0 || length >= sizeof out->node)
+        return;
+    memcpy(out->node, name, length);
+    out->node[length] = '\0';
+}
+
+/* Is it what a host may be called: small letters, and a digit at its end? Words of progress are none. */
+static bool is_host(const char *name, size_t length)
+{
+    static const char *const others[] = {"step", "epoch", "iter", "rank", "worker", "layer", "batch",
+                                         "gpu",  "stage", "line", "cuda", "block",  "task"};
+    if (length < 2 || length > 63 || !assay_is_digit(name[length - 1]) || !(name[0] >= 'a' && name[0] <= 'z'))
+        return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const size_t word = strlen(others[i]);
+        if (length >= word && memcmp(name, others[i], word) == 0)
+            return false;
+    }
+    for (size_t i = 0; i < length; i++)
+        if (!is_name_byte(name[i]) || name[i] == '_' || (name[i] >= 'A' && name[i] <= 'Z'))
+            return false;
+    return true;
+}
+
+/* "rank3", "Rank 3", "rank=3" anywhere in a few bytes. */
+static bool find_rank(const char *s, size_t length, int64_t *rank)
+{
+    for (size_t i = 0; i + 4 < length; i++) {
+        const bool word = (s[i] == 'r' || s[i] == 'R') && memcmp(s + i + 1, "ank", 3) == 0;
+        const bool local = i > 0 && s[i - 1] == '_';
+        if (!word || local)
+            continue;
+        text t = {s + i + 4, length - i - 4};
+        if (t.left > 0 && (*t.at == ' ' || *t.at == '=' || *t.at == ':' || *t.at == '_'))
+            skip(&t, 1);
+        if (take_number(&t, 1, RANK_DIGITS, rank))
+            return true;
+    }
+    return false;
+}
+
+/* What stands in brackets. False: nothing that is known. */
+static bool read_bracket(const char *s, size_t length, bool first, joblog_prefix *out)
+{
+    static const char *const local[] = {"default", "trainer", "worker", "local_rank", "local_rank="};
+    text t = {s, length};
+    int64_t a, b;
+    bool glog;
+    if (take_time(&t, out, &glog))
+        return true;
+    if (find_rank(s, length, &a)) {
+        const char *colon = memchr(s, ':', length);
+        if (colon && is_host(s, (size_t)(colon - s)))
+            set_node(out, s, (size_t)(colon - s));
+        if (out->rank < 0)
+            out->rank = a;
+        return true;
+    }
+    t = (text){s, length};
+    if (take_number(&t, 1, RANK_DIGITS, &a)) {
+        if (t.left == 0) { /* "[3]" */
+            if (first && out->rank < 0)
+                out->rank = a;
+            return first;
+        }
+        if (skip_byte(&t, ',') && take_number(&t, 1, RANK_DIGITS, &b) && t.left == 0) { /* "[1,3]" */
+            if (out->rank < 0)
+                out->rank = b;
+            return true;
+        }
+        return t.left > 1 && (*t.at == '.' || t.at[1] == '.'); /* seconds since the machine began */
+    }
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+        t = (text){s, length};
+        if (skip_word(&t, local[i]) && take_number(&t, 1, RANK_DIGITS, &a) && t.left == 0) {
+            if (out->local_rank < 0)
+                out->local_rank = a;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < length; i++) /* "[INFO]", "[trainer.py]" */
+        if (!is_name_byte(s[i]) && s[i] != ' ' && s[i] != ':')
+            return false;
+    return true;
+}
+
+static bool take_bracket(text *t, bool first, joblog_prefix *out)
+{
+    if (t->left < 3 || *t->at != '[')
+        return false;
+    const char *end = memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST);
+    if (!end || !read_bracket(t->at + 1, (size_t)(end - t->at - 1), first, out))
+        return false;
+    skip(t, (size_t)(end - t->at) + 1);
+    if (!skip_word(t, "<stdout>"))
+        (void)skip_word(t, "<stderr>");
+    if (skip_byte(t, ':'))
+        (void)skip_byte(t, ' '); /* what stands behind one blank is indented by its program */
+    return true;
+}
+
+/* "n0123:4711:4799 [3] NCCL WARN", "n0123: text" */
+static bool take_host(text *t, joblog_prefix *out)
+{
+    const size_t length = name_length(t);
+    text try = *t;
+    int64_t number;
+    if (length == 0 || length + 1 >= t->left || t->at[length] != ':')
+        return false;
+    skip(&try, length + 1);
+    if (take_number(&try, 1, 8, &number) && skip_byte(&try, ':') && take_number(&try, 1, 8, &number) &&
+        skip_word(&try, " [")) {
+        set_node(out, t->at, length);
+        if (take_number(&try, 1, 3, &number) && skip_byte(&try, ']') && out->local_rank < 0)
+            out->local_rank = number;
+        *t = try;
+        return true;
+    }
+    try = *t;
+    skip(&try, length);
+    static const char daemon[] = "slurmstepd-"; /* its name stays part of what it says */
+    if (length > sizeof daemon - 1 && memcmp(t->at, daemon, sizeof daemon - 1) == 0) {
+        set_node(out, t->at + sizeof daemon - 1, length - (sizeof daemon - 1));
+        return false;
+    }
+    if (!is_host(t->at, length) || !skip_word(&try, ": "))
+        return false;
+    set_node(out, t->at, length);
+    *t = try;
+    return true;
+}
+
+/* Behind a time of syslog: "n0123 kernel: " */
+static void take_syslog_host(text *t, joblog_prefix *out)
+{
+    text try = *t;
+    skip_blanks(&try);
+    const size_t length = name_length(&try);
+    if (length == 0 || length + 2 >= try.left || try.at[length] != ' ')
+        return;
+    text behind = try;
+    skip(&behind, length + 1);
+    const size_t program = name_length(&behind);
+    if (program == 0 || program + 1 >= behind.left)
+        return;
+    const char c = behind.at[program];
+    const bool kernel = program == 6 && memcmp(behind.at, "kernel", 6) == 0 && c == ':';
+    const char *pid = c == '[' ? memchr(behind.at, ']', behind.left) : NULL;
+    const bool daemon =
+        pid && (size_t)(pid - behind.at) + 1 < behind.left && pid[1] == ':' && assay_is_digit(behind.at[program + 1]);
+    if (!kernel && !daemon)
+        return;
+    set_node(out, try.at, length);
+    skip(&behind, kernel ? program + 1 : (size_t)(pid + 2 - behind.at));
+    *t = behind;
+}
+
+static bool take_task(text *t, joblog_prefix *out)
+{
+    text try = *t;
+    int64_t rank;
+    skip_blanks(&try);
+    if (!take_number(&try, 1, RANK_DIGITS, &rank) || !skip_byte(&try, ':') || (try.left > 0 && *try.at != ' '))
+        return false;
+    out->rank = rank;
+    (void)skip_byte(&try, ' ');
+    *t = try;
+    return true;
+}
+
+void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out)
+{
+    text t = {line, length};
+    *out = (joblog_prefix){.rank = -1, .local_rank = -1, .time = NAN};
+    (void)take_task(&t, out);
+    for (int part = 0; part < PARTS_MOST; part++) {
+        text try = t;
+        bool glog = false, found;
+        skip_blanks(&try);
+        if (take_time(&try, out, &glog)) {
+            found = true;
+            const char *end = glog ? memchr(try.at, ']', try.left < BRACKET_MOST ? try.left : BRACKET_MOST) : NULL;
+            if (end)
+                skip(&try, (size_t)(end - try.at) + 1);
+            else
+                take_syslog_host(&try, out);
+        } else {
+            found = take_bracket(&try, part == 0, out) || take_host(&try, out);
+        }
+        if (!found)
+            break;
+        t = try;
+    }
+    out->length = length - t.left;
+}
+
+int64_t joblog_rank_of(const char *line, size_t length)
+{
+    text t = {line, length};
+    joblog_prefix prefix = {.rank = -1, .local_rank = -1};
+    int64_t rank;
+    if (take_task(&t, &prefix))
+        return prefix.rank;
+    if (length < 4 || line[0] != '[')
+        return -1;
+    const char *end = memchr(line, ']', length < 64 ? length : 64);
+    if (!end)
+        return -1;
+    if (find_rank(line + 1, (size_t)(end - line - 1), &rank))
+        return rank;
+    return read_bracket(line + 1, (size_t)(end - line - 1), true, &prefix) ? prefix.rank : -1;
+}

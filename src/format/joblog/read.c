@@ -1,0 +1,632 @@
+/* read.c - a file of a job's output becomes events. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/literals.h"
+#include "container/unpacked.h"
+#include "format/joblog/joblog.h"
+
+enum {
+    ROOM = 4 << 20,
+    LOOK_BACK = 128 << 10,
+    LOOK_BACK_LINES = 400,
+    WHOLE_LINE = 64 << 10,
+    TRACK_LOOK = 256 << 10,
+    RANK_MOST = 1 << 20,
+    EVENTS_MOST = 400000,
+    QUOTE_MOST = 400,
+    TEXT_MOST = 300,
+    TAILS_MOST = 4,
+    TAIL_LOOK = 256 << 10
+};
+
+/* ---- ranks of a file ---- */
+
+static assay_log_rank *row_of(joblog_reader *r, int64_t rank)
+{
+    const size_t at = rank < 0 || rank >= RANK_MOST ? 0 : (size_t)rank + 1;
+    while (r->rank_row.count <= at)
+        if (!ASSAY_VEC_ADD(&r->rank_row))
+            return NULL;
+    if (r->rank_row.list[at] == 0) {
+        assay_log_rank *row = ASSAY_VEC_ADD(&r->out->rank);
+        if (!row)
+            return NULL;
+        *row = (assay_log_rank){.rank = (int64_t)at - 1, .last_time = NAN, .step_time = NAN, .last_step = -1};
+        r->rank_row.list[at] = (int32_t)r->out->rank.count;
+    }
+    return &r->out->rank.list[r->rank_row.list[at] - 1];
+}
+
+static uint64_t count_lines(const char *bytes, size_t size)
+{
+    uint64_t lines = 0;
+    while (size > 0) { /* in stretches whose count fits a byte: compilers make vectors of the inner loop */
+        const size_t part = size < 255 * 32 ? size : 255 * 32;
+        unsigned count = 0;
+        for (size_t i = 0; i < part; i++)
+            count += bytes[i] == '\n';
+        lines += count;
+        bytes += part;
+        size -= part;
+    }
+    return lines;
+}
+
+/* Counts lines up to byte `to`, and where their ranks were last seen. */
+static int count_to(joblog_reader *r, size_t to)
+{
+    if (!r->tracked) {
+        if (to > r->counted)
+            r->line += count_lines(r->bytes + r->counted, to - r->counted);
+        r->counted = to > r->counted ? to : r->counted;
+        return ASSAY_OK;
+    }
+    while (r->counted < to) {
+        const char *from = r->bytes + r->counted, *end = memchr(from, '\n', to - r->counted);
+        const size_t length = end ? (size_t)(end - from) : to - r->counted;
+        assay_log_rank *row = row_of(r, joblog_rank_of(from, length));
+        if (!row)
+            return ASSAY_ENOMEM;
+        row->lines++;
+        row->last_at = r->base + r->counted;
+        row->last_line = r->line;
+        r->line += end != NULL;
+        r->counted += length + (end != NULL);
+    }
+    return ASSAY_OK;
+}
+
+/* ---- events ---- */
+
+static uint64_t key_of(const assay_log_event *e)
+{
+    struct {
+        uint64_t signature, rank, local, ranks, sequence, text, node;
+    } key = {e->signature,
+             (uint64_t)e->rank,
+             (uint64_t)e->local_rank,
+             assay_hash_bytes(e->ranks, strlen(e->ranks)),
+             0,
+             assay_hash_bytes(e->text ? e->text : "", e->text ? strlen(e->text) : 0),
+             assay_hash_bytes(e->node, strlen(e->node))};
+    if (e->signature < ASSAY_SIGNATURE_EXCEPTION && e->scope == ASSAY_LOG_RANK)
+        key.text = 0;
+    return assay_hash_bytes(&key, sizeof key);
+}
+
+static bool grow_table(joblog_reader *r)
+{
+    const size_t room = r->slot.count ? 2 * r->slot.count : 1024;
+    uint32_t *list = assay_alloc_zeroed(room, sizeof *list);
+    if (!list)
+        return false;
+    for (size_t i = 0; i < r->out->event.count; i++) {
+        size_t at = key_of(&r->out->event.list[i]) & (room - 1);
+        while (list[at])
+            at = (at + 1) & (room - 1);
+        list[at] = (uint32_t)i + 1;
+    }
+    free(r->slot.list);
+    r->slot.list = list;
+    r->slot.count = r->slot.room = room;
+    return true;
+}
+
+/* The event of the same key; else NULL, and *at is its slot. */
+static assay_log_event *find_event(joblog_reader *r, const assay_log_event *e, size_t *at)
+{
+    const uint64_t key = key_of(e);
+    *at = key & (r->slot.count - 1);
+    for (; r->slot.list[*at]; *at = (*at + 1) & (r->slot.count - 1)) {
+        assay_log_event *other = &r->out->event.list[r->slot.list[*at] - 1];
+        if (key_of(other) == key)
+            return other;
+    }
+    return NULL;
+}
+
+/* The number behind a word; -1. */
+static int64_t number_behind(const char *line, size_t length, const char *word)
+{
+    const char *at = memmem(line, length, word, strlen(word));
+    int64_t value = 0;
+    if (!at)
+        return -1;
+    at += strlen(word);
+    const char *const begin = at;
+    for (; at < line + length && *at >= '0' && *at <= '9' && at < begin + 15; at++)
+        value = 10 * value + (*at - '0');
+    return at > begin ? value : -1;
+}
+
+static char *take_text(assay_buf *buf)
+{
+    assay_put_u8(buf, 0);
+    char *text = assay_buf_status(buf) == ASSAY_OK ? assay_copy_text((const char *)buf->data) : NULL;
+    assay_buf_release(buf);
+    return text;
+}
+
+static int64_t group_number(const joblog_match *match, enum joblog_group group)
+{
+    const char *text = match ? match->text[group] : NULL;
+    const bool minus = text && match->length[group] > 1 && text[0] == '-';
+    const int64_t value = text ? number_behind(text + minus, match->length[group] - minus, "") : -1;
+    return value < 0 ? -1 : minus ? -value : value;
+}
+
+/* What groups of the signature say goes before what stands in front of the line. */
+static void take_groups(const joblog_match *match, assay_log_event *e)
+{
+    const int64_t rank = group_number(match, GROUP_rank), step = group_number(match, GROUP_step);
+    if (match && match->length[GROUP_node] > 0 && match->length[GROUP_node] < sizeof e->node) {
+        memcpy(e->node, match->text[GROUP_node], match->length[GROUP_node]);
+        e->node[match->length[GROUP_node]] = '\0';
+        e->node[strcspn(e->node, ".,: ")] = '\0';
+    }
+    if (rank >= 0) { /* "3", "0-3, 5" */
+        size_t put = 0;
+        e->rank = rank;
+        for (size_t i = 0; i < match->length[GROUP_rank] && put + 1 < sizeof e->ranks; i++)
+            if (match->text[GROUP_rank][i] != ' ')
+                e->ranks[put++] = match->text[GROUP_rank][i];
+        e->ranks[put] = '\0';
+        if (!strpbrk(e->ranks, "-,"))
+            e->ranks[0] = '\0';
+        else if (put + 1 == sizeof e->ranks) /* the last one may be cut */
+            e->ranks[strrchr(e->ranks, ',') ? (size_t)(strrchr(e->ranks, ',') - e->ranks) : 0] = '\0';
+    }
+    e->step = step >= 0 ? step : e->step;
+    const int64_t code = group_number(match, GROUP_code);
+    e->code = code != -1 ? code : e->code;
+}
+
+/* "*** JOB 7 ON n1 CANCELLED AT 2026-11-27T04:00:00 ***": the time that a line says itself. */
+static void take_said_time(const joblog_line *line, assay_log_event *e)
+{
+    const char *at = memmem(line->text, line->length, " AT 20", 6);
+    joblog_prefix said;
+    if (e->timed != ASSAY_LOG_UNTIMED || !at)
+        return;
+    joblog_prefix_read(at + 4, line->length - (size_t)(at + 4 - line->text), &said);
+    e->time = said.time;
+    e->timed = said.timed;
+}
+
+int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
+                     const joblog_match *match, const char *place)
+{
+    static const joblog_match none = {0};
+    assay_buf text, masked, quote;
+    if (r->out->event.count >= EVENTS_MOST || r->out->event.count * 2 >= r->slot.count)
+        if (r->out->event.count >= EVENTS_MOST || !grow_table(r))
+            return r->out->event.count >= EVENTS_MOST ? ASSAY_OK : ASSAY_ENOMEM;
+    e.file = r->out->file;
+    e.line = line->number;
+    e.at = e.last_at = line->at;
+    e.count = 1;
+    if (e.rank < 0 && e.scope != ASSAY_LOG_JOB) /* which speaks of others than who wrote it */
+        e.rank = line->prefix.rank;
+    if (e.scope == ASSAY_LOG_RANK)
+        e.local_rank = line->prefix.local_rank;
+    if (!e.node[0])
+        memcpy(e.node, line->prefix.node, sizeof e.node);
+    if (e.timed == ASSAY_LOG_UNTIMED) {
+        e.time = line->prefix.time;
+        e.timed = line->prefix.timed;
+    }
+    take_said_time(line, &e);
+    take_groups(match, &e);
+    if (e.ending == ASSAY_ENDING_collective_timeout) {
+        e.sequence = number_behind(line->text, line->length, "SeqNum=");
+        if (e.sequence < 0)
+            e.sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
+    }
+    assay_buf_init(&text, 1 << 16);
+    assay_buf_init(&masked, 1 << 16);
+    joblog_put_sentence(sentence, match ? match : &none, &text);
+    joblog_mask(r->log->masks, (const char *)text.data, text.size < TEXT_MOST ? text.size : TEXT_MOST, &masked);
+    assay_buf_release(&text);
+    e.text = take_text(&masked);
+    if (!e.text)
+        return ASSAY_ENOMEM;
+    size_t at = 0;
+    assay_log_event *same = find_event(r, &e, &at);
+    if (same) {
+        same->count++;
+        same->last_at = line->at;
+        free(e.text);
+        return ASSAY_OK;
+    }
+    assay_buf_init(&quote, 1 << 16);
+    joblog_mask(r->log->masks, line->text, line->length < QUOTE_MOST ? line->length : QUOTE_MOST, &quote);
+    e.quote = take_text(&quote);
+    e.place = place && place[0] ? assay_copy_text(place) : NULL;
+    joblog_look_back(r, line->place, line->prefix.rank, &e);
+    assay_log_event *kept = e.quote && (e.place || !place || !place[0]) ? ASSAY_VEC_ADD(&r->out->event) : NULL;
+    if (!kept) {
+        assay_log_event_release(&e);
+        return ASSAY_ENOMEM;
+    }
+    *kept = e;
+    r->slot.list[at] = (uint32_t)r->out->event.count;
+    return ASSAY_OK;
+}
+
+/* ---- lines ---- */
+
+static bool is_end(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* Reads the line of bytes [from, to). */
+static void take_line(const joblog_reader *r, size_t from, size_t to, joblog_line *out)
+{
+    out->text = r->clean;
+    out->length = joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
+    joblog_prefix_read(out->text, out->length, &out->prefix);
+    out->body = out->text + out->prefix.length;
+    out->body_length = out->length - out->prefix.length;
+    out->at = r->base + from;
+    out->number = r->line;
+    out->place = from;
+}
+
+void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
+{
+    char *clean = assay_alloc(JOBLOG_LINE_MOST);
+    int64_t any_step = -1;
+    bool any_time = e->timed != ASSAY_LOG_UNTIMED;
+    double time = NAN;
+    uint8_t timed = ASSAY_LOG_UNTIMED;
+    const size_t lowest = place > LOOK_BACK ? place - LOOK_BACK : 0;
+    for (int lines = 0; clean && place > lowest && lines < LOOK_BACK_LINES && (e->step < 0 || !any_time); lines++) {
+        size_t end = place;
+        while (end > lowest && is_end(r->bytes[end - 1]))
+            end--;
+        size_t from = end;
+        while (from > lowest && !is_end(r->bytes[from - 1]))
+            from--;
+        place = from;
+        if (end - from > JOBLOG_LINE_MOST)
+            from = end - JOBLOG_LINE_MOST;
+        const size_t length = joblog_clean(r->bytes + from, end - from, clean);
+        joblog_prefix prefix;
+        joblog_prefix_read(clean, length, &prefix);
+        const bool same = rank < 0 || prefix.rank == rank || !r->tracked;
+        if (!any_time && prefix.timed != ASSAY_LOG_UNTIMED && (same || timed == ASSAY_LOG_UNTIMED)) {
+            time = prefix.time;
+            timed = prefix.timed;
+            any_time = same;
+        }
+        const int64_t step = e->step < 0 ? joblog_step_of(clean + prefix.length, length - prefix.length) : -1;
+        if (step >= 0 && same)
+            e->step = step;
+        else if (step >= 0 && any_step < 0)
+            any_step = step;
+    }
+    free(clean);
+    if (e->step < 0)
+        e->step = any_step;
+    if (e->timed == ASSAY_LOG_UNTIMED && timed != ASSAY_LOG_UNTIMED) {
+        e->time = time;
+        e->timed = timed;
+        e->near = true;
+    }
+}
+
+typedef struct found { /* literals of a line */
+    size_t number[64], count;
+} found;
+
+static void note_literal(void *context, size_t number, size_t at)
+{
+    found *f = context;
+    (void)at;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->number[i] == number)
+            return;
+    if (f->count < sizeof f->number / sizeof *f->number)
+        f->number[f->count++] = number;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Looks at a line. */
+static int look_at(joblog_reader *r, size_t from, size_t to)
+{
+    const assay_job_log *log = r->log;
+    joblog_line line;
+    joblog_block block;
+    found f = {.count = 0};
+    bool known = false;
+    take_line(r, from, to, &line);
+    if (line.length == 0)
+        return ASSAY_OK;
+    const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
+    if (taken < 0)
+        return taken;
+    assay_literals_all(log->literals, line.text, line.length, note_literal, &f);
+    qsort(f.number, f.count, sizeof *f.number, compare_numbers);
+    int status = ASSAY_OK;
+    for (size_t i = f.count; i-- > 0 && status == ASSAY_OK;)
+        if (f.number[i] >= log->traceback)
+            status = joblog_block_open(r, f.number[i] == log->traceback ? JOBLOG_TRACEBACK : JOBLOG_ROOT_CAUSE, &line);
+    for (size_t i = 0; i < f.count && f.number[i] < log->traceback && status == ASSAY_OK && !known; i++) {
+        const size_t number = f.number[i];
+        const assay_signature *s = assay_signature_of(number);
+        joblog_match match;
+        known = joblog_signature_match(&log->signatures, number, line.body, line.body_length, &match);
+        if (!known)
+            continue;
+        const assay_log_event event = {.signature = (uint32_t)number,
+                                       .ending = s->ending,
+                                       .role = s->role,
+                                       .scope = s->scope,
+                                       .in_traceback = taken == 1,
+                                       .rank = -1,
+                                       .local_rank = -1,
+                                       .step = -1,
+                                       .code = -1,
+                                       .sequence = -1,
+                                       .time = NAN};
+        status = joblog_event_add(r, &line, event, s->sentence, &match, taken == 1 ? block.frame : NULL);
+    }
+    if (status == ASSAY_OK && taken == 1 && !known)
+        status = joblog_exception_add(r, &line, &block);
+    return status;
+}
+
+/* Goes through bytes [r->at, to). */
+static int go_through(joblog_reader *r, size_t to)
+{
+    int status = ASSAY_OK;
+    while (r->at < to && status == ASSAY_OK) {
+        size_t from = r->at, hit = from;
+        if (r->block.count == 0) {
+            hit = assay_literals_find(r->log->literals, r->bytes, from, to);
+            if (hit == SIZE_MAX)
+                break;
+        }
+        const char *end = NULL, *feed = memchr(r->bytes + hit, '\n', to - hit);
+        end = memchr(r->bytes + hit, '\r', (feed ? (size_t)(feed - r->bytes) : to) - hit);
+        end = end ? end : feed;
+        size_t stop = end ? (size_t)(end - r->bytes) : to;
+        size_t begin = hit;
+        while (begin > from && hit - begin < JOBLOG_LINE_MOST / 4 && !is_end(r->bytes[begin - 1]))
+            begin--;
+        r->at = stop + (end != NULL);
+        status = count_to(r, begin);
+        if (status == ASSAY_OK)
+            status = look_at(r, begin, stop);
+    }
+    r->at = to;
+    return status == ASSAY_OK ? count_to(r, to) : status;
+}
+
+/* ---- the end of a file ---- */
+
+/* What the last lines say of time and step. */
+static int read_end(joblog_reader *r)
+{
+    size_t at = r->have > TAIL_LOOK ? r->have - TAIL_LOOK : 0;
+    while (at < r->have) {
+        size_t end = at;
+        joblog_line line;
+        while (end < r->have && !is_end(r->bytes[end]))
+            end++;
+        if (end > at) {
+            take_line(r, at, end, &line);
+            assay_log_rank *row = row_of(r, r->tracked ? line.prefix.rank : -1);
+            if (!row)
+                return ASSAY_ENOMEM;
+            if (line.prefix.timed != ASSAY_LOG_UNTIMED) {
+                row->last_time = line.prefix.time;
+                row->timed = line.prefix.timed;
+            }
+            const int64_t step = joblog_step_of(line.body, line.body_length);
+            if (step >= 0) {
+                row->last_step = step;
+                row->last_step_at = line.at;
+                row->step_time = row->last_time;
+                row->step_timed = row->timed;
+            }
+            if (!r->tracked) {
+                row->last_at = line.at;
+                row->last_line = r->line;
+            }
+        }
+        at = end + 1;
+    }
+    return ASSAY_OK;
+}
+
+/* The last lines of a rank, or of a file whose lines have none, as far as they are in memory. */
+static int keep_tail(joblog_reader *r, assay_log_rank *row)
+{
+    size_t begin[ASSAY_LOG_TAIL], stop[ASSAY_LOG_TAIL], count = 0, end = r->have;
+    assay_buf out;
+    while (end > 0 && count < ASSAY_LOG_TAIL) {
+        while (end > 0 && is_end(r->bytes[end - 1]))
+            end--;
+        size_t from = end;
+        while (from > 0 && !is_end(r->bytes[from - 1]))
+            from--;
+        if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from) == row->rank)) {
+            begin[count] = from;
+            stop[count++] = end;
+        }
+        end = from;
+    }
+    assay_buf_init(&out, 1 << 20);
+    while (count-- > 0) {
+        assay_job_log_put_line(r->log, r->bytes + begin[count], stop[count] - begin[count], QUOTE_MOST, &out);
+        assay_put_u8(&out, '\n');
+    }
+    row->tail = take_text(&out);
+    return row->tail ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* Of several ranks those get their last lines that stopped first. */
+static int keep_tails(joblog_reader *r)
+{
+    int status = ASSAY_OK;
+    for (int n = 0; n < TAILS_MOST && status == ASSAY_OK; n++) {
+        assay_log_rank *first = NULL;
+        for (size_t i = 0; i < r->out->rank.count; i++) {
+            assay_log_rank *row = &r->out->rank.list[i];
+            if (!row->tail && (!first || row->last_at < first->last_at))
+                first = row;
+        }
+        if (!first)
+            break;
+        status = keep_tail(r, first);
+    }
+    return status;
+}
+
+void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out)
+{
+    char clean[JOBLOG_LINE_MOST];
+    size_t size = joblog_clean(line, length < JOBLOG_LINE_MOST ? length : JOBLOG_LINE_MOST, clean);
+    joblog_mask(log->masks, clean, size < most ? size : most, out);
+}
+
+/* ---- the whole file ---- */
+
+/* Forgets what is too far back, so that there is room. */
+static void shift(joblog_reader *r)
+{
+    const size_t gone = r->at > LOOK_BACK ? r->at - LOOK_BACK : 0;
+    if (r->have < ROOM || gone == 0)
+        return;
+    memmove(r->bytes, r->bytes + gone, r->have - gone);
+    r->base += gone;
+    r->have -= gone;
+    r->at -= gone;
+    r->counted -= gone;
+}
+
+/* Up to where lines are whole. One that goes on for long is looked at as far as it came. */
+static size_t whole_to(const joblog_reader *r, bool ended)
+{
+    const char *feed = r->have > r->at ? memrchr(r->bytes + r->at, '\n', r->have - r->at) : NULL;
+    const size_t whole = feed ? (size_t)(feed - r->bytes) + 1 : r->at;
+    return ended ? r->have : r->have - whole > WHOLE_LINE ? r->have - JOBLOG_LINE_MOST / 4 : whole;
+}
+
+static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
+{
+    bool ended = false, first = true;
+    int status = ASSAY_OK;
+    while (!ended && status == ASSAY_OK) {
+        size_t got = 0;
+        shift(r);
+        status = assay_unpacked_read(file, r->bytes + r->have, ROOM - r->have, &got, err);
+        if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
+            r->out->cut = true;
+            r->out->problem = assay_copy_text(err->text);
+            ended = true;
+            status = r->out->problem ? ASSAY_OK : ASSAY_ENOMEM;
+        }
+        r->have += got;
+        r->out->bytes += got;
+        ended = ended || got == 0;
+        if (first && status == ASSAY_OK) {
+            for (size_t at = 0; at < r->have && at < TRACK_LOOK && !r->tracked;) {
+                const char *end = memchr(r->bytes + at, '\n', r->have - at);
+                const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at;
+                r->tracked = joblog_rank_of(r->bytes + at, length) >= 0;
+                at += length + 1;
+            }
+            first = false;
+        }
+        if (status == ASSAY_OK)
+            status = go_through(r, whole_to(r, ended));
+    }
+    return status;
+}
+
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+                       assay_log_file *out, assay_error *err)
+{
+    assay_unpacked *file = NULL;
+    assay_error why = {""};
+    *out = (assay_log_file){.file = number};
+    joblog_reader r = {.log = log, .out = out, .line = 1};
+    int status = assay_unpacked_open(store, path, &file, &why);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
+        out->cut = true;
+        out->problem = assay_copy_text(why.text);
+        return out->problem ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    }
+    r.bytes = assay_alloc(ROOM);
+    r.clean = assay_alloc(JOBLOG_LINE_MOST);
+    if (status == ASSAY_OK && (!r.bytes || !r.clean || !grow_table(&r)))
+        status = ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = read_all(&r, file, &why);
+    if (status == ASSAY_OK)
+        status = read_end(&r);
+    if (status == ASSAY_OK)
+        status = keep_tails(&r);
+    out->lines = r.line - (r.have > 0 && r.bytes[r.have - 1] == '\n');
+    assay_unpacked_close(file);
+    free(r.bytes);
+    free(r.clean);
+    free(r.block.list);
+    free(r.rank_row.list);
+    free(r.slot.list);
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
+}
+
+/* ---- signatures, ready ---- */
+
+int assay_job_log_new(assay_job_log **out, assay_error *err)
+{
+    const size_t count = assay_signature_count();
+    assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
+    const char **text = assay_alloc_zeroed(count + 2, sizeof *text);
+    int status = log && text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+    if (status == ASSAY_OK)
+        status = joblog_signatures_new(&log->signatures, err);
+    if (status == ASSAY_OK)
+        status = joblog_masks_new(&log->masks, err);
+    if (status == ASSAY_OK) {
+        for (size_t i = 0; i < count; i++)
+            text[i] = assay_signature_of(i)->literal;
+        log->traceback = count;
+        log->root_cause = count + 1;
+        text[log->traceback] = "Traceback (most recent call last)";
+        text[log->root_cause] = "Root Cause (first observed failure)";
+        log->literals = assay_literals_new(text, count + 2);
+        if (!log->literals)
+            status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+    }
+    free(text);
+    if (status != ASSAY_OK) {
+        assay_job_log_free(log);
+        return status;
+    }
+    *out = log;
+    return ASSAY_OK;
+}
+
+void assay_job_log_free(assay_job_log *log)
+{
+    if (!log)
+        return;
+    joblog_signatures_release(&log->signatures);
+    joblog_masks_free(log->masks);
+    assay_literals_free(log->literals);
+    free(log);
+}

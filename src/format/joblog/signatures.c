@@ -1,0 +1,141 @@
+/* signatures.c - the table of signatures, and lines held against one of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "format/joblog/joblog.h"
+
+#define ROLE_CAUSE       ASSAY_LOG_CAUSE
+#define ROLE_CONSEQUENCE ASSAY_LOG_CONSEQUENCE
+#define ROLE_EITHER      ASSAY_LOG_EITHER
+#define ROLE_NOISE       ASSAY_LOG_NOISE
+
+static const assay_signature SIGNATURES[] = {
+#define X(id, ending, role, scope, literal, expression, sentence)                                                      \
+    {#id, ASSAY_ENDING_##ending, ROLE_##role, ASSAY_LOG_##scope, literal, expression, sentence},
+#include "format/joblog/signatures.def"
+#undef X
+};
+enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES };
+
+const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "node", "code",
+                                                       "gpu",  "step", "pid",  "what"};
+
+size_t assay_signature_count(void)
+{
+    return COUNT;
+}
+
+const assay_signature *assay_signature_of(size_t number)
+{
+    return number < COUNT ? &SIGNATURES[number] : NULL;
+}
+
+const char *assay_ending_name(assay_ending ending)
+{
+    static const char *const names[] = {
+#define ASSAY_ENDING_NAME(name) #name,
+        ASSAY_ENDING_LIST(ASSAY_ENDING_NAME)
+#undef ASSAY_ENDING_NAME
+    };
+    return ending < ASSAY_ENDINGS ? names[ending] : "";
+}
+
+void joblog_signatures_release(joblog_signatures *s)
+{
+    for (size_t i = 0; s->regex && i < s->count; i++)
+        assay_regex_free(s->regex[i]);
+    free(s->regex);
+    free(s->group);
+    *s = (joblog_signatures){0};
+}
+
+int joblog_signatures_new(joblog_signatures *out, assay_error *err)
+{
+    int status = ASSAY_OK;
+    *out = (joblog_signatures){.count = COUNT,
+                               .regex = assay_alloc_zeroed(COUNT, sizeof *out->regex),
+                               .group = assay_alloc_zeroed(COUNT, sizeof *out->group)};
+    if (!out->regex || !out->group)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+    for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
+        if (!SIGNATURES[i].expression[0])
+            continue;
+        status = assay_regex_new(SIGNATURES[i].expression, &out->regex[i], err);
+        if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+            status = ASSAY_EINTERNAL;
+        for (size_t g = 0; status == ASSAY_OK && g < JOBLOG_GROUPS; g++)
+            out->group[i][g] = assay_regex_group_number(out->regex[i], joblog_group_names[g]);
+    }
+    if (status != ASSAY_OK)
+        joblog_signatures_release(out);
+    return status;
+}
+
+bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                            joblog_match *out)
+{
+    *out = (joblog_match){0};
+    if (!s->regex[number])
+        return true;
+    if (assay_regex_search(s->regex[number], line, length) != 1)
+        return false;
+    for (size_t g = 0; g < JOBLOG_GROUPS; g++) {
+        size_t from = 0, end = 0;
+        if (s->group[number][g] > 0 &&
+            assay_regex_group(s->regex[number], line, length, (uint32_t)s->group[number][g], &from, &end) == 1) {
+            out->text[g] = line + from;
+            out->length[g] = end - from;
+        }
+    }
+    return true;
+}
+
+/* The bytes up to the next border of a part, which is ", ", ": ", "; " or " (". */
+static size_t part_length(const char *sentence)
+{
+    size_t at = sentence[0] ? 1 : 0;
+    while (sentence[at] && !((strchr(",:;", sentence[at]) && sentence[at + 1] == ' ') ||
+                             (sentence[at] == ' ' && sentence[at + 1] == '(')))
+        at++;
+    return at;
+}
+
+/* Which group {name} stands at the text; JOBLOG_GROUPS: none. *length gets its bytes. */
+static size_t group_at(const char *text, size_t left, size_t *length)
+{
+    for (size_t g = 0; g < JOBLOG_GROUPS; g++) {
+        const size_t name = strlen(joblog_group_names[g]);
+        if (left >= name + 2 && text[0] == '{' && memcmp(text + 1, joblog_group_names[g], name) == 0 &&
+            text[name + 1] == '}') {
+            *length = name + 2;
+            return g;
+        }
+    }
+    return JOBLOG_GROUPS;
+}
+
+void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_buf *out)
+{
+    enum { GROUP_MOST = 200 };
+    const char *begin = sentence;
+    while (*sentence) {
+        const size_t length = part_length(sentence);
+        bool whole = true;
+        size_t skip = 0;
+        for (size_t i = 0; i < length; i++) {
+            const size_t g = group_at(sentence + i, length - i, &skip);
+            whole = whole && (g == JOBLOG_GROUPS || match->length[g] > 0);
+        }
+        for (size_t i = 0; i < length && (whole || sentence == begin);) {
+            const size_t g = group_at(sentence + i, length - i, &skip);
+            if (g < JOBLOG_GROUPS) {
+                assay_put_bytes(out, match->text[g], match->length[g] < GROUP_MOST ? match->length[g] : GROUP_MOST);
+                i += skip;
+            } else {
+                assay_put_u8(out, (uint8_t)sentence[i++]);
+            }
+        }
+        sentence += length;
+    }
+}

@@ -1,0 +1,80 @@
+/* steps.c - the training step that a line of progress names. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+#include "format/joblog/joblog.h"
+
+/* Words before a number that is a limit and no step. */
+static bool is_limit(const char *line, size_t at)
+{
+    static const char *const words[] = {"max_",  "max ", "num_", "total_", "total ", "warmup_",     "warmup ", "save_",
+                                        "eval_", "per_", "per ", "log_",   "every ", "train_iters", "initial_"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t length = strlen(words[i]);
+        if (at >= length && strncasecmp(line + at - length, words[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int64_t number_at(const char *line, size_t length, size_t at)
+{
+    int64_t value = 0;
+    size_t digits = 0;
+    for (; at < length && digits < 15; at++) {
+        if (assay_is_digit(line[at])) {
+            value = 10 * value + (line[at] - '0');
+            digits++;
+        } else if (!(line[at] == ',' && digits > 0 && at + 3 < length && assay_is_digit(line[at + 1]) &&
+                     assay_is_digit(line[at + 2]) && assay_is_digit(line[at + 3]))) {
+            break;
+        }
+    }
+    return digits > 0 ? value : -1;
+}
+
+static int64_t behind_word(const char *line, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    for (size_t at = 0; at + size < length; at++) {
+        if ((line[at] | 0x20) != word[0] || strncasecmp(line + at, word, size) != 0 || is_limit(line, at))
+            continue;
+        const bool inside = at > 0 && ((line[at - 1] | 0x20) >= 'a' && (line[at - 1] | 0x20) <= 'z');
+        size_t from = at + size;
+        while (from < length && from < at + size + 6 && strchr(" :=#'\"[(", line[from]))
+            from++;
+        if (!inside && from > at + size && from < length && assay_is_digit(line[from]))
+            return number_at(line, length, from);
+    }
+    return -1;
+}
+
+/* " 12%|#   | 123/1000 [" of tqdm */
+static int64_t behind_bar(const char *line, size_t length)
+{
+    const char *bar = NULL;
+    for (size_t at = 1; at + 3 < length; at++)
+        if (line[at] == '|' && line[at - 1] != '%')
+            bar = line + at;
+    if (!bar || !memchr(line, '%', length))
+        return -1;
+    size_t at = (size_t)(bar - line) + 1;
+    while (at < length && line[at] == ' ')
+        at++;
+    const int64_t step = number_at(line, length, at);
+    while (at < length && assay_is_digit(line[at]))
+        at++;
+    return at < length && line[at] == '/' ? step : -1;
+}
+
+int64_t joblog_step_of(const char *line, size_t length)
+{
+    static const char *const words[] = {"global_step", "step", "iteration", "iter"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const int64_t step = behind_word(line, length, words[i]);
+        if (step >= 0)
+            return step;
+    }
+    return behind_bar(line, length);
+}

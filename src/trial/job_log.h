@@ -1,0 +1,159 @@
+/* job_log.h - what programs said: lines of standard output and error of a job's ranks become events (docs/why.md).
+ *
+ * A signature says what a line means: a fixed text that it has, and an expression that takes numbers out of it
+ * (docs/signatures/). How it works:
+ *   1. A file is read in blocks, packed by gzip or not. All fixed texts are looked for at once (base/literals.h); only
+ *      lines that have one are looked at by themselves.
+ *   2. Such a line loses its escapes for terminals, and what stands in front of it says rank, node and time.
+ *   3. A traceback of Python, and torchrun's root cause, go over several lines of one rank; they become one event.
+ *   4. Of equal events of a rank in a file the first one is kept, and how many there were.
+ * A file takes the same memory whatever its length is, and the length of its lines. */
+#ifndef ASSAY_TRIAL_JOB_LOG_H
+#define ASSAY_TRIAL_JOB_LOG_H
+
+#include "base/vec.h"
+#include "store/storage.h"
+
+#define ASSAY_ENDING_LIST(X)                                                                                           \
+    X(gpu_memory)                                                                                                      \
+    X(host_memory)                                                                                                     \
+    X(gpu_fault)                                                                                                       \
+    X(gpu_code)                                                                                                        \
+    X(network)                                                                                                         \
+    X(collective_timeout)                                                                                              \
+    X(launcher)                                                                                                        \
+    X(exception)                                                                                                       \
+    X(crash)                                                                                                           \
+    X(shared_memory)                                                                                                   \
+    X(worker_killed)                                                                                                   \
+    X(disk)                                                                                                            \
+    X(missing_file)                                                                                                    \
+    X(permission)                                                                                                      \
+    X(time_limit)                                                                                                      \
+    X(preempted)                                                                                                       \
+    X(node_failure)                                                                                                    \
+    X(cancelled)                                                                                                       \
+    X(nan_stop)                                                                                                        \
+    X(checkpoint_load)                                                                                                 \
+    X(data)                                                                                                            \
+    X(port)                                                                                                            \
+    X(rendezvous)                                                                                                      \
+    X(import)                                                                                                          \
+    X(version)                                                                                                         \
+    X(device_assert)                                                                                                   \
+    X(requeue)                                                                                                         \
+    X(signal)                                                                                                          \
+    X(noise)
+
+typedef enum assay_ending { /* what kind of ending a signature speaks of */
+#define ASSAY_ENDING_ENUM(name) ASSAY_ENDING_##name,
+                            ASSAY_ENDING_LIST(ASSAY_ENDING_ENUM)
+#undef ASSAY_ENDING_ENUM
+                                ASSAY_ENDINGS
+} assay_ending;
+const char *assay_ending_name(assay_ending ending); /* "gpu_memory" */
+
+typedef enum assay_log_role {
+    ASSAY_LOG_CAUSE,       /* it ends a rank by itself */
+    ASSAY_LOG_CONSEQUENCE, /* something else has happened before */
+    ASSAY_LOG_EITHER,
+    ASSAY_LOG_NOISE /* it looks like an error and is none */
+} assay_log_role;
+
+typedef enum assay_log_scope { ASSAY_LOG_RANK, ASSAY_LOG_NODE, ASSAY_LOG_JOB } assay_log_scope;
+
+typedef struct assay_signature {
+    const char *id; /* the name of its page in docs/signatures, underscores become hyphens */
+    assay_ending ending;
+    assay_log_role role;
+    assay_log_scope scope;
+    const char *literal, *expression, *sentence;
+} assay_signature;
+size_t assay_signature_count(void);
+const assay_signature *assay_signature_of(size_t number);
+
+/* Events without a signature of their own have these numbers. */
+enum {
+    ASSAY_SIGNATURE_EXCEPTION = 1 << 20, /* an exception of Python that no signature knows */
+    ASSAY_SIGNATURE_ROOT_CAUSE           /* torchrun's "Root Cause (first observed failure)" */
+};
+
+/* What is known of a time: nothing; seconds since midnight; seconds since 1970 as if the year were 2000; since 1970. */
+typedef enum assay_log_timed {
+    ASSAY_LOG_UNTIMED,
+    ASSAY_LOG_CLOCK,
+    ASSAY_LOG_YEARLESS,
+    ASSAY_LOG_DATED
+} assay_log_timed;
+
+typedef struct assay_log_event {
+    uint32_t signature;
+    assay_ending ending;
+    assay_log_role role;
+    assay_log_scope scope;
+    bool in_traceback; /* it is the last line of one */
+    uint32_t file;
+    uint64_t line, at;  /* where it stands: the line's number from 1, and the byte it begins at */
+    int64_t rank;       /* that wrote it, or that it names; -1: not said */
+    int64_t local_rank; /* on its node; -1 */
+    double time;        /* by the clock that wrote it, whose zone is not known; see timed */
+    uint8_t timed;      /* assay_log_timed */
+    bool near;          /* the time is that of the line with a time before it */
+    int64_t step;       /* that the same rank, or the file, named last before it; -1 */
+    int64_t code;       /* exit code, or the number of an error; -1 */
+    int64_t sequence;   /* of the collective it speaks of; -1 */
+    uint64_t count;     /* equal ones of this rank in the file */
+    uint64_t last_at;   /* where the last of them is */
+    char node[64];      /* that wrote it, or that it names; "": not said */
+    char ranks[96];     /* a list of ranks that it names, "0-3,5"; "": none, or as rank */
+    char *text;         /* the sentence, without subject; secrets masked; owned */
+    char *quote;        /* the line; likewise */
+    char *place;        /* "train.py:120": where an exception was raised; NULL; owned */
+} assay_log_event;
+
+enum { ASSAY_LOG_TAIL = 12 };
+
+typedef struct assay_log_rank { /* of a file: how far a rank came in it */
+    int64_t rank;               /* -1: lines that name none */
+    uint64_t lines;             /* 0: not counted, it is the file's only one */
+    uint64_t last_at;           /* where its last line begins */
+    uint64_t last_line;
+    double last_time; /* the last one in the end of the file */
+    uint8_t timed;
+    int64_t last_step; /* -1 */
+    uint64_t last_step_at;
+    double step_time; /* of the line with the last step, or of the one with a time before it */
+    uint8_t step_timed;
+    char *tail; /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
+} assay_log_rank;
+
+typedef struct assay_log_file {
+    uint32_t file;
+    uint64_t bytes, lines;
+    bool cut;      /* it is damaged, or could not be read to its end */
+    char *problem; /* owned; NULL */
+    ASSAY_VEC(assay_log_event) event;
+    ASSAY_VEC(assay_log_rank) rank;
+} assay_log_file;
+
+typedef struct assay_job_log assay_job_log; /* the signatures, ready to be looked for */
+
+/* Prepares all signatures. ASSAY_ENOMEM; ASSAY_EINTERNAL for one that is wrong. Free with assay_job_log_free(). */
+int assay_job_log_new(assay_job_log **out, assay_error *err);
+void assay_job_log_free(assay_job_log *log);
+
+/* Reads a file, which has that number and, where its name says it, is of that rank or node (-1, ""). Damage is its
+ * problem. ASSAY_ENOMEM. Release it with assay_log_file_release() in any case. */
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+                       assay_log_file *out, assay_error *err);
+void assay_log_file_release(assay_log_file *file);
+void assay_log_event_release(assay_log_event *event);
+
+/* For who sends what was read to another rank. */
+void assay_log_file_pack(const assay_log_file *file, assay_buf *out);
+int assay_log_file_unpack(assay_cursor *in, assay_log_file *out);
+
+/* Appends a line as people may see it: without escapes, and with secrets masked; cut behind `most` bytes. */
+void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out);
+
+#endif
