@@ -8,6 +8,7 @@
 # assay_verify ARGUMENTS... : `assay verify`. It writes no checkpoint, and the job is not requeued.
 #
 # assay_hang ARGUMENTS... : `assay hang`, likewise.
+# assay_why ARGUMENTS... : `assay why`, likewise.
 # assay_collect PREFIX... : where TRIAL has no files, copies those into it whose names begin like this, from each node of this job.
 # Of a training whose job is known (TRAIN_JOB_ID), files from before its start are left.
 #
@@ -88,6 +89,11 @@ assay_verify()
 assay_hang()
 {
     assay_once hang "$@"
+}
+
+assay_why()
+{
+    assay_once why "$@"
 }
 
 # A command that is not worth a checkpoint.

@@ -17,10 +17,10 @@ static const char *const PURPOSES[] = {"Find what went wrong", "Look at what was
 static const struct {
     const cli_command *command;
     int purpose;
-} COMMANDS[] = {{&cli_run, 0},   {&cli_watch, 0},  {&cli_compare, 0},   {&cli_hang, 0},     {&cli_history, 0},
-                {&cli_ls, 1},    {&cli_show, 1},   {&cli_stats, 1},     {&cli_topology, 1}, {&cli_verify, 2},
-                {&cli_seal, 2},  {&cli_rules, 3},  {&cli_check, 3},     {&cli_pack, 4},     {&cli_unpack, 4},
-                {&cli_pilot, 5}, {&cli_notify, 5}, {&cli_completion, 5}};
+} COMMANDS[] = {{&cli_run, 0},     {&cli_watch, 0}, {&cli_compare, 0}, {&cli_hang, 0},      {&cli_why, 0},
+                {&cli_history, 0}, {&cli_ls, 1},    {&cli_show, 1},    {&cli_stats, 1},     {&cli_topology, 1},
+                {&cli_verify, 2},  {&cli_seal, 2},  {&cli_rules, 3},   {&cli_check, 3},     {&cli_pack, 4},
+                {&cli_unpack, 4},  {&cli_pilot, 5}, {&cli_notify, 5},  {&cli_completion, 5}};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 const cli_command *cli_command_at(size_t i)

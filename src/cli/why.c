@@ -1,0 +1,94 @@
+/* why.c - assay why: why did a job end, out of all that lies in its directory.
+ *
+ * The judgement is src/why's; here are its options and its exit code. */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/built_in.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
+#include "report/report.h"
+#include "why/why.h"
+
+typedef struct why_options {
+    bool json, outputs, quiet;
+    int form;
+    const char *job;
+    size_t memory;
+    double progress;
+} why_options;
+
+enum { FORM_TEXT, FORM_MARKDOWN, FORM_HTML };
+
+#define FIELD(name) offsetof(why_options, name)
+static const assay_setting OPTIONS[] = {
+    {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "Print JSON."},
+    {"form", ASSAY_SETTING_WORD, FIELD(form), "FORM", "What to print: text, markdown or html. Default: text.",
+     "text|markdown|html"},
+    {"job", ASSAY_SETTING_TEXT, FIELD(job), "ID",
+     "The Slurm job to look at, where a directory has outputs of several. Default: the one with the highest number."},
+    {"outputs", ASSAY_SETTING_SWITCH, FIELD(outputs), NULL,
+     "Only what programs wrote: no checkpoints, dumps, logs of metrics or records."},
+    {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
+     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M."},
+    {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
+     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
+     "else one every 10 seconds."},
+    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL,
+     "No progress, notes or warnings on standard error; errors only."},
+    {0},
+};
+
+static int conclude(const why_options *options, const assay_why *why)
+{
+    assay_draw draw;
+    assay_buf out;
+    const int code = assay_why_failed(why) ? CLI_FINDINGS : assay_why_has_losses(why) ? CLI_LOSSES : CLI_DONE;
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    if (options->json)
+        assay_why_put_json(why, &out);
+    else if (options->form == FORM_MARKDOWN)
+        assay_why_put_markdown(why, &out);
+    else if (options->form == FORM_HTML)
+        assay_why_put_html(why, &out);
+    else
+        assay_why_put_text(why, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    return cli_finish(&out, code);
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    why_options options = {.memory = (size_t)512 << 20, .progress = -1};
+    const char *directory[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_why *why = NULL;
+    int status = cli_options_parse(&cli_why, argc, argv, &options, directory, &operands, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    if (status == ASSAY_OK) {
+        const assay_why_options asked = {.memory = options.memory,
+                                         .progress = options.quiet ? 0 : options.progress,
+                                         .job = options.job,
+                                         .rules = (const char *)cli_built_in_job,
+                                         .rules_size = cli_built_in_job_size,
+                                         .outputs_only = options.outputs};
+        status = assay_why_run(context->comm, directory[0], &asked, &why, &err);
+    }
+    const int code = status != ASSAY_OK ? cli_fail(status, &err)
+                                        : cli_share_code(context->comm, why ? conclude(&options, why) : CLI_DONE);
+    assay_why_free(why);
+    return code;
+}
+
+const cli_command cli_why = {
+    "why",
+    "JOBDIR",
+    "Says why a job ended: first cause, ranks, node and step, out of all that lies in its directory.",
+    OPTIONS,
+    1,
+    1,
+    true,
+    run,
+    true};

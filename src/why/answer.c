@@ -1,0 +1,208 @@
+/* answer.c - the answer in one paragraph: what, where and when, what followed, and where to go on. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fault.h"
+#include "why/combine.h"
+
+/* "3", "3 and 7", "16 to 23", "0, 3, 7, ... 91 (12 ranks)" */
+void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out)
+{
+    enum { NAMED = 6 };
+    assay_put_format(out, "rank%s ", assay_plural(count));
+    if (count > 2 && rank[count - 1] - rank[0] == (int64_t)count - 1) {
+        assay_put_format(out, "%" PRId64 " to %" PRId64, rank[0], rank[count - 1]);
+        return;
+    }
+    if (count == 2) {
+        assay_put_format(out, "%" PRId64 " and %" PRId64, rank[0], rank[1]);
+        return;
+    }
+    for (size_t i = 0; i < count && i < NAMED; i++)
+        assay_put_format(out, "%s%" PRId64, i ? ", " : "", rank[i]);
+    if (count > NAMED)
+        assay_put_format(out, ", ... %" PRId64 " (%zu ranks)", rank[count - 1], count);
+}
+
+void why_put_subject(const why_link *link, assay_buf *out)
+{
+    const bool node = link->event->scope == ASSAY_LOG_NODE ||
+                      (link->event->scope == ASSAY_LOG_JOB && link->rank.count == 0 && link->node.count > 0);
+    if (node && link->node.count > 0) {
+        assay_put_format(out, link->node.count > 1 ? "%zu nodes (first %s)" : "node ", link->node.count,
+                         link->node.list[0]);
+        if (link->node.count == 1)
+            assay_put_bytes(out, link->node.list[0], strlen(link->node.list[0]));
+        if (link->rank.count > 0) {
+            assay_put_format(out, " (");
+            why_put_ranks(link->rank.list, link->rank.count, out);
+            assay_put_format(out, ")");
+        }
+        return;
+    }
+    if (link->rank.count > 0) {
+        why_put_ranks(link->rank.list, link->rank.count, out);
+        if (link->node.count == 1)
+            assay_put_format(out, " on %s", link->node.list[0]);
+        else if (link->node.count > 1)
+            assay_put_format(out, " on %zu nodes", link->node.count);
+        return;
+    }
+    if (link->event->scope == ASSAY_LOG_NODE)
+        assay_put_format(out, "a node that the output does not name");
+    else if (link->event->scope == ASSAY_LOG_JOB)
+        assay_put_format(out, "the job");
+    else
+        assay_put_format(out, link->node.count == 1 ? "a process on %s" : "a process",
+                         link->node.count == 1 ? link->node.list[0] : "");
+}
+
+/* What the subject did; of several ranks in the plural. */
+static void put_deed(const why_link *link, assay_buf *out)
+{
+    static const char *const words[][2] = {{"has ", "have "}, {"was ", "were "}};
+    const char *text = link->event->text;
+    for (size_t i = 0; i < sizeof words / sizeof *words && link->rank.count > 1 && link->event->scope == ASSAY_LOG_RANK;
+         i++)
+        if (strncmp(text, words[i][0], strlen(words[i][0])) == 0) {
+            assay_put_format(out, " %s%s", words[i][1], text + strlen(words[i][0]));
+            return;
+        }
+    assay_put_format(out, " %s", text);
+}
+
+bool why_put_time(const assay_log_event *e, assay_buf *out)
+{
+    if (e->timed == ASSAY_LOG_UNTIMED || isnan(e->time))
+        return false;
+    const double whole = floor(e->time), day = floor(whole / 86400), clock = whole - day * 86400;
+    if (e->timed == ASSAY_LOG_DATED || e->timed == ASSAY_LOG_YEARLESS) {
+        struct tm parts;
+        const time_t seconds = (time_t)whole;
+        if (!gmtime_r(&seconds, &parts))
+            return false;
+        if (e->timed == ASSAY_LOG_DATED)
+            assay_put_format(out, "%04d-", parts.tm_year + 1900);
+        assay_put_format(out, "%02d-%02d ", parts.tm_mon + 1, parts.tm_mday);
+    }
+    assay_put_format(out, "%02d:%02d:%02d", (int)(clock / 3600), (int)(clock / 60) % 60, (int)clock % 60);
+    return true;
+}
+
+static void put_when(const assay_why *why, const why_link *link, assay_buf *out)
+{
+    assay_buf time;
+    assay_buf_init(&time, 256);
+    if (why_put_time(link->event, &time))
+        assay_put_format(out, " %s %.*s", link->event->near ? "at or after" : "at", (int)time.size,
+                         (const char *)time.data);
+    assay_buf_release(&time);
+    if (why->step >= 0)
+        assay_put_format(out, ", step %" PRId64, why->step);
+}
+
+static size_t ranks_of(const why_link *link)
+{
+    return link->rank.count;
+}
+
+/* The consequence with most ranks, of collectives and connections; NULL. */
+static const why_link *widest(const assay_why *why)
+{
+    const why_link *best = NULL;
+    for (size_t i = 1; i < why->chain.count; i++) {
+        const why_link *l = &why->chain.list[i];
+        const bool says = l->event->ending != ASSAY_ENDING_launcher && l->event->ending != ASSAY_ENDING_signal;
+        if (says && (!best || ranks_of(l) > ranks_of(best)))
+            best = l;
+    }
+    return best;
+}
+
+static void put_cause(const assay_why *why, assay_buf *out)
+{
+    const why_link *link = &why->chain.list[0];
+    const assay_log_event *e = link->event;
+    if (why->certainty == WHY_POSSIBLE)
+        assay_put_format(out, "possibly ");
+    if (why->certainty == WHY_LIKELY)
+        assay_put_format(out, "probably ");
+    if (e->ending == ASSAY_ENDING_collective_timeout && e->role == ASSAY_LOG_CONSEQUENCE) {
+        if (why->hang)
+            assay_put_format(out, "%s", why->hang);
+        else if (link->rank.count > 0) {
+            why_put_subject(link, out);
+            assay_put_format(out, " did not come to a collective that others waited in until its timeout");
+        } else {
+            assay_put_format(out, "ranks waited in a collective until its timeout, and no output tells for whom");
+        }
+    } else {
+        why_put_subject(link, out);
+        put_deed(link, out);
+        if (e->place)
+            assay_put_format(out, " (%s)", e->place);
+    }
+    put_when(why, link, out);
+}
+
+static void put_rest(const assay_why *why, assay_buf *out)
+{
+    const why_link *wide = widest(why);
+    const why_link *cause = &why->chain.list[0];
+    if (wide) {
+        assay_put_format(out, "; then ");
+        why_put_subject(wide, out);
+        put_deed(wide, out);
+    }
+    if (why->chain.count > 2 - !wide)
+        assay_put_format(out, "%s%zu more thing%s followed", wide ? ", and " : "; ",
+                         why->chain.count - 1 - (wide != NULL), assay_plural(why->chain.count - 1 - (wide != NULL)));
+    assay_put_format(out, ".");
+    if (why->resume)
+        assay_put_format(out, " Resume from %s (%s).", why->resume, why->resume_state);
+    const bool drain =
+        cause->event->ending == ASSAY_ENDING_gpu_fault || cause->event->ending == ASSAY_ENDING_node_failure;
+    if (drain && cause->node.count == 1 && why->certainty >= WHY_LIKELY)
+        assay_put_format(out, " Drain %s.", cause->node.list[0]);
+}
+
+static void put_healthy(const assay_why *why, assay_buf *out)
+{
+    if (why->outputs == 0) {
+        assay_put_format(out, "no output of a job was found here: nothing can be said of how it ended.");
+        return;
+    }
+    assay_put_format(out, "no failure found in %" PRIu64 " output%s", why->outputs, assay_plural(why->outputs));
+    if (why->ranks_seen > 0)
+        assay_put_format(out, " of %" PRIu64 " rank%s", why->ranks_seen, assay_plural(why->ranks_seen));
+    if (why->last_step >= 0)
+        assay_put_format(out, "; the last step named is %" PRId64, why->last_step);
+    assay_put_format(out, ".");
+}
+
+int why_put_answer(assay_why *why)
+{
+    assay_buf out;
+    assay_buf_init(&out, 1 << 20);
+    if (!why->failed) {
+        put_healthy(why, &out);
+    } else if (!why->has_cause) {
+        assay_put_format(&out, "the job failed (%s by %s), and no output says why.", why->facts.state, why->facts.file);
+    } else if (why->certainty == WHY_UNKNOWN) {
+        assay_put_format(&out, "why is not known: ");
+        why_put_subject(&why->chain.list[0], &out);
+        put_deed(&why->chain.list[0], &out);
+        put_when(why, &why->chain.list[0], &out);
+        put_rest(why, &out);
+    } else {
+        put_cause(why, &out);
+        put_rest(why, &out);
+    }
+    assay_put_u8(&out, 0);
+    why->answer = assay_buf_status(&out) == ASSAY_OK ? assay_copy_text((const char *)out.data) : NULL;
+    assay_buf_release(&out);
+    return why->answer ? ASSAY_OK : ASSAY_ENOMEM;
+}

@@ -1,0 +1,719 @@
+/* combine.c - what came first, and what follows from it.
+ *
+ * 1. Each event gets its rank and node, and when it was: a span of time, since a line without a time is only known not
+ *    to be before the one above it. Clocks of nodes may differ by seconds.
+ * 2. What was followed by more steps of the training ended nothing.
+ * 3. Of what may be a cause those count that nothing else is certainly before. Among these the kind decides that others
+ *    follow from (a GPU that is lost before a connection that is), then the time, then the place.
+ * 4. Without any cause the ranks count that did not come to the collective that others waited in.
+ * 5. It is certain where a record of the system or of the launcher names the same, and nothing else is unexplained. */
+#include "why/combine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/search.h"
+
+/* Kinds by what others follow from: what has a smaller number may explain what has a larger one. */
+static int level_of(assay_ending ending)
+{
+    switch (ending) {
+    case ASSAY_ENDING_node_failure:
+    case ASSAY_ENDING_gpu_fault:
+    case ASSAY_ENDING_host_memory:
+    case ASSAY_ENDING_preempted:
+    case ASSAY_ENDING_cancelled:
+    case ASSAY_ENDING_time_limit:
+    case ASSAY_ENDING_requeue:
+        return 0;
+    case ASSAY_ENDING_exception:
+    case ASSAY_ENDING_gpu_code:
+    case ASSAY_ENDING_crash:
+        return 2;
+    case ASSAY_ENDING_worker_killed:
+    case ASSAY_ENDING_signal:
+        return 3;
+    case ASSAY_ENDING_rendezvous:
+    case ASSAY_ENDING_network:
+    case ASSAY_ENDING_collective_timeout:
+        return 4;
+    case ASSAY_ENDING_launcher:
+    case ASSAY_ENDING_noise:
+        return 5;
+    default:
+        return 1;
+    }
+}
+
+bool why_is_external(assay_ending ending)
+{
+    return ending == ASSAY_ENDING_preempted || ending == ASSAY_ENDING_cancelled || ending == ASSAY_ENDING_time_limit ||
+           ending == ASSAY_ENDING_requeue || ending == ASSAY_ENDING_node_failure;
+}
+
+/* ---- survival ---- */
+
+/* Did the training go on behind it? */
+static bool has_survived(const why_scene *s, const why_item *i)
+{
+    const assay_log_event *e = i->event;
+    const assay_log_file *file = &s->why->file.list[i->file];
+    for (size_t r = 0; r < file->rank.count; r++) {
+        const assay_log_rank *row = &file->rank.list[r];
+        const bool own = row->rank == e->rank || file->rank.count == 1;
+        if (row->last_step_at > e->last_at && row->last_step > e->step + (own ? 0 : 2))
+            return true;
+    }
+    return e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
+           s->last_step_time > i->from + WHY_GOES_ON;
+}
+
+/* Is it among the last lines of its file? */
+static bool is_at_end(const why_scene *s, const why_item *i)
+{
+    return s->why->file.list[i->file].bytes - i->event->last_at < WHY_END_BYTES;
+}
+
+/* ---- order ---- */
+
+/* Is one certainly before the other? */
+static bool is_before(const why_item *a, const why_item *b)
+{
+    if (a->event->file == b->event->file && a->event->line < b->event->line &&
+        (a->rank == b->rank || why_is_external(b->event->ending)))
+        return true;
+    if (isnan(a->to) || isnan(b->from))
+        return false;
+    const bool same_clock = a->node && b->node && strcmp(a->node, b->node) == 0;
+    return a->to + (same_clock ? 0 : WHY_CLOCKS) < b->from;
+}
+
+static bool is_weak(const why_item *i)
+{
+    return i->event->role == ASSAY_LOG_EITHER &&
+           !(i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception);
+}
+
+/* Is it known whom it speaks of? */
+static int has_place(const why_item *i)
+{
+    return i->rank >= 0 || i->event->ranks[0] || (i->node && i->event->scope == ASSAY_LOG_NODE);
+}
+
+static int order_of_causes(const why_item *a, const why_item *b)
+{
+    int order = ASSAY_ORDER(is_weak(a), is_weak(b));
+    order = order ? order : ASSAY_ORDER(a->level, b->level);
+    order = order ? order : ASSAY_ORDER(has_place(b), has_place(a));
+    order = order ? order : ASSAY_ORDER(b->named, a->named); /* whom the launcher names stands first */
+    if (order == 0 && !isnan(a->from) && !isnan(b->from) && !a->event->near && !b->event->near)
+        order = ASSAY_ORDER(a->from, b->from);
+    order = order ? order : ASSAY_ORDER(a->event->file, b->event->file);
+    return order ? order : ASSAY_ORDER(a->event->line, b->event->line);
+}
+
+/* ---- consequences that look like causes ---- */
+
+static bool is_abort(const assay_log_event *e)
+{
+    return e->ending == ASSAY_ENDING_crash && (e->code == 6 || strstr(e->text, "Abort") || strstr(e->text, "SIGABRT"));
+}
+
+/* Is a process' end by a signal, or its crash, told of elsewhere? */
+static bool is_explained(const why_scene *s, const why_item *i)
+{
+    const assay_log_event *e = i->event;
+    if (e->ending != ASSAY_ENDING_crash && e->ending != ASSAY_ENDING_signal && e->ending != ASSAY_ENDING_launcher &&
+        e->ending != ASSAY_ENDING_worker_killed)
+        return false;
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *other = &s->item.list[k];
+        const assay_log_event *o = other->event;
+        if (other == i || o->role == ASSAY_LOG_NOISE || other->survived)
+            continue;
+        if (is_abort(e) && !is_abort(o) && o->ending != ASSAY_ENDING_launcher && o->ending != ASSAY_ENDING_signal)
+            return true; /* a program that gives up aborts itself */
+        if (e->ending != ASSAY_ENDING_crash && other->level < i->level && o->role == ASSAY_LOG_CAUSE &&
+            (other->rank < 0 || i->rank < 0 || other->rank == i->rank))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the cause ---- */
+
+static bool is_candidate(const why_item *i)
+{
+    return !i->survived && !i->old && !i->explained &&
+           (i->event->role == ASSAY_LOG_CAUSE || i->event->role == ASSAY_LOG_EITHER) &&
+           i->event->ending != ASSAY_ENDING_launcher;
+}
+
+/* Do both say the same, numbers aside? */
+static bool is_alike(const why_item *a, const why_item *b)
+{
+    const char *x = a->event->text, *y = b->event->text;
+    if (a->event->signature != b->event->signature)
+        return false;
+    if (a->event->ending != ASSAY_ENDING_exception)
+        return true;
+    while (*x && *y && *x == *y) {
+        x++;
+        y++;
+    }
+    return (*x == '\0' && *y == '\0') || ((*x >= '0' && *x <= '9') && x > a->event->text + 12);
+}
+
+static why_item *find_cause(why_scene *s)
+{
+    why_item *best = NULL;
+    bool strong = false;
+    for (size_t k = 0; k < s->item.count; k++)
+        strong = strong || (is_candidate(&s->item.list[k]) && !is_weak(&s->item.list[k]));
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        i->first = is_candidate(i) && !(strong && is_weak(i));
+    }
+    for (size_t k = 0; k < s->item.count; k++)
+        s->item.list[k].candidate = s->item.list[k].first;
+    /* Only the earliest end of a candidate can be before others: linear but for those of one file and rank. */
+    double earliest = INFINITY;
+    for (size_t k = 0; k < s->item.count; k++)
+        if (s->item.list[k].candidate && !isnan(s->item.list[k].to) && s->item.list[k].to < earliest)
+            earliest = s->item.list[k].to;
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        if (i->candidate && !isnan(i->from) && earliest + WHY_CLOCKS < i->from)
+            i->first = false;
+    }
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        /* events of a file stand in the order of lines: one before it of the same rank is near in the list */
+        for (size_t n = k, looked = 0; i->first && n-- > 0 && looked < 512; looked++) {
+            const why_item *other = &s->item.list[n];
+            if (other->event->file != i->event->file)
+                break;
+            if (other->candidate && is_before(other, i))
+                i->first = false;
+        }
+        if (i->first && (!best || order_of_causes(i, best) < 0))
+            best = i;
+    }
+    for (size_t k = 0; best && k < s->item.count; k++) { /* one clock is exact */
+        why_item *i = &s->item.list[k];
+        if (i != best && i->first && is_before(i, best) && !is_alike(i, best) && i->level <= best->level)
+            best = i;
+    }
+    return best;
+}
+
+/* ---- links of the chain ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_rank(why_link *link, int64_t rank)
+{
+    int64_t *added = rank < 0 ? NULL : ASSAY_VEC_ADD(&link->rank);
+    if (added)
+        *added = rank;
+    return rank < 0 || added;
+}
+
+static bool add_node(why_link *link, const char *node)
+{
+    char **added = !node || !node[0] ? NULL : ASSAY_VEC_ADD(&link->node);
+    if (added)
+        *added = (char *)node;
+    return !node || !node[0] || added;
+}
+
+/* "0-3,5" */
+static bool add_ranks(why_link *link, const char *list)
+{
+    bool made = true;
+    while (*list && made) {
+        char *end = NULL;
+        const long long first = strtoll(list, &end, 10);
+        long long last = first;
+        if (end == list)
+            break;
+        if (*end == '-')
+            last = strtoll(end + 1, &end, 10);
+        for (long long r = first; r <= last && r - first < 1 << 20 && made; r++)
+            made = add_rank(link, r);
+        list = *end == ',' ? end + 1 : end;
+        if (*end != ',')
+            break;
+    }
+    return made;
+}
+
+static bool add_item(why_link *link, const why_item *i)
+{
+    link->count += i->event->count;
+    if (link->event == NULL)
+        link->event = i->event;
+    if (isnan(link->time) || i->from < link->time)
+        link->time = isnan(i->from) ? link->time : i->from;
+    const bool ranks = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : add_rank(link, i->rank);
+    return ranks && add_node(link, i->node);
+}
+
+static void make_unique(why_link *link)
+{
+    size_t kept = 0;
+    if (link->rank.count > 1)
+        qsort(link->rank.list, link->rank.count, sizeof *link->rank.list, by_number);
+    for (size_t i = 0; i < link->rank.count; i++)
+        if (kept == 0 || link->rank.list[kept - 1] != link->rank.list[i])
+            link->rank.list[kept++] = link->rank.list[i];
+    link->rank.count = kept;
+    kept = 0;
+    if (link->node.count > 1)
+        qsort(link->node.list, link->node.count, sizeof *link->node.list, by_text);
+    for (size_t i = 0; i < link->node.count; i++)
+        if (kept == 0 || strcmp(link->node.list[kept - 1], link->node.list[i]) != 0)
+            link->node.list[kept++] = link->node.list[i];
+    link->node.count = kept;
+}
+
+/* Of a node or a job the ranks that the launcher says were killed, else those that lie on the node. */
+static bool add_ranks_of_node(why_scene *s, why_link *link)
+{
+    const assay_ending ending = link->event->ending;
+    const bool by_kill = ending == ASSAY_ENDING_host_memory;
+    bool made = true;
+    if (link->rank.count > 0 || link->event->scope == ASSAY_LOG_RANK || why_is_external(ending))
+        return true;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        const why_item *i = &s->item.list[k];
+        const bool there = link->node.count == 0 || (i->node && strcmp(i->node, link->node.list[0]) == 0);
+        const bool killed = i->event->ending == ASSAY_ENDING_signal &&
+                            (i->event->code == 9 || i->event->code == -9 || i->event->code == 137 ||
+                             strstr(i->event->text, "signal 9") || strstr(i->event->text, "Killed") ||
+                             strstr(i->event->text, "SIGKILL"));
+        const bool same = by_kill && i->event->ending == ending && (i->rank >= 0 || i->event->ranks[0]);
+        const bool hurt = !by_kill && i->rank >= 0 && i->level <= 2 && i->event->scope == ASSAY_LOG_RANK &&
+                          i->event->role != ASSAY_LOG_NOISE &&
+                          (i->event->ending == ASSAY_ENDING_gpu_fault || i->event->ending == ASSAY_ENDING_gpu_code) &&
+                          !i->survived;
+        if (there && (same || (by_kill && killed) || hurt))
+            made = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : add_rank(link, i->rank);
+    }
+    make_unique(link);
+    const why_facts *f = &s->why->facts;
+    if (made && link->rank.count == 0 && f->first && f->block && link->node.count == 1) {
+        const char *name = f->node;
+        for (size_t n = 0; n < f->nodes; n++, name += strlen(name) + 1)
+            for (int64_t r = f->first[n]; strcmp(name, link->node.list[0]) == 0 && r < f->first[n + 1] && made; r++)
+                made = add_rank(link, r);
+    }
+    return made;
+}
+
+static why_link *new_link(assay_why *why)
+{
+    why_link *link = ASSAY_VEC_ADD(&why->chain);
+    if (link)
+        link->time = NAN;
+    return link;
+}
+
+static bool add_cause(why_scene *s, why_item *cause)
+{
+    why_link *link = new_link(s->why);
+    bool made = link && add_item(link, cause);
+    cause->told = true;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        why_item *i = &s->item.list[k];
+        if (i == cause || !i->first || !is_alike(i, cause) ||
+            (cause->event->scope != ASSAY_LOG_RANK && i->node && cause->node && strcmp(i->node, cause->node) != 0))
+            continue;
+        const bool exact = !isnan(i->from) && !isnan(cause->from) && !i->event->near && !cause->event->near;
+        if (exact && i->from > cause->from + WHY_CLOCKS)
+            continue;
+        made = add_item(link, i);
+        i->told = true;
+    }
+    for (size_t k = 0; k < s->item.count && made; k++) { /* the same, told of later, or by who stood by */
+        why_item *i = &s->item.list[k];
+        if (!i->told && !i->survived && is_alike(i, cause) && i->rank == cause->rank)
+            i->told = true;
+    }
+    if (made) {
+        make_unique(link);
+        made = add_ranks_of_node(s, link);
+        make_unique(link);
+        if (link->node.count == 0)
+            for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
+                made = add_node(link, why_node_of(&s->why->facts, link->rank.list[r]));
+        make_unique(link);
+    }
+    return made;
+}
+
+typedef struct group { /* items of one consequence */
+    uint32_t signature;
+    size_t link;
+} group;
+
+static int by_time(const void *a, const void *b)
+{
+    const why_link *x = a, *y = b;
+    int order =
+        isnan(x->time) || isnan(y->time) ? ASSAY_ORDER(isnan(x->time), isnan(y->time)) : ASSAY_ORDER(x->time, y->time);
+    order = order ? order : ASSAY_ORDER(level_of(x->event->ending), level_of(y->event->ending));
+    order = order ? order : ASSAY_ORDER(x->event->file, y->event->file);
+    return order ? order : ASSAY_ORDER(x->event->line, y->event->line);
+}
+
+/* What follows: equal things of many ranks are one. */
+static bool add_consequences(why_scene *s)
+{
+    ASSAY_VEC(group) groups = {0};
+    const size_t from = s->why->chain.count;
+    bool made = true;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        why_item *i = &s->item.list[k];
+        size_t g = 0;
+        if (i->told || i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
+            continue;
+        while (g < groups.count && groups.list[g].signature != i->event->signature)
+            g++;
+        if (g == groups.count) {
+            group *added = ASSAY_VEC_ADD(&groups);
+            made = added && new_link(s->why);
+            if (made)
+                *added = (group){i->event->signature, s->why->chain.count - 1};
+        }
+        made = made && add_item(&s->why->chain.list[groups.list[g].link], i);
+    }
+    for (size_t l = from; l < s->why->chain.count; l++)
+        make_unique(&s->why->chain.list[l]);
+    if (s->why->chain.count - from > 1)
+        qsort(s->why->chain.list + from, s->why->chain.count - from, sizeof *s->why->chain.list, by_time);
+    free(groups.list);
+    return made;
+}
+
+/* ---- how certain ---- */
+
+/* May the other one follow from the cause, whatever their times are? */
+static bool may_follow(const why_item *cause, const why_item *other)
+{
+    const assay_ending o = other->event->ending;
+    if (is_alike(cause, other) || cause->event->ending == o)
+        return true;
+    if (level_of(o) >= 3)
+        return true;
+    if (cause->event->ending == ASSAY_ENDING_gpu_fault)
+        return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_crash || o == ASSAY_ENDING_exception;
+    if (cause->event->ending == ASSAY_ENDING_device_assert)
+        return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_exception;
+    if (cause->event->ending == ASSAY_ENDING_disk)
+        return o == ASSAY_ENDING_exception;
+    return cause->rank >= 0 && cause->rank == other->rank && is_before(cause, other);
+}
+
+static bool is_system_record(const assay_log_event *e)
+{
+    return why_is_external(e->ending) || (e->scope != ASSAY_LOG_RANK && (e->ending == ASSAY_ENDING_host_memory ||
+                                                                         e->ending == ASSAY_ENDING_gpu_fault));
+}
+
+/* Do launchers say of exactly these ranks that they ended with a code of their own? */
+static bool launcher_names_only(const why_scene *s, const why_link *link)
+{
+    why_link named = {.time = NAN};
+    bool made = true;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        const why_item *i = &s->item.list[k];
+        if (i->event->ending == ASSAY_ENDING_launcher && !i->survived && !i->old && i->event->code > 0 &&
+            (i->rank >= 0 || i->event->ranks[0]))
+            made = add_item(&named, i);
+    }
+    make_unique(&named);
+    bool same = made && named.rank.count == link->rank.count;
+    for (size_t r = 0; same && r < named.rank.count; r++)
+        same = named.rank.list[r] == link->rank.list[r];
+    free(named.rank.list);
+    free(named.node.list);
+    return same;
+}
+
+static bool judge(why_scene *s, const why_item *cause)
+{
+    assay_why *why = s->why;
+    const why_link *link = &why->chain.list[0];
+    size_t others = 0;
+    const why_item *other = NULL;
+    bool made = true;
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        if (i == cause || !i->first || i->told || may_follow(cause, i))
+            continue;
+        others++;
+        other = other ? other : i;
+    }
+    const bool alone = others == 0 && link->rank.count > 0 && launcher_names_only(s, link);
+    const bool everybody = why->ranks_seen > 1 && link->rank.count == why->ranks_seen;
+    why->certainty = others > 0 ? WHY_POSSIBLE : WHY_LIKELY;
+    if (others > 0)
+        made = why_add_text(&why->reason, "another thing is not certainly later: %.200s (%s:%llu)", other->event->text,
+                            why->places.list.list[other->event->file].path, (unsigned long long)other->event->line);
+    if (cause->event->role != ASSAY_LOG_CAUSE && !cause->event->in_traceback)
+        return made && why_add_text(&why->reason, "it may itself follow from something that no output tells");
+    if (others == 0 && is_system_record(cause->event)) {
+        why->certainty = WHY_CERTAIN;
+        made = made && why_add_text(&why->reason,
+                                    "the system says so itself, and nothing that it does not explain came before");
+    } else if (others == 0 && cause->named && link->rank.count == 1) {
+        why->certainty = WHY_CERTAIN;
+        made = made && why_add_text(&why->reason, "the launcher names the same rank as the first to fail");
+    } else if (alone) {
+        why->certainty = WHY_CERTAIN;
+        made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
+    } else if (others == 0 && everybody && cause->level <= 2) {
+        why->certainty = WHY_CERTAIN;
+        made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
+    } else if (others == 0) {
+        made = made &&
+               why_add_text(&why->reason, "nothing else that could be a cause was found, and no launcher confirms it");
+    }
+    return made;
+}
+
+/* ---- without a cause ---- */
+
+/* Which ranks others waited for: those that waited for nobody, or at another collective. */
+static bool add_absent(why_scene *s)
+{
+    assay_why *why = s->why;
+    uint8_t *seen = assay_alloc_zeroed(s->ranks + 1, 1);
+    why_item *first = NULL;
+    int64_t least = INT64_MAX, most = -1;
+    size_t waiting = 0;
+    bool made = seen != NULL;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        why_item *i = &s->item.list[k];
+        if (i->event->ending != ASSAY_ENDING_collective_timeout || i->survived || i->old)
+            continue;
+        first = !first || (!isnan(i->from) && (isnan(first->from) || i->from < first->from)) ? i : first;
+        if (i->rank >= 0 && i->rank < (int64_t)s->ranks && !seen[i->rank]) {
+            seen[i->rank] = 1;
+            waiting++;
+        }
+        if (i->event->sequence >= 0 && i->rank >= 0) {
+            least = i->event->sequence < least ? i->event->sequence : least;
+            most = i->event->sequence > most ? i->event->sequence : most;
+        }
+    }
+    if (!made || !first) {
+        free(seen);
+        return made;
+    }
+    why_link *link = new_link(why);
+    made = link != NULL;
+    if (made) {
+        link->event = first->event;
+        link->time = first->from;
+        why->has_cause = true;
+        why->certainty = WHY_POSSIBLE;
+        first->told = false;
+    }
+    if (made && why->hang) {
+        for (size_t r = 0; r < why->hang_ranks.count && made; r++)
+            made = add_rank(link, why->hang_ranks.list[r]);
+        why->certainty = WHY_LIKELY;
+        made = made && why_add_text(&why->reason, "dumps of the flight recorder name it");
+    } else if (made && waiting > 0 && waiting < s->ranks && s->ranks - waiting <= waiting) {
+        for (size_t r = 0; r < s->ranks && made; r++)
+            if (!seen[r])
+                made = add_rank(link, (int64_t)r);
+        made = made &&
+               why_add_text(&why->reason, "%zu of %zu ranks waited until the timeout; of these %zu no output says so",
+                            waiting, s->ranks, s->ranks - waiting);
+        why->certainty = s->ranks - waiting == 1 ? WHY_LIKELY : WHY_POSSIBLE;
+    } else if (made && least < most) {
+        size_t behind = 0;
+        for (size_t k = 0; k < s->item.count && made; k++) {
+            const why_item *i = &s->item.list[k];
+            if (i->event->ending == ASSAY_ENDING_collective_timeout && i->event->sequence == least && i->rank >= 0) {
+                made = add_rank(link, i->rank);
+                behind++;
+            }
+        }
+        make_unique(link);
+        made = made && why_add_text(&why->reason, "it waited in collective %lld, and others in %lld", (long long)least,
+                                    (long long)most);
+    }
+    if (made && link->rank.count == 0)
+        made = why_add_text(&why->reason,
+                            "outputs do not tell which rank did not come; dumps of the flight recorder would");
+    for (size_t r = 0; made && r < link->rank.count && r < 64; r++)
+        made = add_node(link, why_node_of(&why->facts, link->rank.list[r]));
+    if (made)
+        make_unique(link);
+    free(seen);
+    return made;
+}
+
+/* Nobody says why: the rank that the launcher names, else the one that was silent first. */
+static bool add_unknown(why_scene *s)
+{
+    assay_why *why = s->why;
+    why_item *named = NULL;
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
+            continue;
+        const bool better =
+            !named ||
+            (i->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE) >
+                (named->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE) ||
+            ((i->rank >= 0) > (named->rank >= 0) && named->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE) ||
+            ((i->rank >= 0) == (named->rank >= 0) && !isnan(i->from) && !isnan(named->from) && i->from < named->from &&
+             named->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE);
+        named = better ? i : named;
+    }
+    why_link *link = named ? new_link(why) : NULL;
+    if (!named)
+        return true;
+    if (!link || !add_item(link, named))
+        return false;
+    named->told = true;
+    make_unique(link);
+    why->has_cause = true;
+    why->certainty = WHY_UNKNOWN;
+    return why_add_text(&why->reason, "no output says why; the last lines of who stopped first stand below");
+}
+
+/* The last lines of a rank, or of the file that ended first. */
+static bool keep_last_lines(why_scene *s)
+{
+    assay_why *why = s->why;
+    const int64_t wanted =
+        why->chain.count > 0 && why->chain.list[0].rank.count > 0 ? why->chain.list[0].rank.list[0] : -1;
+    const assay_log_rank *best = NULL;
+    uint32_t best_file = 0;
+    double earliest = INFINITY;
+    for (size_t f = 0; f < why->file.count; f++)
+        for (size_t r = 0; r < why->file.list[f].rank.count; r++) {
+            const assay_log_rank *row = &why->file.list[f].rank.list[r];
+            const why_place *place = &why->places.list.list[why->file.list[f].file];
+            const int64_t rank = row->rank >= 0 ? row->rank : place->rank >= 0 ? place->rank : place->local_rank;
+            const double time = why_normal_time(s, row->last_time, row->timed);
+            if (!row->tail || !row->tail[0] || (wanted >= 0 && rank != wanted && why->file.count > 1) ||
+                (wanted >= 0 && rank != wanted && row->rank >= 0))
+                continue;
+            if (!best || (!isnan(time) && time < earliest)) {
+                best = row;
+                best_file = why->file.list[f].file;
+                earliest = isnan(time) ? earliest : time;
+                why->unknown_rank = rank;
+            }
+        }
+    if (!best)
+        return true;
+    why->unknown = assay_copy_text(best->tail);
+    why->unknown_file = best_file;
+    return why->unknown != NULL;
+}
+
+/* ---- all of it ---- */
+
+static bool has_hard_evidence(const why_scene *s)
+{
+    const why_facts *f = &s->why->facts;
+    if (f->state[0] && strcmp(f->state, "COMPLETED") != 0 && strcmp(f->state, "RUNNING") != 0 &&
+        strcmp(f->state, "PENDING") != 0 && strcmp(f->state, "COMPLETING") != 0)
+        return true;
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        const assay_log_event *e = i->event;
+        if (i->survived || i->old || e->role == ASSAY_LOG_NOISE)
+            continue;
+        if (e->ending == ASSAY_ENDING_launcher || e->ending == ASSAY_ENDING_signal ||
+            e->ending == ASSAY_ENDING_collective_timeout || why_is_external(e->ending) ||
+            (e->scope != ASSAY_LOG_RANK && e->role == ASSAY_LOG_CAUSE))
+            return true;
+    }
+    return false;
+}
+
+static bool is_completed(const why_facts *f)
+{
+    return strcmp(f->state, "COMPLETED") == 0 && (f->exit_code[0] == '\0' || strcmp(f->exit_code, "0:0") == 0);
+}
+
+static bool tell(why_scene *s)
+{
+    assay_why *why = s->why;
+    bool any = false, survivors = false;
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        i->level = level_of(i->event->ending);
+        i->survived = has_survived(s, i);
+    }
+    const bool hard = has_hard_evidence(s);
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        if (!hard && !i->survived && !is_at_end(s, i))
+            i->survived = true; /* its program went on to say other things, and nothing else failed */
+        any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
+        survivors = survivors || (i->survived && !i->old && i->event->role == ASSAY_LOG_CAUSE);
+    }
+    if (is_completed(&why->facts))
+        return true;
+    if (!any && !hard)
+        return true;
+    why->failed = true;
+    for (size_t k = 0; k < s->item.count; k++)
+        s->item.list[k].explained = is_explained(s, &s->item.list[k]);
+    why_item *cause = find_cause(s);
+    if (!cause && survivors && hard) { /* what is written last may be older: programs keep lines in memory */
+        bool waits = false;
+        for (size_t k = 0; k < s->item.count; k++)
+            waits = waits ||
+                    (s->item.list[k].event->ending == ASSAY_ENDING_collective_timeout && !s->item.list[k].survived);
+        for (size_t k = 0; k < s->item.count && !waits; k++)
+            if (s->item.list[k].survived && s->item.list[k].event->in_traceback && is_at_end(s, &s->item.list[k]))
+                s->item.list[k].survived = false;
+        cause = find_cause(s);
+    }
+    if (cause) {
+        why->has_cause = true;
+        if (!add_cause(s, cause) || !judge(s, cause))
+            return false;
+    } else if (!add_absent(s) || (!why->has_cause && !add_unknown(s))) {
+        return false;
+    }
+    why->step = -1;
+    if (why->chain.count > 0 && why->has_cause && why->chain.list[0].event)
+        why->step = why->chain.list[0].event->step;
+    if (why->step < 0 && why->has_cause)
+        why->step = why->last_step;
+    if (!add_consequences(s))
+        return false;
+    return why->certainty != WHY_UNKNOWN || keep_last_lines(s);
+}
+
+int why_combine(assay_why *why)
+{
+    why_scene scene = {.why = why};
+    why->unknown_rank = why->step = -1;
+    const bool made = why_scene_make(&scene) && tell(&scene);
+    free(scene.item.list);
+    return made ? why_put_answer(why) : ASSAY_ENOMEM;
+}

@@ -1,0 +1,464 @@
+/* find.c - what lies in a job's directory, by the names that Slurm, torchrun and others give. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/search.h"
+#include "why/internal.h"
+
+enum { DEEPEST = 8, PLACES_MOST = 1000000, RANK_MOST = 10000000 };
+
+static const char *const KIND_NAMES[WHY_KINDS] = {"output",  "slurm",  "flight recorder", "checkpoints",
+                                                  "metrics", "traces", "records"};
+
+const char *why_kind_name(why_kind kind)
+{
+    return kind < WHY_KINDS ? KIND_NAMES[kind] : "";
+}
+
+bool why_add_text(void *texts, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    why_texts *list = texts;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    char **added = ASSAY_VEC_ADD(list);
+    if (added)
+        *added = assay_copy_text(line);
+    if (added && !*added)
+        list->count--;
+    return added && *added;
+}
+
+/* ---- names ---- */
+
+/* The number behind a word in a part of a path: "rank_3", "rank3", "rank-3", "rank=3"; the word begins the part, or
+ * stands behind a sign. -1. */
+static int64_t number_named(const char *part, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    for (size_t at = 0; at + size < length; at++) {
+        if (strncasecmp(part + at, word, size) != 0)
+            continue;
+        const char before = at > 0 ? (char)(part[at - 1] | 0x20) : '/';
+        size_t from = at + size;
+        if (before >= 'a' && before <= 'z')
+            continue;
+        if (from < length && strchr("_-=.", part[from]))
+            from++;
+        int64_t value = 0;
+        size_t digits = 0;
+        for (; from + digits < length && assay_is_digit(part[from + digits]) && digits < 8; digits++)
+            value = 10 * value + (part[from + digits] - '0');
+        if (digits > 0 && value < RANK_MOST)
+            return value;
+    }
+    return -1;
+}
+
+/* All of a part, or its end behind a dot or its beginning before one, is a number: "3", "stderr.3", "3.log". -1. */
+static int64_t bare_number(const char *part, size_t length)
+{
+    size_t from = 0, end = length;
+    int64_t value = 0;
+    for (size_t i = 0; i < length; i++)
+        if (part[i] == '.' && i + 1 < length) {
+            if (assay_is_digit(part[i + 1]))
+                from = i + 1;
+            else
+                end = i;
+            break;
+        }
+    if (end <= from || end - from > 6)
+        return -1;
+    for (size_t i = from; i < end; i++) {
+        if (!assay_is_digit(part[i]))
+            return -1;
+        value = 10 * value + (part[i] - '0');
+    }
+    return value;
+}
+
+/* Reads what the parts of a path say of who wrote the file. */
+static void read_names(why_place *p)
+{
+    const char *at = p->path;
+    bool torchrun = false;
+    p->rank = p->local_rank = p->attempt = p->job = -1;
+    while (*at) {
+        const size_t length = strcspn(at, "/");
+        const bool last = at[length] == '\0';
+        const int64_t local = number_named(at, length, "local_rank"), attempt = number_named(at, length, "attempt");
+        int64_t rank = number_named(at, length, "rank");
+        if (rank < 0)
+            rank = number_named(at, length, "task");
+        if (rank < 0)
+            rank = number_named(at, length, "proc");
+        if (attempt >= 0 && p->attempt < 0) {
+            p->attempt = attempt;
+            torchrun = true;
+        } else if (local >= 0) {
+            p->local_rank = local;
+        } else if (rank >= 0) {
+            p->rank = rank;
+        } else if (torchrun && p->local_rank < 0 && !last) {
+            p->local_rank = bare_number(at, length); /* torchrun: attempt_0/3/stderr.log */
+        } else if (p->rank < 0 && p->local_rank < 0 &&
+                   (!last || strncasecmp(at, "std", 3) == 0 || strncasecmp(at, "out", 3) == 0 ||
+                    strncasecmp(at, "err", 3) == 0 || strncasecmp(at, "log", 3) == 0 || assay_is_digit(at[0]))) {
+            p->rank = bare_number(at, length); /* "3/stderr.log", "stderr.3", "3.log" */
+        }
+        long long job, task;
+        int used = 0;
+        char piece[256];
+        snprintf(piece, sizeof piece, "%.*s", (int)(length < sizeof piece ? length : sizeof piece - 1), at);
+        const char *slurm = last ? strstr(piece, "slurm-") : NULL;
+        if (slurm && sscanf(slurm, "slurm-%lld%n", &job, &used) == 1) {
+            p->job = job;
+            if ((slurm[used] == '_' || slurm[used] == '-' || slurm[used] == '.') &&
+                sscanf(slurm + used + 1, "%lld%n", &task, &used) == 1 && p->rank < 0)
+                p->rank = task;
+        }
+        for (const char *word = "node host "; *word && !p->node[0]; word += 5) { /* "node-n0123", "host=gpu7" */
+            if (length > 5 && strncasecmp(at, word, 4) == 0 && strchr("-_=", at[4]))
+                snprintf(p->node, sizeof p->node, "%.*s", (int)strcspn(at + 5, "/."), at + 5);
+        }
+        at += length + (at[length] == '/');
+    }
+}
+
+static bool ends(const char *name, const char *suffix)
+{
+    return assay_path_ends(name, suffix);
+}
+
+/* Is it a file of what programs say, by its name? */
+static bool is_output(const char *name)
+{
+    static const char *const suffixes[] = {".out", ".err", ".log", ".txt", ".stdout", ".stderr"};
+    static const char *const names[] = {"stdout", "stderr",  "output", "messages", "syslog",
+                                        "dmesg",  "console", "log",    "kern",     "journal"};
+    char stem[256];
+    snprintf(stem, sizeof stem, "%s", name);
+    if (ends(stem, ".gz"))
+        stem[strlen(stem) - 3] = '\0';
+    if (strncasecmp(stem, "readme", 6) == 0 || strncasecmp(stem, "requirements", 12) == 0 ||
+        strncasecmp(stem, "license", 7) == 0)
+        return false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ends(stem, suffixes[i]))
+            return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t length = strlen(names[i]);
+        if (strncasecmp(stem, names[i], length) == 0 && (stem[length] == '\0' || strchr("._-", stem[length])) &&
+            !strchr(stem + length, '/') && !ends(stem, ".json") && !ends(stem, ".csv") && !ends(stem, ".yaml"))
+            return true;
+    }
+    const char *dot = strrchr(stem, '.'); /* "train.o4711", "train.e4711" */
+    return dot && (dot[1] == 'o' || dot[1] == 'e') && assay_is_digit(dot[2]) &&
+           strspn(dot + 2, "0123456789.-_") == strlen(dot + 2);
+}
+
+static bool is_slurm_facts(const char *name)
+{
+    static const char *const words[] = {"sacct",     "scontrol", "slurm.env",   "slurm_env",
+                                        "slurm-env", "job.env",  "environment", "env.txt"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncasecmp(name, words[i], strlen(words[i])) == 0)
+            return true;
+    return ends(name, ".env") && strncmp(name, ".env", 4) != 0;
+}
+
+/* A directory or file of one checkpoint of a series. */
+static bool is_checkpoint(const char *name)
+{
+    static const char *const words[] = {"checkpoint", "global_step", "iter_", "ckpt"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t length = strlen(words[i]);
+        if (strncmp(name, words[i], length) == 0) {
+            const char *at = name + length + strspn(name + length, "-_=");
+            if (assay_is_digit(*at))
+                return true;
+        }
+    }
+    return ends(name, ".ckpt");
+}
+
+static bool is_metrics(const char *name)
+{
+    return strcmp(name, "trainer_state.json") == 0 || strstr(name, "tfevents") || ends(name, ".wandb") ||
+           strcmp(name, "mlflow.db") == 0 || strcmp(name, "metrics.csv") == 0;
+}
+
+/* ---- the walk ---- */
+
+typedef struct walker {
+    assay_store *store;
+    why_places *out;
+} walker;
+
+static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
+{
+    if (w->out->list.count >= PLACES_MOST)
+        return ASSAY_OK;
+    why_place *p = ASSAY_VEC_ADD(&w->out->list);
+    if (!p)
+        return ASSAY_ENOMEM;
+    *p = (why_place){.kind = kind,
+                     .path = assay_copy_text(path),
+                     .bytes = bytes,
+                     .rank = -1,
+                     .local_rank = -1,
+                     .attempt = -1,
+                     .job = -1};
+    if (!p->path)
+        return ASSAY_ENOMEM;
+    read_names(p);
+    return ASSAY_OK;
+}
+
+/* The same place once, for directories that have several files of a kind. */
+static int add_once(walker *w, why_kind kind, const char *path)
+{
+    for (size_t i = w->out->list.count; i-- > 0;)
+        if (w->out->list.list[i].kind == kind && strcmp(w->out->list.list[i].path, path) == 0)
+            return ASSAY_OK;
+    return add(w, kind, path, 0);
+}
+
+static bool is_dump(assay_store *store, const char *path, const char *name)
+{
+    char local[ASSAY_PATH_MOST];
+    const size_t length = strlen(name);
+    return length > 0 && assay_is_digit(name[length - 1]) && assay_store_local_path(store, path, local, sizeof local) &&
+           assay_is_dump_content(local);
+}
+
+static bool is_trace(assay_store *store, const char *path, const char *name)
+{
+    char local[ASSAY_PATH_MOST];
+    return (ends(name, ".json") || ends(name, ".json.gz")) && strstr(name, "trace") &&
+           assay_store_local_path(store, path, local, sizeof local) && assay_is_trace_content(local);
+}
+
+static int take_file(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)
+{
+    uint64_t bytes = 0;
+    if (assay_store_size_of(w->store, path, &bytes, NULL) != 1)
+        return ASSAY_OK;
+    if (is_slurm_facts(name))
+        return add(w, WHY_SLURM, path, bytes);
+    if (is_metrics(name))
+        return add_once(w, WHY_METRICS, directory);
+    if (is_checkpoint(name) && assay_is_tensor_file(name)) {
+        *checkpoints = true;
+        return ASSAY_OK;
+    }
+    if (is_output(name))
+        return add(w, WHY_OUTPUT, path, bytes);
+    if (is_dump(w->store, path, name))
+        return add_once(w, WHY_DUMPS, directory);
+    if (is_trace(w->store, path, name))
+        return add_once(w, WHY_TRACES, directory);
+    return ASSAY_OK;
+}
+
+static bool has_name(const assay_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Directories that no job writes as part of its training. */
+static bool is_passed_over(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "__pycache__") == 0 || strcmp(name, "assay-report") == 0 ||
+           strcmp(name, "node_modules") == 0 || strcmp(name, "site-packages") == 0;
+}
+
+static int walk(walker *w, const char *directory, int depth)
+{
+    assay_names names = {0};
+    assay_error why = {""};
+    bool checkpoints = false;
+    int status = assay_store_list(w->store, directory, &names, &why);
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK)
+        return depth == 0 ? ASSAY_OK : why_add_text(&w->out->problem, "%s", why.text) ? ASSAY_OK : ASSAY_ENOMEM;
+    if (has_name(&names, "collections") && has_name(&names, "index")) { /* what the recording library writes */
+        status = add(w, WHY_RECORDS, directory, 0);
+        assay_names_release(&names);
+        return status;
+    }
+    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
+        const char *name = names.name[i];
+        char *path = is_passed_over(name) ? NULL : assay_path_join(directory, name);
+        if (!path) {
+            status = is_passed_over(name) ? ASSAY_OK : ASSAY_ENOMEM;
+            continue;
+        }
+        const int is_file = assay_store_exists(w->store, path, NULL);
+        if (is_file == 1)
+            status = take_file(w, directory, path, name, &checkpoints);
+        else if (is_checkpoint(name))
+            checkpoints = true;
+        else if (is_file == 0 && depth < DEEPEST && !assay_store_leads_out(w->store, path))
+            status = walk(w, path, depth + 1);
+        free(path);
+    }
+    assay_names_release(&names);
+    return status == ASSAY_OK && checkpoints ? add_once(w, WHY_CHECKPOINTS, directory) : status;
+}
+
+/* ---- job.json ---- */
+
+static int add_named(walker *w, why_kind kind, const cJSON *item, const char *key, assay_error *err)
+{
+    const cJSON *each = cJSON_IsArray(item) ? item->child : item;
+    int status = ASSAY_OK;
+    for (; each && status == ASSAY_OK; each = cJSON_IsArray(item) ? each->next : NULL) {
+        if (!cJSON_IsString(each) || !assay_path_is_inside(each->valuestring, strlen(each->valuestring)))
+            return assay_fail(err, ASSAY_EJOB, "job.json: %s: a path below the job's directory is expected", key);
+        uint64_t bytes = 0;
+        const int is_file = assay_store_size_of(w->store, each->valuestring, &bytes, NULL);
+        if (kind == WHY_OUTPUT && is_file != 1)
+            status = walk(w, each->valuestring, 1);
+        else
+            status = add_once(w, kind, each->valuestring);
+        if (kind == WHY_OUTPUT && is_file == 1 && status == ASSAY_OK)
+            w->out->list.list[w->out->list.count - 1].bytes = bytes;
+    }
+    return status;
+}
+
+/* 1: there is one, and it was taken. */
+static int take_job_file(walker *w, assay_error *err)
+{
+    static const char *const keys[] = {"outputs", "slurm",  "dumps",   "checkpoints",
+                                       "metrics", "traces", "records", NULL};
+    assay_buf text;
+    cJSON *root = NULL;
+    if (assay_store_exists(w->store, "job.json", NULL) != 1)
+        return 0;
+    assay_buf_init(&text, 1 << 20);
+    int status = assay_store_read(w->store, "job.json", 1 << 20, &text, err);
+    if (status == ASSAY_OK)
+        status = assay_json_parse_commented("job.json", text.data, text.size, &root, err);
+    assay_buf_release(&text);
+    if (status == ASSAY_EFORMAT)
+        status = ASSAY_EJOB;
+    bool places = false;
+    for (size_t i = 0; status == ASSAY_OK && keys[i]; i++)
+        places = places || cJSON_GetObjectItemCaseSensitive(root, keys[i]);
+    if (status == ASSAY_OK && !places) { /* somebody else's file of that name */
+        cJSON_Delete(root);
+        return 0;
+    }
+    if (status == ASSAY_OK && assay_json_known_keys(root, "job.json", keys, err) != ASSAY_OK)
+        status = ASSAY_EJOB;
+    for (size_t i = 0; status == ASSAY_OK && keys[i]; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, keys[i]);
+        status = item ? add_named(w, (why_kind)i, item, keys[i], err) : ASSAY_OK;
+    }
+    cJSON_Delete(root);
+    return status == ASSAY_OK ? 1 : status;
+}
+
+/* ---- jobs of one directory ---- */
+
+/* Outputs of several Slurm jobs may lie side by side: the one that was asked for counts, else the newest. */
+static void choose_job(why_places *p, const char *asked)
+{
+    p->job = -1;
+    for (size_t i = 0; i < p->list.count; i++)
+        p->job = p->list.list[i].job > p->job ? p->list.list[i].job : p->job;
+    if (asked)
+        p->job = strtoll(asked, NULL, 10);
+    size_t kept = 0;
+    for (size_t i = 0; i < p->list.count; i++) {
+        if (p->list.list[i].job >= 0 && p->list.list[i].job != p->job) {
+            free(p->list.list[i].path);
+            p->other_jobs++;
+        } else {
+            p->list.list[kept++] = p->list.list[i];
+        }
+    }
+    p->list.count = kept;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const why_place *x = a, *y = b;
+    const int order = strverscmp(x->path, y->path);
+    return order ? order : ASSAY_ORDER(x->kind, y->kind);
+}
+
+int why_find(const char *directory, const char *job, why_places *out, assay_error *err)
+{
+    walker w = {.out = out};
+    *out = (why_places){.job = -1};
+    int status = assay_store_open(directory, &w.store, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = take_job_file(&w, err);
+    if (status == 0)
+        status = walk(&w, "", 0);
+    status = status > 0 ? ASSAY_OK : status;
+    if (status == ASSAY_OK && out->list.count > 1)
+        qsort(out->list.list, out->list.count, sizeof *out->list.list, by_path);
+    if (status == ASSAY_OK)
+        choose_job(out, job);
+    assay_store_close(w.store);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory for its files", directory) : status;
+}
+
+void why_places_release(why_places *p)
+{
+    for (size_t i = 0; i < p->list.count; i++) {
+        free(p->list.list[i].path);
+        free(p->list.list[i].refused);
+    }
+    for (size_t i = 0; i < p->problem.count; i++)
+        free(p->problem.list[i]);
+    free(p->list.list);
+    free(p->problem.list);
+    *p = (why_places){.job = -1};
+}
+
+void why_places_pack(const why_places *p, assay_buf *out)
+{
+    assay_put_u64(out, p->list.count);
+    for (size_t i = 0; i < p->list.count; i++) {
+        assay_put_u32(out, p->list.list[i].kind);
+        assay_put_u64(out, p->list.list[i].bytes);
+        assay_put_text(out, p->list.list[i].path);
+    }
+}
+
+int why_places_unpack(assay_cursor *in, why_places *out)
+{
+    *out = (why_places){.job = -1};
+    for (uint64_t count = assay_get_count(in, 16); count > 0 && !in->failed; count--) {
+        why_place *p = ASSAY_VEC_ADD(&out->list);
+        if (!p)
+            return ASSAY_ENOMEM;
+        size_t length;
+        *p = (why_place){.kind = (why_kind)assay_get_u32(in)};
+        p->bytes = assay_get_u64(in);
+        const char *path = assay_get_text(in, &length);
+        p->path = path ? assay_copy_bytes_as_text(path, length) : NULL;
+        if (!p->path)
+            return ASSAY_ENOMEM;
+    }
+    return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
+}

@@ -1,0 +1,123 @@
+/* internal.h - what the files of this room share. Inside why only. */
+#ifndef ASSAY_WHY_INTERNAL_H
+#define ASSAY_WHY_INTERNAL_H
+
+#include "base/vec.h"
+#include "trial/job_log.h"
+#include "why/why.h"
+
+typedef enum why_kind {
+    WHY_OUTPUT,      /* a file of what a program said */
+    WHY_SLURM,       /* a file of what Slurm says of the job */
+    WHY_DUMPS,       /* a directory of dumps of flight recorders */
+    WHY_CHECKPOINTS, /* a directory of checkpoints */
+    WHY_METRICS,     /* a log of metrics: a file, or a directory */
+    WHY_TRACES,
+    WHY_RECORDS, /* a trial of recorded tensors */
+    WHY_KINDS
+} why_kind;
+const char *why_kind_name(why_kind kind);
+
+typedef struct why_place { /* something that was found */
+    why_kind kind;
+    char *path;                             /* below the directory, "" for itself; owned */
+    int64_t rank, local_rank, attempt, job; /* that its name says; -1 */
+    char node[64];
+    uint64_t bytes;
+    char *refused; /* why it could not be read; owned; NULL */
+} why_place;
+
+typedef struct why_places {
+    ASSAY_VEC(why_place) list; /* in natural order of their paths */
+    ASSAY_VEC(char *) problem; /* what could not be listed; owned */
+    uint64_t other_jobs;       /* outputs of other jobs, which are left out */
+    int64_t job;               /* Slurm's number; -1 */
+} why_places;
+
+/* What Slurm says. */
+typedef struct why_facts {
+    char *node; /* names of nodes, each terminated; owned */
+    size_t nodes;
+    int64_t *first; /* rank of each node, and behind the last one how many there are; owned; NULL: not known */
+    int64_t tasks;  /* -1 */
+    bool block;     /* ranks are dealt out in blocks, as it says */
+    char state[32]; /* "TIMEOUT"; "" */
+    char exit_code[16];
+    char file[256]; /* that said the state */
+} why_facts;
+
+/* A cause, or what followed: events that are one. */
+typedef struct why_link {
+    const assay_log_event *event; /* the first of them */
+    ASSAY_VEC(int64_t) rank;      /* ascending; empty: none is known */
+    ASSAY_VEC(char *) node;       /* borrowed from events and facts, in byte order */
+    uint64_t count;               /* events */
+    double time;                  /* normalised; NaN */
+} why_link;
+
+typedef enum why_certainty { WHY_UNKNOWN, WHY_POSSIBLE, WHY_LIKELY, WHY_CERTAIN } why_certainty;
+
+struct assay_why {
+    char *directory;
+    why_places places;
+    why_facts facts;
+    ASSAY_VEC(assay_log_file) file; /* by number of places */
+    uint64_t outputs, output_bytes, lines, ranks_seen;
+    ASSAY_VEC(why_link) chain; /* the cause first where there is one */
+    bool failed, has_cause;
+    why_certainty certainty;
+    ASSAY_VEC(char *) reason; /* why it is so certain; owned */
+    int64_t step;             /* of the cause; -1 */
+    int64_t last_step;        /* that any output names */
+    char *unknown;            /* the last lines of who stopped first, where nothing explains its end; owned */
+    int64_t unknown_rank;
+    uint32_t unknown_file;
+    /* from other sources; texts owned, NULL: none */
+    char *hang;        /* who hung, one sentence */
+    int64_t hang_rank; /* -1 */
+    char *hang_class;
+    ASSAY_VEC(int64_t) hang_ranks;
+    char *resume, *resume_state, *verify;
+    ASSAY_VEC(char *) verdict; /* what the records say, each */
+    ASSAY_VEC(char *) missing; /* what was not there and would have helped */
+    ASSAY_VEC(char *) problem; /* what could not be read */
+    bool losses;
+    char *answer;
+};
+
+/* find.c: on one rank. */
+int why_find(const char *directory, const char *job, why_places *out, assay_error *err);
+void why_places_release(why_places *places);
+void why_places_pack(const why_places *places, assay_buf *out);
+int why_places_unpack(assay_cursor *in, why_places *out);
+
+/* facts.c */
+int why_facts_read(assay_store *store, const why_places *places, why_facts *out);
+void why_facts_release(why_facts *facts);
+/* The node of a rank; NULL. */
+const char *why_node_of(const why_facts *facts, int64_t rank);
+
+/* events.c: collective; rank 0 gets all files. */
+int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, assay_why *why,
+                     assay_error *err);
+
+/* other.c: collective. */
+int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_options *options, const char *directory,
+                   assay_why *why, assay_error *err);
+
+/* combine.c: on rank 0. 0 or ASSAY_ENOMEM. */
+int why_combine(assay_why *why);
+
+/* answer.c */
+int why_put_answer(assay_why *why);
+/* "rank 3 on n0123", "ranks 16 to 23 on n0123", "node n0123", "the job" */
+void why_put_subject(const why_link *link, assay_buf *out);
+void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out);
+/* "2026-11-27 03:12:07", "03:12:07"; false: not known */
+bool why_put_time(const assay_log_event *event, assay_buf *out);
+
+/* Adds a text in printf form to a list of texts. False without memory. */
+typedef ASSAY_VEC(char *) why_texts;
+bool why_add_text(void *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

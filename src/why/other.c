@@ -1,0 +1,158 @@
+/* other.c - what the other sources say: dumps of flight recorders, checkpoints, logs of metrics, records. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/path.h"
+#include "engine/engine.h"
+#include "hang/hang.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
+#include "verify/verify.h"
+#include "why/internal.h"
+
+static char *text_of(assay_buf *buf)
+{
+    assay_put_u8(buf, 0);
+    char *text = assay_buf_status(buf) == ASSAY_OK ? assay_copy_text((const char *)buf->data) : NULL;
+    assay_buf_release(buf);
+    return text;
+}
+
+static assay_engine_options engine_options(const assay_why_options *options)
+{
+    return (assay_engine_options){
+        .memory = options->memory, .from = INT64_MIN, .to = INT64_MAX, .progress = options->progress};
+}
+
+/* Runs the rules over a place. What cannot be opened is a problem and no failure. Collective. */
+static int run_rules(assay_comm *comm, const char *location, const assay_why_options *options, assay_job *job,
+                     assay_outcome *outcome, assay_error *err)
+{
+    const char *const trials[1] = {location};
+    const assay_engine_options engine = engine_options(options);
+    int status =
+        assay_job_parse("the built-in job", options->rules, options->rules_size, &assay_report_forms, job, err);
+    for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++)
+        job->rules[i]->optional = true;
+    for (size_t i = 0; status == ASSAY_OK && i < job->aggregation_count; i++)
+        job->aggregations[i]->optional = true;
+    if (status == ASSAY_OK)
+        status = assay_job_set_trials(job, trials, 1, err);
+    if (status == ASSAY_OK && assay_job_add_implicit(job) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", location);
+    status = assay_comm_agree(comm, status, err);
+    return status == ASSAY_OK ? assay_engine_run(comm, job, &engine, outcome, err) : status;
+}
+
+/* On rank 0: who hung. */
+static int take_hang(assay_why *why, const assay_trial_outcome *trial, assay_error *err)
+{
+    assay_hang *hang = NULL;
+    int status =
+        assay_trial_has_dumps(trial->info) ? assay_hang_find(trial->info, ASSAY_HANG_AGE_MOST, &hang, err) : ASSAY_OK;
+    if (status == ASSAY_OK && hang && hang->causes > 0 && !why->hang) {
+        const assay_hang_cause *c = &hang->cause[0];
+        why->hang = assay_copy_text(c->text);
+        why->hang_class = assay_copy_text(assay_hang_test_name(c->test));
+        bool made = why->hang && why->hang_class;
+        for (size_t i = 0; i < hang->causes && made; i++)
+            if (hang->cause[i].rank >= 0 && (i == 0 || hang->cause[i].test == c->test)) {
+                int64_t *rank = ASSAY_VEC_ADD(&why->hang_ranks);
+                made = rank != NULL;
+                if (rank)
+                    *rank = hang->cause[i].rank;
+            }
+        status = made ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    assay_hang_free(hang);
+    return status;
+}
+
+/* On rank 0: the first line of the report over a place. */
+static int take_verdict(assay_why *why, const why_place *place, const assay_outcome *outcome)
+{
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    report_put_trial_verdict(outcome, &outcome->trials[0], &line);
+    char *text = text_of(&line);
+    const bool made = text && why_add_text(&why->verdict, "%s %s: %s", why_kind_name(place->kind),
+                                           place->path[0] ? place->path : ".", text);
+    free(text);
+    return made ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int ask_rules(assay_comm *comm, const char *location, const why_place *place, const assay_why_options *options,
+                     assay_why *why, assay_error *err)
+{
+    const bool first = assay_comm_rank(comm) == 0;
+    assay_job job = {0};
+    assay_outcome outcome = {0};
+    int status = run_rules(comm, location, options, &job, &outcome, err), taken = ASSAY_OK;
+    if (status == ASSAY_OK && first) {
+        const assay_trial_outcome *trial = &outcome.trials[0];
+        if (trial->status != ASSAY_OK) {
+            taken = why_add_text(&why->problem, "%s", trial->error.text) ? ASSAY_OK : ASSAY_ENOMEM;
+        } else {
+            if (place->kind == WHY_DUMPS)
+                taken = take_hang(why, trial, err);
+            if (taken == ASSAY_OK)
+                taken = take_verdict(why, place, &outcome);
+        }
+    }
+    assay_outcome_release(&outcome);
+    assay_job_release(&job);
+    return status == ASSAY_OK ? assay_comm_agree(comm, taken, err) : status;
+}
+
+static int ask_checkpoints(assay_comm *comm, const char *location, const char *path, const assay_why_options *options,
+                           assay_why *why, assay_error *err)
+{
+    const assay_verify_options asked = {
+        .from = INT64_MIN, .to = INT64_MAX, .memory = options->memory, .progress = options->progress, .last = true};
+    assay_verification found = {.last_sound = -1};
+    assay_error own = {""};
+    int status = assay_verify_run(comm, location, &asked, &found, &own), taken = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0 &&
+        (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)) {
+        taken = why_add_text(&why->problem, "%s", own.text) ? ASSAY_OK : ASSAY_ENOMEM;
+    } else if (assay_comm_rank(comm) == 0 && status == ASSAY_OK && !why->verify) {
+        assay_buf line;
+        assay_buf_init(&line, 1 << 20);
+        assay_verification_put_line(&found, &line);
+        why->verify = text_of(&line);
+        taken = why->verify ? ASSAY_OK : ASSAY_ENOMEM;
+        if (taken == ASSAY_OK && found.last_sound >= 0) {
+            const assay_verify_step *step = &found.step[found.last_sound];
+            why->resume = path[0] ? assay_path_join(path, step->name) : assay_copy_text(step->name);
+            why->resume_state = assay_copy_text(assay_verify_word(step->state));
+            taken = why->resume && why->resume_state ? ASSAY_OK : ASSAY_ENOMEM;
+        }
+    }
+    assay_verification_release(&found);
+    if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)
+        status = ASSAY_OK;
+    else if (status != ASSAY_OK)
+        *err = own;
+    return status == ASSAY_OK ? assay_comm_agree(comm, taken, err) : status;
+}
+
+int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_options *options, const char *directory,
+                   assay_why *why, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
+        const why_place *p = &places->list.list[i];
+        if (p->kind == WHY_OUTPUT || p->kind == WHY_SLURM || p->kind == WHY_TRACES)
+            continue;
+        char *location = p->path[0] ? assay_path_join(directory, p->path) : assay_copy_text(directory);
+        status = assay_comm_agree(
+            comm, location ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory), err);
+        if (status == ASSAY_OK)
+            status = p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p->path, options, why, err)
+                                                : ask_rules(comm, location, p, options, why, err);
+        free(location);
+    }
+    return status;
+}

@@ -1,0 +1,348 @@
+/* report.c - the answer with what it rests on: a document, which every form renders, and JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_writer.h"
+#include "report/document/document.h"
+#include "report/document/render.h"
+#include "report/text/layout.h"
+#include "why/combine.h"
+
+static const char *const CERTAINTIES[] = {"unknown", "possible", "likely", "certain"};
+
+/* The signature's name as its page has it; NULL: it has none. */
+static const char *signature_of(const assay_log_event *e)
+{
+    if (e->signature == ASSAY_SIGNATURE_EXCEPTION)
+        return "exception";
+    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
+        return "torchrun_root_cause";
+    const assay_signature *s = assay_signature_of(e->signature);
+    return s ? s->id : NULL;
+}
+
+static const char *path_of(const assay_why *why, const assay_log_event *e)
+{
+    return why->places.list.list[e->file].path;
+}
+
+static const char *role_of(const why_link *link, bool cause)
+{
+    return cause ? "cause" : link->event->role == ASSAY_LOG_CAUSE ? "also" : "consequence";
+}
+
+/* What kind of ending it was; a signal by itself is named by what it says of the process. */
+static const char *class_of(const why_link *link)
+{
+    return assay_ending_name(link->event->ending);
+}
+
+/* ---- JSON ---- */
+
+static void put_link_members(const assay_why *why, const why_link *link, bool cause, assay_jw *w)
+{
+    const assay_log_event *e = link->event;
+    assay_buf time;
+    assay_buf_init(&time, 64);
+    assay_jw_text(w, "class", class_of(link));
+    if (cause)
+        assay_jw_text(w, "certainty", CERTAINTIES[why->certainty]);
+    else
+        assay_jw_text(w, "role", role_of(link, false));
+    assay_jw_i64s(w, "ranks", link->rank.list, link->rank.count);
+    assay_jw_texts(w, "nodes", (const char *const *)link->node.list, link->node.count);
+    const int64_t step = cause ? why->step : e->step;
+    if (step >= 0)
+        assay_jw_i64(w, "step", step);
+    else
+        assay_jw_null(w, "step");
+    if (why_put_time(e, &time))
+        assay_jw_text_n(w, "time", (const char *)time.data, time.size);
+    else
+        assay_jw_null(w, "time");
+    assay_buf_release(&time);
+    assay_jw_text(w, "signature", signature_of(e));
+    assay_jw_text(w, "file", path_of(why, e));
+    assay_jw_u64(w, "line", e->line);
+    assay_jw_text(w, "text", e->text);
+    assay_jw_text(w, "quote", e->quote);
+    assay_jw_u64(w, "count", link->count);
+}
+
+void assay_why_put_json(const assay_why *why, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_text(&w, "schema", "assay-why/1");
+    assay_jw_line(&w, 1);
+    assay_jw_text(&w, "answer", why->answer);
+    assay_jw_line(&w, 1);
+    if (why->has_cause) {
+        assay_jw_object(&w, "cause");
+        put_link_members(why, &why->chain.list[0], true, &w);
+        assay_jw_end(&w);
+    } else {
+        assay_jw_null(&w, "cause");
+    }
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "reasons");
+    for (size_t i = 0; i < why->reason.count; i++)
+        assay_jw_text(&w, NULL, why->reason.list[i]);
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "chain");
+    for (size_t i = 0; i < why->chain.count; i++) {
+        assay_jw_line(&w, 2);
+        assay_jw_object(&w, NULL);
+        if (i == 0 && why->has_cause)
+            assay_jw_text(&w, "role", "cause");
+        put_link_members(why, &why->chain.list[i], i == 0 && why->has_cause, &w);
+        assay_jw_end(&w);
+    }
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "used");
+    for (size_t i = 0; i < why->places.list.count; i++) {
+        const why_place *p = &why->places.list.list[i];
+        assay_jw_object(&w, NULL);
+        assay_jw_text(&w, "kind", why_kind_name(p->kind));
+        assay_jw_text(&w, "path", p->path);
+        assay_jw_end(&w);
+    }
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_texts(&w, "missing", (const char *const *)why->missing.list, why->missing.count);
+    assay_jw_line(&w, 1);
+    assay_jw_texts(&w, "problems", (const char *const *)why->problem.list, why->problem.count);
+    assay_jw_line(&w, 1);
+    if (why->resume) {
+        assay_jw_object(&w, "resume");
+        assay_jw_text(&w, "checkpoint", why->resume);
+        assay_jw_text(&w, "state", why->resume_state);
+        assay_jw_end(&w);
+    } else {
+        assay_jw_null(&w, "resume");
+    }
+    assay_jw_line(&w, 1);
+    assay_jw_text(&w, "checkpoints", why->verify);
+    assay_jw_text(&w, "hang", why->hang);
+    assay_jw_texts(&w, "records", (const char *const *)why->verdict.list, why->verdict.count);
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "unknown_endings");
+    if (why->unknown) {
+        assay_jw_object(&w, NULL);
+        if (why->unknown_rank >= 0)
+            assay_jw_i64(&w, "rank", why->unknown_rank);
+        else
+            assay_jw_null(&w, "rank");
+        assay_jw_text(&w, "file", why->places.list.list[why->unknown_file].path);
+        assay_jw_text(&w, "lines", why->unknown);
+        assay_jw_end(&w);
+    }
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_u64(&w, "outputs", why->outputs);
+    assay_jw_u64(&w, "bytes", why->output_bytes);
+    assay_jw_u64(&w, "lines", why->lines);
+    assay_jw_end(&w);
+    assay_jw_done(&w);
+    assay_put_u8(out, '\n');
+}
+
+/* ---- the document ---- */
+
+static void put_place(doc *d, const assay_why *why, const assay_log_event *e)
+{
+    doc_put_text(d, path_of(why, e), strlen(path_of(why, e)));
+    doc_put(d, ":%" PRIu64, e->line);
+}
+
+static void put_texts(doc *d, char *const *list, size_t count)
+{
+    doc_list(d, false);
+    for (size_t i = 0; i < count; i++) {
+        doc_item(d);
+        doc_put_text(d, list[i], strlen(list[i]));
+    }
+}
+
+static void put_chain(doc *d, const assay_why *why)
+{
+    static const doc_column COLUMNS[] = {
+        {"time", DOC_OF_WORDS, NULL, DOC_KEEP},    {"role", DOC_OF_WORDS, NULL, DOC_KEEP},
+        {"who", DOC_OF_WORDS, NULL, DOC_CUT_LAST}, {"what", DOC_OF_WORDS, NULL, DOC_CUT_LAST},
+        {"lines", DOC_OF_COUNTS, NULL, DOC_KEEP},  {"place", DOC_OF_NAMES, NULL, DOC_CUT_LAST}};
+    doc_section(d, "timeline", "What happened, in this order");
+    doc_table(d, &(doc_table_def){"timeline", "events", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, false});
+    for (size_t i = 0; i < why->chain.count; i++) {
+        const why_link *link = &why->chain.list[i];
+        assay_buf text;
+        assay_buf_init(&text, 1 << 16);
+        doc_row(d, i == 0 && why->has_cause ? DOC_BAD : DOC_PLAIN);
+        if (why_put_time(link->event, &text)) {
+            doc_cell(d);
+            doc_put(d, "%s%.*s", link->event->near ? ">= " : "", (int)text.size, (const char *)text.data);
+        } else {
+            doc_cell_none(d);
+        }
+        doc_cell_words(d, role_of(link, i == 0 && why->has_cause));
+        assay_buf_clear(&text);
+        why_put_subject(link, &text);
+        doc_cell(d);
+        doc_put_text(d, (const char *)text.data, text.size);
+        doc_cell(d);
+        doc_put_text(d, link->event->text, strlen(link->event->text));
+        if (link->event->place) {
+            doc_put(d, " (");
+            doc_put_text(d, link->event->place, strlen(link->event->place));
+            doc_put(d, ")");
+        }
+        doc_cell_count(d, link->count);
+        doc_cell(d);
+        put_place(d, why, link->event);
+        assay_buf_release(&text);
+    }
+    doc_end(d);
+}
+
+static void put_sources(doc *d, const assay_why *why)
+{
+    static const doc_column COLUMNS[] = {{"source", DOC_OF_WORDS, NULL, DOC_KEEP},
+                                         {"places", DOC_OF_COUNTS, NULL, DOC_KEEP},
+                                         {"first", DOC_OF_NAMES, NULL, DOC_CUT_LAST}};
+    doc_section(d, "sources", "What was looked at");
+    doc_table(d, &(doc_table_def){"sources", "sources", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, false});
+    for (int kind = 0; kind < WHY_KINDS; kind++) {
+        const why_place *first = NULL;
+        uint64_t count = 0;
+        for (size_t i = 0; i < why->places.list.count; i++)
+            if ((int)why->places.list.list[i].kind == kind) {
+                first = first ? first : &why->places.list.list[i];
+                count++;
+            }
+        if (!first)
+            continue;
+        doc_row(d, DOC_PLAIN);
+        doc_cell_words(d, why_kind_name((why_kind)kind));
+        doc_cell_count(d, count);
+        doc_cell_name(d, first->path[0] ? first->path : ".");
+    }
+    if (why->missing.count > 0) {
+        doc_paragraph(d);
+        doc_put(d, "Not there, and it would have said more:");
+        put_texts(d, why->missing.list, why->missing.count);
+    }
+    doc_end(d);
+}
+
+static void put_quote(doc *d, const assay_why *why, const why_link *link)
+{
+    doc_paragraph(d);
+    put_place(d, why, link->event);
+    doc_put(d, ":");
+    doc_lines(d, link->event->quote, strlen(link->event->quote));
+}
+
+static doc *make(const assay_why *why)
+{
+    doc *d = doc_new();
+    if (!d)
+        return NULL;
+    doc_verdict(d, why->failed ? DOC_BAD : DOC_GOOD);
+    doc_put_text(d, why->answer, strlen(why->answer));
+    if (why->has_cause) {
+        doc_section(d, "why", "Why");
+        doc_paragraph(d);
+        doc_put(d, "Certainty: %s.", CERTAINTIES[why->certainty]);
+        put_texts(d, why->reason.list, why->reason.count);
+        put_quote(d, why, &why->chain.list[0]);
+        doc_end(d);
+    }
+    if (why->unknown) {
+        doc_section(d, "last-lines", "The last lines of who stopped first");
+        doc_paragraph(d);
+        if (why->unknown_rank >= 0)
+            doc_put(d, "Rank %" PRId64 ", ", why->unknown_rank);
+        doc_put_text(d, why->places.list.list[why->unknown_file].path,
+                     strlen(why->places.list.list[why->unknown_file].path));
+        doc_put(d, ":");
+        doc_lines(d, why->unknown, strlen(why->unknown));
+        doc_end(d);
+    }
+    if (why->chain.count > 0)
+        put_chain(d, why);
+    if (why->hang || why->verify || why->verdict.count > 0) {
+        doc_section(d, "others", "What other sources say");
+        doc_facts(d);
+        if (why->hang) {
+            doc_fact(d, "who hung");
+            doc_put_text(d, why->hang, strlen(why->hang));
+        }
+        if (why->verify) {
+            doc_fact(d, "checkpoints");
+            doc_put_text(d, why->verify, strlen(why->verify));
+        }
+        for (size_t i = 0; i < why->verdict.count; i++) {
+            doc_fact(d, "records");
+            doc_put_text(d, why->verdict.list[i], strlen(why->verdict.list[i]));
+        }
+        doc_end(d);
+    }
+    put_sources(d, why);
+    if (why->problem.count > 0) {
+        doc_section(d, "problems", "What could not be read");
+        put_texts(d, why->problem.list, why->problem.count);
+        doc_end(d);
+    }
+    if (why->chain.count > 1) {
+        doc_note(d);
+        doc_put(
+            d,
+            "Clocks of nodes may differ by seconds: what is less than 5 seconds apart on two nodes has no order here. \">=\" is the time of the line above that has one.");
+    }
+    return d;
+}
+
+static void render(const assay_why *why, void (*form)(const doc *d, assay_buf *out), assay_buf *out)
+{
+    doc *d = make(why);
+    const int status = d ? doc_status(d) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        form(d, out);
+    else if (out->status == ASSAY_OK)
+        out->status = status;
+    doc_free(d);
+}
+
+static void as_markdown(const doc *d, assay_buf *out)
+{
+    doc_render_markdown(d, 60000, out);
+}
+
+static void as_html(const doc *d, assay_buf *out)
+{
+    doc_render_html(d, 8 << 20, out);
+}
+
+void assay_why_put_text(const assay_why *why, const assay_draw *draw, assay_buf *out)
+{
+    doc *d = make(why);
+    const int status = d ? doc_status(d) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        doc_render_text(d, draw, out);
+    else if (out->status == ASSAY_OK)
+        out->status = status;
+    doc_free(d);
+}
+
+void assay_why_put_markdown(const assay_why *why, assay_buf *out)
+{
+    render(why, as_markdown, out);
+}
+
+void assay_why_put_html(const assay_why *why, assay_buf *out)
+{
+    render(why, as_html, out);
+}

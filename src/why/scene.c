@@ -1,0 +1,260 @@
+/* scene.c - who, where and when of each event. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "why/combine.h"
+
+enum { DAY = 86400, RANKS_MOST = 1 << 20 };
+
+/* ---- times ---- */
+
+static bool is_leap(int64_t year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/* When a year begins, in seconds since 1970. */
+static double begin_of(int64_t year)
+{
+    const int64_t y = year - 1, days = 365 * y + y / 4 - y / 100 + y / 400 - 719162;
+    return (double)days * DAY;
+}
+
+static int64_t year_of(double time)
+{
+    int64_t year = 1970 + (int64_t)(time / (365.2425 * DAY));
+    while (begin_of(year) > time)
+        year--;
+    while (begin_of(year + 1) <= time)
+        year++;
+    return year;
+}
+
+/* A time of the year 2000 in another one. */
+static double in_year(double time, int64_t year)
+{
+    double within = time - begin_of(2000);
+    if (!is_leap(year) && within >= 60.0 * DAY) /* behind the 29th of February */
+        within -= DAY;
+    return begin_of(year) + within;
+}
+
+double why_normal_time(const why_scene *s, double time, uint8_t timed)
+{
+    double best = NAN;
+    if (timed == ASSAY_LOG_UNTIMED)
+        return NAN;
+    if (timed == ASSAY_LOG_DATED || isnan(s->reference))
+        return time;
+    if (timed == ASSAY_LOG_YEARLESS) {
+        const int64_t year = year_of(s->reference);
+        for (int64_t y = year - 1; y <= year + 1; y++) {
+            const double there = in_year(time, y);
+            if (isnan(best) || fabs(there - s->reference) < fabs(best - s->reference))
+                best = there;
+        }
+        return best;
+    }
+    const double day = floor(s->reference / DAY) * DAY;
+    for (int d = -1; d <= 1; d++) {
+        const double there = day + d * DAY + time;
+        if (isnan(best) || fabs(there - s->reference) < fabs(best - s->reference))
+            best = there;
+    }
+    return best;
+}
+
+/* The latest time with a date; without one the latest without a year. */
+static double find_reference(const assay_why *why)
+{
+    double best = NAN;
+    for (int timed = ASSAY_LOG_DATED; timed >= ASSAY_LOG_YEARLESS && isnan(best); timed--)
+        for (size_t f = 0; f < why->file.count; f++) {
+            const assay_log_file *file = &why->file.list[f];
+            for (size_t r = 0; r < file->rank.count; r++)
+                if (file->rank.list[r].timed == timed && !(file->rank.list[r].last_time <= best))
+                    best = file->rank.list[r].last_time;
+            for (size_t e = 0; e < file->event.count; e++)
+                if (file->event.list[e].timed == timed && !(file->event.list[e].time <= best))
+                    best = file->event.list[e].time;
+        }
+    return best;
+}
+
+/* ---- ranks and nodes ---- */
+
+/* Is there more than one node, as far as anything says? */
+static bool has_nodes(const assay_why *why)
+{
+    const char *one = NULL;
+    if (why->facts.nodes > 0)
+        return why->facts.nodes > 1;
+    for (size_t f = 0; f < why->file.count; f++) {
+        const char *node = why->places.list.list[why->file.list[f].file].node;
+        if (node[0] && one && strcmp(one, node) != 0)
+            return true;
+        one = node[0] ? node : one;
+        for (size_t e = 0; e < why->file.list[f].event.count; e++) {
+            node = why->file.list[f].event.list[e].node;
+            if (node[0] && one && strcmp(one, node) != 0)
+                return true;
+            one = node[0] ? node : one;
+        }
+    }
+    return false;
+}
+
+static int64_t rank_of_local(const assay_why *why, bool several, const char *node, int64_t local)
+{
+    const why_facts *f = &why->facts;
+    const char *name = f->node;
+    if (local < 0 || !several)
+        return local;
+    if (!f->first || !f->block || !node)
+        return -1;
+    for (size_t n = 0; n < f->nodes; n++, name += strlen(name) + 1)
+        if (strcmp(name, node) == 0)
+            return f->first[n] + local < f->first[n + 1] ? f->first[n] + local : -1;
+    return -1;
+}
+
+/* Nodes that lines name beside ranks. */
+typedef struct seat_list {
+    const char **node; /* by rank */
+    size_t count;
+} seat_list;
+
+static void seat(seat_list *s, int64_t rank, const char *node)
+{
+    if (rank >= 0 && rank < (int64_t)s->count && node && node[0] && !s->node[rank])
+        s->node[rank] = node;
+}
+
+static void take_seats(const assay_why *why, seat_list *s)
+{
+    for (size_t f = 0; f < why->file.count; f++) {
+        const why_place *place = &why->places.list.list[why->file.list[f].file];
+        seat(s, place->rank, place->node);
+        for (size_t k = 0; k < why->file.list[f].event.count; k++) {
+            const assay_log_event *e = &why->file.list[f].event.list[k];
+            if (e->scope != ASSAY_LOG_NODE && !e->ranks[0])
+                seat(s, e->rank, e->node);
+        }
+    }
+    for (size_t r = 0; r < s->count; r++)
+        seat(s, (int64_t)r, why_node_of(&why->facts, (int64_t)r));
+}
+
+/* How many ranks there are: one more than the highest that anything names. */
+static size_t count_ranks(assay_why *why)
+{
+    int64_t highest = why->facts.tasks - 1;
+    for (size_t f = 0; f < why->file.count; f++) {
+        const assay_log_file *file = &why->file.list[f];
+        const why_place *place = &why->places.list.list[file->file];
+        highest = place->rank > highest ? place->rank : highest;
+        highest = place->local_rank > highest ? place->local_rank : highest;
+        for (size_t r = 0; r < file->rank.count; r++)
+            highest = file->rank.list[r].rank > highest ? file->rank.list[r].rank : highest;
+        for (size_t e = 0; e < file->event.count; e++)
+            highest = file->event.list[e].rank > highest ? file->event.list[e].rank : highest;
+    }
+    if (why->facts.first && why->facts.first[why->facts.nodes] - 1 > highest)
+        highest = why->facts.first[why->facts.nodes] - 1;
+    return highest < 0 ? 0 : highest < RANKS_MOST ? (size_t)highest + 1 : RANKS_MOST;
+}
+
+static void place_item(const why_scene *s, const seat_list *seats, bool several, why_item *i)
+{
+    const assay_log_event *e = i->event;
+    const why_place *place = &s->why->places.list.list[e->file];
+    const bool others = e->scope == ASSAY_LOG_JOB;
+    const char *node = e->node[0] ? e->node : others ? NULL : place->node[0] ? place->node : NULL;
+    int64_t rank = e->rank;
+    if (rank < 0 && !others)
+        rank = place->rank;
+    if (rank < 0 && !others)
+        rank = rank_of_local(s->why, several, node, e->local_rank >= 0 ? e->local_rank : place->local_rank);
+    if (!node && rank >= 0 && rank < (int64_t)seats->count)
+        node = seats->node[rank];
+    if (!node && !others && s->why->facts.nodes == 1)
+        node = s->why->facts.node;
+    i->rank = e->scope == ASSAY_LOG_NODE ? -1 : rank;
+    i->node = node;
+    i->from = why_normal_time(s, e->time, e->timed);
+    i->to = i->from;
+    if (e->near) { /* not before the end of what is known of its file */
+        const assay_log_file *file = &s->why->file.list[i->file];
+        for (size_t r = 0; r < file->rank.count; r++) {
+            const double last = why_normal_time(s, file->rank.list[r].last_time, file->rank.list[r].timed);
+            if (last > i->to)
+                i->to = last;
+        }
+        if (file->rank.count == 1 && i->to == i->from)
+            i->to = NAN; /* nothing with a time stands behind it */
+    }
+}
+
+/* A root cause says when its rank failed: the lines of that rank that lie before get that time. */
+static void take_root_causes(why_scene *s)
+{
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *root = &s->item.list[k];
+        if (root->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE || root->old)
+            continue;
+        for (size_t n = 0; n < s->item.count; n++) {
+            why_item *i = &s->item.list[n];
+            if (i->rank != root->rank || i == root || i->event->scope != ASSAY_LOG_RANK)
+                continue;
+            i->named = true;
+            if (!isnan(root->from) &&
+                (isnan(i->from) || (i->event->near && i->from <= root->from && !(i->to < root->from)))) {
+                i->from = isnan(i->from) ? root->from - WHY_CLOCKS : i->from;
+                i->to = root->from;
+            }
+        }
+    }
+}
+
+bool why_scene_make(why_scene *s)
+{
+    assay_why *why = s->why;
+    int64_t attempt = -1;
+    const bool several = has_nodes(why);
+    s->reference = find_reference(why);
+    s->last_step_time = NAN;
+    why->last_step = -1;
+    s->ranks = count_ranks(why);
+    why->ranks_seen = s->ranks;
+    for (size_t f = 0; f < why->file.count; f++) {
+        const int64_t own = why->places.list.list[why->file.list[f].file].attempt;
+        attempt = own > attempt ? own : attempt;
+        for (size_t r = 0; r < why->file.list[f].rank.count; r++) {
+            const assay_log_rank *row = &why->file.list[f].rank.list[r];
+            const double time = why_normal_time(s, row->step_time, row->step_timed);
+            why->last_step = row->last_step > why->last_step ? row->last_step : why->last_step;
+            if (row->last_step >= 0 && !(time <= s->last_step_time) && !isnan(time))
+                s->last_step_time = time;
+        }
+    }
+    seat_list seats = {assay_alloc_zeroed(s->ranks + 1, sizeof *seats.node), s->ranks};
+    bool made = seats.node != NULL;
+    if (made)
+        take_seats(why, &seats);
+    for (size_t f = 0; f < why->file.count && made; f++)
+        for (size_t e = 0; e < why->file.list[f].event.count && made; e++) {
+            const int64_t own = why->places.list.list[why->file.list[f].file].attempt;
+            why_item *i = ASSAY_VEC_ADD(&s->item);
+            made = i != NULL;
+            if (!made)
+                break;
+            *i = (why_item){.event = &why->file.list[f].event.list[e], .file = f, .old = own >= 0 && own < attempt};
+            place_item(s, &seats, several, i);
+        }
+    if (made)
+        take_root_causes(s);
+    free(seats.node);
+    return made;
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""assay why: planted endings get their class, ranks and step; healthy jobs are silent; the same bytes at 1 and 3 ranks; secrets and
+escapes of logs stay out of what is printed.
+
+    why.py --assay PROGRAM [--show]
+"""
+import argparse
+import gzip
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import LAUNCHER, Checks, mpirun, run  # noqa: E402
+
+
+def clock(second):
+    return "2026-11-27 03:%02d:%02d,123" % (second // 60, second % 60)
+
+
+def steps(rank, first, last, at=0):
+    return ["%d: %s INFO step %d loss %.3f" % (rank, clock(at + s - first), s, 2.0 / s) for s in range(first, last)]
+
+
+OOM = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which "
+       "512.00 MiB is free. Process 7 has 78.6 GiB memory in use.")
+
+
+def traceback(prefix, last, place="train.py"):
+    return [prefix + line for line in (
+        "Traceback (most recent call last):", '  File "/src/%s", line 120, in step' % place, "    loss.backward()", last)]
+
+
+def watchdog(rank, number, at):
+    return ["%d: [rank%d]:[E1127 03:%02d:%02d.000000 ProcessGroupNCCL.cpp:632] [Rank %d] Watchdog caught collective operation timeout: "
+            "WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600026 milliseconds before timing out."
+            % (rank, rank, at // 60, at % 60, rank, number)]
+
+
+def root_cause(rank, node, code, at):
+    return ["============================================================", "train.py FAILED", "Root Cause (first observed failure):",
+            "[0]:", "  time      : 2026-11-27_03:%02d:%02d" % (at // 60, at % 60), "  host      : %s.cluster" % node,
+            "  rank      : %d (local_rank: %d)" % (rank, rank), "  exitcode  : %d (pid: 4711)" % code, "  error_file: <N/A>",
+            "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html",
+            "============================================================"]
+
+
+def interleave(*lists):
+    out = []
+    for row in range(max(map(len, lists))):
+        out += [one[row] for one in lists if row < len(one)]
+    return out
+
+
+def every(first, last, ranks=4):
+    return interleave(*[steps(r, first, last) for r in range(ranks)])
+
+
+WARN = ["1: /usr/lib/python3/x.py:7: UserWarning: No device id is provided", "2: ConnectionError: hub is busy, retrying in 5 s",
+        "\x1b[31m3: WARNING\x1b[0m Traceback ahead? no", "  9%|\u2588   | 12/130 [00:07<01:01]\r 10%|\u2588   | 13/130 [00:08<01:00]\r"]
+
+CASES = {  # name: (files, class, ranks, step, exit code)
+    "oom": ({"slurm-7.out": WARN + every(100, 110) + traceback("2: ", OOM) + ["0: RuntimeError: [1] Connection closed by peer [10.0.0.3]:4711",
+             "1: RuntimeError: [1] Connection reset by peer", "srun: error: n1: task 2: Exited with exit code 1",
+             "srun: error: n1: tasks 0-1,3: Exited with exit code 1"]}, "gpu_memory", [2], 109, 1),
+    "exception": ({"slurm-7.out": every(100, 110) + traceback("3: ", "KeyError: 'labels'") + watchdog(0, 7, 700) + watchdog(1, 7, 700) + watchdog(2, 7, 700)
+                   + ["srun: error: n1: tasks 0-2: Aborted"]}, "exception", [3], 109, 1),
+    "everybody": ({"logs/rank_%d/stderr.log" % r: traceback("", "ModuleNotFoundError: No module named 'flash_attn'") for r in range(4)}, "import", [0, 1, 2, 3], None, 1),
+    "xid": ({"slurm-7.out": every(100, 110) + watchdog(0, 7, 700) + watchdog(1, 7, 700) + ["srun: error: n1: tasks 0-1: Aborted"],
+             "messages-n2.log": ["Nov 27 03:00:12 n2 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=88, GPU has fallen off the bus."]}, "gpu_fault", [], 109, 1),
+    "cgroup": ({"slurm-7.out": every(100, 110) + ["slurmstepd-n1: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.",
+                "srun: error: n1: task 1: Out Of Memory"]}, "host_memory", [1], 109, 1),
+    "time limit": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T04:00:00 DUE TO TIME LIMIT ***"]}, "time_limit", [], 109, 1),
+    "hang": ({"slurm-7.out": every(100, 110) + watchdog(0, 7, 700) + watchdog(1, 7, 701) + watchdog(3, 7, 702)}, "collective_timeout", [2], 109, 1),
+    "killed": ({"attempt_0/%d/stderr.log" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)} | {"slurm-7.out": root_cause(1, "n1", -9, 15)}, "signal", [1], 109, 1),
+    "disk": ({"slurm-7.out": every(100, 110) + traceback("0: ", "OSError: [Errno 28] No space left on device", "save.py") + ["srun: error: n1: task 0: Exited with exit code 1"]}, "disk", [0], 109, 1),
+    "shell": ({"train.log": [line[3:] for line in steps(0, 100, 110)] + ["./run.sh: line 3:  4711 Segmentation fault      (core dumped) python train.py"]}, "crash", [], 109, 1),
+    "colours": ({"train.log": [line[3:] for line in steps(0, 100, 110)] + ["\x1b]0;title\x07\x1b[1;31mTraceback (most recent call last):\x1b[0m", "\x1b[35m  File \"a.py\", line 1, in f\x1b[0m",
+                "\x1b[1;35m" + OOM + "\x1b[0m"]}, "gpu_memory", [], 109, 1),
+    "clean": ({"slurm-7.out": WARN + every(100, 130)}, None, None, None, 0),
+    "retried": ({"slurm-7.out": WARN + every(100, 110) + traceback("2: ", "ConnectionError: hub is busy") + every(110, 130)}, None, None, None, 0),
+    "completed": ({"slurm-7.out": WARN + every(100, 130), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|COMPLETED|0:0|n1"]}, None, None, None, 0),
+}
+
+
+def write(directory, files):
+    for name, lines in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+
+
+def planted(checks, assay, top, show):
+    together = []
+    for name, (files, kind, ranks, step, code) in CASES.items():
+        directory = top / name.replace(" ", "-")
+        write(directory, files)
+        done = run([assay, "why", directory, "--json", "--quiet"])
+        try:
+            answer = json.loads(done.out)
+        except ValueError:
+            checks.expect(False, "%s: %s" % (name, done))
+            continue
+        cause = answer["cause"] or {}
+        got = (cause.get("class"), cause.get("ranks"), cause.get("step"), done.code)
+        checks.expect(got == (kind, ranks, step, code), "%s: %s in place of %s: %s" % (name, got, (kind, ranks, step, code), answer["answer"]))
+        checks.expect("\x1b" not in done.out, "%s: an escape: %s" % (name, done.out))
+        if show:
+            print("%-12s %s %s\n    %s" % (name, cause.get("certainty"), answer["reasons"], answer["answer"]))
+        if len(files) > 1:
+            together.append((directory, done.out))
+    for directory, out in together if LAUNCHER != "none" else []:
+        done = mpirun(3, [assay, "why", directory, "--json", "--quiet"])
+        checks.expect(done.out == out, "%s: three ranks say %s" % (directory.name, done))
+
+
+SECRETS = {"hf_abcdefghijklmnopqrstuvwx": "HF_TOKEN=%s", "hunter2hunter2": "MYSQL_PASSWORD=%s", "AKIAABCDEFGHIJKLMNOP": "key %s in use",
+           "abc.def-ghi_jkl": "Authorization: Bearer %s", "s3cr3tkey": "WANDB_API_KEY='%s'", "pa55w0rd": "https://user:%s@host/x"}
+
+
+def secrets(checks, assay, top):
+    """Lines with secrets are the cause's own line, and the last lines of a rank."""
+    for number, (secret, line) in enumerate(SECRETS.items()):
+        directory = top / ("secret-%d" % number)
+        said = line % secret
+        write(directory, {"slurm-1.out": steps(0, 1, 5) + traceback("0: ", "ValueError: " + said) + ["0: " + said],
+                          "slurm-1.err": root_cause(0, "n1", 1, 9)})
+        for form in ("--json", "--form=text", "--form=html", "--form=markdown"):
+            done = run([assay, "why", directory, "--quiet"] + form.split("="))
+            checks.expect(done.code == 1 and secret not in done.out + done.err, "%s, %s: %s" % (said, form, done))
+    directory = top / "unsaid"
+    write(directory, {"slurm-1.out": steps(0, 1, 5) + ["0: " + line % secret for secret, line in SECRETS.items()] + root_cause(0, "n1", 1, 9)})
+    done = run([assay, "why", directory, "--quiet"])
+    checks.expect(done.code == 1 and "last lines" in done.out and not any(s in done.out for s in SECRETS), "last lines: %s" % done)
+
+
+def forms(checks, assay, top):
+    """gzip, a line of megabytes, NUL bytes and a file that is cut read as what they are."""
+    directory = top / "odd"
+    directory.mkdir()
+    lines = steps(0, 1, 50) + ["x" * 5000000, "\0" * 70000] + traceback("0: ", OOM)
+    (directory / "train.log.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    answer = json.loads(done.out)
+    checks.expect(answer["cause"] and answer["cause"]["class"] == "gpu_memory" and answer["cause"]["line"] == len(lines), "gzip: %s" % done)
+    packed = (directory / "train.log.gz").read_bytes()
+    (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)
+    empty = top / "empty"
+    empty.mkdir()
+    done = run([assay, "why", empty, "--quiet"])
+    checks.expect(done.code == 0 and "no output of a job" in done.out, "empty: %s" % done)
+    done = run([assay, "why", top / "absent", "--quiet"])
+    checks.expect(done.code == 2, "absent: %s" % done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--show", action="store_true", help="print all answers")
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as top:
+        planted(checks, args.assay, Path(top), args.show)
+        secrets(checks, args.assay, Path(top))
+        forms(checks, args.assay, Path(top))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
