@@ -27,7 +27,8 @@ struct cli_context {
 };
 
 extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack,
-    cli_hang, cli_why, cli_topology, cli_verify, cli_seal, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
+    cli_hang, cli_why, cli_topology, cli_verify, cli_seal, cli_watch, cli_pilot, cli_notify, cli_history,
+    cli_completion;
 
 /* Logs the error and returns its exit code. Not collective. */
 int cli_fail(int status, const assay_error *err);
