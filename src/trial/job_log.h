@@ -93,22 +93,23 @@ typedef struct assay_log_event {
     assay_log_scope scope;
     bool in_traceback; /* it is the last line of one */
     uint32_t file;
-    uint64_t line, at;  /* where it stands: the line's number from 1, and the byte it begins at */
-    int64_t rank;       /* that wrote it, or that it names; -1: not said */
-    int64_t local_rank; /* on its node; -1 */
-    double time;        /* by the clock that wrote it, whose zone is not known; see timed */
-    uint8_t timed;      /* assay_log_timed */
-    bool near;          /* the time is that of the line with a time before it */
-    int64_t step;       /* that the same rank, or the file, named last before it; -1 */
-    int64_t code;       /* exit code, or the number of an error; -1 */
-    int64_t sequence;   /* of the collective it speaks of; -1 */
-    uint64_t count;     /* equal ones of this rank in the file */
-    uint64_t last_at;   /* where the last of them is */
-    char node[64];      /* that wrote it, or that it names; "": not said */
-    char ranks[96];     /* a list of ranks that it names, "0-3,5"; "": none, or as rank */
-    char *text;         /* the sentence, without subject; secrets masked; owned */
-    char *quote;        /* the line; likewise */
-    char *place;        /* "train.py:120": where an exception was raised; NULL; owned */
+    uint64_t line, at;           /* where it stands: the line's number from 1, and the byte it begins at */
+    int64_t rank;                /* that wrote it, or that it names; -1: not said */
+    int64_t local_rank;          /* on its node; -1 */
+    double time;                 /* by the clock that wrote it, whose zone is not known; see timed */
+    uint8_t timed;               /* assay_log_timed */
+    bool near;                   /* the time is that of the line with a time before it */
+    int64_t step;                /* that the same rank, or the file, named last before it; -1 */
+    int64_t code;                /* exit code, or the number of an error; -1 */
+    int64_t sequence;            /* of the collective it speaks of; -1 */
+    uint64_t count;              /* equal ones of this rank in the file */
+    uint64_t last_at, last_line; /* where the last of them is */
+    int64_t of_ranks;            /* how many there are, as it says; 0 */
+    char node[64];               /* that wrote it, or that it names; "": not said */
+    char ranks[96];              /* a list of ranks that it names, "0-3,5"; "": none, or as rank */
+    char *text;                  /* the sentence, without subject; secrets masked; owned */
+    char *quote;                 /* the line; likewise */
+    char *place;                 /* "train.py:120": where an exception was raised; NULL; owned */
 } assay_log_event;
 
 enum { ASSAY_LOG_TAIL = 12 };

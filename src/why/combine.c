@@ -18,6 +18,15 @@
 #include "base/search.h"
 
 /* Kinds by what others follow from: what has a smaller number may explain what has a larger one. */
+enum {
+    LEVEL_SYSTEM = 0,
+    LEVEL_OWN = 2,
+    LEVEL_PROGRAM = 4,
+    LEVEL_OTHERS = 8,
+    LEVEL_LAUNCHER = 10,
+    LEVEL_WEAK = 5 /* to 7 */
+};
+
 static int level_of(assay_ending ending)
 {
     switch (ending) {
@@ -28,24 +37,34 @@ static int level_of(assay_ending ending)
     case ASSAY_ENDING_cancelled:
     case ASSAY_ENDING_time_limit:
     case ASSAY_ENDING_requeue:
-        return 0;
+        return LEVEL_SYSTEM;
     case ASSAY_ENDING_exception:
     case ASSAY_ENDING_gpu_code:
     case ASSAY_ENDING_crash:
-        return 2;
     case ASSAY_ENDING_worker_killed:
     case ASSAY_ENDING_signal:
-        return 3;
+        return LEVEL_PROGRAM;
     case ASSAY_ENDING_rendezvous:
     case ASSAY_ENDING_network:
     case ASSAY_ENDING_collective_timeout:
-        return 4;
+        return LEVEL_OTHERS;
     case ASSAY_ENDING_launcher:
     case ASSAY_ENDING_noise:
-        return 5;
+        return LEVEL_LAUNCHER;
     default:
-        return 1;
+        return LEVEL_OWN;
     }
+}
+
+/* The level of an event: a cause is one whatever its kind, and what may be either stands behind. */
+static int level_of_event(const assay_log_event *e)
+{
+    const int level = level_of(e->ending);
+    if (e->role == ASSAY_LOG_CAUSE && level > LEVEL_PROGRAM)
+        return LEVEL_OWN;
+    if (e->role != ASSAY_LOG_EITHER || e->in_traceback)
+        return level;
+    return level <= LEVEL_PROGRAM ? LEVEL_WEAK + level / 2 : level + 1;
 }
 
 bool why_is_external(assay_ending ending)
@@ -74,7 +93,12 @@ static bool has_survived(const why_scene *s, const why_item *i)
 /* Is it among the last lines of its file? */
 static bool is_at_end(const why_scene *s, const why_item *i)
 {
-    return s->why->file.list[i->file].bytes - i->event->last_at < WHY_END_BYTES;
+    const assay_log_file *file = &s->why->file.list[i->file];
+    const bool alone =
+        i->event->role == ASSAY_LOG_CAUSE || (i->event->in_traceback && i->event->role == ASSAY_LOG_EITHER);
+    if (!alone) /* programs live on after much */
+        return file->lines - i->event->last_line < 3;
+    return file->lines - i->event->last_line < WHY_END_LINES + WHY_LINES_OF_RANK * file->rank.count;
 }
 
 /* ---- order ---- */
@@ -91,10 +115,10 @@ static bool is_before(const why_item *a, const why_item *b)
     return a->to + (same_clock ? 0 : WHY_CLOCKS) < b->from;
 }
 
-static bool is_weak(const why_item *i)
+/* May it be before others, and be why? Of what may be either nobody knows. */
+static bool is_strong(const why_item *i)
 {
-    return i->event->role == ASSAY_LOG_EITHER &&
-           !(i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception);
+    return i->level <= LEVEL_PROGRAM;
 }
 
 /* Is it known whom it speaks of? */
@@ -105,8 +129,7 @@ static int has_place(const why_item *i)
 
 static int order_of_causes(const why_item *a, const why_item *b)
 {
-    int order = ASSAY_ORDER(is_weak(a), is_weak(b));
-    order = order ? order : ASSAY_ORDER(a->level, b->level);
+    int order = ASSAY_ORDER(a->level, b->level);
     order = order ? order : ASSAY_ORDER(has_place(b), has_place(a));
     order = order ? order : ASSAY_ORDER(b->named, a->named); /* whom the launcher names stands first */
     if (order == 0 && !isnan(a->from) && !isnan(b->from) && !a->event->near && !b->event->near)
@@ -119,7 +142,8 @@ static int order_of_causes(const why_item *a, const why_item *b)
 
 static bool is_abort(const assay_log_event *e)
 {
-    return e->ending == ASSAY_ENDING_crash && (e->code == 6 || strstr(e->text, "Abort") || strstr(e->text, "SIGABRT"));
+    return e->ending == ASSAY_ENDING_crash && (e->code == 6 || strstr(e->text, "nothing caught") ||
+                                               strstr(e->text, "Abort") || strstr(e->text, "SIGABRT"));
 }
 
 /* Is a process' end by a signal, or its crash, told of elsewhere? */
@@ -170,19 +194,12 @@ static bool is_alike(const why_item *a, const why_item *b)
 static why_item *find_cause(why_scene *s)
 {
     why_item *best = NULL;
-    bool strong = false;
     for (size_t k = 0; k < s->item.count; k++)
-        strong = strong || (is_candidate(&s->item.list[k]) && !is_weak(&s->item.list[k]));
-    for (size_t k = 0; k < s->item.count; k++) {
-        why_item *i = &s->item.list[k];
-        i->first = is_candidate(i) && !(strong && is_weak(i));
-    }
-    for (size_t k = 0; k < s->item.count; k++)
-        s->item.list[k].candidate = s->item.list[k].first;
+        s->item.list[k].first = s->item.list[k].candidate = is_candidate(&s->item.list[k]);
     /* Only the earliest end of a candidate can be before others: linear but for those of one file and rank. */
     double earliest = INFINITY;
     for (size_t k = 0; k < s->item.count; k++)
-        if (s->item.list[k].candidate && !isnan(s->item.list[k].to) && s->item.list[k].to < earliest)
+        if (s->item.list[k].candidate && is_strong(&s->item.list[k]) && s->item.list[k].to < earliest)
             earliest = s->item.list[k].to;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
@@ -196,7 +213,7 @@ static why_item *find_cause(why_scene *s)
             const why_item *other = &s->item.list[n];
             if (other->event->file != i->event->file)
                 break;
-            if (other->candidate && is_before(other, i))
+            if (other->candidate && (is_strong(other) || !is_strong(i)) && is_before(other, i))
                 i->first = false;
         }
         if (i->first && (!best || order_of_causes(i, best) < 0))
@@ -204,7 +221,8 @@ static why_item *find_cause(why_scene *s)
     }
     for (size_t k = 0; best && k < s->item.count; k++) { /* one clock is exact */
         why_item *i = &s->item.list[k];
-        if (i != best && i->first && is_before(i, best) && !is_alike(i, best) && i->level <= best->level)
+        if (i != best && i->first && is_strong(i) && is_before(i, best) && !is_alike(i, best) &&
+            i->level <= best->level)
             best = i;
     }
     return best;
@@ -304,7 +322,7 @@ static bool add_ranks_of_node(why_scene *s, why_link *link)
                              strstr(i->event->text, "signal 9") || strstr(i->event->text, "Killed") ||
                              strstr(i->event->text, "SIGKILL"));
         const bool same = by_kill && i->event->ending == ending && (i->rank >= 0 || i->event->ranks[0]);
-        const bool hurt = !by_kill && i->rank >= 0 && i->level <= 2 && i->event->scope == ASSAY_LOG_RANK &&
+        const bool hurt = !by_kill && i->rank >= 0 && i->level <= LEVEL_PROGRAM && i->event->scope == ASSAY_LOG_RANK &&
                           i->event->role != ASSAY_LOG_NOISE &&
                           (i->event->ending == ASSAY_ENDING_gpu_fault || i->event->ending == ASSAY_ENDING_gpu_code) &&
                           !i->survived;
@@ -415,7 +433,7 @@ static bool may_follow(const why_item *cause, const why_item *other)
     const assay_ending o = other->event->ending;
     if (is_alike(cause, other) || cause->event->ending == o)
         return true;
-    if (level_of(o) >= 3)
+    if (level_of(o) >= LEVEL_OTHERS || o == ASSAY_ENDING_signal || o == ASSAY_ENDING_worker_killed)
         return true;
     if (cause->event->ending == ASSAY_ENDING_gpu_fault)
         return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_crash || o == ASSAY_ENDING_exception;
@@ -484,7 +502,7 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (alone) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
-    } else if (others == 0 && everybody && cause->level <= 2) {
+    } else if (others == 0 && everybody && cause->level <= LEVEL_PROGRAM) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
     } else if (others == 0) {
@@ -569,6 +587,18 @@ static bool add_absent(why_scene *s)
     return made;
 }
 
+/* How well an event says who failed by itself. */
+static int how_well_named(const why_item *i)
+{
+    const assay_log_event *e = i->event;
+    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
+        return 3;
+    const bool told =
+        e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
+    const bool who = i->rank >= 0 || e->ranks[0];
+    return told && who && e->code != 0 && e->code != -1 ? 2 : who;
+}
+
 /* Nobody says why: the rank that the launcher names, else the one that was silent first. */
 static bool add_unknown(why_scene *s)
 {
@@ -578,14 +608,9 @@ static bool add_unknown(why_scene *s)
         why_item *i = &s->item.list[k];
         if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
             continue;
-        const bool better =
-            !named ||
-            (i->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE) >
-                (named->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE) ||
-            ((i->rank >= 0) > (named->rank >= 0) && named->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE) ||
-            ((i->rank >= 0) == (named->rank >= 0) && !isnan(i->from) && !isnan(named->from) && i->from < named->from &&
-             named->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE);
-        named = better ? i : named;
+        const int order = named ? ASSAY_ORDER(how_well_named(i), how_well_named(named)) : 1;
+        if (order > 0 || (order == 0 && i->from < named->from))
+            named = i;
     }
     why_link *link = named ? new_link(why) : NULL;
     if (!named)
@@ -663,14 +688,14 @@ static bool tell(why_scene *s)
     bool any = false, survivors = false;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
-        i->level = level_of(i->event->ending);
+        i->level = level_of_event(i->event);
         i->survived = has_survived(s, i);
     }
     const bool hard = has_hard_evidence(s);
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
         if (!hard && !i->survived && !is_at_end(s, i))
-            i->survived = true; /* its program went on to say other things, and nothing else failed */
+            i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
         survivors = survivors || (i->survived && !i->old && i->event->role == ASSAY_LOG_CAUSE);
     }

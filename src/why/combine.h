@@ -5,9 +5,10 @@
 #include "why/internal.h"
 
 enum {
-    WHY_CLOCKS = 5,          /* seconds that clocks of nodes may differ by */
-    WHY_GOES_ON = 60,        /* seconds behind which a step says that the training went on */
-    WHY_END_BYTES = 64 << 10 /* the end of a file */
+    WHY_CLOCKS = 5,       /* seconds that clocks of nodes may differ by */
+    WHY_GOES_ON = 60,     /* seconds behind which a step says that the training went on */
+    WHY_END_LINES = 30,   /* the end of a file */
+    WHY_LINES_OF_RANK = 8 /* that each rank may add to it */
 };
 
 typedef struct why_item {

@@ -158,8 +158,10 @@ static size_t count_ranks(assay_why *why)
         highest = place->local_rank > highest ? place->local_rank : highest;
         for (size_t r = 0; r < file->rank.count; r++)
             highest = file->rank.list[r].rank > highest ? file->rank.list[r].rank : highest;
-        for (size_t e = 0; e < file->event.count; e++)
+        for (size_t e = 0; e < file->event.count; e++) {
             highest = file->event.list[e].rank > highest ? file->event.list[e].rank : highest;
+            highest = file->event.list[e].of_ranks - 1 > highest ? file->event.list[e].of_ranks - 1 : highest;
+        }
     }
     if (why->facts.first && why->facts.first[why->facts.nodes] - 1 > highest)
         highest = why->facts.first[why->facts.nodes] - 1;

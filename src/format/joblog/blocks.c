@@ -214,6 +214,21 @@ static const struct {
     {"RendezvousTimeoutError", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
 };
 
+void joblog_exception_class(const char *body, size_t length, assay_log_event *event)
+{
+    size_t name = 0;
+    if (!joblog_is_exception(body, length, &name))
+        return;
+    size_t begin = name;
+    while (begin > 0 && body[begin - 1] != '.')
+        begin--;
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
+        if (strlen(CLASSES[i].name) == name - begin && memcmp(CLASSES[i].name, body + begin, name - begin) == 0) {
+            event->ending = CLASSES[i].ending;
+            event->role = CLASSES[i].role;
+        }
+}
+
 int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block)
 {
     size_t name = 0;
@@ -233,11 +248,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
     size_t begin = name;
     while (begin > 0 && line->body[begin - 1] != '.')
         begin--;
-    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
-        if (strlen(CLASSES[i].name) == name - begin && memcmp(CLASSES[i].name, line->body + begin, name - begin) == 0) {
-            event.ending = CLASSES[i].ending;
-            event.role = CLASSES[i].role;
-        }
+    joblog_exception_class(line->body, line->body_length, &event);
     const joblog_match match = {.text = {[GROUP_what] = line->body + begin},
                                 .length = {[GROUP_what] = line->body_length - begin}};
     return joblog_event_add(r, line, event, "raised {what}", &match, block ? block->frame : NULL);

@@ -12,13 +12,21 @@ typedef struct joblog_prefix {
     double time;
     uint8_t timed; /* assay_log_timed */
     char node[64]; /* "" */
-    size_t length; /* bytes of it */
+    int64_t agent; /* the launcher on a node that passed the line on, where ranks are counted by local_rank; -1 */
+    size_t own;    /* bytes of what launchers put in front: the process wrote the rest */
+    size_t length; /* bytes of all of it, times and levels included */
 } joblog_prefix;
 
 /* Takes a line without escapes apart. */
 void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out);
+/* The same in a file whose lines come from so many ranks a node (0: from no launcher of nodes): "6: [default5]:" is rank 6 *
+ * per_node + 5, and "6: " without it is the launcher itself. */
+void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_prefix *out);
+/* How many ranks a node has, where a line says so by itself ("1: [default1]:[rank9]:"); else 0. *most becomes one more than the
+ * local rank of such a line, where it was less. */
+int64_t joblog_per_node(const char *line, size_t length, int64_t *most);
 /* Only the rank at its very beginning: quick, for every line of a file. -1: there is none. */
-int64_t joblog_rank_of(const char *line, size_t length);
+int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
 
 /* ---- clean.c ---- */
 
@@ -88,7 +96,9 @@ enum { JOBLOG_LINE_MOST = 8192 /* bytes of a line that are looked at around what
 typedef struct joblog_line { /* that is looked at */
     const char *text;        /* cleaned */
     size_t length;
-    const char *body; /* behind the prefix */
+    const char *own; /* behind what launchers put in front */
+    size_t own_length;
+    const char *body; /* behind the whole prefix */
     size_t body_length;
     joblog_prefix prefix;
     uint64_t at, number;
@@ -115,7 +125,8 @@ typedef struct joblog_reader {
     uint64_t base; /* where the bytes begin in the file */
     uint64_t line; /* number of the line at `counted` */
     size_t counted;
-    bool tracked; /* its lines say their ranks */
+    bool tracked;     /* its lines say their ranks */
+    int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
     ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint32_t) slot;    /* a table of out->event by its key: numbers, and 1 */
@@ -132,6 +143,8 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
                      const joblog_match *match, const char *place);
 /* The event of an exception that no signature knows. */
 int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block);
+/* Sets what kind of ending an exception is by its class, where that is known. */
+void joblog_exception_class(const char *body, size_t length, assay_log_event *event);
 /* Is it the last line of a traceback: "NAME: text", "NAME"? *name gets the length of the name. */
 bool joblog_is_exception(const char *body, size_t length, size_t *name);
 /* Finds what a line says that stands before byte `place`: a time, and a step. */

@@ -403,37 +403,86 @@ static bool take_task(text *t, joblog_prefix *out)
     return true;
 }
 
+/* Takes what is in front; *who: it is of a launcher, which says who wrote the line. */
+static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
+{
+    const int64_t rank = out->rank, local = out->local_rank;
+    bool glog = false;
+    *who = false;
+    skip_blanks(t);
+    if (take_time(t, out, &glog)) {
+        const char *end = glog ? memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
+        if (end)
+            skip(t, (size_t)(end - t->at) + 1);
+        else
+            take_syslog_host(t, out);
+        return true;
+    }
+    const bool bracket = t->left > 0 && *t->at == '[';
+    const uint8_t timed = out->timed;
+    if (!take_bracket(t, first, out) && !take_host(t, out))
+        return false;
+    *who = bracket && (out->rank != rank || out->local_rank != local) && out->timed == timed;
+    return true;
+}
+
 void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out)
 {
     text t = {line, length};
-    *out = (joblog_prefix){.rank = -1, .local_rank = -1, .time = NAN};
+    bool own = true;
+    *out = (joblog_prefix){.rank = -1, .local_rank = -1, .agent = -1, .time = NAN};
     (void)take_task(&t, out);
+    out->own = length - t.left;
     for (int part = 0; part < PARTS_MOST; part++) {
         text try = t;
-        bool glog = false, found;
-        skip_blanks(&try);
-        if (take_time(&try, out, &glog)) {
-            found = true;
-            const char *end = glog ? memchr(try.at, ']', try.left < BRACKET_MOST ? try.left : BRACKET_MOST) : NULL;
-            if (end)
-                skip(&try, (size_t)(end - try.at) + 1);
-            else
-                take_syslog_host(&try, out);
-        } else {
-            found = take_bracket(&try, part == 0, out) || take_host(&try, out);
-        }
-        if (!found)
+        bool who = false;
+        if (!take_part(&try, part == 0, &who, out))
             break;
         t = try;
+        own = own && who;
+        if (own)
+            out->own = length - t.left;
     }
     out->length = length - t.left;
 }
 
-int64_t joblog_rank_of(const char *line, size_t length)
+/* The local rank and the rank behind "6: ", where a launcher of a node stands in front. */
+static void read_agent(const char *line, size_t length, int64_t *agent, int64_t *local, int64_t *rank)
+{
+    text t = {line, length};
+    joblog_prefix first = {.rank = -1, .local_rank = -1}, behind = {.rank = -1, .local_rank = -1};
+    *agent = *local = *rank = -1;
+    if (!take_task(&t, &first))
+        return;
+    *agent = first.rank;
+    for (int part = 0; part < 2 && take_bracket(&t, false, &behind); part++)
+        continue;
+    *local = behind.local_rank;
+    *rank = behind.rank;
+}
+
+void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_prefix *out)
+{
+    int64_t agent, local, rank;
+    joblog_prefix_read(line, length, out);
+    if (per_node == 0)
+        return;
+    read_agent(line, length, &agent, &local, &rank);
+    if (agent < 0)
+        return;
+    out->agent = agent;
+    out->rank = rank >= 0 ? rank : local >= 0 && local < per_node ? agent * per_node + local : -1;
+}
+
+int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
 {
     text t = {line, length};
     joblog_prefix prefix = {.rank = -1, .local_rank = -1};
-    int64_t rank;
+    int64_t rank, agent, local;
+    if (per_node > 0) {
+        read_agent(line, length < 96 ? length : 96, &agent, &local, &rank);
+        return rank >= 0 ? rank : agent >= 0 && local >= 0 && local < per_node ? agent * per_node + local : -1;
+    }
     if (take_task(&t, &prefix))
         return prefix.rank;
     if (length < 4 || line[0] != '[')
@@ -444,4 +493,14 @@ int64_t joblog_rank_of(const char *line, size_t length)
     if (find_rank(line + 1, (size_t)(end - line - 1), &rank))
         return rank;
     return read_bracket(line + 1, (size_t)(end - line - 1), true, &prefix) ? prefix.rank : -1;
+}
+
+int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
+{
+    int64_t agent, local, rank;
+    read_agent(line, length < 96 ? length : 96, &agent, &local, &rank);
+    if (agent < 0 || local < 0)
+        return 0;
+    *most = local + 1 > *most ? local + 1 : *most;
+    return rank > local && agent > 0 && (rank - local) % agent == 0 ? (rank - local) / agent : 0;
 }

@@ -68,7 +68,7 @@ static int count_to(joblog_reader *r, size_t to)
     while (r->counted < to) {
         const char *from = r->bytes + r->counted, *end = memchr(from, '\n', to - r->counted);
         const size_t length = end ? (size_t)(end - from) : to - r->counted;
-        assay_log_rank *row = row_of(r, joblog_rank_of(from, length));
+        assay_log_rank *row = row_of(r, joblog_rank_of(from, length, r->per_node));
         if (!row)
             return ASSAY_ENOMEM;
         row->lines++;
@@ -197,6 +197,18 @@ static void take_said_time(const joblog_line *line, assay_log_event *e)
     e->timed = said.timed;
 }
 
+/* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8": who sits where. */
+static void take_seat(const joblog_line *line, assay_log_event *e)
+{
+    const char *comm = e->role == ASSAY_LOG_NOISE ? memmem(line->text, line->length, " NCCL INFO comm ", 16) : NULL;
+    const size_t left = comm ? line->length - (size_t)(comm - line->text) : 0;
+    const int64_t rank = comm ? number_behind(comm, left, " rank ") : -1;
+    if (rank < 0 || (e->rank >= 0 && e->rank != rank)) /* of a part of all ranks */
+        return;
+    e->rank = rank;
+    e->of_ranks = number_behind(comm, left, " nranks ");
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const char *place)
 {
@@ -206,7 +218,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         if (r->out->event.count >= EVENTS_MOST || !grow_table(r))
             return r->out->event.count >= EVENTS_MOST ? ASSAY_OK : ASSAY_ENOMEM;
     e.file = r->out->file;
-    e.line = line->number;
+    e.line = e.last_line = line->number;
     e.at = e.last_at = line->at;
     e.count = 1;
     if (e.rank < 0 && e.scope != ASSAY_LOG_JOB) /* which speaks of others than who wrote it */
@@ -220,6 +232,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         e.timed = line->prefix.timed;
     }
     take_said_time(line, &e);
+    take_seat(line, &e);
     take_groups(match, &e);
     if (e.ending == ASSAY_ENDING_collective_timeout) {
         e.sequence = number_behind(line->text, line->length, "SeqNum=");
@@ -239,6 +252,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
     if (same) {
         same->count++;
         same->last_at = line->at;
+        same->last_line = line->number;
         free(e.text);
         return ASSAY_OK;
     }
@@ -269,7 +283,9 @@ static void take_line(const joblog_reader *r, size_t from, size_t to, joblog_lin
 {
     out->text = r->clean;
     out->length = joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
-    joblog_prefix_read(out->text, out->length, &out->prefix);
+    joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    out->own = out->text + out->prefix.own;
+    out->own_length = out->length - out->prefix.own;
     out->body = out->text + out->prefix.length;
     out->body_length = out->length - out->prefix.length;
     out->at = r->base + from;
@@ -297,7 +313,7 @@ void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_
             from = end - JOBLOG_LINE_MOST;
         const size_t length = joblog_clean(r->bytes + from, end - from, clean);
         joblog_prefix prefix;
-        joblog_prefix_read(clean, length, &prefix);
+        joblog_prefix_of(clean, length, r->per_node, &prefix);
         const bool same = rank < 0 || prefix.rank == rank || !r->tracked;
         if (!any_time && prefix.timed != ASSAY_LOG_UNTIMED && (same || timed == ASSAY_LOG_UNTIMED)) {
             time = prefix.time;
@@ -365,20 +381,23 @@ static int look_at(joblog_reader *r, size_t from, size_t to)
         const size_t number = f.number[i];
         const assay_signature *s = assay_signature_of(number);
         joblog_match match;
-        known = joblog_signature_match(&log->signatures, number, line.body, line.body_length, &match);
+        known = joblog_signature_match(&log->signatures, number, line.own, line.own_length, &match) ||
+                joblog_signature_match(&log->signatures, number, line.body, line.body_length, &match);
         if (!known)
             continue;
-        const assay_log_event event = {.signature = (uint32_t)number,
-                                       .ending = s->ending,
-                                       .role = s->role,
-                                       .scope = s->scope,
-                                       .in_traceback = taken == 1,
-                                       .rank = -1,
-                                       .local_rank = -1,
-                                       .step = -1,
-                                       .code = -1,
-                                       .sequence = -1,
-                                       .time = NAN};
+        assay_log_event event = {.signature = (uint32_t)number,
+                                 .ending = s->ending,
+                                 .role = s->role,
+                                 .scope = s->scope,
+                                 .in_traceback = taken == 1,
+                                 .rank = -1,
+                                 .local_rank = -1,
+                                 .step = -1,
+                                 .code = -1,
+                                 .sequence = -1,
+                                 .time = NAN};
+        if (s->ending == ASSAY_ENDING_exception)
+            joblog_exception_class(line.body, line.body_length, &event);
         status = joblog_event_add(r, &line, event, s->sentence, &match, taken == 1 ? block.frame : NULL);
     }
     if (status == ASSAY_OK && taken == 1 && !known)
@@ -461,7 +480,7 @@ static int keep_tail(joblog_reader *r, assay_log_rank *row)
         size_t from = end;
         while (from > 0 && !is_end(r->bytes[from - 1]))
             from--;
-        if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from) == row->rank)) {
+        if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from, r->per_node) == row->rank)) {
             begin[count] = from;
             stop[count++] = end;
         }
@@ -524,6 +543,21 @@ static size_t whole_to(const joblog_reader *r, bool ended)
     return ended ? r->have : r->have - whole > WHOLE_LINE ? r->have - JOBLOG_LINE_MOST / 4 : whole;
 }
 
+/* Do its lines say their ranks, and how? */
+static void look_ahead(joblog_reader *r)
+{
+    int64_t said = 0, most = 0;
+    for (size_t at = 0; at < r->have && at < TRACK_LOOK;) {
+        const char *end = memchr(r->bytes + at, '\n', r->have - at);
+        const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at;
+        const int64_t per_node = joblog_per_node(r->bytes + at, length, &most);
+        said = said ? said : per_node;
+        r->tracked = r->tracked || joblog_rank_of(r->bytes + at, length, 0) >= 0;
+        at += length + 1;
+    }
+    r->per_node = said ? said : most;
+}
+
 static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
 {
     bool ended = false, first = true;
@@ -542,12 +576,7 @@ static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
         r->out->bytes += got;
         ended = ended || got == 0;
         if (first && status == ASSAY_OK) {
-            for (size_t at = 0; at < r->have && at < TRACK_LOOK && !r->tracked;) {
-                const char *end = memchr(r->bytes + at, '\n', r->have - at);
-                const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at;
-                r->tracked = joblog_rank_of(r->bytes + at, length) >= 0;
-                at += length + 1;
-            }
+            look_ahead(r);
             first = false;
         }
         if (status == ASSAY_OK)

@@ -44,7 +44,11 @@ static int64_t behind_word(const char *line, size_t length, const char *word)
         size_t from = at + size;
         while (from < length && from < at + size + 6 && strchr(" :=#'\"[(", line[from]))
             from++;
-        if (!inside && from > at + size && from < length && assay_is_digit(line[from]))
+        size_t end = from;
+        while (end < length && assay_is_digit(line[end]))
+            end++;
+        const bool part = end + 1 < length && line[end] == '.' && assay_is_digit(line[end + 1]); /* of a job of Slurm */
+        if (!inside && from > at + size && end > from && !part)
             return number_at(line, length, from);
     }
     return -1;
