@@ -180,7 +180,7 @@ static bool is_candidate(const why_item *i)
 static bool is_alike(const why_item *a, const why_item *b)
 {
     const char *x = a->event->text, *y = b->event->text;
-    if (a->event->signature != b->event->signature)
+    if (a->event->signature != b->event->signature || a->event->ending != b->event->ending)
         return false;
     if (a->event->ending != ASSAY_ENDING_exception)
         return true;

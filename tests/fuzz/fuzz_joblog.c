@@ -1,0 +1,73 @@
+/* Any bytes as a job's output: no crash, nothing of a terminal in what is kept, the same after it was sent to another
+ * rank; and an answer is made of it. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trial/job_log.h"
+#include "workspace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void hold_text(const char *text)
+{
+    for (; text && *text; text++)
+        if ((unsigned char)*text < 0x20 && *text != '\n')
+            abort();
+}
+
+static void hold(const assay_log_file *file)
+{
+    for (size_t i = 0; i < file->event.count; i++) {
+        const assay_log_event *e = &file->event.list[i];
+        hold_text(e->text);
+        hold_text(e->quote);
+        hold_text(e->place);
+        if (!e->text || !e->quote || e->line == 0 || e->count == 0 || e->last_at < e->at)
+            abort();
+    }
+    for (size_t i = 0; i < file->rank.count; i++)
+        hold_text(file->rank.list[i].tail);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static workspace w;
+    static assay_job_log *log;
+    assay_store *store = NULL;
+    assay_log_file file = {0}, sent = {0};
+    assay_error err = {""};
+    assay_buf packed, again;
+    char path[300];
+    if (size > 1 << 16)
+        return 0;
+    if (!log) {
+        workspace_make(&w);
+        if (assay_job_log_new(&log, &err) != ASSAY_OK)
+            abort();
+    }
+    snprintf(path, sizeof path, "%s/a.log", w.root);
+    FILE *out = fopen(path, "wb");
+    if (!out || fwrite(data, 1, size, out) != size || fclose(out) != 0)
+        abort();
+    if (assay_store_open(w.root, &store, &err) != ASSAY_OK)
+        abort();
+    if (assay_job_log_read(log, store, "a.log", 0, &file, &err) != ASSAY_OK)
+        abort();
+    hold(&file);
+    assay_buf_init(&packed, SIZE_MAX / 4);
+    assay_buf_init(&again, SIZE_MAX / 4);
+    assay_log_file_pack(&file, &packed);
+    assay_cursor in = assay_cursor_over(packed.data, packed.size);
+    if (assay_log_file_unpack(&in, &sent) != ASSAY_OK || assay_cursor_bad(&in))
+        abort();
+    assay_log_file_pack(&sent, &again);
+    if (again.size != packed.size || memcmp(again.data, packed.data, again.size) != 0)
+        abort();
+    assay_buf_release(&packed);
+    assay_buf_release(&again);
+    assay_log_file_release(&file);
+    assay_log_file_release(&sent);
+    assay_store_close(store);
+    return 0;
+}

@@ -1,0 +1,86 @@
+/* Many fixed texts at once: all that are there, wherever they begin, and nothing else. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/literals.h"
+#include "random.h"
+
+static const char *const TEXTS[] = {"Error", "CUDA out of memory", "out of memory", "Xid (", "aaaa", "aaaab"};
+enum { COUNT = sizeof TEXTS / sizeof *TEXTS };
+
+typedef struct seen {
+    size_t count[COUNT], last[COUNT];
+} seen;
+
+static void see(void *context, size_t number, size_t at)
+{
+    seen *s = context;
+    s->count[number]++;
+    s->last[number] = at;
+}
+
+/* How often a text stands in the bytes, by looking at each place. */
+static size_t count_of(const char *text, const char *bytes, size_t size)
+{
+    const size_t length = strlen(text);
+    size_t count = 0;
+    for (size_t at = 0; at + length <= size; at++)
+        count += memcmp(bytes + at, text, length) == 0;
+    return count;
+}
+
+static void test_places(void)
+{
+    static const char line[] = "x CUDA out of memory: Error";
+    assay_literals *l = assay_literals_new(TEXTS, COUNT);
+    seen s = {{0}, {0}};
+    CU_ASSERT_EQUAL(assay_literals_longest(l), strlen("CUDA out of memory"));
+    assay_literals_all(l, line, sizeof line - 1, see, &s);
+    CU_ASSERT(s.count[0] == 1 && s.last[0] == 22);
+    CU_ASSERT(s.count[1] == 1 && s.last[1] == 2);
+    CU_ASSERT(s.count[2] == 1 && s.last[2] == 7);
+    CU_ASSERT(s.count[3] == 0 && s.count[4] == 0);
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 21, sizeof line - 1), 22);
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 23, sizeof line - 1), SIZE_MAX); /* the text began before */
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 0, 3), SIZE_MAX);
+    assay_literals_free(l);
+    CU_ASSERT_PTR_NULL(assay_literals_new((const char *const[]){"abc"}, 1)); /* too short */
+}
+
+/* Against a search for each text, over bytes of a small alphabet, in which texts touch and cross. */
+static void test_any_bytes(void)
+{
+    assay_literals *l = assay_literals_new(TEXTS, COUNT);
+    char bytes[512];
+    uint64_t state = 7;
+    for (int round = 0; round < 300; round++) {
+        seen s = {{0}, {0}};
+        size_t size = 0;
+        while (size + 24 < sizeof bytes) {
+            const uint32_t r = random_below(&state, 1 << 20);
+            if (r % 4 == 0) {
+                const char *text = TEXTS[r / 4 % COUNT];
+                memcpy(bytes + size, text, strlen(text));
+                size += strlen(text);
+            } else {
+                bytes[size++] = "aErX "[r / 4 % 5];
+            }
+        }
+        assay_literals_all(l, bytes, size, see, &s);
+        size_t all = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            CU_ASSERT_EQUAL(s.count[i], count_of(TEXTS[i], bytes, size));
+            all += s.count[i];
+        }
+        CU_ASSERT_EQUAL(all > 0, assay_literals_find(l, bytes, 0, size) != SIZE_MAX);
+    }
+    assay_literals_free(l);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"places", test_places}, {"any bytes", test_any_bytes}, CU_TEST_INFO_NULL};
+    return unit_main("literals", tests);
+}

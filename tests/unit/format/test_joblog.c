@@ -1,0 +1,162 @@
+/* Lines of a job's output: who wrote them and when, without escapes and secrets, and which step they name. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/joblog/joblog.h"
+
+typedef struct front {
+    const char *line;
+    int64_t rank, local_rank;
+    const char *node, *body;
+    uint8_t timed;
+    double clock; /* seconds of the day */
+} front;
+
+#define AT (3 * 3600 + 12 * 60 + 7)
+static const front FRONTS[] = {
+    {"3: loss 1", 3, -1, "", "loss 1", ASSAY_LOG_UNTIMED, 0},
+    {"  12: loss 1", 12, -1, "", "loss 1", ASSAY_LOG_UNTIMED, 0},
+    {"[rank3]: Traceback", 3, -1, "", "Traceback", ASSAY_LOG_UNTIMED, 0},
+    {"[rank3]:   File", 3, -1, "", "  File", ASSAY_LOG_UNTIMED, 0},
+    {"[default7]:text", -1, 7, "", "text", ASSAY_LOG_UNTIMED, 0},
+    {"[default7]:[rank15]: text", 15, 7, "", "text", ASSAY_LOG_UNTIMED, 0},
+    {"[n0123:rank3]: text", 3, -1, "n0123", "text", ASSAY_LOG_UNTIMED, 0},
+    {"[1,3]<stderr>:text", 3, -1, "", "text", ASSAY_LOG_UNTIMED, 0},
+    {"n0123:4711:4799 [3] NCCL WARN x", -1, 3, "n0123", " NCCL WARN x", ASSAY_LOG_UNTIMED, 0},
+    {"n0123: text", -1, -1, "n0123", "text", ASSAY_LOG_UNTIMED, 0},
+    {"epoch3: text", -1, -1, "", "epoch3: text", ASSAY_LOG_UNTIMED, 0},
+    {"slurmstepd-n7: error: x", -1, -1, "n7", "slurmstepd-n7: error: x", ASSAY_LOG_UNTIMED, 0},
+    {"2026-11-27 03:12:07,500 text", -1, -1, "", " text", ASSAY_LOG_DATED, AT + 0.5},
+    {"[2026-11-27T03:12:07+01:00] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
+    {"11/27/2026 03:12:07 - text", -1, -1, "", " - text", ASSAY_LOG_DATED, AT},
+    {"Nov 27 03:12:07 n9 kernel: text", -1, -1, "n9", " text", ASSAY_LOG_YEARLESS, AT},
+    {"[Fri Nov 27 03:12:07 2026] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
+    {"[rank3]:[E1127 03:12:07.000000 P.cpp:632] [Rank 3] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT},
+    {"03:12:07 text", -1, -1, "", " text", ASSAY_LOG_CLOCK, AT},
+    {"2026-13-27 03:12:07 text", -1, -1, "", "2026-13-27 03:12:07 text", ASSAY_LOG_UNTIMED, 0},
+    {"99:99:99 text", -1, -1, "", "99:99:99 text", ASSAY_LOG_UNTIMED, 0},
+    {"", -1, -1, "", "", ASSAY_LOG_UNTIMED, 0},
+};
+
+static void test_prefix(void)
+{
+    for (size_t i = 0; i < sizeof FRONTS / sizeof *FRONTS; i++) {
+        const front *f = &FRONTS[i];
+        joblog_prefix p;
+        joblog_prefix_read(f->line, strlen(f->line), &p);
+        const bool same = p.rank == f->rank && p.local_rank == f->local_rank && strcmp(p.node, f->node) == 0 &&
+                          strcmp(f->line + p.length, f->body) == 0 && p.timed == f->timed &&
+                          (p.timed == ASSAY_LOG_UNTIMED || fabs(fmod(p.time, 86400) - f->clock) < 0.001);
+        CU_ASSERT_TRUE(same);
+        if (!same)
+            fprintf(stderr, "%s: rank %lld, local %lld, node %s, timed %d at %.3f, body \"%s\"\n", f->line,
+                    (long long)p.rank, (long long)p.local_rank, p.node, p.timed, fmod(p.time, 86400),
+                    f->line + p.length);
+    }
+}
+
+/* One launcher a node, in front of lines that have local ranks. */
+static void test_agents(void)
+{
+    static const char own[] = "6: [default5]:text", agent[] = "6: text", both[] = "1: [default1]:[rank9]: text";
+    joblog_prefix p;
+    int64_t most = 0;
+    CU_ASSERT_EQUAL(joblog_per_node(both, strlen(both), &most), 8);
+    CU_ASSERT_EQUAL(joblog_per_node(own, strlen(own), &most), 0);
+    CU_ASSERT_EQUAL(most, 6);
+    joblog_prefix_of(own, strlen(own), 8, &p);
+    CU_ASSERT(p.rank == 53 && p.agent == 6);
+    joblog_prefix_of(agent, strlen(agent), 8, &p);
+    CU_ASSERT(p.rank == -1 && p.agent == 6);
+    CU_ASSERT_EQUAL(joblog_rank_of(own, strlen(own), 8), 53);
+    CU_ASSERT_EQUAL(joblog_rank_of(both, strlen(both), 8), 9);
+    CU_ASSERT_EQUAL(joblog_rank_of(agent, strlen(agent), 0), 6);
+}
+
+static void test_steps(void)
+{
+    static const struct {
+        const char *line;
+        int64_t step;
+    } LINES[] = {{"step 41 loss 2", 41},
+                 {"{'loss': 2.1, 'global_step': 500}", 500},
+                 {" iteration      120/  5000 | consumed", 120},
+                 {"Step=41,877 loss", 41877},
+                 {" 12%|#2   | 123/1000 [00:07<01:01]", 123},
+                 {"max_step: 1000", -1},
+                 {"step time 0.3 s", -1},
+                 {"*** STEP 4711.0 ON n1 CANCELLED", -1},
+                 {"overstep 7", -1},
+                 {"loss 2", -1}};
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++)
+        CU_ASSERT_EQUAL(joblog_step_of(LINES[i].line, strlen(LINES[i].line)), LINES[i].step);
+}
+
+static void test_clean(void)
+{
+    static const char line[] = "\x1b]0;title\a\x1b[1;31mred\x1b[0m\tb\0c\x7f\x1b[2Jd\x1b", cut[] = "a\x1b[3";
+    char to[sizeof line];
+    size_t size = joblog_clean(line, sizeof line - 1, to);
+    CU_ASSERT(size == 7 && memcmp(to, "red bcd", 7) == 0);
+    size = joblog_clean(cut, sizeof cut - 1, to);
+    CU_ASSERT(size == 1 && to[0] == 'a');
+}
+
+static void test_masks(void)
+{
+    static const struct {
+        const char *line, *shown;
+    } LINES[] = {{"HF_TOKEN=hf_abc", "HF_TOKEN=***"},
+                 {"export DB_PASSWORD='a b' x", "export DB_PASSWORD=*** x"},
+                 {"Authorization: Bearer abc.def", "Authorization: Bearer ***"},
+                 {"'api_key': 'secret', 'lr': 1", "'api_key': ***, 'lr': 1"},
+                 {"https://u:p@host/x", "https://***@host/x"},
+                 {"id AKIAABCDEFGHIJKLMNOP", "id ***"},
+                 {"--wandb-api-key abcdef run", "--wandb-api-key *** run"},
+                 {"?X-Amz-Signature=abc&x=1", "?X-Amz-Signature=***&x=1"},
+                 {"tokens: 4096, loss 2", "tokens: 4096, loss 2"},
+                 {"token: 17 of 20", "token: 17 of 20"},
+                 {"KeyError: 'labels'", "KeyError: 'labels'"}};
+    joblog_masks *masks = NULL;
+    CU_ASSERT_EQUAL_FATAL(joblog_masks_new(&masks, NULL), ASSAY_OK);
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        joblog_mask(masks, LINES[i].line, strlen(LINES[i].line), &out);
+        const bool same = out.size == strlen(LINES[i].shown) && memcmp(out.data, LINES[i].shown, out.size) == 0;
+        CU_ASSERT_TRUE(same);
+        if (!same)
+            fprintf(stderr, "%s: %.*s\n", LINES[i].line, (int)out.size, (const char *)out.data);
+        assay_buf_release(&out);
+    }
+    joblog_masks_free(masks);
+}
+
+static void test_sentence(void)
+{
+    static const char sentence[] = "ran out of memory: asked for {size}, {free} free";
+    const joblog_match all = {.text = {[GROUP_size] = "2 GiB", [GROUP_free] = "1 GiB"},
+                              .length = {[GROUP_size] = 5, [GROUP_free] = 5}},
+                       one = {.text = {[GROUP_size] = "2 GiB"}, .length = {[GROUP_size] = 5}}, none = {.length = {0}};
+    const joblog_match *const matches[] = {&all, &one, &none};
+    static const char *const said[] = {"ran out of memory: asked for 2 GiB, 1 GiB free",
+                                       "ran out of memory: asked for 2 GiB", "ran out of memory"};
+    for (size_t i = 0; i < 3; i++) {
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        joblog_put_sentence(sentence, matches[i], &out);
+        CU_ASSERT(out.size == strlen(said[i]) && memcmp(out.data, said[i], out.size) == 0);
+        assay_buf_release(&out);
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"prefix", test_prefix}, {"agents", test_agents}, {"steps", test_steps},
+                           {"clean", test_clean},   {"masks", test_masks},   {"sentence", test_sentence},
+                           CU_TEST_INFO_NULL};
+    return unit_main("joblog", tests);
+}
