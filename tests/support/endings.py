@@ -180,15 +180,16 @@ class Job:
         word = {-9: "Killed", -11: "Segmentation fault (core dumped)", -7: "Bus error (core dumped)", -6: "Aborted (core dumped)", -15: "Terminated"}.get(code)
         if self.launcher == "srun":
             self.launch(time, "srun: error: %s: task %d: %s" % (self.node(rank), rank, word or "Exited with exit code %d" % code))
-            if stops and self.random.random() < 0.7:
+            if stops and self.random.random() < 0.7:  # srun -K: the rest is stopped before it can end by itself
                 self.launch(time + 0.1, "srun: Terminating StepId=%d.0" % self.id)
                 self.launch(time + 0.2, "slurmstepd: error: *** STEP %d.0 ON %s CANCELLED AT %s ***" % (self.id, self.names[0], self.clock(None, time).isoformat()[:19]))
                 for node in self.names[:40]:
                     told = [r for r in self.ranks_of(node) if r != rank]
                     if told:
                         self.launch(time + 1, "srun: error: %s: task%s %s: Terminated" % (node, "s" * (len(told) > 1), spell(told)))
-            for other in also:
-                self.launch(time + 3, "srun: error: %s: task %d: Exited with exit code 1" % (self.node(other), other))
+            else:
+                for other in also:
+                    self.launch(time + 3, "srun: error: %s: task %d: Exited with exit code 1" % (self.node(other), other))
             return
         local, node = rank % self.per_node, rank // self.per_node
         agent = "WARNING:torch.distributed.elastic.multiprocessing.api:" if self.torch < "2.2" else "W%s torch/distributed/elastic/multiprocessing/api.py:900] " % self.clock(None, time).strftime("%m%d %H:%M:%S.%f 4711")
@@ -376,7 +377,27 @@ def noise_words(job):
     job.log(0, 12, "export HF_TOKEN=hf_%s WANDB_API_KEY=%s" % ("x" * 34, "0123456789abcdef" * 2 + "01234567"))
 
 
-NOISES = [noise_warnings, noise_retry, noise_handled, noise_overflow, noise_colour, noise_store, noise_kernel, noise_words]
+def noise_oom_caught(job):
+    """A batch that was too large, and is tried again in halves."""
+    rank, t = job.some_rank(), job.time_of_step(job.steps // 3)
+    for line in ["WARNING:engine:batch did not fit", "Traceback (most recent call last):", '  File "/opt/app/engine/loop.py", line 210, in train_step', "    loss = model(batch)",
+                 "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.14 GiB is free.", "halving the batch: 16 -> 8, going on"]:
+        job.say(rank, t, line)
+    for step in range(job.steps // 3, job.steps):
+        job.log(rank, job.time_of_step(step) + 0.2, "tokens per second %d" % job.random.randrange(9000, 9900))
+
+
+def noise_nan_skipped(job):
+    job.log(0, job.time_of_step(job.steps // 2), "loss is nan in this batch, skipped (1 of at most 100)")
+    job.log(0, job.time_of_step(job.steps // 2) + 0.1, "grad norm inf, clipped")
+
+
+def noise_remapped(job):
+    """A GPU had a row of its memory remapped when the job began, and works."""
+    job.kernel_says(job.random.choice(job.names), 5, "NVRM: Xid (PCI:0000:b3:00): 63, Row Remapper: new row marked for remapping, reset gpu to activate.")
+
+
+NOISES = [noise_oom_caught, noise_nan_skipped, noise_remapped, noise_warnings, noise_retry, noise_handled, noise_overflow, noise_colour, noise_store, noise_kernel, noise_words]
 
 
 class Ending:
@@ -387,6 +408,8 @@ class Ending:
         for noise in noises:
             noise(self.job)
         self.job.train()
+        if healthy and plot.early is None:  # a plot of a job that comes to a good end
+            plot(self.job)
         if healthy:
             self.job.finish()
             return
@@ -405,7 +428,7 @@ def twin_of(ending):
 # ---- which endings there are
 def planted(seed, plots):
     """An ending of each plot; the seed decides everything else."""
-    for number, plot in enumerate(plots):
+    for number, plot in enumerate(plots):  # a plot that comes to a good end has no truth but that
         choose = random.Random("%s %s" % (seed, plot.__name__))
         layout = choose.choice(plot.layouts) if plot.layouts else LAYOUTS[(number + choose.randrange(2)) % len(LAYOUTS)]
-        yield Ending(plot.__name__, seed, plot, choose.choice(plot.ranks), choose.sample(NOISES, choose.randrange(2, 6)), layout, choose.choice(plot.torch) if plot.torch else None)
+        yield Ending(plot.__name__, seed, plot, choose.choice(plot.ranks), choose.sample(NOISES, choose.randrange(2, 6)), layout, choose.choice(plot.torch) if plot.torch else None, plot.early is None)

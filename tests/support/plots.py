@@ -9,7 +9,7 @@ PLOTS = []
 
 
 def plot(*ranks, early=False, layouts=None, torch=None):
-    """ranks: how many a job of this kind may have."""
+    """ranks: how many a job of this kind may have. early None: it comes to a good end."""
     def take(function):
         function.ranks, function.early, function.layouts, function.torch = ranks, early, layouts, torch
         PLOTS.append(function)
@@ -489,3 +489,32 @@ def warned_long_before(job):
     job.raised(rank, t, "ValueError: expected sequence of length 2048 at dim 1 (got 2047)")
     follow(job, rank, t)
     return Truth("exception", [rank])
+
+
+# ---- looks bad, and comes to a good end
+@plot(8, early=None, layouts=("attempts",))
+def good_second_attempt(job):
+    """The first attempt of torchrun failed, the second trained to the end."""
+    said, job.said, dead = job.said, [], job.dead
+    rank = job.some_rank()
+    job.attempt, job.dead = 0, {}
+    job.raised(rank, 20, oom_text(job))
+    job.lost(job.others(rank), 20.5, "gloo")
+    job.rest = [(name, "".join(line + "\n" for line in lines)) for name, lines in lines_of(job).items()]
+    job.said, job.dead, job.attempt = said, dead, 1
+    job.launch(22, "INFO:torch.distributed.elastic.agent.server.api:[default] Worker group FAILED. 3/3 attempts left; will restart worker group")
+
+
+@plot(8, 64, early=None)
+def good_told_to_stop(job):
+    """Words of ends in a job that ends well: a signal that asks to save, and the launcher's last words."""
+    job.log(0, job.end, "time is almost up: saved checkpoint-%d, stopping after this step" % job.last_step)
+    job.launch(job.end + 6, "job done, exit code 0: no error")
+
+
+def lines_of(job):
+    lines = {}
+    for _, _, rank, text, _ in job.said:
+        if rank >= 0:
+            lines.setdefault(job.place(rank)[0], []).append(text)
+    return lines

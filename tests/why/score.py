@@ -64,6 +64,10 @@ class Score:
 
     def judge(self, name, folder, truth, ranks, twin=None):
         answer = Answer(self.args.assay, folder, self.args.more)
+        if truth is None:  # it comes to a good end
+            self.alarms += answer.code != 0
+            print("%-22s %5d  %s" % (name, ranks, "silent" if answer.code == 0 else "NOT SILENT: exit %d, %s" % (answer.code, (answer.line or answer.error)[:300])))
+            return
         kind, rank = class_right(truth, answer), rank_right(truth, answer, ranks)
         certain = answer.certainty == "certain" and not (kind and rank)
         silent = True
@@ -83,7 +87,7 @@ class Score:
         sys.stdout.flush()
 
     def end(self):
-        print("%d of %d right in class and rank, %d certain and wrong, %d twins not silent" % (self.right, self.count, self.wrong, self.alarms))
+        print("%d of %d right in class and rank, %d certain and wrong, %d healthy ones not silent" % (self.right, self.count, self.wrong, self.alarms))
         return 1 if self.wrong or self.alarms or self.right < self.args.least * self.count or not self.count else 0
 
 
@@ -108,11 +112,13 @@ def main():
             place, twin = folder / ending.name, folder / (ending.name + "-healthy")
             for each in (place, twin):
                 shutil.rmtree(each, True)
+            truth = ending.truth
             ending.write(place)
-            twin_of(ending).write(twin)
-            (folder / (ending.name + ".truth")).write_text(json.dumps({"classes": sorted(ending.truth.classes), "ranks": ending.truth.ranks, "nodes": ending.truth.nodes, "layout": ending.job.layout, "torch": ending.job.torch}))
+            if truth:
+                twin_of(ending).write(twin)
+            (folder / (ending.name + ".truth")).write_text(json.dumps({"layout": ending.job.layout, "torch": ending.job.torch, **({"classes": sorted(truth.classes), "ranks": truth.ranks, "nodes": truth.nodes} if truth else {})}))
             if not args.write:
-                score.judge(ending.name, place, ending.truth, ending.ranks, twin)
+                score.judge(ending.name, place, truth, ending.ranks, twin)
         if args.real:
             from failures import FAILURES, really
             for failure in FAILURES:
