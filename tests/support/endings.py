@@ -137,24 +137,25 @@ class Job:
     def watchdog(self, ranks, time, op="ALLREDUCE", seconds=600):
         """NCCL's watchdog ends ranks that waited in vain; a few thousand lines of it in large jobs."""
         seq = self.random.randrange(1000, 90000)
+        named = [r % self.per_node for r in range(self.ranks)] if self.torch == "2.4" and self.random.random() < 0.5 else range(self.ranks)  # a group's own ranks
         numel = "" if self.torch == "1.13" else " NumelIn=%d, NumelOut=%d," % ((self.random.randrange(1, 10 ** 8),) * 2)
         for rank in ranks:
             t = time + self.random.uniform(0, 2)
-            group = {"2.4": "[PG 0 Rank %d]", "2.6": "[PG ID 0 PG GUID 0(default_pg) Rank %d]"}.get(self.torch, "[Rank %d]") % rank
+            group = {"2.4": "[PG 0 Rank %d]", "2.6": "[PG ID 0 PG GUID 0(default_pg) Rank %d]"}.get(self.torch, "[Rank %d]") % named[rank]
             work = "WorkNCCL(SeqNum=%d, OpType=%s,%s Timeout(ms)=%d) ran for %d milliseconds before timing out." % (
                 seq, op, numel, 1000 * seconds, 1000 * seconds + self.random.randrange(1, 90))
             head = self.glog(rank, t, "ProcessGroupNCCL.cpp", 607)
-            self.say(rank, t, "%s[Rank %d] Watchdog caught collective operation timeout: %s" % (head, rank, work))
+            self.say(rank, t, "%s[Rank %d] Watchdog caught collective operation timeout: %s" % (head, named[rank], work))
             if self.torch >= "2.4":
                 self.say(rank, t, "%s%s Exception (either an error or timeout) detected by watchdog at work: %d, last enqueued NCCL work: %d, last completed NCCL work: %d." % (
                     self.glog(rank, t, "ProcessGroupNCCL.cpp", 1664), group, seq, seq + 2, seq - 1))
             if self.torch == "2.6":
                 self.say(rank, t, "%s%s Received a dump signal due to a collective timeout from this local rank and we will try our best to dump the debug info." % (
                     self.glog(rank, t, "ProcessGroupNCCL.cpp", 1743), group))
-            self.say(rank, t, "%s[Rank %d] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data." % (head, rank))
-            self.say(rank, t, "%s[Rank %d] To avoid data inconsistency, we are taking the entire process down." % (head, rank))
+            self.say(rank, t, "%s[Rank %d] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data." % (head, named[rank]))
+            self.say(rank, t, "%s[Rank %d] To avoid data inconsistency, we are taking the entire process down." % (head, named[rank]))
             self.say(rank, t, "terminate called after throwing an instance of '%s'" % ("std::runtime_error" if self.torch < "2.2" else "c10::DistBackendError"))
-            self.say(rank, t, "  what():  [Rank %d] NCCL watchdog thread terminated with exception: [Rank %d] Watchdog caught collective operation timeout: %s" % (rank, rank, work))
+            self.say(rank, t, "  what():  [Rank %d] NCCL watchdog thread terminated with exception: [Rank %d] Watchdog caught collective operation timeout: %s" % (named[rank], named[rank], work))
             self.stop(rank, t)
 
     def lost(self, ranks, time, backend=None):

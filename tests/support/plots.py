@@ -491,6 +491,90 @@ def warned_long_before(job):
     return Truth("exception", [rank])
 
 
+# ---- other launchers
+@plot(8, layouts=("mixed",))
+def deepspeed_one(job):
+    rank, t = job.some_rank(), job.end
+    job.raised(rank, t, "IndexError: list index out of range")
+    for other in range(job.ranks):
+        job.launch(t + 1, "[%s,412] [INFO] [launch.py:315:sigkill_handler] Killing subprocess %d" % (job.clock(None, t + 1).strftime("%Y-%m-%d %H:%M:%S"), job.pids[other]))
+        job.stop(other, t + 1)
+    job.launch(t + 2, "[%s,902] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py', '--local_rank=%d', '--deepspeed', 'zero3.json'] exits with return code = 1" % (job.clock(None, t + 2).strftime("%Y-%m-%d %H:%M:%S"), job.ranks - 1))
+    return Truth("exception", [rank])
+
+
+@plot(4, 8, layouts=("mixed",))
+def lightning_one(job):
+    rank, t = job.some_rank(), job.end
+    job.raised(rank, t, oom_text(job))
+    job.launch(t + 1, "[rank: %d] Child process with PID %d terminated with code 1. Forcefully terminating all other processes to avoid zombies \U0001f9df" % (rank, job.pids[rank]))
+    for other in job.others(rank):
+        job.stop(other, t + 1)
+    job.launch(t + 1.1, "./train.sh: line 12: %d Killed                  python3 train.py" % job.pids[0])
+    return Truth("gpu_memory", [rank])
+
+
+@plot(4, 8, layouts=("mixed",), torch=("1.13", "2.1"))
+def spawn_one(job):
+    """torch.multiprocessing.spawn: the parent writes the traceback of the process that failed."""
+    rank, t = job.some_rank(), job.end
+    for each in range(job.ranks):
+        job.stop(each, t)
+    job.launch(t + 1, "Traceback (most recent call last):\n  File \"/opt/app/train.py\", line 71, in <module>\n    mp.spawn(main, nprocs=%d)\n  File \"/opt/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py\", line 160, in join\n    raise ProcessRaisedException(msg, error_index, failed_process.pid)\ntorch.multiprocessing.spawn.ProcessRaisedException: \n\n-- Process %d terminated with the following error:\nTraceback (most recent call last):\n  File \"/opt/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py\", line 69, in _wrap\n    fn(i, *args)\n  File \"/opt/app/train.py\", line 44, in main\n    train(rank)\nFileNotFoundError: [Errno 2] No such file or directory: '/data/shard-3.bin'" % (job.ranks, rank))
+    return Truth("missing_file", [rank])
+
+
+@plot(4, 8, layouts=("mixed",))
+def spawn_killed(job):
+    rank, t = job.some_rank(), job.end
+    for each in range(job.ranks):
+        job.stop(each, t)
+    job.launch(t + 1, "Traceback (most recent call last):\n  File \"/opt/app/train.py\", line 71, in <module>\n    mp.spawn(main, nprocs=%d)\ntorch.multiprocessing.spawn.ProcessExitedException: process %d terminated with signal SIGKILL" % (job.ranks, rank))
+    return Truth("signal", [rank])
+
+
+@plot(16, 64, layouts=("srun", "files"), early=True)
+def not_launched(job):
+    node = job.random.choice(job.names)
+    for rank in range(job.ranks):
+        job.stop(rank, 3)
+    job.launch(4, "srun: error: Task launch for StepId=%d.0 failed on node %s: Communication connection failure\nsrun: error: Application launch failed: Communication connection failure\nsrun: Job step aborted: Waiting up to 32 seconds for job step to finish.\nsrun: error: Timed out waiting for job step to complete" % (job.id, node))
+    return Truth("launcher", job.ranks_of(node), [node])
+
+
+@plot(8, 16, layouts=("srun", "files", "mixed"))
+def killed_in_mpirun(job):
+    rank, t = job.some_rank(), job.end
+    job.stop(rank, t)
+    job.launch(t + 1, "-" * 74 + "\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, the job has been aborted.\n" + "-" * 74 + "\n" + "-" * 74 +
+               "\nmpirun noticed that process rank %d with PID %d on node %s exited on signal 9 (Killed).\n" % (rank, job.pids[rank], job.node(rank)) + "-" * 74)
+    for other in job.others(rank):
+        job.stop(other, t + 1)
+    return Truth("signal", [rank])
+
+
+@plot(8, 64)
+def hung_until_limit(job):
+    """The job stands still for hours, and then its time is over: both are true."""
+    for rank in range(job.ranks):
+        job.log(rank, job.end, "waiting in all_reduce")
+    job.slurm_ends(job.end + 7200, " DUE TO TIME LIMIT")
+    return Truth({"time_limit", "collective_timeout"}, "any")
+
+
+@plot(8, 32, layouts=("srun", "mixed"))
+def two_failures(job):
+    """One rank raises; while the rest goes down, another one has no memory left for its report: the first is the cause."""
+    rank, t = job.some_rank(), job.end
+    other = (rank + 1) % job.ranks
+    job.raised(rank, t, "ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 512])")
+    job.raised(other, t + 30, "RuntimeError: CUDA error: device-side assert triggered" if job.id % 2 else "MemoryError")
+    job.launcher = "srun"
+    job.watchdog([r for r in range(job.ranks) if r not in (rank, other)], t + 600)
+    job.ended(rank, t + 1, 1, stops=False)
+    return Truth("exception", [rank])
+
+
 # ---- looks bad, and comes to a good end
 @plot(8, early=None, layouts=("attempts",))
 def good_second_attempt(job):
