@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-enum { LOOK = 4, STRIDE_MOST = 8, BITS = 16 };
+enum { LOOK = 4, STRIDE_MOST = 8, BITS = 17, BUCKET_BITS = 12 };
 
 typedef struct window { /* four bytes of a text */
     uint32_t key, number, offset;
@@ -18,8 +18,9 @@ struct assay_literals {
     uint64_t set[(1 << BITS) / 64];
     size_t stride, count, windows, longest;
     char **text;
-    size_t *length, *first; /* of each text; where its first window is */
-    window *window;         /* by key */
+    size_t *length, *first;                  /* of each text; where its first window is */
+    window *window;                          /* by bucket */
+    uint32_t bucket[(1 << BUCKET_BITS) + 1]; /* where the windows of each begin: the upper bits of the hash */
 };
 
 static uint32_t load(const char *bytes)
@@ -32,6 +33,11 @@ static uint32_t load(const char *bytes)
 static uint32_t hash(uint32_t word)
 {
     return (uint32_t)(word * 2654435761u) >> (32 - BITS);
+}
+
+static uint32_t bucket_of(uint32_t word)
+{
+    return hash(word) >> (BITS - BUCKET_BITS);
 }
 
 /* How rare a byte is in logs, roughly: capitals and signs are rarer than letters, digits and blanks. */
@@ -64,7 +70,8 @@ static size_t rarest(const char *text, size_t length, size_t size)
 static int order_windows(const void *a, const void *b)
 {
     const window *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->key, y->key);
+    int order = ASSAY_ORDER(bucket_of(x->key), bucket_of(y->key));
+    order = order ? order : ASSAY_ORDER(x->key, y->key);
     return order ? order : ASSAY_ORDER(x->number, y->number);
 }
 
@@ -108,6 +115,11 @@ static bool fill(assay_literals *l, const char *const *text)
         }
     }
     qsort(l->window, l->windows, sizeof *l->window, order_windows);
+    for (uint32_t w = 0, b = 0; b <= 1 << BUCKET_BITS; b++) {
+        while (w < l->windows && bucket_of(l->window[w].key) < b)
+            w++;
+        l->bucket[b] = w;
+    }
     return true;
 }
 
@@ -138,21 +150,13 @@ static bool is_set(const assay_literals *l, const char *at)
     return l->set[bit / 64] >> bit % 64 & 1;
 }
 
-/* The first window of a key. */
-static size_t first_window(const assay_literals *l, uint32_t key)
-{
-    size_t at = 0;
-    ASSAY_SEARCH(at, l->windows, l->window[at].key < key);
-    return at;
-}
-
 /* The place of a text one of whose windows lies at `place`, inside [low, size). */
 static size_t text_at(const assay_literals *l, const char *bytes, size_t low, size_t place, size_t size)
 {
-    const uint32_t key = load(bytes + place);
-    for (size_t w = first_window(l, key); w < l->windows && l->window[w].key == key; w++) {
+    const uint32_t key = load(bytes + place), bucket = bucket_of(key);
+    for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
         const window *one = &l->window[w];
-        if (one->offset > place - low)
+        if (one->key != key || one->offset > place - low)
             continue;
         const size_t from = place - one->offset, length = l->length[one->number];
         if (length <= size - from && memcmp(bytes + from, l->text[one->number], length) == 0)
@@ -168,10 +172,11 @@ size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at
         return SIZE_MAX;
     const size_t end = size - (LOOK - 1);
     for (; at + 3 * stride < end; at += 4 * stride) {
-        const bool any = is_set(l, bytes + at) | is_set(l, bytes + at + stride) | is_set(l, bytes + at + 2 * stride) |
-                         is_set(l, bytes + at + 3 * stride);
-        for (size_t k = 0; any && k < 4; k++) {
-            const size_t found = text_at(l, bytes, low, at + k * stride, size);
+        const unsigned hits = (unsigned)is_set(l, bytes + at) | (unsigned)is_set(l, bytes + at + stride) << 1 |
+                              (unsigned)is_set(l, bytes + at + 2 * stride) << 2 |
+                              (unsigned)is_set(l, bytes + at + 3 * stride) << 3;
+        for (size_t k = 0; hits >> k; k++) {
+            const size_t found = hits >> k & 1 ? text_at(l, bytes, low, at + k * stride, size) : SIZE_MAX;
             if (found != SIZE_MAX)
                 return found;
         }
@@ -190,10 +195,10 @@ void assay_literals_all(const assay_literals *l, const char *bytes, size_t size,
     for (size_t at = 0; at + LOOK <= size; at++) {
         if (!is_set(l, bytes + at))
             continue;
-        const uint32_t key = load(bytes + at);
-        for (size_t w = first_window(l, key); w < l->windows && l->window[w].key == key; w++) {
+        const uint32_t key = load(bytes + at), bucket = bucket_of(key);
+        for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
             const window *one = &l->window[w]; /* of the windows of a text the first stands for it */
-            if (one->offset != l->first[one->number] || one->offset > at)
+            if (one->key != key || one->offset != l->first[one->number] || one->offset > at)
                 continue;
             const size_t from = at - one->offset, length = l->length[one->number];
             if (length <= size - from && memcmp(bytes + from, l->text[one->number], length) == 0)
