@@ -35,6 +35,7 @@
 #include "report/results/results.h"
 #include "report/text/layout.h"
 #include "verify/verify.h"
+#include "why/why.h"
 
 /* ---- run plan ---- */
 
@@ -353,6 +354,10 @@ static bool all_unread(const assay_outcome *outcome)
         else
             assay_log_warn("%s", trial->error.text);
     }
+    for (size_t i = 0; i < outcome->trial_count && unread == outcome->trial_count; i++)
+        if (assay_why_is_job(outcome->trials[i].trial->path))
+            assay_log_note("%s has outputs of a job: `assay why %s` says how it ended", outcome->trials[i].trial->path,
+                           outcome->trials[i].trial->path);
     return unread == outcome->trial_count;
 }
 

@@ -75,7 +75,8 @@ const assay_signature *assay_signature_of(size_t number);
 /* Events without a signature of their own have these numbers. */
 enum {
     ASSAY_SIGNATURE_EXCEPTION = 1 << 20, /* an exception of Python that no signature knows */
-    ASSAY_SIGNATURE_ROOT_CAUSE           /* torchrun's "Root Cause (first observed failure)" */
+    ASSAY_SIGNATURE_ROOT_CAUSE, /* torchrun's "Root Cause (first observed failure)", where it is before all others */
+    ASSAY_SIGNATURE_LISTED      /* one of its "Failures", or a root cause that is no earlier than others */
 };
 
 /* What is known of a time: nothing; seconds since midnight; seconds since 1970 as if the year were 2000; since 1970. */

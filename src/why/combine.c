@@ -158,7 +158,11 @@ static bool is_explained(const why_scene *s, const why_item *i)
         const assay_log_event *o = other->event;
         if (other == i || o->role == ASSAY_LOG_NOISE || other->survived)
             continue;
-        if (is_abort(e) && !is_abort(o) && o->ending != ASSAY_ENDING_launcher && o->ending != ASSAY_ENDING_signal)
+        const bool own = other->rank >= 0 && other->rank == i->rank && o->ending != ASSAY_ENDING_launcher &&
+                         o->ending != ASSAY_ENDING_signal;
+        const bool root =
+            o->role == ASSAY_LOG_CAUSE && other->level <= LEVEL_PROGRAM && o->ending != ASSAY_ENDING_crash;
+        if (is_abort(e) && !is_abort(o) && (own || root || o->ending == ASSAY_ENDING_collective_timeout))
             return true; /* a program that gives up aborts itself */
         if (e->ending != ASSAY_ENDING_crash && other->level < i->level && o->role == ASSAY_LOG_CAUSE &&
             (other->rank < 0 || i->rank < 0 || other->rank == i->rank))
@@ -340,6 +344,52 @@ static bool add_ranks_of_node(why_scene *s, why_link *link)
     return made;
 }
 
+/* How well an event says who failed by itself. */
+static int how_well_named(const why_item *i)
+{
+    const assay_log_event *e = i->event;
+    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
+        return 3;
+    if (e->signature == ASSAY_SIGNATURE_LISTED)
+        return 2;
+    const bool told =
+        e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
+    const bool who = i->rank >= 0 || e->ranks[0];
+    return told && who && e->code != 0 && e->code != -1 ? 2 : who;
+}
+
+/* Whose line it is that no rank stands in front of: the only one of which the launcher says that it failed by itself. */
+static bool add_named_rank(const why_scene *s, why_link *link)
+{
+    why_link root = {.time = NAN}, others = {.time = NAN};
+    bool made = true;
+    const bool process = link->event->ending == ASSAY_ENDING_crash || link->event->ending == ASSAY_ENDING_signal;
+    if (link->rank.count > 0 || link->count > 1 || (link->event->scope != ASSAY_LOG_RANK && !process))
+        return true;
+    for (size_t k = 0; k < s->item.count && made; k++) {
+        const why_item *i = &s->item.list[k];
+        if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
+            continue;
+        if (i->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
+            made = add_item(&root, i);
+        else if (how_well_named(i) == 2)
+            made = add_item(&others, i);
+    }
+    make_unique(&root);
+    make_unique(&others);
+    const why_link *named = root.rank.count > 0 ? &root : &others;
+    if (made && named->rank.count == 1) {
+        link->derived = true;
+        made = add_rank(link, named->rank.list[0]) &&
+               (link->node.count > 0 || named->node.count != 1 || add_node(link, named->node.list[0]));
+    }
+    free(root.rank.list);
+    free(root.node.list);
+    free(others.rank.list);
+    free(others.node.list);
+    return made;
+}
+
 static why_link *new_link(assay_why *why)
 {
     why_link *link = ASSAY_VEC_ADD(&why->chain);
@@ -371,7 +421,7 @@ static bool add_cause(why_scene *s, why_item *cause)
     }
     if (made) {
         make_unique(link);
-        made = add_ranks_of_node(s, link);
+        made = add_ranks_of_node(s, link) && add_named_rank(s, link);
         make_unique(link);
         if (link->node.count == 0)
             for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
@@ -484,7 +534,7 @@ static bool judge(why_scene *s, const why_item *cause)
         others++;
         other = other ? other : i;
     }
-    const bool alone = others == 0 && link->rank.count > 0 && launcher_names_only(s, link);
+    const bool alone = others == 0 && !link->derived && link->rank.count > 0 && launcher_names_only(s, link);
     const bool everybody = why->ranks_seen > 1 && link->rank.count == why->ranks_seen;
     why->certainty = others > 0 ? WHY_POSSIBLE : WHY_LIKELY;
     if (others > 0)
@@ -496,7 +546,7 @@ static bool judge(why_scene *s, const why_item *cause)
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason,
                                     "the system says so itself, and nothing that it does not explain came before");
-    } else if (others == 0 && cause->named && link->rank.count == 1) {
+    } else if (others == 0 && !link->derived && cause->named && link->rank.count == 1) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher names the same rank as the first to fail");
     } else if (alone) {
@@ -585,18 +635,6 @@ static bool add_absent(why_scene *s)
         make_unique(link);
     free(seen);
     return made;
-}
-
-/* How well an event says who failed by itself. */
-static int how_well_named(const why_item *i)
-{
-    const assay_log_event *e = i->event;
-    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
-        return 3;
-    const bool told =
-        e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
-    const bool who = i->rank >= 0 || e->ranks[0];
-    return told && who && e->code != 0 && e->code != -1 ? 2 : who;
 }
 
 /* Nobody says why: the rank that the launcher names, else the one that was silent first. */

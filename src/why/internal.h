@@ -52,6 +52,7 @@ typedef struct why_link {
     ASSAY_VEC(int64_t) rank;      /* ascending; empty: none is known */
     ASSAY_VEC(char *) node;       /* borrowed from events and facts, in byte order */
     uint64_t count;               /* events */
+    bool derived;                 /* its ranks are those that the launcher names, and not said with it */
     double time;                  /* normalised; NaN */
 } why_link;
 

@@ -17,7 +17,7 @@ static const char *signature_of(const assay_log_event *e)
 {
     if (e->signature == ASSAY_SIGNATURE_EXCEPTION)
         return "exception";
-    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
+    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE || e->signature == ASSAY_SIGNATURE_LISTED)
         return "torchrun_root_cause";
     const assay_signature *s = assay_signature_of(e->signature);
     return s ? s->id : NULL;

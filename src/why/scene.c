@@ -204,13 +204,14 @@ static void take_root_causes(why_scene *s)
 {
     for (size_t k = 0; k < s->item.count; k++) {
         const why_item *root = &s->item.list[k];
-        if (root->event->signature != ASSAY_SIGNATURE_ROOT_CAUSE || root->old)
+        const bool first = root->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE;
+        if ((!first && root->event->signature != ASSAY_SIGNATURE_LISTED) || root->old)
             continue;
         for (size_t n = 0; n < s->item.count; n++) {
             why_item *i = &s->item.list[n];
             if (i->rank != root->rank || i == root || i->event->scope != ASSAY_LOG_RANK)
                 continue;
-            i->named = true;
+            i->named = i->named || first;
             if (!isnan(root->from) &&
                 (isnan(i->from) || (i->event->near && i->from <= root->from && !(i->to < root->from)))) {
                 i->from = isnan(i->from) ? root->from - WHY_CLOCKS : i->from;

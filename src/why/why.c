@@ -2,6 +2,7 @@
 #include "why/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 
@@ -36,6 +37,18 @@ void assay_why_free(assay_why *why)
     why_places_release(&why->places);
     why_facts_release(&why->facts);
     free(why);
+}
+
+bool assay_why_is_job(const char *directory)
+{
+    why_places places = {.job = -1};
+    assay_error err = {""};
+    bool found = false;
+    if (!strstr(directory, "://") && why_find(directory, NULL, &places, &err) == ASSAY_OK)
+        for (size_t i = 0; i < places.list.count && !found; i++)
+            found = places.list.list[i].kind == WHY_OUTPUT;
+    why_places_release(&places);
+    return found;
 }
 
 bool assay_why_failed(const assay_why *why)

@@ -36,6 +36,9 @@ int assay_why_run(assay_comm *comm, const char *directory, const assay_why_optio
                   assay_error *err);
 void assay_why_free(assay_why *why); /* NULL is ignored */
 
+/* Does a directory have outputs of a job? False where it cannot be listed. Not collective. */
+bool assay_why_is_job(const char *directory);
+
 /* Was a failure found? */
 bool assay_why_failed(const assay_why *why);
 /* Could something not be read, so that the answer may be another? */

@@ -148,6 +148,10 @@ def forms(checks, assay, top):
     (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
     done = run([assay, "why", directory, "--json", "--quiet"])
     checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)
+    job = top / "run"
+    write(job, CASES["oom"][0])
+    done = run([assay, "run", job, "--out", top / "report"])
+    checks.expect(done.code == 2 and "assay why %s" % job in done.err, "assay run: %s" % done)
     empty = top / "empty"
     empty.mkdir()
     done = run([assay, "why", empty, "--quiet"])

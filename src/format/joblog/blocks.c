@@ -10,7 +10,7 @@
 
 enum {
     TRACEBACK_LINES = 400,
-    ROOT_CAUSE_LINES = 12,
+    FAILURE_LINES = 12,
     BLOCKS_MOST = 65536,
     LINES_MOST = 100000 /* of all ranks meanwhile */
 };
@@ -28,6 +28,12 @@ static joblog_block *block_of(joblog_reader *r, const joblog_line *line)
     return NULL;
 }
 
+static void begin_failure(joblog_block *block)
+{
+    block->left = block->kind == JOBLOG_TRACEBACK ? TRACEBACK_LINES : FAILURE_LINES;
+    block->event = (assay_log_event){.rank = -1, .local_rank = -1, .step = -1, .code = -1, .sequence = -1, .time = NAN};
+}
+
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line)
 {
     joblog_block *block = block_of(r, line);
@@ -37,13 +43,13 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
         block = ASSAY_VEC_ADD(&r->block);
     if (!block)
         return ASSAY_ENOMEM;
-    *block =
-        (joblog_block){.kind = kind,
-                       .rank = line->prefix.rank,
-                       .local_rank = line->prefix.local_rank,
-                       .left = kind == JOBLOG_TRACEBACK ? TRACEBACK_LINES : ROOT_CAUSE_LINES,
-                       .until = line->number + LINES_MOST,
-                       .event = {.rank = -1, .local_rank = -1, .step = -1, .code = -1, .sequence = -1, .time = NAN}};
+    *block = (joblog_block){.kind = kind,
+                            .rank = line->prefix.rank,
+                            .local_rank = line->prefix.local_rank,
+                            .until = line->number + LINES_MOST};
+    begin_failure(block);
+    if (kind == JOBLOG_FAILURES)
+        r->listed = INFINITY;
     return ASSAY_OK;
 }
 
@@ -87,14 +93,12 @@ bool joblog_is_exception(const char *body, size_t length, size_t *name)
 }
 
 /* "  rank      : 3 (local_rank: 3)" */
-static bool read_root_cause(joblog_block *block, const char *body, size_t length)
+static bool read_failure(joblog_block *block, const char *body, size_t length)
 {
     char line[512], key[32], value[256];
     long long number;
     assay_log_event *e = &block->event;
     snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), body);
-    if (strncmp(line, "====", 4) == 0)
-        return true;
     if (sscanf(line, " %31[a-z_] : %255[^\n]", key, value) != 2)
         return false;
     if (strcmp(key, "time") == 0) {
@@ -119,27 +123,31 @@ static bool read_root_cause(joblog_block *block, const char *body, size_t length
     return strcmp(key, "traceback") == 0;
 }
 
-static int add_root_cause(joblog_reader *r, const joblog_block *block, const joblog_line *line)
+/* A process that torchrun says failed. The first that it observed is the first that failed only where all others have a
+ * later time: without files of errors they get the time at which torchrun looked. */
+static int add_failure(joblog_reader *r, const joblog_block *block, const joblog_line *line)
 {
     char sentence[128];
     assay_log_event event = block->event;
-    event.signature = ASSAY_SIGNATURE_ROOT_CAUSE;
+    const bool first = block->kind == JOBLOG_ROOT_CAUSE && !(event.time >= r->listed);
+    const char *seen = first ? "the first that torchrun saw fail" : "as torchrun saw";
+    const int64_t number = -event.code;
+    const bool crash = number == 4 || number == 6 || number == 7 || number == 8 || number == 11;
+    if (event.rank < 0)
+        return ASSAY_OK;
+    if (block->kind == JOBLOG_FAILURES && !(event.time >= r->listed))
+        r->listed = isnan(event.time) ? -INFINITY : event.time;
+    event.signature = first ? ASSAY_SIGNATURE_ROOT_CAUSE : ASSAY_SIGNATURE_LISTED;
     event.ending = ASSAY_ENDING_launcher;
     event.role = ASSAY_LOG_CONSEQUENCE;
     event.scope = ASSAY_LOG_RANK;
-    if (event.rank < 0)
-        return ASSAY_OK;
-    const int64_t number = -event.code;
-    const bool crash = number == 4 || number == 6 || number == 7 || number == 8 || number == 11;
     if (number > 0 && number < 65) {
-        snprintf(sentence, sizeof sentence, "%s by signal %d, the first that torchrun saw fail",
-                 crash ? "crashed" : "was ended", (int)number);
+        snprintf(sentence, sizeof sentence, "%s by signal %d, %s", crash ? "crashed" : "was ended", (int)number, seen);
         event.ending = crash ? ASSAY_ENDING_crash : ASSAY_ENDING_signal;
-        event.role = crash ? ASSAY_LOG_CAUSE : ASSAY_LOG_EITHER;
+        event.role = crash ? ASSAY_LOG_CAUSE : number == 15 ? ASSAY_LOG_CONSEQUENCE : ASSAY_LOG_EITHER;
         event.code = number;
     } else {
-        snprintf(sentence, sizeof sentence, "ended with exit code %lld, the first that torchrun saw fail",
-                 (long long)event.code);
+        snprintf(sentence, sizeof sentence, "ended with exit code %lld, %s", (long long)event.code, seen);
     }
     return joblog_event_add(r, line, event, sentence, NULL, NULL);
 }
@@ -160,12 +168,17 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
     }
     if (!block || line->body_length == 0)
         return 0;
-    if (block->kind == JOBLOG_ROOT_CAUSE) {
-        if (read_root_cause(block, line->body, line->body_length)) {
-            status = add_root_cause(r, block, line);
+    if (block->kind != JOBLOG_TRACEBACK) {
+        if (line->body_length > 3 && memcmp(line->body, "====", 4) == 0) {
             close_block(r, block);
+        } else if (read_failure(block, line->body, line->body_length)) {
+            status = add_failure(r, block, line);
+            if (block->kind == JOBLOG_ROOT_CAUSE)
+                close_block(r, block);
+            else
+                begin_failure(block);
         }
-        return status;
+        return status == ASSAY_OK ? 2 : status;
     }
     if (line->body[0] == ' ') {
         keep_frame(block, line->body, line->body_length);

@@ -85,7 +85,7 @@ int64_t joblog_step_of(const char *line, size_t length);
 struct assay_job_log {
     joblog_signatures signatures;
     struct assay_literals *literals;
-    size_t traceback, root_cause; /* numbers of literals behind those of signatures */
+    size_t blocks; /* the number of the first literal of joblog_block_kind, behind those of signatures */
     joblog_masks *masks;
 };
 
@@ -105,7 +105,7 @@ typedef struct joblog_line { /* that is looked at */
     size_t place; /* in the reader's bytes */
 } joblog_line;
 
-typedef enum joblog_block_kind { JOBLOG_TRACEBACK, JOBLOG_ROOT_CAUSE } joblog_block_kind;
+typedef enum joblog_block_kind { JOBLOG_TRACEBACK, JOBLOG_FAILURES, JOBLOG_ROOT_CAUSE } joblog_block_kind;
 
 typedef struct joblog_block { /* several lines of one rank that become one event */
     joblog_block_kind kind;
@@ -128,6 +128,7 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
+    double listed;               /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint32_t) slot;    /* a table of out->event by its key: numbers, and 1 */
     char *clean;                 /* room for a line */
@@ -136,7 +137,7 @@ typedef struct joblog_reader {
 /* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;
- * 0 when it does not; ASSAY_ENOMEM. */
+ * 2 when it belongs to another block; 0 when it does not; ASSAY_ENOMEM. */
 int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended);
 /* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event event, const char *sentence,

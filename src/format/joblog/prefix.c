@@ -319,12 +319,24 @@ static bool read_bracket(const char *s, size_t length, bool first, joblog_prefix
     return true;
 }
 
+/* "[3]:" and nothing behind it: an item of a list. */
+static bool is_number_alone(const char *line, size_t length, const char *end)
+{
+    for (const char *at = line + 1; at < end; at++)
+        if (!assay_is_digit(*at))
+            return false;
+    size_t behind = (size_t)(end - line) + 1;
+    while (behind < length && (line[behind] == ':' || line[behind] == ' ' || line[behind] == '\r'))
+        behind++;
+    return behind == length;
+}
+
 static bool take_bracket(text *t, bool first, joblog_prefix *out)
 {
     if (t->left < 3 || *t->at != '[')
         return false;
     const char *end = memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST);
-    if (!end || !read_bracket(t->at + 1, (size_t)(end - t->at - 1), first, out))
+    if (!end || is_number_alone(t->at, t->left, end) || !read_bracket(t->at + 1, (size_t)(end - t->at - 1), first, out))
         return false;
     skip(t, (size_t)(end - t->at) + 1);
     if (!skip_word(t, "<stdout>"))
@@ -488,7 +500,7 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
     if (length < 4 || line[0] != '[')
         return -1;
     const char *end = memchr(line, ']', length < 64 ? length : 64);
-    if (!end)
+    if (!end || is_number_alone(line, length, end))
         return -1;
     if (find_rank(line + 1, (size_t)(end - line - 1), &rank))
         return rank;

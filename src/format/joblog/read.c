@@ -375,9 +375,9 @@ static int look_at(joblog_reader *r, size_t from, size_t to)
     qsort(f.number, f.count, sizeof *f.number, compare_numbers);
     int status = ASSAY_OK;
     for (size_t i = f.count; i-- > 0 && status == ASSAY_OK;)
-        if (f.number[i] >= log->traceback)
-            status = joblog_block_open(r, f.number[i] == log->traceback ? JOBLOG_TRACEBACK : JOBLOG_ROOT_CAUSE, &line);
-    for (size_t i = 0; i < f.count && f.number[i] < log->traceback && status == ASSAY_OK && !known; i++) {
+        if (f.number[i] >= log->blocks)
+            status = joblog_block_open(r, (joblog_block_kind)(f.number[i] - log->blocks), &line);
+    for (size_t i = 0; i < f.count && f.number[i] < log->blocks && taken != 2 && status == ASSAY_OK && !known; i++) {
         const size_t number = f.number[i];
         const assay_signature *s = assay_signature_of(number);
         joblog_match match;
@@ -591,7 +591,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     assay_unpacked *file = NULL;
     assay_error why = {""};
     *out = (assay_log_file){.file = number};
-    joblog_reader r = {.log = log, .out = out, .line = 1};
+    joblog_reader r = {.log = log, .out = out, .line = 1, .listed = INFINITY};
     int status = assay_unpacked_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
@@ -624,7 +624,7 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
 {
     const size_t count = assay_signature_count();
     assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    const char **text = assay_alloc_zeroed(count + 2, sizeof *text);
+    const char **text = assay_alloc_zeroed(count + JOBLOG_ROOT_CAUSE + 1, sizeof *text);
     int status = log && text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     if (status == ASSAY_OK)
         status = joblog_signatures_new(&log->signatures, err);
@@ -633,11 +633,11 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
     if (status == ASSAY_OK) {
         for (size_t i = 0; i < count; i++)
             text[i] = assay_signature_of(i)->literal;
-        log->traceback = count;
-        log->root_cause = count + 1;
-        text[log->traceback] = "Traceback (most recent call last)";
-        text[log->root_cause] = "Root Cause (first observed failure)";
-        log->literals = assay_literals_new(text, count + 2);
+        log->blocks = count;
+        text[count + JOBLOG_TRACEBACK] = "Traceback (most recent call last)";
+        text[count + JOBLOG_FAILURES] = "Failures:";
+        text[count + JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)";
+        log->literals = assay_literals_new(text, count + JOBLOG_ROOT_CAUSE + 1);
         if (!log->literals)
             status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     }
