@@ -76,6 +76,7 @@ const assay_signature *assay_signature_of(size_t number);
 enum {
     ASSAY_SIGNATURE_EXCEPTION = 1 << 20, /* an exception of Python that no signature knows */
     ASSAY_SIGNATURE_ROOT_CAUSE, /* torchrun's "Root Cause (first observed failure)", where it is before all others */
+    ASSAY_SIGNATURE_HANG,       /* who hung, out of dumps: made by who asks them */
     ASSAY_SIGNATURE_LISTED      /* one of its "Failures", or a root cause that is no earlier than others */
 };
 

@@ -131,9 +131,9 @@ static void put_cause(const assay_why *why, assay_buf *out)
     if (why->certainty == WHY_LIKELY)
         assay_put_format(out, "probably ");
     if (e->ending == ASSAY_ENDING_collective_timeout && e->role == ASSAY_LOG_CONSEQUENCE) {
-        if (why->hang)
+        if (e->signature == ASSAY_SIGNATURE_HANG) {
             assay_put_format(out, "%s", why->hang);
-        else if (link->rank.count > 0) {
+        } else if (link->rank.count > 0) {
             why_put_subject(link, out);
             assay_put_format(out, " did not come to a collective that others waited in until its timeout");
         } else {

@@ -520,6 +520,13 @@ static bool launcher_names_only(const why_scene *s, const why_link *link)
     return same;
 }
 
+/* Do the dumps say that others waited for the one rank of the cause? */
+static bool names_hang(const assay_why *why, const why_link *link)
+{
+    return why->hang && why->hang_ranks.count == 1 && link->rank.count == 1 &&
+           link->rank.list[0] == why->hang_ranks.list[0];
+}
+
 static bool judge(why_scene *s, const why_item *cause)
 {
     assay_why *why = s->why;
@@ -549,6 +556,9 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (others == 0 && !link->derived && cause->named && link->rank.count == 1) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher names the same rank as the first to fail");
+    } else if (others == 0 && !link->derived && names_hang(why, link)) {
+        why->certainty = WHY_CERTAIN;
+        made = made && why_add_text(&why->reason, "dumps of flight recorders say that the others waited for it");
     } else if (alone) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
@@ -600,12 +610,7 @@ static bool add_absent(why_scene *s)
         why->certainty = WHY_POSSIBLE;
         first->told = false;
     }
-    if (made && why->hang) {
-        for (size_t r = 0; r < why->hang_ranks.count && made; r++)
-            made = add_rank(link, why->hang_ranks.list[r]);
-        why->certainty = WHY_LIKELY;
-        made = made && why_add_text(&why->reason, "dumps of the flight recorder name it");
-    } else if (made && waiting > 0 && waiting < s->ranks && s->ranks - waiting <= waiting) {
+    if (made && waiting > 0 && waiting < s->ranks && s->ranks - waiting <= waiting) {
         for (size_t r = 0; r < s->ranks && made; r++)
             if (!seen[r])
                 made = add_rank(link, (int64_t)r);
@@ -720,6 +725,34 @@ static bool is_completed(const why_facts *f)
     return strcmp(f->state, "COMPLETED") == 0 && (f->exit_code[0] == '\0' || strcmp(f->exit_code, "0:0") == 0);
 }
 
+/* What ends a job that hangs: a limit, or somebody who had enough of it. */
+static bool ends_a_hang(assay_ending ending)
+{
+    return ending == ASSAY_ENDING_time_limit || ending == ASSAY_ENDING_cancelled;
+}
+
+/* Dumps say who hung, and no output says of anything before it. */
+static bool add_hang(why_scene *s)
+{
+    assay_why *why = s->why;
+    why_link *link = new_link(why);
+    bool made = link != NULL;
+    if (!made)
+        return false;
+    link->event = &why->hang_event;
+    link->count = 1;
+    for (size_t r = 0; r < why->hang_ranks.count && made; r++)
+        made = add_rank(link, why->hang_ranks.list[r]);
+    for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
+        made = add_node(link, why_node_of(&why->facts, link->rank.list[r]));
+    make_unique(link);
+    why->has_cause = true;
+    why->certainty = WHY_LIKELY;
+    return made &&
+           why_add_text(&why->reason, "dumps of flight recorders say who held up the others, and no output says "
+                                      "of anything before it");
+}
+
 static bool tell(why_scene *s)
 {
     assay_why *why = s->why;
@@ -739,7 +772,7 @@ static bool tell(why_scene *s)
     }
     if (is_completed(&why->facts))
         return true;
-    if (!any && !hard)
+    if (!any && !hard && !why->hang)
         return true;
     why->failed = true;
     for (size_t k = 0; k < s->item.count; k++)
@@ -755,7 +788,11 @@ static bool tell(why_scene *s)
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }
-    if (cause) {
+    const bool hung = why->hang && (!cause || cause->level >= LEVEL_OTHERS || ends_a_hang(cause->event->ending));
+    if (hung) {
+        if (!add_hang(s))
+            return false;
+    } else if (cause) {
         why->has_cause = true;
         if (!add_cause(s, cause) || !judge(s, cause))
             return false;

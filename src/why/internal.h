@@ -74,9 +74,8 @@ struct assay_why {
     int64_t unknown_rank;
     uint32_t unknown_file;
     /* from other sources; texts owned, NULL: none */
-    char *hang;        /* who hung, one sentence */
-    int64_t hang_rank; /* -1 */
-    char *hang_class;
+    char *hang;                 /* who hung, one sentence */
+    assay_log_event hang_event; /* what dumps say, as an event of the directory they lie in; its texts are `hang` */
     ASSAY_VEC(int64_t) hang_ranks;
     char *resume, *resume_state, *verify;
     ASSAY_VEC(char *) verdict; /* what the records say, each */

@@ -1,5 +1,5 @@
 /* other.c - what the other sources say: dumps of flight recorders, checkpoints, logs of metrics, records. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static int run_rules(assay_comm *comm, const char *location, const assay_why_opt
 }
 
 /* On rank 0: who hung. */
-static int take_hang(assay_why *why, const assay_trial_outcome *trial, assay_error *err)
+static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *trial, assay_error *err)
 {
     assay_hang *hang = NULL;
     int status =
@@ -55,8 +55,21 @@ static int take_hang(assay_why *why, const assay_trial_outcome *trial, assay_err
     if (status == ASSAY_OK && hang && hang->causes > 0 && !why->hang) {
         const assay_hang_cause *c = &hang->cause[0];
         why->hang = assay_copy_text(c->text);
-        why->hang_class = assay_copy_text(assay_hang_test_name(c->test));
-        bool made = why->hang && why->hang_class;
+        bool made = why->hang != NULL;
+        why->hang_event = (assay_log_event){.signature = ASSAY_SIGNATURE_HANG,
+                                            .ending = ASSAY_ENDING_collective_timeout,
+                                            .role = ASSAY_LOG_CONSEQUENCE,
+                                            .scope = ASSAY_LOG_RANK,
+                                            .file = (uint32_t)place,
+                                            .count = 1,
+                                            .rank = c->rank,
+                                            .local_rank = -1,
+                                            .step = -1,
+                                            .code = -1,
+                                            .sequence = c->operation.number,
+                                            .time = NAN,
+                                            .text = why->hang,
+                                            .quote = why->hang};
         for (size_t i = 0; i < hang->causes && made; i++)
             if (hang->cause[i].rank >= 0 && (i == 0 || hang->cause[i].test == c->test)) {
                 int64_t *rank = ASSAY_VEC_ADD(&why->hang_ranks);
@@ -83,8 +96,8 @@ static int take_verdict(assay_why *why, const why_place *place, const assay_outc
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int ask_rules(assay_comm *comm, const char *location, const why_place *place, const assay_why_options *options,
-                     assay_why *why, assay_error *err)
+static int ask_rules(assay_comm *comm, const char *location, size_t number, const why_place *place,
+                     const assay_why_options *options, assay_why *why, assay_error *err)
 {
     const bool first = assay_comm_rank(comm) == 0;
     assay_job job = {0};
@@ -96,7 +109,7 @@ static int ask_rules(assay_comm *comm, const char *location, const why_place *pl
             taken = why_add_text(&why->problem, "%s", trial->error.text) ? ASSAY_OK : ASSAY_ENOMEM;
         } else {
             if (place->kind == WHY_DUMPS)
-                taken = take_hang(why, trial, err);
+                taken = take_hang(why, number, trial, err);
             if (taken == ASSAY_OK)
                 taken = take_verdict(why, place, &outcome);
         }
@@ -151,7 +164,7 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
             comm, location ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory), err);
         if (status == ASSAY_OK)
             status = p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p->path, options, why, err)
-                                                : ask_rules(comm, location, p, options, why, err);
+                                                : ask_rules(comm, location, i, p, options, why, err);
         free(location);
     }
     return status;

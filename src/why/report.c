@@ -19,6 +19,8 @@ static const char *signature_of(const assay_log_event *e)
         return "exception";
     if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE || e->signature == ASSAY_SIGNATURE_LISTED)
         return "torchrun_root_cause";
+    if (e->signature == ASSAY_SIGNATURE_HANG)
+        return "hang";
     const assay_signature *s = assay_signature_of(e->signature);
     return s ? s->id : NULL;
 }
@@ -28,9 +30,9 @@ static const char *path_of(const assay_why *why, const assay_log_event *e)
     return why->places.list.list[e->file].path;
 }
 
-static const char *role_of(const why_link *link, bool cause)
+static const char *role_of(const why_link *link, bool cause, bool unknown)
 {
-    return cause ? "cause" : link->event->role == ASSAY_LOG_CAUSE ? "also" : "consequence";
+    return cause ? unknown ? "end" : "cause" : link->event->role == ASSAY_LOG_CAUSE ? "also" : "consequence";
 }
 
 /* What kind of ending it was; a signal by itself is named by what it says of the process. */
@@ -50,7 +52,7 @@ static void put_link_members(const assay_why *why, const why_link *link, bool ca
     if (cause)
         assay_jw_text(w, "certainty", CERTAINTIES[why->certainty]);
     else
-        assay_jw_text(w, "role", role_of(link, false));
+        assay_jw_text(w, "role", role_of(link, false, false));
     assay_jw_i64s(w, "ranks", link->rank.list, link->rank.count);
     assay_jw_texts(w, "nodes", (const char *const *)link->node.list, link->node.count);
     const int64_t step = cause ? why->step : e->step;
@@ -156,7 +158,8 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
 static void put_place(doc *d, const assay_why *why, const assay_log_event *e)
 {
     doc_put_text(d, path_of(why, e), strlen(path_of(why, e)));
-    doc_put(d, ":%" PRIu64, e->line);
+    if (e->line > 0) /* else it is a directory */
+        doc_put(d, ":%" PRIu64, e->line);
 }
 
 static void put_texts(doc *d, char *const *list, size_t count)
@@ -187,7 +190,7 @@ static void put_chain(doc *d, const assay_why *why)
         } else {
             doc_cell_none(d);
         }
-        doc_cell_words(d, role_of(link, i == 0 && why->has_cause));
+        doc_cell_words(d, role_of(link, i == 0 && why->has_cause, why->certainty == WHY_UNKNOWN));
         assay_buf_clear(&text);
         why_put_subject(link, &text);
         doc_cell(d);

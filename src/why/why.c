@@ -28,7 +28,6 @@ void assay_why_free(assay_why *why)
     free(why->hang_ranks.list);
     free(why->unknown);
     free(why->hang);
-    free(why->hang_class);
     free(why->resume);
     free(why->resume_state);
     free(why->verify);

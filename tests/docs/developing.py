@@ -72,7 +72,7 @@ def check_formats(checks):
         for path in ("src/format/%s/*.c", "tests/data/events/%s", "tests/fuzz/fuzz_%s_*.c"):
             checks.expect(list(ROOT.glob(path % name)), "format of events %s: there is no %s" % (name, path % name))
     checks.expect(len(listed) >= 2 and not set(listed + events) ^ {p.parent.name for p in (ROOT / "src/format").glob("*/*.c")
-                                                           if p.parent.name not in ("tfrecord", "npy_record")}, "formats in the list: %s" % listed)
+                                                           if p.parent.name not in ("tfrecord", "npy_record", "joblog")}, "formats in the list: %s" % listed)
     table = re.search(r"typedef struct assay_trial_format \{(.*?)^\} assay_trial_format;", (ROOT / "src/trial/trial_format.h").read_text(),
                       re.M | re.S).group(1)
     # A member whose comment says what NULL means may be missing.

@@ -7,12 +7,15 @@ escapes of logs stay out of what is printed.
 import argparse
 import gzip
 import json
+import math
+import shutil
+import struct
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import LAUNCHER, Checks, mpirun, run  # noqa: E402
+from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
 
 
 def clock(second):
@@ -160,6 +163,26 @@ def forms(checks, assay, top):
     checks.expect(done.code == 2, "absent: %s" % done)
 
 
+def sources(checks, assay, top):
+    """Dumps name who hung where outputs do not, and the newest sound checkpoint is where to go on."""
+    directory = top / "sources"
+    write(directory, {"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T04:00:00 DUE TO TIME LIMIT ***"]})
+    shutil.copytree(ROOT / "tests" / "data" / "events" / "flight", directory / "dumps")
+    for step, value in ((10, 1.0), (20, 2.0), (30, math.nan)):
+        head = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
+        path = directory / "saved" / ("checkpoint-%d" % step) / "model.safetensors"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(struct.pack("<Q", len(head)) + head + struct.pack("<4f", 1, 2, 3, value))
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    answer = json.loads(done.out)
+    checks.expect(answer["cause"]["signature"] == "hang" and answer["cause"]["ranks"] and answer["chain"][1]["class"] == "time_limit", "dumps: %s" % done)
+    checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"}, "checkpoints: %s" % done)
+    if LAUNCHER != "none":
+        checks.expect(mpirun(3, [assay, "why", directory, "--json", "--quiet"]).out == done.out, "sources at three ranks: %s" % done)
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
+    checks.expect(json.loads(done.out)["cause"]["class"] == "time_limit", "--outputs: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -170,6 +193,7 @@ def main():
         planted(checks, args.assay, Path(top), args.show)
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
+        sources(checks, args.assay, Path(top))
     checks.done()
 
 

@@ -68,6 +68,7 @@ typedef struct joblog_signatures {
     int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
 } joblog_signatures;
 
+/* Compiles all expressions. ASSAY_ENOMEM; ASSAY_EINTERNAL for one that is wrong. Release it in any case. */
 int joblog_signatures_new(joblog_signatures *out, assay_error *err);
 void joblog_signatures_release(joblog_signatures *s);
 /* Does a line that has the literal match? */
