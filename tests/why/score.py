@@ -69,7 +69,7 @@ class Score:
             print("%-22s %5d  %s" % (name, ranks, "silent" if answer.code == 0 else "NOT SILENT: exit %d, %s" % (answer.code, (answer.line or answer.error)[:300])))
             return
         kind, rank = class_right(truth, answer), rank_right(truth, answer, ranks)
-        certain = answer.certainty == "certain" and not (kind and rank)
+        certain = answer.certainty == "certain" and not (kind and (rank or not (answer.ranks or answer.nodes)))  # who names nobody says nothing wrong
         silent = True
         if twin:
             healthy = Answer(self.args.assay, twin, self.args.more)
