@@ -10,6 +10,7 @@ at says more than one that the engine was tried with: take another one each time
 """
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -60,7 +61,9 @@ def short(ranks):
 def fatten(folder, megabytes):
     """Puts so much of an ordinary training in front of the largest file."""
     path = max((p for p in folder.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
-    end, prefix = path.read_bytes(), b"0: " if path.name.startswith("slurm") else b""
+    end = path.read_bytes()
+    found = re.search(rb"^(?: *\d+: )?\[default\d+\]:|^ *\d+: ", end, re.M)
+    prefix = found.group() if found else b""
     block = b"".join(prefix + b"eval batch %d accuracy 0.%03d, errors in labels: none, lr 2.5e-04, tokens per second 9312\n" % (i, i % 997) for i in range(10000))
     with path.open("wb") as out:
         for _ in range(max(1, megabytes * 1000000 // len(block))):
