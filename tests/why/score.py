@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from endings import planted, twin_of  # noqa: E402
+from launch import environment  # noqa: E402
 from plots import PLOTS  # noqa: E402
 
 FEW = ("gpu_memory_one", "exception_one", "killed_one", "hang_one", "gpu_off_bus", "host_memory_slurm", "time_limit", "disk_full", "nan_all", "port_taken", "module_missing", "load_other_shapes")
@@ -26,7 +27,7 @@ FEW = ("gpu_memory_one", "exception_one", "killed_one", "hang_one", "gpu_off_bus
 
 class Answer:
     def __init__(self, assay, folder, more):
-        done = subprocess.run([assay, "why", str(folder), "--json"] + more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, stdin=subprocess.DEVNULL)
+        done = subprocess.run([assay, "why", str(folder), "--json"] + more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, stdin=subprocess.DEVNULL, env=environment())
         self.code, self.error = done.returncode, done.stderr.decode(errors="replace")
         try:
             said = json.loads(done.stdout)
