@@ -127,7 +127,10 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     uint64_t last_step_at;
     double step_time; /* of the line with the last step, or of the one with a time before it */
     uint8_t step_timed;
-    char *tail; /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
+    uint64_t beat_at; /* where the last of several lines in a row that differ in numbers only is; 0: there are none */
+    uint64_t shape;   /* of its last line, numbers aside */
+    uint32_t alike;   /* lines of that shape in a row */
+    char *tail;       /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
 } assay_log_rank;
 
 typedef struct assay_log_file {

@@ -82,7 +82,9 @@ static bool has_survived(const why_scene *s, const why_item *i)
     const assay_log_file *file = &s->why->file.list[i->file];
     for (size_t r = 0; r < file->rank.count; r++) {
         const assay_log_rank *row = &file->rank.list[r];
-        const bool own = row->rank == e->rank || file->rank.count == 1;
+        const bool own = row->rank == (e->rank >= 0 ? e->rank : e->local_rank) || file->rank.count == 1;
+        if (own && row->beat_at > e->last_at)
+            return true;
         if (row->last_step_at > e->last_at && row->last_step > e->step + (own ? 0 : 2))
             return true;
     }
@@ -127,9 +129,16 @@ static int has_place(const why_item *i)
     return i->rank >= 0 || i->event->ranks[0] || (i->node && i->event->scope == ASSAY_LOG_NODE);
 }
 
+/* Is it something that a program of the training met? */
+static bool is_program(const why_item *i)
+{
+    return i->event->scope == ASSAY_LOG_RANK && i->level <= LEVEL_PROGRAM && i->rank >= 0;
+}
+
 static int order_of_causes(const why_item *a, const why_item *b)
 {
-    int order = ASSAY_ORDER(a->level, b->level);
+    const bool own = a->event->file == b->event->file && is_program(a) && is_program(b);
+    int order = own ? 0 : ASSAY_ORDER(a->level, b->level); /* in one file it is seen which was first */
     order = order ? order : ASSAY_ORDER(has_place(b), has_place(a));
     order = order ? order : ASSAY_ORDER(b->named, a->named); /* whom the launcher names stands first */
     if (order == 0 && !isnan(a->from) && !isnan(b->from) && !a->event->near && !b->event->near)
@@ -355,7 +364,7 @@ static int how_well_named(const why_item *i)
     const bool told =
         e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
     const bool who = i->rank >= 0 || e->ranks[0];
-    return told && who && e->code != 0 && e->code != -1 ? 2 : who;
+    return told && who && e->code != 0 ? 2 : who;
 }
 
 /* Whose line it is that no rank stands in front of: the only one of which the launcher says that it failed by itself. */

@@ -25,7 +25,8 @@ void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_
 /* How many ranks a node has, where a line says so by itself ("1: [default1]:[rank9]:"); else 0. *most becomes one more than the
  * local rank of such a line, where it was less. */
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most);
-/* Only the rank at its very beginning: quick, for every line of a file. -1: there is none. */
+/* Only the rank at its very beginning, or the local one where there is no other: quick, for every line of a file. -1: there
+ * is none. */
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
 
 /* ---- clean.c ---- */

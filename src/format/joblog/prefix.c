@@ -488,23 +488,20 @@ void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_
 
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
 {
-    text t = {line, length};
+    text t = {line, length < 96 ? length : 96};
     joblog_prefix prefix = {.rank = -1, .local_rank = -1};
     int64_t rank, agent, local;
     if (per_node > 0) {
-        read_agent(line, length < 96 ? length : 96, &agent, &local, &rank);
+        read_agent(line, t.left, &agent, &local, &rank);
         return rank >= 0 ? rank : agent >= 0 && local >= 0 && local < per_node ? agent * per_node + local : -1;
     }
     if (take_task(&t, &prefix))
         return prefix.rank;
     if (length < 4 || line[0] != '[')
         return -1;
-    const char *end = memchr(line, ']', length < 64 ? length : 64);
-    if (!end || is_number_alone(line, length, end))
-        return -1;
-    if (find_rank(line + 1, (size_t)(end - line - 1), &rank))
-        return rank;
-    return read_bracket(line + 1, (size_t)(end - line - 1), true, &prefix) ? prefix.rank : -1;
+    for (int part = 0; part < 2 && take_bracket(&t, part == 0, &prefix) && prefix.rank < 0; part++)
+        continue;
+    return prefix.rank >= 0 ? prefix.rank : prefix.local_rank;
 }
 
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
