@@ -1,5 +1,5 @@
 #!/bin/bash
-# epilog-why.sh - an example for EpilogSlurmctld in slurm.conf: leaves why.txt in the directory of each job that failed.
+# epilog-why.sh - an example for EpilogSlurmctld in slurm.conf: leaves assay-why.txt in the directory of each job that failed.
 # It runs as SlurmUser on the controller, which has to see the directories of jobs, and may write there only what that user may:
 # many sites run this part as the user of the job, by sudo.
 ASSAY=${ASSAY:-assay}
@@ -11,5 +11,5 @@ directory=${SLURM_JOB_WORK_DIR:-$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/
 [ -d "$directory" ] || exit 0
 scontrol show job "$SLURM_JOB_ID" >"$directory/scontrol-$SLURM_JOB_ID.txt" 2>/dev/null
 # Never in the way of the next job: at most a minute, at the lowest priority.
-timeout 60 nice -n 19 "$ASSAY" why "$directory" --job "$SLURM_JOB_ID" --outputs --quiet >"$directory/why.txt" 2>&1
+timeout 60 nice -n 19 "$ASSAY" why "$directory" --job "$SLURM_JOB_ID" --outputs --quiet >"$directory/assay-why.txt" 2>&1
 exit 0

@@ -149,6 +149,8 @@ static bool is_output(const char *name)
     snprintf(stem, sizeof stem, "%s", name);
     if (ends(stem, ".gz"))
         stem[strlen(stem) - 3] = '\0';
+    if (strncmp(stem, "assay-", 6) == 0) /* what assay itself wrote quotes others */
+        return false;
     if (strncasecmp(stem, "readme", 6) == 0 || strncasecmp(stem, "requirements", 12) == 0 ||
         strncasecmp(stem, "license", 7) == 0)
         return false;

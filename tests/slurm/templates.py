@@ -88,6 +88,10 @@ def test_templates(checks, slurm, expected):
     copied = slurm.call("env", "-C", project, "sbatch", "--parsable", "slurm/gate.sbatch", TRIAL=str(ddp), OUT="gate-%t")
     verified = {code: slurm.sbatch("verify.sbatch", TRIAL=str(slurm.work / name)) for code, name in (
         (0, "whole"), (1, "nan"), (3, "cut"), (5, "unfinished"), (6, "runs"), (7, "unread"))}
+    dead = slurm.work / "dead"
+    dead.mkdir()
+    (dead / "slurm-4711.out").write_text("0: step 7 loss 1\nslurmstepd: error: *** STEP 4711.0 ON n1 CANCELLED AT 2026-11-27T04:00:00 DUE TO TIME LIMIT ***\n")
+    why = slurm.sbatch("why.sbatch", TRIAL=str(dead), TRAIN_JOB_ID="4711")
     (slurm.work / "trials.txt").write_text("".join("%s\n" % (TRIALS / t) for t in SIX))
     array = slurm.sbatch("--array=1-6%3", "array.sbatch")
     comparison = slurm.sbatch("--dependency=afterany:" + array, "comparison.sbatch")
@@ -115,6 +119,8 @@ def test_templates(checks, slurm, expected):
     for code, job in verified.items():
         checks.expect(slurm.ended(job) == ("FAILED" if code else "COMPLETED", code), "verified: %s\n%s" % (
             slurm.show(job), slurm.text(slurm.log(job))))
+    checks.expect(slurm.ended(why) == ("FAILED", 1) and "ended at its time limit at 2026-11-27 04:00:00, step 7" in slurm.text(slurm.log(why)),
+                  "why: %s\n%s" % (slurm.show(why), slurm.text(slurm.log(why))))
     checks.expect(slurm.ended(let) == ("COMPLETED", 0), "the job behind it ran: %s" % slurm.show(let))
     tasks = slurm.wait(array)
     checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks),
