@@ -407,18 +407,28 @@ static why_link *new_link(assay_why *why)
     return link;
 }
 
+/* Do so many ranks have the same that it is everybody's? Then those count as well that had it a little later. */
+static bool is_widespread(const why_scene *s, const why_item *cause)
+{
+    size_t alike = 0;
+    for (size_t k = 0; k < s->item.count; k++)
+        alike += s->item.list[k].first && is_alike(&s->item.list[k], cause);
+    return s->ranks > 2 && alike * 2 > s->ranks;
+}
+
 static bool add_cause(why_scene *s, why_item *cause)
 {
     why_link *link = new_link(s->why);
     bool made = link && add_item(link, cause);
+    const bool wide = is_widespread(s, cause);
     cause->told = true;
     for (size_t k = 0; k < s->item.count && made; k++) {
         why_item *i = &s->item.list[k];
-        if (i == cause || !i->first || !is_alike(i, cause) ||
+        if (i == cause || !(i->first || (wide && i->candidate)) || !is_alike(i, cause) ||
             (cause->event->scope != ASSAY_LOG_RANK && i->node && cause->node && strcmp(i->node, cause->node) != 0))
             continue;
         const bool exact = !isnan(i->from) && !isnan(cause->from) && !i->event->near && !cause->event->near;
-        if (exact && i->from > cause->from + WHY_CLOCKS)
+        if (exact && i->from > cause->from + (wide ? WHY_GOES_ON : WHY_CLOCKS))
             continue;
         made = add_item(link, i);
         i->told = true;

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "report/document/document.h"
 #include "report/document/render.h"
+#include "report/html/html_style.h"
 #include "report/text/layout.h"
 #include "why/combine.h"
 
@@ -347,5 +348,12 @@ void assay_why_put_markdown(const assay_why *why, assay_buf *out)
 
 void assay_why_put_html(const assay_why *why, assay_buf *out)
 {
+    assay_put_format(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                          "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Why the job ended</title>\n"
+                          "<link rel=\"icon\" href=\"data:,\">\n<style>\n");
+    assay_put_bytes(out, html_style, html_style_size);
+    assay_put_format(out, "</style>\n</head>\n<body>\n<main>\n");
     render(why, as_html, out);
+    assay_put_format(out, "</main>\n</body>\n</html>\n");
 }
