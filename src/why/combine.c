@@ -17,17 +17,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-/* Kinds by what others follow from: what has a smaller number may explain what has a larger one. */
-enum {
-    LEVEL_SYSTEM = 0,
-    LEVEL_OWN = 2,
-    LEVEL_PROGRAM = 4,
-    LEVEL_OTHERS = 8,
-    LEVEL_LAUNCHER = 10,
-    LEVEL_WEAK = 5 /* to 7 */
-};
-
-static int level_of(assay_ending ending)
+int why_level_of(assay_ending ending)
 {
     switch (ending) {
     case ASSAY_ENDING_node_failure:
@@ -37,34 +27,34 @@ static int level_of(assay_ending ending)
     case ASSAY_ENDING_cancelled:
     case ASSAY_ENDING_time_limit:
     case ASSAY_ENDING_requeue:
-        return LEVEL_SYSTEM;
+        return WHY_LEVEL_SYSTEM;
     case ASSAY_ENDING_exception:
     case ASSAY_ENDING_gpu_code:
     case ASSAY_ENDING_crash:
     case ASSAY_ENDING_worker_killed:
     case ASSAY_ENDING_signal:
-        return LEVEL_PROGRAM;
+        return WHY_LEVEL_PROGRAM;
     case ASSAY_ENDING_rendezvous:
     case ASSAY_ENDING_network:
     case ASSAY_ENDING_collective_timeout:
-        return LEVEL_OTHERS;
+        return WHY_LEVEL_OTHERS;
     case ASSAY_ENDING_launcher:
     case ASSAY_ENDING_noise:
-        return LEVEL_LAUNCHER;
+        return WHY_LEVEL_LAUNCHER;
     default:
-        return LEVEL_OWN;
+        return WHY_LEVEL_OWN;
     }
 }
 
 /* The level of an event: a cause is one whatever its kind, and what may be either stands behind. */
 static int level_of_event(const assay_log_event *e)
 {
-    const int level = level_of(e->ending);
-    if (e->role == ASSAY_LOG_CAUSE && level > LEVEL_PROGRAM)
-        return LEVEL_OWN;
+    const int level = why_level_of(e->ending);
+    if (e->role == ASSAY_LOG_CAUSE && level > WHY_LEVEL_PROGRAM)
+        return WHY_LEVEL_OWN;
     if (e->role != ASSAY_LOG_EITHER || e->in_traceback)
         return level;
-    return level <= LEVEL_PROGRAM ? LEVEL_WEAK + level / 2 : level + 1;
+    return level <= WHY_LEVEL_PROGRAM ? WHY_LEVEL_WEAK + level / 2 : level + 1;
 }
 
 bool why_is_external(assay_ending ending)
@@ -120,7 +110,7 @@ static bool is_before(const why_item *a, const why_item *b)
 /* May it be before others, and be why? Of what may be either nobody knows. */
 static bool is_strong(const why_item *i)
 {
-    return i->level <= LEVEL_PROGRAM;
+    return i->level <= WHY_LEVEL_PROGRAM;
 }
 
 /* Is it known whom it speaks of? */
@@ -132,7 +122,7 @@ static int has_place(const why_item *i)
 /* Is it something that a program of the training met? */
 static bool is_program(const why_item *i)
 {
-    return i->event->scope == ASSAY_LOG_RANK && i->level <= LEVEL_PROGRAM && i->rank >= 0;
+    return i->event->scope == ASSAY_LOG_RANK && i->level <= WHY_LEVEL_PROGRAM && i->rank >= 0;
 }
 
 static int order_of_causes(const why_item *a, const why_item *b)
@@ -170,7 +160,7 @@ static bool is_explained(const why_scene *s, const why_item *i)
         const bool own = other->rank >= 0 && other->rank == i->rank && o->ending != ASSAY_ENDING_launcher &&
                          o->ending != ASSAY_ENDING_signal;
         const bool root =
-            o->role == ASSAY_LOG_CAUSE && other->level <= LEVEL_PROGRAM && o->ending != ASSAY_ENDING_crash;
+            o->role == ASSAY_LOG_CAUSE && other->level <= WHY_LEVEL_PROGRAM && o->ending != ASSAY_ENDING_crash;
         if (is_abort(e) && !is_abort(o) && (own || root || o->ending == ASSAY_ENDING_collective_timeout))
             return true; /* a program that gives up aborts itself */
         if (e->ending != ASSAY_ENDING_crash && other->level < i->level && o->role == ASSAY_LOG_CAUSE &&
@@ -190,7 +180,7 @@ static bool is_candidate(const why_item *i)
 }
 
 /* Do both say the same, numbers aside? */
-static bool is_alike(const why_item *a, const why_item *b)
+bool why_is_alike(const why_item *a, const why_item *b)
 {
     const char *x = a->event->text, *y = b->event->text;
     if (a->event->signature != b->event->signature || a->event->ending != b->event->ending)
@@ -234,264 +224,11 @@ static why_item *find_cause(why_scene *s)
     }
     for (size_t k = 0; best && k < s->item.count; k++) { /* one clock is exact */
         why_item *i = &s->item.list[k];
-        if (i != best && i->first && is_strong(i) && is_before(i, best) && !is_alike(i, best) &&
+        if (i != best && i->first && is_strong(i) && is_before(i, best) && !why_is_alike(i, best) &&
             i->level <= best->level)
             best = i;
     }
     return best;
-}
-
-/* ---- links of the chain ---- */
-
-static int by_number(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool add_rank(why_link *link, int64_t rank)
-{
-    int64_t *added = rank < 0 ? NULL : ASSAY_VEC_ADD(&link->rank);
-    if (added)
-        *added = rank;
-    return rank < 0 || added;
-}
-
-static bool add_node(why_link *link, const char *node)
-{
-    char **added = !node || !node[0] ? NULL : ASSAY_VEC_ADD(&link->node);
-    if (added)
-        *added = (char *)node;
-    return !node || !node[0] || added;
-}
-
-/* "0-3,5" */
-static bool add_ranks(why_link *link, const char *list)
-{
-    bool made = true;
-    while (*list && made) {
-        char *end = NULL;
-        const long long first = strtoll(list, &end, 10);
-        long long last = first;
-        if (end == list)
-            break;
-        if (*end == '-')
-            last = strtoll(end + 1, &end, 10);
-        for (long long r = first; r <= last && r - first < 1 << 20 && made; r++)
-            made = add_rank(link, r);
-        list = *end == ',' ? end + 1 : end;
-        if (*end != ',')
-            break;
-    }
-    return made;
-}
-
-static bool add_item(why_link *link, const why_item *i)
-{
-    link->count += i->event->count;
-    if (link->event == NULL)
-        link->event = i->event;
-    if (isnan(link->time) || i->from < link->time)
-        link->time = isnan(i->from) ? link->time : i->from;
-    const bool ranks = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : add_rank(link, i->rank);
-    return ranks && add_node(link, i->node);
-}
-
-static void make_unique(why_link *link)
-{
-    size_t kept = 0;
-    if (link->rank.count > 1)
-        qsort(link->rank.list, link->rank.count, sizeof *link->rank.list, by_number);
-    for (size_t i = 0; i < link->rank.count; i++)
-        if (kept == 0 || link->rank.list[kept - 1] != link->rank.list[i])
-            link->rank.list[kept++] = link->rank.list[i];
-    link->rank.count = kept;
-    kept = 0;
-    if (link->node.count > 1)
-        qsort(link->node.list, link->node.count, sizeof *link->node.list, by_text);
-    for (size_t i = 0; i < link->node.count; i++)
-        if (kept == 0 || strcmp(link->node.list[kept - 1], link->node.list[i]) != 0)
-            link->node.list[kept++] = link->node.list[i];
-    link->node.count = kept;
-}
-
-/* Of a node or a job the ranks that the launcher says were killed, else those that lie on the node. */
-static bool add_ranks_of_node(why_scene *s, why_link *link)
-{
-    const assay_ending ending = link->event->ending;
-    const bool by_kill = ending == ASSAY_ENDING_host_memory;
-    bool made = true;
-    if (link->rank.count > 0 || link->event->scope == ASSAY_LOG_RANK || why_is_external(ending))
-        return true;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        const why_item *i = &s->item.list[k];
-        const bool there = link->node.count == 0 || (i->node && strcmp(i->node, link->node.list[0]) == 0);
-        const bool killed = i->event->ending == ASSAY_ENDING_signal &&
-                            (i->event->code == 9 || i->event->code == -9 || i->event->code == 137 ||
-                             strstr(i->event->text, "signal 9") || strstr(i->event->text, "Killed") ||
-                             strstr(i->event->text, "SIGKILL"));
-        const bool same = by_kill && i->event->ending == ending && (i->rank >= 0 || i->event->ranks[0]);
-        const bool hurt = !by_kill && i->rank >= 0 && i->level <= LEVEL_PROGRAM && i->event->scope == ASSAY_LOG_RANK &&
-                          i->event->role != ASSAY_LOG_NOISE &&
-                          (i->event->ending == ASSAY_ENDING_gpu_fault || i->event->ending == ASSAY_ENDING_gpu_code) &&
-                          !i->survived;
-        if (there && (same || (by_kill && killed) || hurt))
-            made = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : add_rank(link, i->rank);
-    }
-    make_unique(link);
-    const why_facts *f = &s->why->facts;
-    if (made && link->rank.count == 0 && f->first && f->block && link->node.count == 1) {
-        const char *name = f->node;
-        for (size_t n = 0; n < f->nodes; n++, name += strlen(name) + 1)
-            for (int64_t r = f->first[n]; strcmp(name, link->node.list[0]) == 0 && r < f->first[n + 1] && made; r++)
-                made = add_rank(link, r);
-    }
-    return made;
-}
-
-/* How well an event says who failed by itself. */
-static int how_well_named(const why_item *i)
-{
-    const assay_log_event *e = i->event;
-    if (e->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
-        return 3;
-    if (e->signature == ASSAY_SIGNATURE_LISTED)
-        return 2;
-    const bool told =
-        e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
-    const bool who = i->rank >= 0 || e->ranks[0];
-    return told && who && e->code != 0 ? 2 : who;
-}
-
-/* Whose line it is that no rank stands in front of: the only one of which the launcher says that it failed by itself. */
-static bool add_named_rank(const why_scene *s, why_link *link)
-{
-    why_link root = {.time = NAN}, others = {.time = NAN};
-    bool made = true;
-    const bool process = link->event->ending == ASSAY_ENDING_crash || link->event->ending == ASSAY_ENDING_signal;
-    if (link->rank.count > 0 || link->count > 1 || (link->event->scope != ASSAY_LOG_RANK && !process))
-        return true;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        const why_item *i = &s->item.list[k];
-        if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
-            continue;
-        if (i->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE)
-            made = add_item(&root, i);
-        else if (how_well_named(i) == 2)
-            made = add_item(&others, i);
-    }
-    make_unique(&root);
-    make_unique(&others);
-    const why_link *named = root.rank.count > 0 ? &root : &others;
-    if (made && named->rank.count == 1) {
-        link->derived = true;
-        made = add_rank(link, named->rank.list[0]) &&
-               (link->node.count > 0 || named->node.count != 1 || add_node(link, named->node.list[0]));
-    }
-    free(root.rank.list);
-    free(root.node.list);
-    free(others.rank.list);
-    free(others.node.list);
-    return made;
-}
-
-static why_link *new_link(assay_why *why)
-{
-    why_link *link = ASSAY_VEC_ADD(&why->chain);
-    if (link)
-        link->time = NAN;
-    return link;
-}
-
-/* Do so many ranks have the same that it is everybody's? Then those count as well that had it a little later. */
-static bool is_widespread(const why_scene *s, const why_item *cause)
-{
-    size_t alike = 0;
-    for (size_t k = 0; k < s->item.count; k++)
-        alike += s->item.list[k].first && is_alike(&s->item.list[k], cause);
-    return s->ranks > 2 && alike * 2 > s->ranks;
-}
-
-static bool add_cause(why_scene *s, why_item *cause)
-{
-    why_link *link = new_link(s->why);
-    bool made = link && add_item(link, cause);
-    const bool wide = is_widespread(s, cause);
-    cause->told = true;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        why_item *i = &s->item.list[k];
-        if (i == cause || !(i->first || (wide && i->candidate)) || !is_alike(i, cause) ||
-            (cause->event->scope != ASSAY_LOG_RANK && i->node && cause->node && strcmp(i->node, cause->node) != 0))
-            continue;
-        const bool exact = !isnan(i->from) && !isnan(cause->from) && !i->event->near && !cause->event->near;
-        if (exact && i->from > cause->from + (wide ? WHY_GOES_ON : WHY_CLOCKS))
-            continue;
-        made = add_item(link, i);
-        i->told = true;
-    }
-    for (size_t k = 0; k < s->item.count && made; k++) { /* the same, told of later, or by who stood by */
-        why_item *i = &s->item.list[k];
-        if (!i->told && !i->survived && is_alike(i, cause) && i->rank == cause->rank)
-            i->told = true;
-    }
-    if (made) {
-        make_unique(link);
-        made = add_ranks_of_node(s, link) && add_named_rank(s, link);
-        make_unique(link);
-        if (link->node.count == 0)
-            for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
-                made = add_node(link, why_node_of(&s->why->facts, link->rank.list[r]));
-        make_unique(link);
-    }
-    return made;
-}
-
-typedef struct group { /* items of one consequence */
-    uint32_t signature;
-    size_t link;
-} group;
-
-static int by_time(const void *a, const void *b)
-{
-    const why_link *x = a, *y = b;
-    int order =
-        isnan(x->time) || isnan(y->time) ? ASSAY_ORDER(isnan(x->time), isnan(y->time)) : ASSAY_ORDER(x->time, y->time);
-    order = order ? order : ASSAY_ORDER(level_of(x->event->ending), level_of(y->event->ending));
-    order = order ? order : ASSAY_ORDER(x->event->file, y->event->file);
-    return order ? order : ASSAY_ORDER(x->event->line, y->event->line);
-}
-
-/* What follows: equal things of many ranks are one. */
-static bool add_consequences(why_scene *s)
-{
-    ASSAY_VEC(group) groups = {0};
-    const size_t from = s->why->chain.count;
-    bool made = true;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        why_item *i = &s->item.list[k];
-        size_t g = 0;
-        if (i->told || i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
-            continue;
-        while (g < groups.count && groups.list[g].signature != i->event->signature)
-            g++;
-        if (g == groups.count) {
-            group *added = ASSAY_VEC_ADD(&groups);
-            made = added && new_link(s->why);
-            if (made)
-                *added = (group){i->event->signature, s->why->chain.count - 1};
-        }
-        made = made && add_item(&s->why->chain.list[groups.list[g].link], i);
-    }
-    for (size_t l = from; l < s->why->chain.count; l++)
-        make_unique(&s->why->chain.list[l]);
-    if (s->why->chain.count - from > 1)
-        qsort(s->why->chain.list + from, s->why->chain.count - from, sizeof *s->why->chain.list, by_time);
-    free(groups.list);
-    return made;
 }
 
 /* ---- how certain ---- */
@@ -500,9 +237,9 @@ static bool add_consequences(why_scene *s)
 static bool may_follow(const why_item *cause, const why_item *other)
 {
     const assay_ending o = other->event->ending;
-    if (is_alike(cause, other) || cause->event->ending == o)
+    if (why_is_alike(cause, other) || cause->event->ending == o)
         return true;
-    if (level_of(o) >= LEVEL_OTHERS || o == ASSAY_ENDING_signal || o == ASSAY_ENDING_worker_killed)
+    if (why_level_of(o) >= WHY_LEVEL_OTHERS || o == ASSAY_ENDING_signal || o == ASSAY_ENDING_worker_killed)
         return true;
     if (cause->event->ending == ASSAY_ENDING_gpu_fault)
         return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_crash || o == ASSAY_ENDING_exception;
@@ -528,9 +265,9 @@ static bool launcher_names_only(const why_scene *s, const why_link *link)
         const why_item *i = &s->item.list[k];
         if (i->event->ending == ASSAY_ENDING_launcher && !i->survived && !i->old && i->event->code > 0 &&
             (i->rank >= 0 || i->event->ranks[0]))
-            made = add_item(&named, i);
+            made = why_add_item(&named, i);
     }
-    make_unique(&named);
+    why_make_unique(&named);
     bool same = made && named.rank.count == link->rank.count;
     for (size_t r = 0; same && r < named.rank.count; r++)
         same = named.rank.list[r] == link->rank.list[r];
@@ -581,7 +318,7 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (alone) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
-    } else if (others == 0 && everybody && cause->level <= LEVEL_PROGRAM) {
+    } else if (others == 0 && everybody && cause->level <= WHY_LEVEL_PROGRAM) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
     } else if (others == 0) {
@@ -620,7 +357,7 @@ static bool add_absent(why_scene *s)
         free(seen);
         return made;
     }
-    why_link *link = new_link(why);
+    why_link *link = why_new_link(why);
     made = link != NULL;
     if (made) {
         link->event = first->event;
@@ -632,7 +369,7 @@ static bool add_absent(why_scene *s)
     if (made && waiting > 0 && waiting < s->ranks && s->ranks - waiting <= waiting) {
         for (size_t r = 0; r < s->ranks && made; r++)
             if (!seen[r])
-                made = add_rank(link, (int64_t)r);
+                made = why_add_rank(link, (int64_t)r);
         made = made &&
                why_add_text(&why->reason, "%zu of %zu ranks waited until the timeout; of these %zu no output says so",
                             waiting, s->ranks, s->ranks - waiting);
@@ -642,11 +379,11 @@ static bool add_absent(why_scene *s)
         for (size_t k = 0; k < s->item.count && made; k++) {
             const why_item *i = &s->item.list[k];
             if (i->event->ending == ASSAY_ENDING_collective_timeout && i->event->sequence == least && i->rank >= 0) {
-                made = add_rank(link, i->rank);
+                made = why_add_rank(link, i->rank);
                 behind++;
             }
         }
-        make_unique(link);
+        why_make_unique(link);
         made = made && why_add_text(&why->reason, "it waited in collective %lld, and others in %lld", (long long)least,
                                     (long long)most);
     }
@@ -654,9 +391,9 @@ static bool add_absent(why_scene *s)
         made = why_add_text(&why->reason,
                             "outputs do not tell which rank did not come; dumps of the flight recorder would");
     for (size_t r = 0; made && r < link->rank.count && r < 64; r++)
-        made = add_node(link, why_node_of(&why->facts, link->rank.list[r]));
+        made = why_add_node(link, why_node_of(&why->facts, link->rank.list[r]));
     if (made)
-        make_unique(link);
+        why_make_unique(link);
     free(seen);
     return made;
 }
@@ -670,17 +407,17 @@ static bool add_unknown(why_scene *s)
         why_item *i = &s->item.list[k];
         if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
             continue;
-        const int order = named ? ASSAY_ORDER(how_well_named(i), how_well_named(named)) : 1;
+        const int order = named ? ASSAY_ORDER(why_how_well_named(i), why_how_well_named(named)) : 1;
         if (order > 0 || (order == 0 && i->from < named->from))
             named = i;
     }
-    why_link *link = named ? new_link(why) : NULL;
+    why_link *link = named ? why_new_link(why) : NULL;
     if (!named)
         return true;
-    if (!link || !add_item(link, named))
+    if (!link || !why_add_item(link, named))
         return false;
     named->told = true;
-    make_unique(link);
+    why_make_unique(link);
     why->has_cause = true;
     why->certainty = WHY_UNKNOWN;
     return why_add_text(&why->reason, "no output says why; the last lines of who stopped first stand below");
@@ -754,17 +491,17 @@ static bool ends_a_hang(assay_ending ending)
 static bool add_hang(why_scene *s)
 {
     assay_why *why = s->why;
-    why_link *link = new_link(why);
+    why_link *link = why_new_link(why);
     bool made = link != NULL;
     if (!made)
         return false;
     link->event = &why->hang_event;
     link->count = 1;
     for (size_t r = 0; r < why->hang_ranks.count && made; r++)
-        made = add_rank(link, why->hang_ranks.list[r]);
+        made = why_add_rank(link, why->hang_ranks.list[r]);
     for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
-        made = add_node(link, why_node_of(&why->facts, link->rank.list[r]));
-    make_unique(link);
+        made = why_add_node(link, why_node_of(&why->facts, link->rank.list[r]));
+    why_make_unique(link);
     why->has_cause = true;
     why->certainty = WHY_LIKELY;
     return made &&
@@ -807,13 +544,13 @@ static bool tell(why_scene *s)
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }
-    const bool hung = why->hang && (!cause || cause->level >= LEVEL_OTHERS || ends_a_hang(cause->event->ending));
+    const bool hung = why->hang && (!cause || cause->level >= WHY_LEVEL_OTHERS || ends_a_hang(cause->event->ending));
     if (hung) {
         if (!add_hang(s))
             return false;
     } else if (cause) {
         why->has_cause = true;
-        if (!add_cause(s, cause) || !judge(s, cause))
+        if (!why_add_cause(s, cause) || !judge(s, cause))
             return false;
     } else if (!add_absent(s) || (!why->has_cause && !add_unknown(s))) {
         return false;
@@ -823,7 +560,7 @@ static bool tell(why_scene *s)
         why->step = why->chain.list[0].event->step;
     if (why->step < 0 && why->has_cause)
         why->step = why->last_step;
-    if (!add_consequences(s))
+    if (!why_add_consequences(s))
         return false;
     return why->certainty != WHY_UNKNOWN || keep_last_lines(s);
 }

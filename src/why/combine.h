@@ -41,4 +41,35 @@ double why_normal_time(const why_scene *s, double time, uint8_t timed);
 /* Is it something that somebody outside of the program decided? */
 bool why_is_external(assay_ending ending);
 
+/* Kinds by what others follow from: what has a smaller level may explain what has a larger one. */
+enum {
+    WHY_LEVEL_SYSTEM = 0,
+    WHY_LEVEL_OWN = 2,
+    WHY_LEVEL_PROGRAM = 4,
+    WHY_LEVEL_OTHERS = 8,
+    WHY_LEVEL_LAUNCHER = 10,
+    WHY_LEVEL_WEAK = 5 /* to 7 */
+};
+int why_level_of(assay_ending ending);
+/* Do both say the same, numbers aside? */
+bool why_is_alike(const why_item *a, const why_item *b);
+/* How well an event says who failed by itself: 0 to 3. */
+int why_how_well_named(const why_item *i);
+
+/* ---- links.c: false, and NULL, without memory ---- */
+
+/* A new link at the end of the chain, without an event. */
+why_link *why_new_link(assay_why *why);
+bool why_add_rank(why_link *link, int64_t rank);
+/* NULL and "" add nothing. */
+bool why_add_node(why_link *link, const char *node);
+/* Adds an event with its ranks and its node; the first one is the link's own. */
+bool why_add_item(why_link *link, const why_item *i);
+/* Ranks and nodes in their order, each once. */
+void why_make_unique(why_link *link);
+/* Begins the chain with the cause, and all that is the same. */
+bool why_add_cause(why_scene *s, why_item *cause);
+/* Adds all that is not told yet, equal things as one, in the order of time. */
+bool why_add_consequences(why_scene *s);
+
 #endif
