@@ -328,7 +328,9 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
     }
     assay_buf_init(&names, 64 << 20);
     expand(out, s.nodes, &names);
-    if (status == ASSAY_OK && assay_buf_status(&names) == ASSAY_OK && out->nodes > 0) {
+    if (assay_buf_status(&names) != ASSAY_OK)
+        out->nodes = 0;
+    if (status == ASSAY_OK && out->nodes > 0) {
         out->node = assay_alloc(names.size);
         if (out->node)
             memcpy(out->node, names.data, names.size);
