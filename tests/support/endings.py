@@ -51,6 +51,9 @@ class Job:
         self.pids = [self.random.randrange(3000, 4000000) for _ in range(ranks)]
         self.stamp = pick(("logging", "brackets", "none", "iso"))
         self.progress = pick(("loss", "megatron", "bar"))
+        self.split = self.random.random() < 0.4  # what is printed goes to another file than errors
+        self.domain = self.random.choice(("", "", ".cluster.local"))  # what the launcher puts behind the names of nodes
+        self.collected = self.layout in ("files", "folders") and self.random.random() < 0.25  # by a container runtime, with its own time in front
         self.step_seconds = self.random.uniform(0.8, 4)
         self.first_step = self.random.randrange(0, 60000)
         self.steps = self.random.randrange(30, 50)
@@ -208,7 +211,7 @@ class Job:
         self.launch(time + 2, "\n".join(block), node)
 
     def entry(self, rank, time, code, signal):
-        return ["  time      : " + self.clock(None, time).strftime("%Y-%m-%d_%H:%M:%S"), "  host      : " + self.node(rank), "  rank      : %d (local_rank: %d)" % (rank, rank % self.per_node),
+        return ["  time      : " + self.clock(None, time).strftime("%Y-%m-%d_%H:%M:%S"), "  host      : " + self.node(rank) + self.domain, "  rank      : %d (local_rank: %d)" % (rank, rank % self.per_node),
                 "  exitcode  : %d (pid: %d)" % (code, self.pids[rank]), "  error_file: <N/A>",
                 "  traceback : " + ("Signal %d (%s) received by PID %d" % (-code, signal, self.pids[rank]) if signal else "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html")]
 
@@ -250,8 +253,16 @@ class Job:
         return {"logging": when.strftime("%Y-%m-%d %H:%M:%S,") + "%03d INFO train: " % (when.microsecond // 1000), "brackets": when.strftime("[%Y-%m-%d %H:%M:%S] "),
                 "iso": when.isoformat()[:23] + " | "}[self.stamp] + text
 
-    def place(self, rank):
+    def place(self, rank, printed=False):
         """The file of a rank's lines, and what stands in front of each."""
+        name, prefix = self.usual_place(rank)
+        if printed and self.split and rank >= 0:
+            name = name.replace("stderr", "stdout") if "stderr" in name else name.replace(".log", ".out")
+        elif self.split and name.startswith("slurm-"):
+            name = name.replace(".out", ".err")
+        return name, prefix
+
+    def usual_place(self, rank):
         everything = "slurm-%d.out" % self.id
         if rank < 0:
             return everything, ""
@@ -274,7 +285,9 @@ class Job:
                 continue
             if rank < 0 and self.layout == "tee" and self.nodes > 1 and not text.startswith(("srun", "slurm", "mpirun")):
                 text = "%*d: " % (len(str(self.nodes - 1)), -1 - rank) + text
-            name, prefix = self.place(rank)
+            name, prefix = self.place(rank, stamped or text.startswith("\r"))
+            if self.collected and rank >= 0 and not text.startswith("\r"):
+                prefix = self.clock(rank, time).strftime("%Y-%m-%dT%H:%M:%S.%f") + "%03dZ %s F " % (order % 1000, "stdout" if stamped else "stderr")
             files.setdefault(name, []).append(prefix + self.dressed(rank, time, text, stamped))
         for name, lines in files.items():
             path = folder / name
