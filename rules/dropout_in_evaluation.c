@@ -59,7 +59,7 @@ static const assay_tensor_view *input_of(const assay_rule *rule, const assay_slo
     if (size <= tail || size >= sizeof name || strcmp(output->name + size - tail, ending) != 0)
         return NULL;
     snprintf(name, sizeof name, "%.*s_input_0", (int)(size - tail), output->name);
-    const uint32_t tensor = tensor_by_name(rule->trial, name);
+    const uint32_t tensor = assay_trial_find_tensor(rule->trial, name);
     return tensor == ASSAY_NO_TENSOR ? NULL : item_in(slot, tensor, output->worker);
 }
 
