@@ -63,14 +63,17 @@ typedef struct loading_machine {
     int status;
 } loading_machine;
 
+/* Frees the stack, the memo and the names. */
 void loading_release(loading_machine *m);
 
 /* ---- the stack ---- */
 
+/* Put a value on the stack; what is more than `most` sets the machine's status. An empty stack gives a value of no kind, and
+ * the machine is broken then. */
 void loading_push(loading_machine *m, loading_value v);
-void loading_push_kind(loading_machine *m, loading_kind kind);
-loading_value loading_pop(loading_machine *m);
-size_t loading_floor(const loading_machine *m); /* of what may be popped */
+void loading_push_kind(loading_machine *m, loading_kind kind); /* a value of that kind, of which no more is known */
+loading_value loading_pop(loading_machine *m);                 /* takes the topmost value off the stack */
+size_t loading_floor(const loading_machine *m);                /* of what may be popped */
 void loading_set_mark(loading_machine *m);
 size_t loading_end_mark(loading_machine *m); /* the values above it are [returned, height) */
 void loading_memo_put(loading_machine *m, uint64_t slot);
