@@ -32,6 +32,7 @@ bool report_is_stopped(const assay_report *report);
 /* How much of a trial was recorded, in percent: of its TRAIN steps or of its workers, the smaller; 100 where nothing is
  * known of what was not. (choice.c) */
 double report_coverage(const assay_trial_outcome *trial);
+#define REPORT_COVERED 99.5 /* from there on nothing is said of the share, which is all in two digits */
 /* Has some rule tested something in the trial, or has the job no rules? */
 bool report_trial_tested(const assay_outcome *outcome, const assay_trial_outcome *trial);
 /* Is there no rule that had anything to test, in any trial, though the job has rules? */

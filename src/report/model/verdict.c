@@ -87,7 +87,8 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
     if (report_put_choice(trial, &part)) {
         assay_put_format(out, "%zu rule%s passed on ", n->passed, assay_plural(n->passed));
         assay_put_bytes(out, part.data, part.size);
-        assay_put_format(out, ", %.2g %%", report_coverage(trial));
+        if (report_coverage(trial) < REPORT_COVERED) /* steps of checkpoints are of no mode that a share is known of */
+            assay_put_format(out, ", %.2g %%", report_coverage(trial));
     } else {
         assay_put_format(out, "nothing wrong in %zu rule%s", n->passed + n->found, assay_plural(n->passed + n->found));
     }

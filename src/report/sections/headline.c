@@ -17,7 +17,7 @@ static void put_shares(const assay_outcome *outcome, assay_buf *out)
         const double share = report_coverage(&outcome->trials[t]);
         least = share < least ? share : least;
     }
-    if (least < 100)
+    if (least < REPORT_COVERED)
         assay_put_format(out, ", of which %.2g %% or more was recorded", least);
 }
 
