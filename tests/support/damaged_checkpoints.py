@@ -709,6 +709,10 @@ def other_programs(work):
         save_safetensors(work / ("beside-" + name) / "model.safetensors", tensors(1))
         (work / ("beside-" + name) / name).write_bytes(data)
         yield Case("beside: " + name, work / ("beside-" + name), SOUND, "see 1 note")
+    save_safetensors(work / "numbered" / "model.safetensors", tensors(1))
+    for rank in range(2):
+        (work / "numbered" / ("tokens_%d.pkl" % rank)).write_bytes(pickle.dumps({"vocab": [1, 2]}, 2 + 2 * rank))
+    yield Case("pickles that are called as dumps are", work / "numbered", SOUND, "see 2 notes")
     (work / "texts").mkdir()
     (work / "texts" / "README.md").write_text("cos\nsystem\n(S'id'\ntR.")
     yield Case("a text", work / "texts", 2, None, ["--last"])
