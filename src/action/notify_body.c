@@ -59,11 +59,16 @@ static void put_slack(const assay_message *message, assay_buf *out)
     assay_buf_release(&text);
 }
 
+/* At most so many bytes of a text, cut between characters. */
 static void put_run(const char *text, size_t most, const char *weight, assay_buf *out)
 {
     size_t size = 0;
-    for (size_t next; text[size] && size + (next = assay_utf8_length(text + size, strlen(text + size))) <= most;)
-        size += next ? next : 1;
+    while (text[size]) {
+        const size_t length = assay_utf8_length(text + size, strnlen(text + size, 4)), next = length ? length : 1;
+        if (size + next > most)
+            break;
+        size += next;
+    }
     assay_put_format(
         out,
         "{\"type\": \"RichTextBlock\", \"inlines\": [{\"type\": \"TextRun\", \"weight\": \"%s\", \"text\": ", weight);

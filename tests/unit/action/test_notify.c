@@ -76,8 +76,12 @@ static void test_webhooks(void)
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https:///x\"}", "no host");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/a b\"}", "percent encoding");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://hooks.slack.com/services/T/B/x\"}", "is a secret");
+    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://Prod-1.westeurope.Logic.azure.com:443/workflows/x\"}",
+            "is a secret");
+    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://a.webhook.office.com\", \"style\": \"teams\"}", "is a secret");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": {\"env\": \"A\", \"file\": \"b\"}}", "either \"env\" or \"file\"");
-    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"style\": \"teams\"}", "known: json, slack or sns");
+    REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"style\": \"telegram\"}",
+            "known: json, slack, sns or teams");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"retries\": 1.5}", "whole number");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"timeout\": 0}", "\"timeout\" has to be a number");
     REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"headers\": {\"A b\": \"c\"}}",
