@@ -333,10 +333,13 @@ static const char *type_of(const char *name)
 {
     static const struct {
         const char *end, *type;
-    } types[] = {
-        {".json", "Content-Type: application/json"},           {".txt", "Content-Type: text/plain; charset=utf-8"},
-        {".md", "Content-Type: text/markdown; charset=utf-8"}, {".csv", "Content-Type: text/csv; charset=utf-8"},
-        {".html", "Content-Type: text/html; charset=utf-8"},   {".xml", "Content-Type: application/xml"}};
+    } types[] = {{".json", "Content-Type: application/json"},
+                 {".jsonl", "Content-Type: application/jsonl"},
+                 {".txt", "Content-Type: text/plain; charset=utf-8"},
+                 {".md", "Content-Type: text/markdown; charset=utf-8"},
+                 {".csv", "Content-Type: text/csv; charset=utf-8"},
+                 {".html", "Content-Type: text/html; charset=utf-8"},
+                 {".xml", "Content-Type: application/xml"}};
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         size_t end = strlen(types[i].end);

@@ -15,6 +15,7 @@
     X(TEXT, "text", false, true)                                                                                       \
     X(HDF5, "hdf5", false, false)                                                                                      \
     X(CSV, "csv", true, false)                                                                                         \
+    X(LINES, "jsonl", true, false)                                                                                     \
     X(JUNIT, "junit", false, false)                                                                                    \
     X(MARKDOWN, "markdown", false, false)                                                                              \
     X(TENSORBOARD, "tensorboard", true, false)                                                                         \

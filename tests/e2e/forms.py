@@ -29,7 +29,7 @@ from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from reports import in_order  # noqa: E402
 
-FORMATS = ["csv", "junit", "markdown", "tensorboard"]
+FORMATS = ["csv", "jsonl", "junit", "markdown", "tensorboard"]
 EVENTS = "events.out.tfevents.0.assay"
 SCHEMA = Path(__file__).resolve().parent / "junit.xsd"
 GITHUB_MOST = 65536
@@ -161,6 +161,25 @@ def check_losses(forms):
             forms.expect(len(got) == len(points) and all(g[:2] == p[:2] and near(g[2], p[2]) for g, p in zip(got, points)),
                          "loss.csv: %r in %s is %s, not %s" % (name, mode, got, points))
     forms.expect(len(frame) and not rows, "loss.csv: also %s" % list(rows))
+
+
+# ---- lines ----
+
+def check_lines(forms):
+    """Every line is an object; they say what report.json and loss.csv say, in the same order."""
+    lines = [json.loads(line) for line in (forms.folder / "report.jsonl").read_text().split("\n")[:-1]]
+    forms.expect(lines[0] == {"kind": "report", "schema": "assay-lines/1", "verdict": forms.report["verdict"]}, "report.jsonl begins with %s" % lines[0])
+    kinds = {kind: [line for line in lines[1:] if line["kind"] == kind] for kind in ("trial", "rule", "loss")}
+    forms.expect(sum(map(len, kinds.values())) == len(lines) - 1, "report.jsonl: lines of other kinds")
+    forms.expect([t["trial"] for t in kinds["trial"]] == [t["name"] for t in forms.report["trials"]], "report.jsonl: the trials %s" % kinds["trial"])
+    got = [(r["trial"], r["name"], r["rule"], r["severity"], r["status"], r["datapoints"], r["findings"], r["message"], r.get("first_step")) for r in kinds["rule"]]
+    wanted = [(t["name"], r["name"], r["rule"], r["severity"], r["status"], r["datapoints"], r["findings_total"], r["message"],
+               r["first"] and r["first"]["step"]) for t in forms.report["trials"] for r in in_order(t["rules"])]
+    forms.expect(got == wanted, "report.jsonl: %s" % [pair for pair in zip(got, wanted) if pair[0] != pair[1]][:2])
+    frame = forms.table("loss.csv", {"step": "int64", "mode_step": "int64", "loss": "float64"})
+    got = [(p["trial"], p["tensor"], p["mode"], p["step"], p["mode_step"], number(p["loss"])) for p in kinds["loss"]]
+    forms.expect(len(got) == len(frame) and all(all(same(a, b) for a, b in zip(g, row)) for g, row in zip(got, frame.itertuples(index=False))),
+                 "report.jsonl: the losses are not those of loss.csv")
 
 
 # ---- junit ----
@@ -325,6 +344,7 @@ def check_forms(forms):
     check_findings(forms)
     check_aggregations(forms)
     check_losses(forms)
+    check_lines(forms)
     check_junit(forms)
     check_markdown(forms)
     check_tensorboard(forms)

@@ -20,6 +20,7 @@ int report_put_findings_csv(const assay_report *report, const assay_report_origi
 int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_loss_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
+int report_put_lines(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 

@@ -42,6 +42,7 @@ static const form_file FILES[] = {
     {ASSAY_FORM_CSV, "loss.csv", report_put_loss_csv},
     {ASSAY_FORM_JUNIT, "junit.xml", report_put_junit},
     {ASSAY_FORM_MARKDOWN, "report.md", report_put_markdown},
+    {ASSAY_FORM_LINES, "report.jsonl", report_put_lines},
     {ASSAY_FORM_HTML, "report.html", report_put_html},
 };
 
