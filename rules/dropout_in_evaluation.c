@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gradients.h"
 #include "selection.h"
 #include "siblings.h"
 
