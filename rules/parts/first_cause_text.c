@@ -135,6 +135,22 @@ static void put_logged_when(const cause *c, const assay_step_info *good, assay_b
         assay_put_format(out, " %" PRId64, last);
 }
 
+static bool counts_modes(const assay_step_info *info)
+{
+    return info && info->mode > ASSAY_MODE_NONE && info->mode < ASSAY_MODE_GLOBAL;
+}
+
+/* " between steps 11 and 15"; " between TRAIN steps 51 and 60 (step 61 of the trial)" where the mode counts otherwise. */
+static void put_between(const cause *c, const assay_step_info *good, assay_buf *out)
+{
+    if (counts_modes(c->info) && good && good->mode == c->info->mode && c->info->mode_step != c->step &&
+        good->mode_step + 1 < c->info->mode_step)
+        assay_put_format(out, " between %s steps %" PRId64 " and %" PRId64 " (step %" PRId64 " of the trial)",
+                         assay_mode_name(c->info->mode), good->mode_step + 1, c->info->mode_step, c->step);
+    else
+        assay_put_format(out, " between steps %" PRId64 " and %" PRId64, c->last_good + 1, c->step);
+}
+
 /* " at step 33", or the steps between which it began. */
 static void put_when(const cause *c, assay_buf *out)
 {
@@ -142,7 +158,7 @@ static void put_when(const cause *c, assay_buf *out)
     if (assay_trial_logged(c->rule->trial, c->onset[0]->tensor) && c->info) /* known by the log's own numbers alone */
         put_logged_when(c, good, out);
     else if (c->gap && c->last_good != ASSAY_NO_STEP)
-        assay_put_format(out, " between steps %" PRId64 " and %" PRId64, c->last_good + 1, c->step);
+        put_between(c, good, out);
     else if (c->gap)
         assay_put_format(out, " by step %" PRId64 ", the first that was recorded", c->step);
     else
@@ -168,6 +184,34 @@ static bool comes_before_pass(const cause *c)
     return role == ASSAY_ROLE_WEIGHT;
 }
 
+/* How many weights were bad at the first bad step, and how many there are. */
+static uint32_t bad_weights(const cause *c, uint32_t *all)
+{
+    const assay_trial *trial = c->rule->trial;
+    uint32_t bad = 0, last = ASSAY_NO_TENSOR;
+    *all = 0;
+    for (uint32_t t = 0; t < assay_trial_tensors(trial); t++)
+        *all += assay_trial_role(trial, t) == ASSAY_ROLE_WEIGHT;
+    for (uint32_t i = 0; i < c->count; i++) { /* those of one tensor follow each other */
+        const assay_onset *o = c->onset[i];
+        bad += o->first_bad == c->step && o->tensor != last && assay_trial_role(trial, o->tensor) == ASSAY_ROLE_WEIGHT;
+        last = o->first_bad == c->step ? o->tensor : last;
+    }
+    return bad;
+}
+
+/* The weight that an update made so. Behind steps that were not saved several are: which was the first is not known. */
+static void put_updated(const cause *c, assay_buf *out)
+{
+    uint32_t all, bad = c->gap ? bad_weights(c, &all) : 1;
+    if (bad <= 1)
+        put_plain(out, tensor_name(c));
+    else if (bad >= all)
+        assay_put_format(out, "all %" PRIu32 " weights", all);
+    else
+        assay_put_format(out, "%" PRIu32 " of %" PRIu32 " weights", bad, all);
+}
+
 /* "worker_2 fed NaN", "act2_output_0 of worker_3 overflowed to Inf", "the update before it made fc1.weight NaN". */
 static void put_event(const cause *c, assay_buf *out)
 {
@@ -191,7 +235,7 @@ static void put_event(const cause *c, assay_buf *out)
             put_plain(out, "an update made ");
         else
             assay_put_format(out, "the update before step %" PRId64 " made ", c->step);
-        put_plain(out, tensor_name(c));
+        put_updated(c, out);
         put_of_whom(c, out);
         assay_put_format(out, " %s", kind_name(c));
     } else if (!c->became && role == ASSAY_ROLE_WEIGHT) {

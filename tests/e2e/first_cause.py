@@ -47,7 +47,7 @@ CAUSES = {
     ("nan_gradient", 5): {"step": 15, "phase": "update", "worker": None, "certain": False, "last_good_step": 10, "workers": ALL},
     ("nan_update", 5): {"step": 15, "phase": "update", "worker": None, "certain": False, "last_good_step": 10, "workers": ALL},
     ("overflow", 5): {"step": 15, "phase": "update", "worker": None, "certain": False, "last_good_step": 10, "workers": ALL,
-                      "text": "an update made %s of all 4 workers NaN between steps 11 and 15" % training.NAMES[0]},
+                      "text": "an update made all %d weights of all 4 workers NaN between steps 11 and 15" % len(training.NAMES)},
     ("nan_labels", 1): {"step": AT, "phase": "data", "tensor": "CrossEntropyLoss_input_1", "worker": "worker_2", "certain": True,
                         "text": "worker_2 fed NaN labels at step %d; all workers by step %d" % (AT, AT + 1)},
     ("several", 1): {"step": AT, "phase": "data", "tensor": "TinyNet_input_0", "worker": None, "certain": False,
