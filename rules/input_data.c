@@ -239,7 +239,7 @@ static uint64_t first_dead(const walk *w, uint64_t from, uint64_t to, int mode)
         before += 1 + since;
         since = 0;
     }
-    if (always && before >= PERSIST)
+    if (always && before >= IMAGES_PERSIST)
         return from;
     const bool images = begin < to && row_of(w, begin)[CHANNELS] > 1;
     return since >= (images ? IMAGES_PERSIST : PERSIST) ? begin : to;

@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "accuracy" / "zoo"), str(ROOT / "tests" / "support"), str(ROOT / "bench" / "accuracy")]
 import causes  # noqa: E402
+import causes_fifth  # noqa: E402
 import causes_more  # noqa: E402
 import healthy  # noqa: E402
 import torch  # noqa: E402
@@ -23,8 +24,9 @@ from launch import Checks, mpirun  # noqa: E402
 INTERVALS = (1, 10)
 FAULTY = ("cause_inputs_zero", "cause_same_data_in_another_order", "cause_softmax_twice", "cause_worker_killed",
           "cause_evaluation_labels_shifted", "cause_decay_too_large", "cause_one_layer_of_one_worker", "cause_nan_in_an_evaluation",
-          "more_labels_of_one_class", "more_one_worker_stops_updating", "more_clipped_to_nothing")
-HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters")
+          "more_labels_of_one_class", "more_one_worker_stops_updating", "more_clipped_to_nothing",
+          "fifth_one_batch_reshuffled", "fifth_evaluation_rows_seen", "fifth_underflow_grows")
+HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters", "zoo_fifth_whole_set_each_step", "zoo_fifth_a_worker_leaves")
 AT_ALL_RANKS = ("cause_softmax_twice", "cause_one_layer_of_one_worker")
 SOUND = r"^(nothing wrong in \d+ rules|\d+ rules passed on \d+ of \d+ TRAIN steps)"
 
@@ -41,7 +43,7 @@ def main():
             os.environ["ASSAY_ZOO_INTERVAL"] = str(interval)
             for name in FAULTY + HEALTHY:
                 trial, out = Path(made) / ("%s-%d" % (name, interval)), Path(made) / "out"
-                dict(causes.TRAININGS, **causes_more.TRAININGS, **healthy.TRAININGS)[name](str(trial), 1)
+                dict(causes.TRAININGS, **causes_more.TRAININGS, **causes_fifth.TRAININGS, **healthy.TRAININGS)[name](str(trial), 1)
                 bodies = []
                 for ranks in args.ranks if interval == INTERVALS[-1] and name in AT_ALL_RANKS else args.ranks[:1]:
                     done = mpirun(ranks, [args.assay, "run", trial, "--out", out, "--quiet"])
