@@ -16,7 +16,9 @@
  *   stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor fall by more than
  *                      COURSE_FLAT of |first| or three standard errors, which are no excuse beyond COURSE_DIM of it:
  *                      what noise hides does not stand still
- *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors
+ *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors; or
+ *                      more than COURSE_LOST of it, which lifts a loss above zero to COURSE_RISEN times that block:
+ *                      losses of classes begin so high that what a model has learned is gone before half of it is lost
  *
  * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. A rise does, where
  * each block is above the one before, and the last above twice the first losses: the noise of such a course is its own
@@ -33,6 +35,8 @@ enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* 
 #define COURSE_FLAT  0.02
 #define COURSE_DIM   0.06
 #define COURSE_NOISE 0.25
+#define COURSE_LOST  0.25
+#define COURSE_RISEN 1.5
 
 typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
@@ -91,7 +95,8 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->never_fell = c->fall < diff_percent;
     const double errors = 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n);
     c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
-    c->came_back = gained > diff_percent / 100 * fabs(first) && c->lost > 50 && last - best > 4 * error;
+    const bool risen = best > 0 && last > COURSE_RISEN * best && c->lost > 100 * COURSE_LOST;
+    c->came_back = gained > diff_percent / 100 * fabs(first) && (c->lost > 50 || risen) && last - best > 4 * error;
     return rises || (first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
 }
 

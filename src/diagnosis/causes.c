@@ -40,12 +40,13 @@ static bool rose_from_the_start(const assay_evidence *e, const assay_course_fact
            facts->loss_first - facts->loss_least <= 0.05 * fabs(facts->loss_first);
 }
 
-/* It came down first. */
+/* It came down first, and lost half of that, or as much as makes it half as large again (rules/loss_course.h). */
 static bool rose_later(const assay_evidence *e, const assay_course_facts *facts)
 {
+    const double gained = facts->loss_first - facts->loss_least, lost = facts->loss_last - facts->loss_least;
     (void)e;
-    return facts->loss_last - facts->loss_least > 0.5 * (facts->loss_first - facts->loss_least) &&
-           facts->loss_first - facts->loss_least > 0.05 * fabs(facts->loss_first);
+    return gained > 0.05 * fabs(facts->loss_first) &&
+           (lost > 0.5 * gained || (facts->loss_least > 0 && lost > 0.5 * facts->loss_least && lost > 0.25 * gained));
 }
 
 static bool labels_are_shifted(const assay_evidence *e, const assay_course_facts *facts)

@@ -86,6 +86,20 @@ def few_losses_that_came_back(folder):
     ]
 
 
+@case
+def divergence_below_the_beginning(folder):
+    """The loss of a language model begins at the logarithm of its vocabulary: when it is up by two thirds again, less than half of what it had gained is
+    lost. Its twin meets harder data."""
+    curve = 2.5 + 8.3 * (1 + numpy.arange(120) / 4) ** -0.8 + 0.02 * noise(24, 120)
+    lost, harder = curve.copy(), curve.copy()
+    lost[80:] += 2.0
+    harder[80:] += 0.7
+    return losses(folder, lost, {"harder": harder}), [
+        rule("lost", "LossNotDecreasing", lambda e: e["findings_total"] > 0 and e["course"]["last"] > 4, **COURSE),
+        rule("harder", "LossNotDecreasing", lambda e: e["findings_total"] == 0, use_losses_collection=False, tensor_regex="harder", **COURSE),
+    ]
+
+
 def with_evaluations(folder, curve, evaluated):
     """Thirty noisy losses of training, and one of evaluation behind every fifth."""
     made, step = Made(folder, collections={"losses": "^loss$"}), 0
