@@ -141,7 +141,8 @@ static int test_row(const judge *j, const assay_row *row, unsigned test, double 
                                    .worker = row->worker,
                                    .test = test,
                                    .value = value,
-                                   .threshold = threshold};
+                                   .threshold = threshold,
+                                   .note = isfinite(value) ? NULL : "for its figure is not finite"};
     return row->step < j->rule->start_step ? ASSAY_OK : assay_findings_test(j->findings, fires, &finding);
 }
 
@@ -383,11 +384,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const sentences[] = {"the error of {tensor}{of} had grown by {when}",
-                                        "values of {tensor}{of} were clipped at {when}",
+static const char *const sentences[] = {"the error of {tensor}{of} had grown by {when}{note}",
+                                        "values of {tensor}{of} were clipped at {when}{note}",
                                         "{tensor}{of} left the scale of the other workers at {when}",
-                                        "scales of {tensor}{of} lay far apart at {when}",
-                                        "values of {tensor}{of} underflowed by {when}",
+                                        "scales of {tensor}{of} lay far apart at {when}{note}",
+                                        "values of {tensor}{of} underflowed by {when}{note}",
                                         NULL};
 
 const assay_rule_ops assay_rule_low_precision_health = {

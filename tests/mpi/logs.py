@@ -180,6 +180,13 @@ def judged(w):
             w.checks.expect(expected <= fired if expected else not fired, "%s: %s fired" % (name, fired))
 
 
+def low_precision(w):
+    """A figure that is not finite is said to be, whatever it would have tested."""
+    logs.dlfw(w.root / "low", [(0, 1.0, None), (10, math.nan, None), (20, 1.0, None)])
+    _, report, _ = w.run(w.root / "low")
+    w.checks.expect(report and "underflowed by step 10, for its figure is not finite" in report["verdict"], "low precision: %s" % (report and report["verdict"]))
+
+
 def beside(w):
     """Where no loss is logged, the first line names what lies beside the log and was not looked at."""
     place = w.root / "beside"
@@ -266,7 +273,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 
