@@ -13,9 +13,9 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mask.h"
 #include "base/utf8.h"
 #include "hook/commit.h"
-#include "hook/mask.h"
 
 #ifndef ASSAY_VERSION
 #define ASSAY_VERSION ""
@@ -62,11 +62,11 @@ static void put_text(assay_buf *out, const char *text)
 {
     assay_buf clean;
     assay_buf_init(&clean, HOOK_FACTS_CEILING);
-    hook_put_masked(&clean, text);
+    assay_put_masked(&clean, text);
     size_t whole = clean.size;
     assay_put_u8(&clean, '\0');
     if (assay_buf_status(&clean) != ASSAY_OK) {
-        assay_put_format(out, "\"" HOOK_MASK "\"");
+        assay_put_format(out, "\"" ASSAY_MASK "\"");
     } else {
         size_t kept = kept_length((const char *)clean.data, HOOK_FACT_VALUE);
         if (kept < whole) {
@@ -92,8 +92,8 @@ static char *value_of(const char *name, const char *value)
 {
     assay_buf out;
     assay_buf_init(&out, HOOK_FACTS_CEILING);
-    if (hook_name_is_secret(name, strlen(name)))
-        assay_put_format(&out, "\"" HOOK_MASK "\"");
+    if (assay_name_is_secret(name, strlen(name)))
+        assay_put_format(&out, "\"" ASSAY_MASK "\"");
     else if (is_json_atom(value))
         assay_put_format(&out, "%s", value);
     else
@@ -228,10 +228,10 @@ static void put_command(assay_buf *out, const assay_buf *command)
     for (; at && n < HOOK_COMMAND_ARGUMENTS; at = next_argument(command, at), n++) {
         assay_put_format(out, n ? ", " : "[");
         if (secret && strncmp(at, "--", 2) != 0)
-            assay_put_format(out, "\"" HOOK_MASK "\"");
+            assay_put_format(out, "\"" ASSAY_MASK "\"");
         else
             put_text(out, at);
-        secret = hook_option_is_secret(at);
+        secret = assay_option_is_secret(at);
     }
     assay_put_format(out, at ? ", \"...\"]" : "]");
 }

@@ -180,6 +180,17 @@ def judged(w):
             w.checks.expect(expected <= fired if expected else not fired, "%s: %s fired" % (name, fired))
 
 
+def secrets(w):
+    """Settings whose names say that they are secret are masked; numbers and what stands in brackets are none."""
+    place = w.root / "secrets"
+    logs.csv(place, logs.curve(20))
+    logs.write(place / "hparams.yaml", "api_key: abc\nnested:\n  db_password: x\nhf_token: hf_x\nhub_token: <HUB_TOKEN>\npad_token_id: 0\nmax_tokens: 9\n")
+    _, report, body = w.run(place)
+    facts = {k[7:]: v for k, v in (report["trials"][0]["facts"] if report else {}).items()}
+    w.checks.expect(facts == {"api_key": "***", "nested.db_password": "***", "hf_token": "***", "hub_token": "<HUB_TOKEN>", "pad_token_id": "0",
+                              "max_tokens": "9"}, "secrets: %s" % facts)
+
+
 def low_precision(w):
     """A figure that is not finite is said to be, whatever it would have tested."""
     logs.dlfw(w.root / "low", [(0, 1.0, None), (10, math.nan, None), (20, 1.0, None)])
@@ -273,7 +284,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

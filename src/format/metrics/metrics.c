@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mask.h"
 #include "base/path.h"
-#include "base/redact.h"
 #include "base/search.h"
 #include "base/vec.h"
 #include "format/metrics/locate.h"
@@ -49,19 +49,25 @@ static int add_units(assay_lister *l, const metrics_log *log, const metrics_unit
     return status;
 }
 
-/* Secrets among the settings are known by their names. */
+/* Numbers, switches, lists and what stands in angle brackets are no secrets: pad_token_id, <HUB_TOKEN>. */
+static bool may_be_secret(const char *value)
+{
+    const size_t length = strlen(value);
+    double number = 0;
+    return length > 0 && !metrics_number(value, length, &number) && strcasecmp(value, "true") != 0 &&
+           strcasecmp(value, "false") != 0 && !(value[0] == '<' && value[length - 1] == '>') &&
+           !(value[0] == '[' && value[length - 1] == ']');
+}
+
+/* Secrets among the settings are known by their names, as those that the recording library writes. */
 static int put_facts(assay_lister *l, assay_run_facts *from)
 {
     int status = ASSAY_OK;
     for (size_t i = 0; i < from->count && status == ASSAY_OK; i++) {
-        const char *name = from->list[i].name, *last = strrchr(name, '.');
-        char entry[600];
-        snprintf(entry, sizeof entry, "%.590s=", last ? last + 1 : name);
-        for (char *p = entry; *p; p++)
-            *p = *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
-        const bool secret = assay_redact_is_variable(entry);
-        status = assay_run_facts_put(&l->catalog->facts, assay_copy_text(name),
-                                     assay_copy_text(secret ? ASSAY_REDACTED : from->list[i].value));
+        const assay_run_fact *fact = &from->list[i];
+        const bool secret = assay_name_is_secret(fact->name, strlen(fact->name)) && may_be_secret(fact->value);
+        status = assay_run_facts_put(&l->catalog->facts, assay_copy_text(fact->name),
+                                     assay_copy_text(secret ? ASSAY_MASK : fact->value));
     }
     l->catalog->facts.files += from->count > 0;
     assay_run_facts_sort(&l->catalog->facts);

@@ -1,8 +1,8 @@
-/* mask_secrets.c - see mask.h.
+/* mask.c - see mask.h.
  *
  * A name is cut into words: '_', '-', '.', '/' and capitals begin a new one. One word, or two neighbouring ones,
  * decide. Masking too much costs a setting in a comparison, masking too little a password: in doubt it masks. */
-#include "hook/mask.h"
+#include "base/mask.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static bool take_word(const char *name, size_t length, size_t *at, char word[WOR
     return n > 0;
 }
 
-bool hook_name_is_secret(const char *name, size_t length)
+bool assay_name_is_secret(const char *name, size_t length)
 {
     char word[WORD_ROOM], before[WORD_ROOM] = "";
     size_t at = 0;
@@ -71,11 +71,11 @@ bool hook_name_is_secret(const char *name, size_t length)
     return false;
 }
 
-bool hook_option_is_secret(const char *argument)
+bool assay_option_is_secret(const char *argument)
 {
     size_t length = strlen(argument);
     return argument[0] == '-' && length <= NAME_MOST && !strpbrk(argument, "=: ") &&
-           hook_name_is_secret(argument, length);
+           assay_name_is_secret(argument, length);
 }
 
 /* Tokens that say themselves what they are. */
@@ -125,13 +125,13 @@ static size_t user_length(const char *text)
     return text[n] == '@' ? n : 0;
 }
 
-void hook_put_masked(assay_buf *out, const char *text)
+void assay_put_masked(assay_buf *out, const char *text)
 {
     size_t at = 0;
     while (text[at]) {
         size_t name = 0;
         if (strncmp(text + at, "//", 2) == 0 && at > 0 && text[at - 1] == ':' && user_length(text + at + 2) > 0) {
-            assay_put_format(out, "//" HOOK_MASK);
+            assay_put_format(out, "//" ASSAY_MASK);
             at += 2 + user_length(text + at + 2);
             continue;
         }
@@ -142,14 +142,14 @@ void hook_put_masked(assay_buf *out, const char *text)
             continue;
         }
         if (begins_as_token(text + at, name)) {
-            assay_put_format(out, HOOK_MASK);
+            assay_put_format(out, ASSAY_MASK);
             at += name;
             continue;
         }
-        size_t lead = name + (hook_name_is_secret(text + at, name) ? to_value(text + at + name) : 0);
+        size_t lead = name + (assay_name_is_secret(text + at, name) ? to_value(text + at + name) : 0);
         assay_put_bytes(out, text + at, lead);
         if (lead > name) {
-            assay_put_format(out, HOOK_MASK);
+            assay_put_format(out, ASSAY_MASK);
             lead += secret_length(text + at + lead, at > 0 ? text[at - 1] : '\0');
         }
         at += lead;
