@@ -180,16 +180,16 @@ static bool take_month(text *t, double *time, uint8_t *timed)
     return true;
 }
 
-/* "E1127 03:12:07.123456" */
+/* "E1127 03:12:07.123456"; PyTorch's own has no zero in front of the month: "E623 03:12:07.1" */
 static bool take_glog(text *t, double *time)
 {
     text try = *t;
     int64_t day;
     double clock;
-    if (try.left < 14 || !strchr("IWEFD", *try.at))
+    if (try.left < 13 || !strchr("IWEFD", *try.at))
         return false;
     skip(&try, 1);
-    if (!take_number(&try, 4, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&try, ' ') ||
+    if (!take_number(&try, 3, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&try, ' ') ||
         !take_clock(&try, &clock))
         return false;
     *time = seconds_of(2000, day / 100, day % 100, clock);

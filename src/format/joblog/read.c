@@ -1,5 +1,6 @@
 /* read.c - a file of a job's output becomes events. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +171,8 @@ static void take_groups(const joblog_match *match, assay_log_event *e)
         e->node[match->length[GROUP_node]] = '\0';
         e->node[strcspn(e->node, ".,: ")] = '\0';
     }
-    if (rank >= 0) { /* "3", "0-3, 5" */
+    const bool counts = e->scope != ASSAY_LOG_RANK || e->rank < 0; /* else the line has a prefix */
+    if (rank >= 0 && counts) {                                     /* "3", "0-3, 5" */
         size_t put = 0;
         e->rank = rank;
         for (size_t i = 0; i < match->length[GROUP_rank] && put + 1 < sizeof e->ranks; i++)
@@ -199,16 +201,22 @@ static void take_said_time(const joblog_line *line, assay_log_event *e)
     e->timed = said.timed;
 }
 
-/* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8": who sits where. */
+/* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8 cudaDev 3": who sits where. A line that was torn says nothing. */
 static void take_seat(const joblog_line *line, assay_log_event *e)
 {
     const char *comm = e->role == ASSAY_LOG_NOISE ? memmem(line->text, line->length, " NCCL INFO comm ", 16) : NULL;
-    const size_t left = comm ? line->length - (size_t)(comm - line->text) : 0;
-    const int64_t rank = comm ? number_behind(comm, left, " rank ") : -1;
-    if (rank < 0 || (e->rank >= 0 && e->rank != rank)) /* of a part of all ranks */
+    const char *at = comm ? memmem(comm, line->length - (size_t)(comm - line->text), " rank ", 6) : NULL;
+    char words[64];
+    long long rank, ranks;
+    int used = 0;
+    if (!at)
+        return;
+    snprintf(words, sizeof words, "%.*s", (int)(line->length - (size_t)(at - line->text)), at);
+    if (sscanf(words, " rank %7lld nranks %7lld cudaDev %n", &rank, &ranks, &used) != 2 || used == 0 || rank < 0 ||
+        rank >= ranks || (e->rank >= 0 && e->rank != rank)) /* the last: a part of all ranks */
         return;
     e->rank = rank;
-    e->of_ranks = number_behind(comm, left, " nranks ");
+    e->of_ranks = ranks;
 }
 
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,

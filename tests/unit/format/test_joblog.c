@@ -35,6 +35,7 @@ static const front FRONTS[] = {
     {"Nov 27 03:12:07 n9 kernel: text", -1, -1, "n9", " text", ASSAY_LOG_YEARLESS, AT},
     {"[Fri Nov 27 03:12:07 2026] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
     {"[rank3]:[E1127 03:12:07.000000 P.cpp:632] [Rank 3] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT},
+    {"[rank3]:[E623 03:12:07.1 P.cpp:632] [Rank 1] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT + 0.1},
     {"03:12:07 text", -1, -1, "", " text", ASSAY_LOG_CLOCK, AT},
     {"2026-13-27 03:12:07 text", -1, -1, "", "2026-13-27 03:12:07 text", ASSAY_LOG_UNTIMED, 0},
     {"99:99:99 text", -1, -1, "", "99:99:99 text", ASSAY_LOG_UNTIMED, 0},
