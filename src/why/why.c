@@ -126,7 +126,7 @@ static int take_figures(assay_why *why)
         if (file->problem)
             made = why_add_text(&why->problem, "%s", file->problem);
     }
-    why->losses = why->problem.count > 0;
+    why->losses = why->problem.count > 0 || why->outputs == 0; /* nothing to look at is no pass */
     return made ? name_missing(why) : ASSAY_ENOMEM;
 }
 

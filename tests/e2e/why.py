@@ -158,7 +158,7 @@ def forms(checks, assay, top):
     (job / "job.json").write_text(json.dumps({"outputs": ["elsewhere"], "slurm": "facts"}))
     write(job, {"elsewhere/said": CASES["disk"][0]["slurm-7.out"], "facts": ["SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=block"]})
     done = run([assay, "why", job, "--json", "--quiet"])
-    checks.expect(done.code == 0 and '"problems": []' in done.out, "a directory without outputs: %s" % done)
+    checks.expect(done.code == 3 and '"problems": []' in done.out, "a directory without outputs: %s" % done)
     (job / "job.json").write_text(json.dumps({"outputs": ["elsewhere/said"], "slurm": "facts"}))
     done = run([assay, "why", job, "--json", "--quiet"])
     checks.expect(json.loads(done.out)["cause"]["class"] == "disk" and json.loads(done.out)["cause"]["nodes"] == ["n1"], "job.json: %s" % done)
@@ -168,7 +168,7 @@ def forms(checks, assay, top):
     empty = top / "empty"
     empty.mkdir()
     done = run([assay, "why", empty, "--quiet"])
-    checks.expect(done.code == 0 and "no output of a job" in done.out, "empty: %s" % done)
+    checks.expect(done.code == 3 and "no output of a job" in done.out, "empty: %s" % done)
     done = run([assay, "why", top / "absent", "--quiet"])
     checks.expect(done.code == 2, "absent: %s" % done)
 

@@ -31,7 +31,7 @@ static int64_t number_at(const char *line, size_t length, size_t at)
             break;
         }
     }
-    return digits > 0 ? value : -1;
+    return digits > 0 && digits < 13 ? value : -1; /* what is longer is no step */
 }
 
 static int64_t behind_word(const char *line, size_t length, const char *word)

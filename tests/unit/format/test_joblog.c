@@ -88,6 +88,7 @@ static void test_steps(void)
                  {"Step=41,877 loss", 41877},
                  {" 12%|#2   | 123/1000 [00:07<01:01]", 123},
                  {"max_step: 1000", -1},
+                 {"step 99999999999999", -1},
                  {"step time 0.3 s", -1},
                  {"*** STEP 4711.0 ON n1 CANCELLED", -1},
                  {"overstep 7", -1},
