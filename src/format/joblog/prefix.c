@@ -6,6 +6,7 @@
  *   n0123:4711:4799 [3] NCCL WARN text   NCCL
  *   n0123: text                          pdsh, clush
  *   2026-11-27 03:12:07,123 text         logging; with T, zone, brackets, slashes
+ *   2026-11-27T03:12:07.123Z stderr F    containers
  *   E1127 03:12:07.123456 4711 f.cpp:6]  glog; torchrun
  *   Nov 27 03:12:07 n0123 kernel: text   syslog; [Fri Nov 27 03:12:07 2026] of dmesg -T
  *
@@ -195,6 +196,15 @@ static bool take_glog(text *t, double *time)
     *time = seconds_of(2000, day / 100, day % 100, clock);
     *t = try;
     return true;
+}
+
+/* Behind a time of a container's log: which output it was, and whether the line is whole. */
+static void skip_stream(text *t)
+{
+    static const char *const streams[] = {" stdout F ", " stderr F ", " stdout P ", " stderr P "};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (skip_word(t, streams[i]))
+            return;
 }
 
 static bool take_time(text *t, joblog_prefix *out, bool *glog)
@@ -423,6 +433,7 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     *who = false;
     skip_blanks(t);
     if (take_time(t, out, &glog)) {
+        skip_stream(t);
         const char *end = glog ? memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
         if (end)
             skip(t, (size_t)(end - t->at) + 1);

@@ -31,6 +31,7 @@ static const front FRONTS[] = {
     {"slurmstepd-n7: error: x", -1, -1, "n7", "slurmstepd-n7: error: x", ASSAY_LOG_UNTIMED, 0},
     {"2026-11-27 03:12:07,500 text", -1, -1, "", " text", ASSAY_LOG_DATED, AT + 0.5},
     {"[2026-11-27T03:12:07+01:00] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
+    {"2026-11-27T03:12:07.500000001Z stderr F text", -1, -1, "", "text", ASSAY_LOG_DATED, AT + 0.5},
     {"11/27/2026 03:12:07 - text", -1, -1, "", " - text", ASSAY_LOG_DATED, AT},
     {"Nov 27 03:12:07 n9 kernel: text", -1, -1, "n9", " text", ASSAY_LOG_YEARLESS, AT},
     {"[Fri Nov 27 03:12:07 2026] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
