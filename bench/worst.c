@@ -159,6 +159,11 @@ static const subject SUBJECTS[] = {
     {"comparison, within its tolerance",
      {.kind = ASSAY_MEASURE_CHANGE, .figures = ASSAY_CHANGE_CLOSE, .rtol = 1e-2, .atol = 1e-8, .equal_nan = 1},
      1e-3},
+    {"sketch of rows", {.kind = ASSAY_MEASURE_SKETCH, .axis = 1, .numbers = 3, .number = {32, 32768, 0}}, 0},
+    {"sketch of all elements, and of the step before",
+     {.kind = ASSAY_MEASURE_SKETCH, .axis = ASSAY_SKETCH_FLAT, .steps = 1, .numbers = 3, .number = {256, 256, 0}},
+     1e-3},
+    {"function of the input, none of them", {.kind = ASSAY_MEASURE_FUNCTION}, 1e-3},
     {"moments", {.kind = ASSAY_MEASURE_MOMENTS, .numbers = 3, .number = {0.9, 0.999, 1e-5}}, 1e-3},
 };
 enum { SUBJECT_COUNT = sizeof SUBJECTS / sizeof SUBJECTS[0] };

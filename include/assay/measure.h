@@ -20,7 +20,7 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_QUANTILES, /* exact quantiles number[k] in 0..1, linear interpolation at h = (n-1)q, NaN left out */
     ASSAY_MEASURE_CHANGE,    /* element-wise comparison with a reference tensor */
     ASSAY_MEASURE_CLASSES,   /* class numbers: labels, or predictions brought to class numbers */
-    ASSAY_MEASURE_VALUES,    /* the elements as double; for small tensors */
+    ASSAY_MEASURE_VALUES,    /* the elements as double; of tensors of at most number[0] elements, where that is given */
     ASSAY_MEASURE_TEXTS,     /* the strings of a string tensor */
     ASSAY_MEASURE_DIGEST,    /* 64-bit hash over dtype, shape and bytes: equal tensors have equal digests */
     ASSAY_MEASURE_BELOW, /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
@@ -29,6 +29,8 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_NEGATIVE,  /* how many elements are below 0, and the smallest of them */
     ASSAY_MEASURE_MOMENTS,   /* what an optimizer keeps of a parameter, element by element against its second moment */
     ASSAY_MEASURE_ROWS, /* 64-bit hash of each index of axis 0: equal rows have equal ones; 0: all elements are one value */
+    ASSAY_MEASURE_SKETCH,   /* sums over groups of rows with fixed random signs: what is linear holds for them too */
+    ASSAY_MEASURE_FUNCTION, /* which function of a module's input its output is, element by element */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 
@@ -63,14 +65,44 @@ enum {
     ASSAY_MOMENTS_BELOW  /* which elements are below those of the second moment */
 };
 
-/* reference of CHANGE; MOMENTS takes SECOND_MOMENT */
+/* form of SKETCH: what is summed of an element x. The tensor is looked at as rows and columns: its first `axis` axes,
+ * or all but its last -`axis`, are the rows; 0: a tensor of one axis is one row, others have no such result. number[0] is
+ * the most groups of rows, number[1] the most cells; tensors with more than four times as many columns have no such
+ * result. With `steps`, the same of the saved step before comes with it. */
+enum {
+    ASSAY_SKETCH_PLAIN,      /* x */
+    ASSAY_SKETCH_SQUARE,     /* x^2 */
+    ASSAY_SKETCH_PRODUCT,    /* x times what it was at the saved step before; with `steps` */
+    ASSAY_SKETCH_NORMALISED, /* (x - mean) / sqrt(variance + number[2]), both of the row */
+    ASSAY_SKETCH_ADAM /* m / (sqrt(v) + e) of a first moment and the second that goes with it, e = number[2]; `before` is of
+                         what would be added with e / 32: corrections for the first steps make it smaller. No `steps` */
+};
+enum { ASSAY_SKETCH_NUMBERS = 3, ASSAY_SKETCH_FLAT = ASSAY_MEASURE_NUMBERS * 2 /* axis: every element is a row */ };
+
+/* The functions of FUNCTION. */
+enum {
+    ASSAY_FUNCTION_IDENTITY,
+    ASSAY_FUNCTION_RELU,
+    ASSAY_FUNCTION_LEAKY_RELU, /* with a slope of 0.01 */
+    ASSAY_FUNCTION_ELU,
+    ASSAY_FUNCTION_GELU,
+    ASSAY_FUNCTION_GELU_TANH, /* its approximation by tanh */
+    ASSAY_FUNCTION_SILU,
+    ASSAY_FUNCTION_TANH,
+    ASSAY_FUNCTION_SIGMOID,
+    ASSAY_FUNCTIONS
+};
+
+/* reference of CHANGE, and SAVED_BEFORE of SKETCH; MOMENTS and the form ADAM
+ * of SKETCH take SECOND_MOMENT, FUNCTION takes INPUT */
 enum {
     ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
     ASSAY_REFERENCE_OLDEST_WITHIN, /* the oldest saved step less than or exactly `steps` mode steps before, if any;
                                       mode steps count where the tensor has TRAIN steps, else global steps */
     ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
     ASSAY_REFERENCE_FIRST_WORKER,  /* the same step and tensor of the first worker that saved it */
-    ASSAY_REFERENCE_SECOND_MOMENT  /* X/exp_avg_sq of the same step and worker, for a tensor X/ANYTHING */
+    ASSAY_REFERENCE_SECOND_MOMENT, /* X/exp_avg_sq of the same step and worker, for a tensor X/ANYTHING */
+    ASSAY_REFERENCE_INPUT          /* X_input_N of the same step and worker, for a tensor X_output_N */
 };
 
 /* figures of CHANGE: which are wanted. What is not is 0, or what was at hand. */
@@ -83,14 +115,15 @@ enum {
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;   /* UNITS, CLASSES, IMAGES, MOMENTS */
+    uint32_t form;   /* UNITS, CLASSES, IMAGES, MOMENTS, SKETCH */
     uint32_t window; /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
     int32_t
-        axis; /* CHANNELS; an axis that the tensor does not have makes one channel of it. CLASSES: 0 (the last) or 1 */
+        axis; /* CHANNELS; an axis that the tensor does not have makes one channel of it. CLASSES: 0 (the last) or 1.
+                 SKETCH */
     uint32_t numbers;    /* how many of number[] are set */
-    uint32_t reference;  /* CHANGE, MOMENTS */
-    int64_t steps;       /* CHANGE */
-    uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
+    uint32_t reference;  /* CHANGE, MOMENTS, SKETCH, FUNCTION */
+    int64_t steps;       /* CHANGE, SKETCH */
+    uint32_t train_only; /* CHANGE, SKETCH: only TRAIN steps are references where the tensor has any */
     uint32_t equal_nan;  /* CHANGE */
     uint32_t figures;    /* CHANGE */
     uint32_t other;      /* CHANGE: rules leave it 0; the engine's number of the trial of OTHER_TRIAL */
@@ -146,6 +179,51 @@ typedef struct assay_moments {
     double limit;    /* BOUND: 1 + the tolerance */
 } assay_moments;
 
+/* Row i is in the group i * groups / rows. The sign of a row follows from its number alone: assay_sketch_sign(). Where
+ * there are as many groups as rows, each is a row. */
+typedef struct assay_sketch {
+    uint64_t rows, columns, groups;
+    const double *sum, *squares;           /* [groups][columns]: of sign * f(x), of f(x)^2 */
+    int64_t step;                          /* of the saved step before, where `before` is set */
+    const double *before, *squares_before; /* likewise; NULL: there is none of the same shape, or ADAM has none */
+} assay_sketch;
+
+/* The signs of rows 64 * i and on, the first in the lowest bit; 1 is minus. */
+static inline uint64_t assay_sketch_signs(uint64_t i)
+{
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15; /* SplitMix64 */
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+/* 1 or -1 for a row. */
+static inline double assay_sketch_sign(uint64_t row)
+{
+    return assay_sketch_signs(row / 64) >> row % 64 & 1 ? -1 : 1;
+}
+/* The group of a row, and the first row of a group. */
+static inline uint64_t assay_sketch_group(uint64_t row, uint64_t rows, uint64_t groups)
+{
+    return groups == rows ? row : row * groups / rows;
+}
+static inline uint64_t assay_sketch_first_row(uint64_t group, uint64_t rows, uint64_t groups)
+{
+    return groups == rows ? group : (group * rows + groups - 1) / groups;
+}
+
+/* One of them is looked at no further where most of the first elements are not that function. */
+typedef struct assay_function_fit {
+    uint64_t broken; /* elements that are farther from it than rounding explains; UINT64_MAX: looked at no further */
+    uint64_t index;  /* of the worst, flat, C order; UINT64_MAX: none */
+    double apart, bound; /* of the worst: |y - f(x)|, and how large rounding may make that */
+    double largest;      /* apart / bound, over all elements */
+} assay_function_fit;
+
+typedef struct assay_function {
+    bool found; /* there is an input of the same shape, both are floats, and the input has no NaN and no infinity */
+    const assay_function_fit *fit; /* [ASSAY_FUNCTIONS]; unset where it is not found */
+} assay_function;
+
 #define ASSAY_NO_CLASS INT64_MIN /* the element was not finite */
 typedef struct assay_classes {
     uint64_t count;
@@ -195,6 +273,8 @@ typedef struct assay_result {
         assay_negative negative;
         assay_moments moments;
         assay_row_digests rows;
+        assay_sketch sketch;
+        assay_function function;
         uint64_t digest;
     } of;
 } assay_result;

@@ -16,6 +16,7 @@ static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
     [ASSAY_MEASURE_IMAGES] = &meter_images,     [ASSAY_MEASURE_NEGATIVE] = &meter_negative,
     [ASSAY_MEASURE_MOMENTS] = &meter_moments,   [ASSAY_MEASURE_ROWS] = &meter_rows,
+    [ASSAY_MEASURE_SKETCH] = &meter_sketch,     [ASSAY_MEASURE_FUNCTION] = &meter_function,
 };
 
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
@@ -34,6 +35,8 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_NEGATIVE] = "elements below 0",
     [ASSAY_MEASURE_MOMENTS] = "moments",
     [ASSAY_MEASURE_ROWS] = "rows",
+    [ASSAY_MEASURE_SKETCH] = "sketch",
+    [ASSAY_MEASURE_FUNCTION] = "function of the input",
 };
 
 /* The head of the meter, so that the state behind it is aligned for any type. */
@@ -52,6 +55,8 @@ size_t assay_result_size(const assay_measure *measure)
         [ASSAY_MEASURE_FIRST_BAD] = HEAD + sizeof(assay_first_bad),
         [ASSAY_MEASURE_NEGATIVE] = HEAD + sizeof(assay_negative),
         [ASSAY_MEASURE_MOMENTS] = HEAD + sizeof(assay_moments),
+        [ASSAY_MEASURE_SKETCH] = HEAD + sizeof(assay_sketch),
+        [ASSAY_MEASURE_FUNCTION] = HEAD + sizeof(assay_function),
     };
     return sizes[measure->kind] ? sizes[measure->kind] : sizeof(assay_result);
 }
@@ -160,7 +165,8 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
     if ((measure->kind == ASSAY_MEASURE_UNITS && measure->form > ASSAY_UNIT_CHANNEL) ||
         (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO) ||
         (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST) ||
-        (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW))
+        (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW) ||
+        (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_ADAM))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
     if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)
@@ -169,6 +175,11 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
     if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_MOVED)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
                           (unsigned)measure->figures);
+    if (measure->kind == ASSAY_MEASURE_SKETCH &&
+        !(measure->numbers == ASSAY_SKETCH_NUMBERS && measure->number[0] >= 1 && measure->number[0] <= 0x1p16 &&
+          measure->number[1] >= 1 && measure->number[1] <= 0x1p40))
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' needs the most groups and the most cells",
+                          NAMES[measure->kind]);
     if (measure->kind == ASSAY_MEASURE_IMAGES &&
         !(measure->numbers == 1 && measure->number[0] >= 1 && measure->number[0] <= 0x1p20))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' needs the most pixels of a side", NAMES[measure->kind]);
@@ -275,7 +286,8 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
     assay_result value;
     memset(&value, 0, sizeof value);
     value.kind = meter->measure.kind;
-    bool is_fed = !assay_measure_compares(&meter->measure) || meter->same_shape;
+    bool is_fed =
+        !assay_measure_compares(&meter->measure) || meter->same_shape || meter->measure.kind == ASSAY_MEASURE_SKETCH;
     if (is_fed && meter->position < meter->elements)
         status = assay_fail(err, ASSAY_EFORMAT, "the tensor ends after %llu of the %llu elements that its shape says",
                             (unsigned long long)meter->position, (unsigned long long)meter->elements);

@@ -25,8 +25,8 @@ typedef struct assay_meter_needs {
 } assay_meter_needs;
 
 /* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
- * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
- * and MOMENTS also need `reference`: NULL means that there is none. */
+ * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE,
+ * MOMENTS, FUNCTION and a SKETCH with `steps` also take `reference`: NULL means that there is none. */
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
 
@@ -66,7 +66,23 @@ void assay_meter_pool(assay_result *result, const assay_result *earlier);
 /* True when the measure goes through a reference tensor beside the tensor itself. */
 static inline bool assay_measure_compares(const assay_measure *m)
 {
-    return m->kind == ASSAY_MEASURE_CHANGE || m->kind == ASSAY_MEASURE_MOMENTS;
+    return m->kind == ASSAY_MEASURE_CHANGE || m->kind == ASSAY_MEASURE_MOMENTS || m->kind == ASSAY_MEASURE_FUNCTION ||
+           (m->kind == ASSAY_MEASURE_SKETCH && (m->steps > 0 || m->form == ASSAY_SKETCH_ADAM));
+}
+
+/* True when that reference is of an earlier step. */
+static inline bool assay_measure_looks_back(const assay_measure *m)
+{
+    return (m->kind == ASSAY_MEASURE_CHANGE &&
+            (m->reference == ASSAY_REFERENCE_SAVED_BEFORE || m->reference == ASSAY_REFERENCE_OLDEST_WITHIN)) ||
+           (m->kind == ASSAY_MEASURE_SKETCH && m->steps > 0);
+}
+
+/* True when it is another tensor of the same step and worker. */
+static inline bool assay_measure_pairs(const assay_measure *m)
+{
+    return m->kind == ASSAY_MEASURE_MOMENTS || m->kind == ASSAY_MEASURE_FUNCTION ||
+           (m->kind == ASSAY_MEASURE_SKETCH && m->form == ASSAY_SKETCH_ADAM);
 }
 
 /* True when the measure is about strings (TEXTS) and is taken by assay_texts_new() instead. */

@@ -140,6 +140,8 @@ const meter_kind meter_first_bad = {sizeof(assay_first_bad), start_first_bad, sk
 
 static int start_values(assay_meter *m, assay_error *err)
 {
+    if (m->measure.numbers > 0 && (double)m->elements > m->measure.number[0])
+        return 1;
     return meter_take(m, meter_bytes(m->elements, sizeof(double)), 0, 0, err);
 }
 

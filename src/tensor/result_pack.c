@@ -63,6 +63,27 @@ static void put_channels(assay_buf *out, const assay_channels *c)
     put_doubles(out, c->squares, c->channels);
 }
 
+/* Sums and squares follow one another, as the measure takes them. */
+static void put_sketch(assay_buf *out, const assay_sketch *s)
+{
+    const uint64_t numbers[] = {s->rows, s->columns, s->groups, s->before ? 1 : 0};
+    put_words(out, numbers, 4);
+    assay_put_i64(out, s->step);
+    put_doubles(out, s->sum, (s->before ? 4 : 2) * s->groups * s->columns);
+}
+
+static void put_function(assay_buf *out, const assay_function *f)
+{
+    assay_put_u8(out, f->found);
+    for (int i = 0; f->found && i < ASSAY_FUNCTIONS; i++) {
+        const assay_function_fit *fit = &f->fit[i];
+        const double figures[] = {fit->apart, fit->bound, fit->largest};
+        assay_put_u64(out, fit->broken);
+        assay_put_u64(out, fit->index);
+        put_doubles(out, figures, 3);
+    }
+}
+
 static void put_texts(assay_buf *out, const assay_texts *t)
 {
     assay_put_u64(out, t->count);
@@ -124,6 +145,12 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
     case ASSAY_MEASURE_ROWS:
         assay_put_u64(out, result->of.rows.count);
         put_words(out, result->of.rows.digest, result->of.rows.count);
+        break;
+    case ASSAY_MEASURE_SKETCH:
+        put_sketch(out, &result->of.sketch);
+        break;
+    case ASSAY_MEASURE_FUNCTION:
+        put_function(out, &result->of.function);
         break;
     default: /* no list, or no kind */
         break;
@@ -224,6 +251,43 @@ static assay_images get_images(reader *r)
     return i;
 }
 
+static assay_sketch get_sketch(reader *r)
+{
+    assay_sketch s = {.rows = assay_get_u64(r->in)};
+    s.columns = assay_get_u64(r->in);
+    s.groups = assay_get_u64(r->in);
+    const uint64_t before = assay_get_u64(r->in);
+    s.step = assay_get_i64(r->in);
+    uint64_t cells, all;
+    if (before > 1 || __builtin_mul_overflow(s.groups, s.columns, &cells) ||
+        __builtin_mul_overflow(cells, before ? 4 : 2, &all)) {
+        r->in->failed = true;
+        return s;
+    }
+    s.sum = get_doubles(r, all);
+    s.squares = s.sum ? s.sum + cells : NULL;
+    s.before = s.sum && before ? s.sum + 2 * cells : NULL;
+    s.squares_before = s.sum && before ? s.sum + 3 * cells : NULL;
+    return s;
+}
+
+static assay_function get_function(reader *r)
+{
+    assay_function f = {.found = assay_get_u8(r->in) != 0};
+    assay_function_fit *fit =
+        f.found && !r->in->failed ? assay_arena_take(r->arena, ASSAY_FUNCTIONS * sizeof *fit) : NULL;
+    r->full |= f.found && !r->in->failed && !fit;
+    for (int i = 0; fit && i < ASSAY_FUNCTIONS; i++) {
+        fit[i].broken = assay_get_u64(r->in);
+        fit[i].index = assay_get_u64(r->in);
+        fit[i].apart = assay_get_f64(r->in);
+        fit[i].bound = assay_get_f64(r->in);
+        fit[i].largest = assay_get_f64(r->in);
+    }
+    f.fit = fit;
+    return f;
+}
+
 static void get_result(reader *r, const assay_measure *measure, assay_result *result)
 {
     const assay_field *fields = fields_of(measure->kind);
@@ -265,6 +329,12 @@ static void get_result(reader *r, const assay_measure *measure, assay_result *re
     case ASSAY_MEASURE_ROWS:
         result->of.rows.count = assay_get_u64(r->in);
         result->of.rows.digest = get_words(r, result->of.rows.count);
+        break;
+    case ASSAY_MEASURE_SKETCH:
+        result->of.sketch = get_sketch(r);
+        break;
+    case ASSAY_MEASURE_FUNCTION:
+        result->of.function = get_function(r);
         break;
     default:
         break;

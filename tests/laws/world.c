@@ -189,7 +189,7 @@ static const sample *reference_of(maker *m, const assay_measure *measure, uint32
     const size_t row = (size_t)t * WORLD_STEPS;
     int64_t back = measure->reference == ASSAY_REFERENCE_SAVED_BEFORE ? measure->steps : 1;
     *at = step;
-    if (measure->reference == ASSAY_REFERENCE_OTHER_TRIAL || measure->reference == ASSAY_REFERENCE_SECOND_MOMENT)
+    if (measure->reference == ASSAY_REFERENCE_OTHER_TRIAL || assay_measure_pairs(measure))
         return &m->elsewhere[row + (size_t)step][worker];
     if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER)
         return &m->saved[row + (size_t)step][0];
@@ -254,6 +254,8 @@ static const assay_result *take_measure(maker *m, const assay_measure *measure, 
     m->failed = m->failed || status < 0;
     if (measure->kind == ASSAY_MEASURE_CHANGE)
         result->of.change.step = m->w->trial.steps[at].step;
+    if (measure->kind == ASSAY_MEASURE_SKETCH)
+        result->of.sketch.step = m->w->trial.steps[at].step;
     return m->failed ? NULL : result;
 }
 

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "engine/map/record.h"
+#include "tensor/measure.h"
 
 enum { LARGE = 256 << 10 };                            /* bytes of a record that are worth measuring it early */
 static const uint64_t MOST_BYTES = UINT64_C(16) << 30; /* of a strip of steps: chunk borders must come now and then */
@@ -221,7 +222,7 @@ static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool,
         return false;
     for (uint32_t k = 0; k < demand->measures; k++) {
         const assay_measure *measure = &a->source->plan->measures[demand->measure[k]];
-        if (measure->kind == ASSAY_MEASURE_MOMENTS ||
+        if (assay_measure_pairs(measure) ||
             (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER))
             return false;
     }

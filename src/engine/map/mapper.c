@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "engine/map/step_work.h"
 #include "engine/reduce/chunk_result.h"
+#include "tensor/measure.h"
 
 /* ---- step map ---- */
 
@@ -249,13 +250,13 @@ static int assay_step_map(assay_step_work *work, const assay_observer *observer,
 /* In how many ways tensors are compared with others of their step. */
 static size_t lookups_in_step(const assay_plan *plan)
 {
-    bool workers = false, moments = false;
+    bool workers = false, pairs = false;
     for (uint32_t k = 0; k < plan->measure_count; k++) {
         const assay_measure *m = &plan->measures[k];
         workers = workers || (m->kind == ASSAY_MEASURE_CHANGE && m->reference == ASSAY_REFERENCE_FIRST_WORKER);
-        moments = moments || m->kind == ASSAY_MEASURE_MOMENTS;
+        pairs = pairs || assay_measure_pairs(m);
     }
-    return (size_t)workers + (size_t)moments;
+    return (size_t)workers + (size_t)pairs;
 }
 
 /* Bytes of the look-ups that are made when the largest of the sources is entered. */

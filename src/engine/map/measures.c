@@ -202,7 +202,7 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
 {
     for (uint32_t k = 0; k < g->count; k++) {
         const assay_measure *measure = measure_of(g, &g->list[k]);
-        if (measure->kind != ASSAY_MEASURE_CHANGE)
+        if (measure->kind != ASSAY_MEASURE_CHANGE && !assay_measure_looks_back(measure))
             continue;
         bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
                       measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
@@ -470,6 +470,8 @@ int assay_measures_end(const assay_measures *g, bool *again)
             status = assay_units_pool(g->record, measure, &result, &err);
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
             result.of.change.step = active->reference.place.part->step;
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_SKETCH && result.of.sketch.before)
+            result.of.sketch.step = active->reference.place.part->step;
         if (status == ASSAY_OK)
             assay_record_work_put(g->record, active->number, &result);
         if ((status = give_up(g, status, &err)) != ASSAY_OK)

@@ -121,7 +121,7 @@ bool assay_reference_passes_by(const assay_record_work *w, const assay_measure *
 {
     const bool train = measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN ||
                        (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->train_only);
-    return measure->kind == ASSAY_MEASURE_CHANGE && train && w->part->mode != ASSAY_MODE_TRAIN && has_train_steps(w);
+    return assay_measure_looks_back(measure) && train && w->part->mode != ASSAY_MODE_TRAIN && has_train_steps(w);
 }
 
 /* A reference before `step`, further back than the entries that this rank was sent. */
@@ -274,24 +274,45 @@ static int find_other(const assay_record_work *w, const assay_measure *measure, 
     return 0;
 }
 
-/* The second moment of the parameter that the tensor belongs to. */
-static int find_second_moment(const assay_record_work *w, assay_reference *out, assay_error *err)
+/* The tensor of that name, of the same step and worker. */
+static int find_named(const assay_record_work *w, const assay_buf *name, assay_reference *out, assay_error *err)
 {
-    static const char SECOND[] = "exp_avg_sq";
     const assay_source *source = w->pool->source->source;
     const char *worker = source->catalog.worker[w->part->worker];
-    size_t length = 0;
-    const char *name = assay_dict_name(source->info->tensors, w->entry->tensor, &length);
-    while (length > 0 && name[length - 1] != '/')
-        length--;
-    char *second = length > 0 ? assay_alloc(length + sizeof SECOND) : NULL;
-    if (!second)
-        return length > 0 ? ASSAY_ENOMEM : 0;
-    memcpy(second, name, length);
-    memcpy(second + length, SECOND, sizeof SECOND);
-    const uint32_t tensor = assay_dict_find(source->info->tensors, second, length + sizeof SECOND - 1);
-    free(second);
+    if (assay_buf_status(name) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    const uint32_t tensor = assay_dict_find(source->info->tensors, (const char *)name->data, name->size);
     return tensor == ASSAY_NO_ID ? 0 : find_in_step(w, &w->pool->own, &source->shard, source, tensor, worker, out, err);
+}
+
+/* The second moment of the parameter that the tensor belongs to, or the input that goes with an output. */
+static int find_partner(const assay_record_work *w, uint32_t reference, assay_reference *out, assay_error *err)
+{
+    static const char OUTPUT[] = "_output_";
+    size_t length = 0;
+    const char *name = assay_dict_name(w->pool->source->source->info->tensors, w->entry->tensor, &length);
+    assay_buf partner;
+    int status = 0;
+    assay_buf_init(&partner, SIZE_MAX);
+    if (reference == ASSAY_REFERENCE_SECOND_MOMENT) {
+        while (length > 0 && name[length - 1] != '/')
+            length--;
+        assay_put_bytes(&partner, name, length);
+        assay_put_format(&partner, "exp_avg_sq");
+    } else {
+        size_t digits = length;
+        while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+            digits--;
+        const size_t before = digits >= sizeof OUTPUT - 1 ? digits - (sizeof OUTPUT - 1) : 0;
+        const bool is_output = digits < length && before > 0 && memcmp(name + before, OUTPUT, sizeof OUTPUT - 1) == 0;
+        assay_put_bytes(&partner, name, is_output ? before : 0);
+        assay_put_format(&partner, "_input_%.*s", (int)(length - digits), name + digits);
+        length = is_output ? length : 0;
+    }
+    if (length > 0)
+        status = find_named(w, &partner, out, err);
+    assay_buf_release(&partner);
+    return status;
 }
 
 int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
@@ -305,7 +326,8 @@ int assay_reference_find(const assay_record_work *w, const assay_measure *measur
     case ASSAY_REFERENCE_OTHER_TRIAL:
         return find_other(w, measure, out, err);
     case ASSAY_REFERENCE_SECOND_MOMENT:
-        return find_second_moment(w, out, err);
+    case ASSAY_REFERENCE_INPUT:
+        return find_partner(w, measure->reference, out, err);
     default:
         return find_first_worker(w, out, err);
     }

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "tensor/measure.h"
 
 static const assay_need *need_of(const assay_plan *plan, uint32_t instance)
 {
@@ -294,9 +295,9 @@ static bool class_looks_back(const assay_plan *plan, const assay_use_class *clas
         const assay_measure *m = &plan->measures[class->measure[k]];
         uint32_t steps = m->kind == ASSAY_MEASURE_UNITS && m->window > 1 ? m->window - 1 : 0;
         int64_t within = 0;
-        if (m->kind == ASSAY_MEASURE_CHANGE && m->reference == ASSAY_REFERENCE_SAVED_BEFORE)
+        if (assay_measure_looks_back(m) && m->reference == ASSAY_REFERENCE_SAVED_BEFORE)
             steps = (uint32_t)m->steps;
-        if (m->kind == ASSAY_MEASURE_CHANGE && m->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
+        if (assay_measure_looks_back(m) && m->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
             within = m->steps;
         *back = steps > *back ? steps : *back;
         *window = within > *window ? within : *window;

@@ -16,6 +16,8 @@ static assay_measure measure_of(uint32_t kind)
         measure = (assay_measure){.kind = kind, .numbers = 1, .number = {0.5}};
     else if (kind == ASSAY_MEASURE_IMAGES)
         measure = (assay_measure){.kind = kind, .numbers = 1, .number = {2}};
+    else if (kind == ASSAY_MEASURE_SKETCH)
+        measure = (assay_measure){.kind = kind, .axis = ASSAY_SKETCH_FLAT, .numbers = 3, .number = {4, 4, 1e-5}};
     return measure;
 }
 
@@ -74,6 +76,10 @@ static void unsound_measures(void)
                                    {.kind = ASSAY_MEASURE_CLASSES, .form = 3},
                                    {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {0}},
                                    {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {NAN}},
+                                   {.kind = ASSAY_MEASURE_SKETCH},
+                                   {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {0, 1, 0}},
+                                   {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {1, NAN, 0}},
+                                   {.kind = ASSAY_MEASURE_SKETCH, .form = 5, .numbers = 3, .number = {1, 1, 0}},
                                    {.kind = ASSAY_MEASURE_IMAGES},
                                    {.kind = ASSAY_MEASURE_IMAGES, .form = 2, .numbers = 1, .number = {64}}};
     assay_arena *arena = assay_arena_new(CEILING);

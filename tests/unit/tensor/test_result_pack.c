@@ -19,6 +19,8 @@ static assay_measure measure_of(uint32_t kind)
         measure = (assay_measure){.kind = kind, .numbers = 1, .number = {2}};
     else if (kind == ASSAY_MEASURE_MOMENTS)
         measure = (assay_measure){.kind = kind, .numbers = 3, .number = {0.9, 0.999, NAN}};
+    else if (kind == ASSAY_MEASURE_SKETCH)
+        measure = (assay_measure){.kind = kind, .axis = 2, .steps = 1, .numbers = 3, .number = {4, 100, 0}};
     return measure;
 }
 
@@ -36,7 +38,7 @@ static assay_result result_of(const assay_measure *measure, assay_arena *arena)
     }
     tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 4, dim);
     const float odd[] = {NAN, -NAN, INFINITY, -INFINITY, -0.0f, 1e-42f};
-    if (measure->kind != ASSAY_MEASURE_QUANTILES)
+    if (measure->kind != ASSAY_MEASURE_QUANTILES && measure->kind != ASSAY_MEASURE_FUNCTION)
         memcpy(t.bytes + 7 * sizeof(float), odd, sizeof odd);
     tensor_widen(&t);
     const tensor *reference = assay_measure_compares(measure) ? &t : NULL;
@@ -119,6 +121,15 @@ static bool same_results(const assay_result *a, const assay_result *b, uint32_t 
                same_bytes(&a->of.moments.beyond, &b->of.moments.beyond, 4);
     case ASSAY_MEASURE_ROWS:
         return a->of.rows.count == 2 && b->of.rows.count == 2 && same_bytes(a->of.rows.digest, b->of.rows.digest, 2);
+    case ASSAY_MEASURE_SKETCH:
+        return a->of.sketch.groups == 4 && same_bytes(&a->of.sketch, &b->of.sketch, 3) &&
+               a->of.sketch.step == b->of.sketch.step && same_bytes(a->of.sketch.sum, b->of.sketch.sum, 80) &&
+               same_bytes(a->of.sketch.squares, b->of.sketch.squares, 80) &&
+               same_bytes(a->of.sketch.before, b->of.sketch.before, 80) &&
+               same_bytes(a->of.sketch.squares_before, b->of.sketch.squares_before, 80);
+    case ASSAY_MEASURE_FUNCTION:
+        return a->of.function.found && b->of.function.found &&
+               same_bytes(a->of.function.fit, b->of.function.fit, (uint64_t)5 * ASSAY_FUNCTIONS);
     default:
         return a->of.digest == b->of.digest;
     }

@@ -1,0 +1,150 @@
+/* measure_function.c - FUNCTION: is the output of a module a function of its input, element by element, and which?
+ *
+ * All functions are tried on the first elements, and from there on those alone that seven in eight of these are. An element may
+ * differ by the rounding of its type, by that of the arithmetic (single precision where the types have 16 bits), and
+ * where the function comes of a difference, by as much of what is subtracted. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/measure_kind.h"
+
+enum { TRIED = 256 /* elements on which all functions are tried */ };
+
+typedef struct function_state {
+    bool found;
+    double rounding;   /* of the types */
+    double arithmetic; /* of what computes */
+    double least;      /* numbers as small as this are lost */
+} function_state;
+
+static bool is_float(int dtype)
+{
+    return dtype == ASSAY_FLOAT64 || dtype == ASSAY_FLOAT32 || dtype == ASSAY_FLOAT16 || dtype == ASSAY_BFLOAT16;
+}
+
+static int start(assay_meter *m, assay_error *err)
+{
+    function_state *s = meter_state(m);
+    s->found = m->same_shape && is_float(m->dtype) && is_float(m->reference_dtype);
+    s->rounding = m->dtype == ASSAY_FLOAT64    ? 0x1p-53
+                  : m->dtype == ASSAY_FLOAT32  ? 0x1p-24
+                  : m->dtype == ASSAY_BFLOAT16 ? 0x1p-8
+                                               : 0x1p-11;
+    s->arithmetic = m->dtype == ASSAY_FLOAT64 ? 0x1p-53 : 0x1p-24;
+    s->least = m->dtype == ASSAY_FLOAT16 ? 0x1p-24 : m->dtype == ASSAY_FLOAT64 ? 0x1p-1022 : 0x1p-126;
+    if (!s->found)
+        return ASSAY_OK;
+    const int status = meter_take(m, ASSAY_FUNCTIONS * sizeof(assay_function_fit), 0, 0, err);
+    for (int f = 0; status == ASSAY_OK && f < ASSAY_FUNCTIONS; f++)
+        ((assay_function_fit *)m->kept)[f].index = UINT64_MAX;
+    return status;
+}
+
+/* f(x), and the size of what its arithmetic rounds. */
+static double function_of(int function, double x, double *size)
+{
+    double y;
+    *size = 0;
+    switch (function) {
+    case ASSAY_FUNCTION_RELU:
+        return x > 0 ? x : 0;
+    case ASSAY_FUNCTION_LEAKY_RELU:
+        y = x > 0 ? x : 0.01 * x;
+        *size = fabs(y);
+        return y;
+    case ASSAY_FUNCTION_ELU:
+        *size = 1;
+        return x > 0 ? x : expm1(x);
+    case ASSAY_FUNCTION_GELU:
+        *size = fabs(x);
+        return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    case ASSAY_FUNCTION_GELU_TANH:
+        *size = fabs(x);
+        return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case ASSAY_FUNCTION_SILU:
+        y = x / (1 + exp(-x));
+        *size = fabs(y) * (1 + fabs(x));
+        return y;
+    case ASSAY_FUNCTION_TANH:
+        y = tanh(x);
+        *size = fabs(y);
+        return y;
+    case ASSAY_FUNCTION_SIGMOID:
+        y = 1 / (1 + exp(-x));
+        *size = y * (1 + fabs(x));
+        return y;
+    default:
+        return x;
+    }
+}
+
+/* One function on n elements, the first of them number `at`. */
+static void try_function(const function_state *s, int function, assay_function_fit *fit, const double *y,
+                         const double *x, size_t n, uint64_t at)
+{
+    enum { ROUNDINGS = 8 /* of the arithmetic: exp and its like, two products, a division */ };
+    for (size_t i = 0; i < n; i++) {
+        double size;
+        const double f = function_of(function, x[i], &size), apart = fabs(y[i] - f);
+        if (apart == 0)
+            continue;
+        const double bound = s->rounding * fabs(f) + ROUNDINGS * s->arithmetic * size + s->least;
+        const double ratio = isnan(apart) ? (double)INFINITY : apart / bound;
+        fit->broken += ratio > 1;
+        if (ratio > fit->largest) {
+            fit->largest = ratio;
+            fit->index = at + i;
+            fit->apart = isnan(apart) ? (double)INFINITY : apart;
+            fit->bound = bound;
+        }
+    }
+}
+
+static void add(assay_meter *m, uint64_t at, const double *y, const double *x, size_t n)
+{
+    const function_state *s = meter_state(m);
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++) {
+        assay_function_fit *fit = (assay_function_fit *)m->kept + f;
+        if (fit->broken == UINT64_MAX)
+            continue;
+        try_function(s, f, fit, y, x, n, at);
+        if (at < TRIED && at + n >= (TRIED < m->elements ? TRIED : m->elements) && 8 * fit->broken > at + n)
+            fit->broken = UINT64_MAX;
+    }
+}
+
+static bool all_finite(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += 0 * x[i];
+    return sum == 0;
+}
+
+static bool feed(assay_meter *m, const meter_piece *piece)
+{
+    function_state *s = meter_state(m);
+    const size_t size = assay_dtype_size(m->dtype), other = assay_dtype_size(m->reference_dtype);
+    double y[METER_BLOCK], x[METER_BLOCK];
+    for (uint64_t at = 0, n; s->found && at < piece->elements; at += n) {
+        const uint64_t position = m->position + at, most = position < TRIED ? TRIED - position : METER_BLOCK;
+        n = piece->elements - at < most ? piece->elements - at : most;
+        assay_to_double(m->dtype, piece->bytes + at * size, (size_t)n, y);
+        assay_to_double(m->reference_dtype, piece->reference + at * other, (size_t)n, x);
+        s->found = all_finite(x, (size_t)n);
+        if (s->found)
+            add(m, position, y, x, (size_t)n);
+    }
+    return true;
+}
+
+static int end(assay_meter *m, assay_result *result, assay_error *err)
+{
+    const function_state *s = meter_state(m);
+    (void)err;
+    result->of.function = (assay_function){.found = s->found, .fit = m->kept};
+    return ASSAY_OK;
+}
+
+const meter_kind meter_function = {sizeof(function_state), start, feed, NULL, end};

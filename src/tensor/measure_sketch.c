@@ -1,0 +1,225 @@
+/* measure_sketch.c - SKETCH: rows of a tensor, joined into a few, each with its fixed random sign.
+ *
+ * A law that is linear in the rows, such as y = x Wt + b or m' = b1 m + (1 - b1) g, holds between sketches of its tensors
+ * too, so that it is tested with a few numbers of each, whatever the tensors are and in whatever order they come. Signs
+ * keep two errors from cancelling each other, as Freivalds' random vectors do; the squares say how large rounding can
+ * be. With as many groups as rows nothing is lost but signs.
+ *
+ * A column's sum is taken row by row; where there is one column, in MEASURE_LANES lanes by the number of the row. So a
+ * sum depends on the elements alone. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/measure_kind.h"
+
+enum { MOST_OF_A_GROUP = 4 /* times as many cells as there should be, in one group */ };
+
+/* What is summed of one of the two tensors. */
+typedef struct sketch_side {
+    double *sum, *squares;
+    double *row; /* NORMALISED: the row that is incomplete */
+    channel_lanes lanes;
+} sketch_side;
+
+typedef struct sketch_state {
+    uint64_t rows, columns, groups;
+    sketch_side own, before;
+} sketch_state;
+
+static uint64_t rows_of(const assay_meter *m)
+{
+    const int axis = m->measure.axis, rows = axis < 0 ? m->dims + axis : axis;
+    uint64_t count = 1;
+    for (int d = 0; d < m->dims && d < rows; d++)
+        count *= (uint64_t)m->dim[d];
+    return count;
+}
+
+static int start(assay_meter *m, assay_error *err)
+{
+    sketch_state *s = meter_state(m);
+    const uint64_t most_groups = (uint64_t)m->measure.number[0], most_cells = (uint64_t)m->measure.number[1];
+    s->rows = rows_of(m);
+    s->columns = m->elements / s->rows;
+    s->groups = s->rows;
+    if (s->columns > MOST_OF_A_GROUP * most_cells || (m->measure.axis == 0 && m->dims != 1))
+        return 1;
+    /* Not every row by itself: a power of two, so that groups of tensors with as many rows can be joined further. */
+    if (s->rows > most_groups || s->rows * s->columns > most_cells)
+        for (s->groups = 1;
+             2 * s->groups <= most_groups && 2 * s->groups < s->rows && 2 * s->groups * s->columns <= most_cells;)
+            s->groups *= 2;
+    const size_t sides = m->same_shape ? 2 : 1;
+    const uint64_t cells = s->groups * s->columns;
+    const size_t row = m->measure.form == ASSAY_SKETCH_NORMALISED ? meter_bytes(s->columns, sides * sizeof(double)) : 0;
+    const int status = meter_take(m, meter_bytes(cells, 2 * sides * sizeof(double)), row, row, err);
+    if (status != ASSAY_OK)
+        return status;
+    s->own = (sketch_side){.sum = m->kept, .squares = (double *)m->kept + cells, .row = m->borrowed};
+    if (m->same_shape)
+        s->before = (sketch_side){.sum = s->own.squares + cells,
+                                  .squares = s->own.squares + 2 * cells,
+                                  .row = row > 0 ? s->own.row + s->columns : NULL};
+    return ASSAY_OK;
+}
+
+/* n elements of one row, from a column on. */
+static void add_to_row(const assay_meter *m, sketch_side *side, uint64_t row, uint64_t column, const double *x,
+                       size_t n)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    const double sign = assay_sketch_sign(row);
+    const uint64_t cell = assay_sketch_group(row, s->rows, s->groups) * s->columns + column;
+    double signed_x[METER_BLOCK];
+    for (size_t i = 0; i < n; i++)
+        signed_x[i] = sign * x[i];
+    m->kernels->column_sums(side->sum + cell, side->squares + cell, signed_x, n);
+}
+
+static void close_lanes(sketch_side *side, uint64_t group)
+{
+    side->sum[group] += meter_joined(side->lanes.sum);
+    side->squares[group] += meter_joined(side->lanes.squares);
+    memset(&side->lanes, 0, sizeof side->lanes);
+}
+
+/* n rows of one column and one group. */
+static void add_to_lanes(const assay_meter *m, channel_lanes *lanes, uint64_t row, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t lane = (size_t)((row + i) % MEASURE_LANES);
+        if (lane == 0 && n - i >= MEASURE_LANES) {
+            const size_t groups = (n - i) / MEASURE_LANES;
+            m->kernels->channel_sums(lanes, x + i, groups);
+            i += groups * MEASURE_LANES;
+        } else {
+            lanes->sum[lane] += x[i];
+            lanes->squares[lane] += x[i] * x[i];
+            i++;
+        }
+    }
+}
+
+/* n rows of one column. */
+static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, const double *x, size_t n)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    double signed_x[METER_BLOCK];
+    for (size_t i = 0; i < n;) {
+        const uint64_t signs = assay_sketch_signs((row + i) / 64), from = (row + i) % 64;
+        const size_t run = 64 - from < n - i ? (size_t)(64 - from) : n - i;
+        for (size_t k = 0; k < run; k++) { /* without a branch, which nobody could predict */
+            uint64_t bits;
+            memcpy(&bits, x + i + k, sizeof bits);
+            bits ^= signs >> (from + k) << 63;
+            memcpy(signed_x + i + k, &bits, sizeof bits);
+        }
+        i += run;
+    }
+    for (size_t i = 0, some; i < n; i += some) {
+        const uint64_t group = assay_sketch_group(row + i, s->rows, s->groups);
+        const uint64_t rest = assay_sketch_first_row(group + 1, s->rows, s->groups) - (row + i);
+        some = rest < n - i ? (size_t)rest : n - i;
+        add_to_lanes(m, &side->lanes, row + i, signed_x + i, some);
+        if (some == rest)
+            close_lanes(side, group);
+    }
+}
+
+/* A row that is complete, brought to mean 0 and variance 1. */
+static void normalise(double *x, uint64_t n, double epsilon)
+{
+    double mean = 0, variance = 0;
+    for (uint64_t i = 0; i < n; i++)
+        mean += x[i];
+    mean /= (double)n;
+    for (uint64_t i = 0; i < n; i++)
+        variance += (x[i] - mean) * (x[i] - mean);
+    const double scale = 1 / sqrt(variance / (double)n + epsilon);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = (x[i] - mean) * scale;
+}
+
+static void add_normalised(const assay_meter *m, sketch_side *side, uint64_t row, uint64_t column, const double *x,
+                           size_t n)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    memcpy(side->row + column, x, n * sizeof *x);
+    if (column + n < s->columns)
+        return;
+    normalise(side->row, s->columns, m->measure.number[2]);
+    for (uint64_t at = 0; at < s->columns; at += METER_BLOCK)
+        add_to_row(m, side, row, at, side->row + at,
+                   s->columns - at < METER_BLOCK ? (size_t)(s->columns - at) : METER_BLOCK);
+}
+
+/* n elements, at most METER_BLOCK. */
+static void add(const assay_meter *m, sketch_side *side, uint64_t position, double *x, size_t n)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    if (m->measure.form == ASSAY_SKETCH_SQUARE)
+        for (size_t i = 0; i < n; i++)
+            x[i] *= x[i];
+    if (s->columns == 1 && m->measure.form != ASSAY_SKETCH_NORMALISED) {
+        add_rows(m, side, position, x, n);
+        return;
+    }
+    for (size_t at = 0, some; at < n; at += some) {
+        const uint64_t row = (position + at) / s->columns, column = (position + at) % s->columns;
+        some = n - at < s->columns - column ? n - at : (size_t)(s->columns - column);
+        (m->measure.form == ASSAY_SKETCH_NORMALISED ? add_normalised : add_to_row)(m, side, row, column, x + at, some);
+    }
+}
+
+/* Of first and second moments, what ADAM sums up: m gets the update, v what a smaller e adds to that. */
+static void divide(double *m, double *v, size_t n, double e)
+{
+    const double smaller = e / 32;
+    for (size_t i = 0; i < n; i++) {
+        const double root = sqrt(v[i]), update = m[i] == 0 ? 0 : m[i] / (root + e);
+        v[i] = m[i] == 0 ? 0 : m[i] / (root + smaller) - update;
+        m[i] = update;
+    }
+}
+
+static bool feed(assay_meter *m, const meter_piece *piece)
+{
+    sketch_state *s = meter_state(m);
+    const size_t size = assay_dtype_size(m->dtype), before = assay_dtype_size(m->reference_dtype);
+    double x[METER_BLOCK], other[METER_BLOCK];
+    for (uint64_t at = 0; at < piece->elements; at += METER_BLOCK) {
+        const size_t n = piece->elements - at < METER_BLOCK ? (size_t)(piece->elements - at) : METER_BLOCK;
+        assay_to_double(m->dtype, piece->bytes + at * size, n, x);
+        if (m->same_shape)
+            assay_to_double(m->reference_dtype, piece->reference + at * before, n, other);
+        for (size_t i = 0; m->same_shape && m->measure.form == ASSAY_SKETCH_PRODUCT && i < n; i++)
+            x[i] *= other[i];
+        if (m->same_shape && m->measure.form == ASSAY_SKETCH_ADAM)
+            divide(x, other, n, m->measure.number[2]);
+        add(m, &s->own, m->position + at, x, n);
+        if (m->same_shape)
+            add(m, &s->before, m->position + at, other, n);
+    }
+    return true;
+}
+
+static int end(assay_meter *m, assay_result *result, assay_error *err)
+{
+    const sketch_state *s = meter_state(m);
+    const uint64_t cells = s->groups * s->columns;
+    double *kept = m->kept;
+    (void)err;
+    for (uint64_t i = 0; i < (m->same_shape ? 4 : 2) * cells; i++)
+        kept[i] = meter_one_nan(kept[i]);
+    result->of.sketch = (assay_sketch){.rows = s->rows,
+                                       .columns = s->columns,
+                                       .groups = s->groups,
+                                       .sum = s->own.sum,
+                                       .squares = s->own.squares,
+                                       .before = s->before.sum,
+                                       .squares_before = s->before.squares};
+    return ASSAY_OK;
+}
+
+const meter_kind meter_sketch = {sizeof(sketch_state), start, feed, NULL, end};

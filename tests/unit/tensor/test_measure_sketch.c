@@ -1,0 +1,250 @@
+/* SKETCH and FUNCTION against plain loops, with every type, cut and instruction set; and what sketches are for: what is
+ * linear holds for them. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "take.h"
+
+enum { AXIS_ROWS = 1 };
+
+static assay_measure sketch_of(int axis, double groups, double cells, uint32_t form)
+{
+    return (assay_measure){
+        .kind = ASSAY_MEASURE_SKETCH, .form = form, .axis = axis, .numbers = 3, .number = {groups, cells, 1e-5}};
+}
+
+static double transformed(uint32_t form, const double *row, uint64_t columns, uint64_t c)
+{
+    double mean = 0, variance = 0;
+    if (form != ASSAY_SKETCH_NORMALISED)
+        return form == ASSAY_SKETCH_SQUARE ? row[c] * row[c] : row[c];
+    for (uint64_t k = 0; k < columns; k++)
+        mean += row[k] / (double)columns;
+    for (uint64_t k = 0; k < columns; k++)
+        variance += (row[k] - mean) * (row[k] - mean) / (double)columns;
+    return (row[c] - mean) / sqrt(variance + 1e-5);
+}
+
+static bool near(double a, double b, double size)
+{
+    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-9 * size || !isfinite(size);
+}
+
+/* Are these the sums of the elements? */
+static bool sums_match(const assay_sketch *s, uint32_t form, const double *x, const double *sum, const double *squares)
+{
+    double want[4096] = {0}, want_squares[4096] = {0}, size[4096] = {0};
+    for (uint64_t r = 0; r < s->rows; r++)
+        for (uint64_t c = 0; c < s->columns; c++) {
+            const double value = transformed(form, x + r * s->columns, s->columns, c);
+            const uint64_t cell = assay_sketch_group(r, s->rows, s->groups) * s->columns + c;
+            want[cell] += assay_sketch_sign(r) * value;
+            want_squares[cell] += value * value;
+            size[cell] += fabs(value);
+        }
+    for (uint64_t i = 0; i < s->groups * s->columns; i++)
+        if (!near(sum[i], want[i], size[i]) || !near(squares[i], want_squares[i], want_squares[i]))
+            return false;
+    return true;
+}
+
+static void against_loops(void)
+{
+    const int64_t dim[] = {7, 9, 16};
+    const assay_measure measures[] = {sketch_of(1, 32, 4096, ASSAY_SKETCH_PLAIN),
+                                      sketch_of(-1, 32, 4096, ASSAY_SKETCH_PLAIN),
+                                      sketch_of(-1, 32, 100, ASSAY_SKETCH_SQUARE),
+                                      sketch_of(ASSAY_SKETCH_FLAT, 256, 256, ASSAY_SKETCH_PLAIN),
+                                      sketch_of(-1, 63, 4096, ASSAY_SKETCH_NORMALISED),
+                                      sketch_of(ASSAY_SKETCH_FLAT, 2048, 2048, ASSAY_SKETCH_SQUARE)};
+    const uint64_t groups[] = {7, 32, 4, 256, 63, 1008};
+    assay_arena *arena = assay_arena_new(CEILING);
+    for (size_t k = 0; k < sizeof measures / sizeof *measures; k++)
+        for (int dtype = 0; dtype < NUMERIC_COUNT; dtype++) {
+            tensor t = tensor_of(NUMERIC[dtype], DATA_ORDINARY, 3, dim),
+                   u = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 3, dim);
+            assay_result first = {0}, got;
+            unsigned wrong = 0;
+            assay_measure measure = measures[k];
+            measure.steps = k % 2;
+            for (int level = 0; level < ASSAY_SIMD_LEVELS; level++)
+                for (cut_kind cut = CUT_NONE; cut < CUTS && assay_simd_has((assay_simd)level); cut++) {
+                    wrong += take(&measure, &t, measure.steps ? &u : NULL, (assay_simd)level, cut, arena, &got) != 0;
+                    const assay_sketch *s = &got.of.sketch;
+                    const size_t cells = (size_t)(s->groups * s->columns);
+                    wrong += s->groups != groups[k] || s->rows * s->columns != t.shape.elements;
+                    wrong += !sums_match(s, measure.form, t.wide, s->sum, s->squares);
+                    wrong += measure.steps ? !sums_match(s, measure.form, u.wide, s->before, s->squares_before)
+                                           : s->before != NULL;
+                    if (first.kind == 0)
+                        first = got;
+                    wrong += memcmp(first.of.sketch.sum, s->sum, cells * sizeof(double)) != 0 ||
+                             memcmp(first.of.sketch.squares, s->squares, cells * sizeof(double)) != 0;
+                }
+            CU_ASSERT_EQUAL(wrong, 0);
+            assay_arena_clear(arena);
+            tensor_release(&t);
+            tensor_release(&u);
+        }
+    assay_arena_free(arena);
+}
+
+static void too_many_columns(void)
+{
+    const int64_t dim[] = {3, 52};
+    tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, dim);
+    assay_arena *arena = assay_arena_new(CEILING);
+    const assay_measure narrow = sketch_of(AXIS_ROWS, 8, 12, ASSAY_SKETCH_PLAIN),
+                        one_row = sketch_of(0, 8, 500, ASSAY_SKETCH_PLAIN);
+    const assay_measure enough = sketch_of(AXIS_ROWS, 8, 13, ASSAY_SKETCH_PLAIN);
+    assay_result got;
+    CU_ASSERT_EQUAL(take(&narrow, &t, NULL, assay_simd_level(), CUT_NONE, arena, &got), 1);
+    CU_ASSERT_EQUAL(take(&one_row, &t, NULL, assay_simd_level(), CUT_NONE, arena, &got), 1);
+    CU_ASSERT_EQUAL_FATAL(take(&enough, &t, NULL, assay_simd_level(), CUT_NONE, arena, &got), ASSAY_OK);
+    CU_ASSERT_EQUAL(got.of.sketch.groups, 1);
+    assay_arena_free(arena);
+    tensor_release(&t);
+}
+
+/* Groups of fewer are unions of groups of more, so that sketches of different widths can be brought together. */
+static void groups_nest(void)
+{
+    for (uint64_t rows = 1; rows < 300; rows += 7)
+        for (uint64_t few = 1; 2 * few <= rows; few *= 2)
+            for (uint64_t r = 0; r < rows; r++) {
+                const uint64_t many = assay_sketch_group(r, rows, 2 * few);
+                CU_ASSERT_EQUAL_FATAL(assay_sketch_group(r, rows, few), many / 2);
+                CU_ASSERT_TRUE_FATAL(assay_sketch_first_row(many, rows, 2 * few) <= r);
+                CU_ASSERT_TRUE_FATAL(r < assay_sketch_first_row(many + 1, rows, 2 * few));
+            }
+}
+
+/* What Adam makes of moments, and what a smaller e adds. */
+static void adam(void)
+{
+    const int64_t dim[] = {1000};
+    double m[1000], v[1000], update = 0, more = 0;
+    for (int i = 0; i < 1000; i++) {
+        m[i] = 1e-3 * (i % 17 - 8);
+        v[i] = i % 5 == 0 ? 0 : 1e-6 * (i % 11);
+        const double sign = assay_sketch_sign((uint64_t)i), root = sqrt(v[i]);
+        update += m[i] == 0 ? 0 : sign * m[i] / (root + 1e-8);
+        more += m[i] == 0 ? 0 : sign * (m[i] / (root + 1e-8 / 32) - m[i] / (root + 1e-8));
+    }
+    tensor a = tensor_of_doubles(1, dim, m), b = tensor_of_doubles(1, dim, v);
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_measure measure = sketch_of(ASSAY_SKETCH_FLAT, 1, 1, ASSAY_SKETCH_ADAM);
+    measure.number[2] = 1e-8;
+    measure.reference = ASSAY_REFERENCE_SECOND_MOMENT;
+    assay_result got;
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &a, &b, assay_simd_level(), CUT_RANDOM, arena, &got), ASSAY_OK);
+    CU_ASSERT_DOUBLE_EQUAL(got.of.sketch.sum[0], update, 1e-9 * fabs(update));
+    CU_ASSERT_DOUBLE_EQUAL(got.of.sketch.before[0], more, 1e-9 * fabs(more));
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &a, NULL, assay_simd_level(), CUT_NONE, arena, &got), ASSAY_OK);
+    CU_ASSERT_PTR_NULL(got.of.sketch.before);
+    assay_arena_free(arena);
+    tensor_release(&a);
+    tensor_release(&b);
+}
+
+/* ---- functions ---- */
+
+static double function_of(int function, double x)
+{
+    switch (function) {
+    case ASSAY_FUNCTION_RELU:
+        return x > 0 ? x : 0;
+    case ASSAY_FUNCTION_LEAKY_RELU:
+        return x > 0 ? x : 0.01 * x;
+    case ASSAY_FUNCTION_ELU:
+        return x > 0 ? x : expm1(x);
+    case ASSAY_FUNCTION_GELU:
+        return 0.5 * x * erfc(-x * sqrt(0.5));
+    case ASSAY_FUNCTION_GELU_TANH:
+        return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case ASSAY_FUNCTION_SILU:
+        return x / (1 + exp(-x));
+    case ASSAY_FUNCTION_TANH:
+        return tanh(x);
+    case ASSAY_FUNCTION_SIGMOID:
+        return 1 / (1 + exp(-x));
+    default:
+        return x;
+    }
+}
+
+typedef struct fits {
+    bool found;
+    assay_function_fit fit[ASSAY_FUNCTIONS];
+} fits;
+
+static fits fit_of(const float *y, const float *x, int64_t n, cut_kind cut)
+{
+    tensor a = tensor_new(ASSAY_FLOAT32, 1, &n), b = tensor_new(ASSAY_FLOAT32, 1, &n);
+    memcpy(a.bytes, y, (size_t)n * sizeof *y);
+    memcpy(b.bytes, x, (size_t)n * sizeof *x);
+    const assay_measure measure = {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT};
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_result got = {0};
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &a, &b, assay_simd_level(), cut, arena, &got), ASSAY_OK);
+    fits found = {.found = got.of.function.found};
+    if (found.found)
+        memcpy(found.fit, got.of.function.fit, sizeof found.fit);
+    assay_arena_free(arena);
+    tensor_release(&a);
+    tensor_release(&b);
+    return found;
+}
+
+/* Each function is found, and no other; one element that is off by a few roundings is named. */
+static void every_function(void)
+{
+    enum { N = 3000, ODD = 2345 };
+    float x[N], y[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)((i * 37 % 1001 - 500) / 83.0);
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++) {
+        for (int i = 0; i < N; i++)
+            y[i] = (float)function_of(f, (double)x[i]);
+        fits fit = fit_of(y, x, N, CUT_RANDOM);
+        CU_ASSERT_TRUE(fit.found);
+        for (int g = 0; g < ASSAY_FUNCTIONS; g++)
+            CU_ASSERT_EQUAL(fit.fit[g].broken == 0, g == f);
+        y[ODD] = y[ODD] * 1.0001F + 1e-5F;
+        fit = fit_of(y, x, N, CUT_TINY);
+        CU_ASSERT_EQUAL(fit.fit[f].broken, 1);
+        CU_ASSERT_EQUAL(fit.fit[f].index, ODD);
+        CU_ASSERT_TRUE(fit.fit[f].largest > 1 && fit.fit[f].apart > fit.fit[f].bound);
+        y[ODD] = NAN;
+        CU_ASSERT_EQUAL(fit_of(y, x, N, CUT_NONE).fit[f].index, ODD);
+    }
+}
+
+static void no_function(void)
+{
+    const int64_t dim[] = {600};
+    tensor a = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, dim), b = tensor_of(ASSAY_INT64, DATA_ORDINARY, 1, dim);
+    const assay_measure measure = {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT};
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_result got;
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &a, &b, assay_simd_level(), CUT_NONE, arena, &got), ASSAY_OK);
+    CU_ASSERT_FALSE(got.of.function.found);
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &a, NULL, assay_simd_level(), CUT_NONE, arena, &got), ASSAY_OK);
+    CU_ASSERT_FALSE(got.of.function.found);
+    assay_arena_free(arena);
+    tensor_release(&a);
+    tensor_release(&b);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"sketches against plain loops", against_loops},
+                           {"too many columns", too_many_columns},
+                           {"groups nest", groups_nest},
+                           {"Adam's updates", adam},
+                           {"every function", every_function},
+                           {"no function", no_function},
+                           CU_TEST_INFO_NULL};
+    return unit_main("sketches, and functions of an input", tests);
+}
