@@ -190,6 +190,7 @@ unsigned assay_finding_bit(const assay_evidence *evidence)
                 {"DuplicateShard", ASSAY_X_DATA},
                 {"InputData", ASSAY_X_DATA},
                 {"LabelOutOfRange", ASSAY_X_DATA},
+                {"LawViolated", ASSAY_X_LAW},
                 {"MissingWorker", ASSAY_X_MISSING}};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
         if (strcmp(bits[i].kind, evidence->kind) == 0)

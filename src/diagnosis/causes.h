@@ -36,6 +36,7 @@ enum {
     ASSAY_X_MISSING = 1 << 13,
     ASSAY_X_WAITS = 1 << 14, /* ranks that wait for another */
     ASSAY_X_IDLE = 1 << 15,  /* GPUs that run nothing */
+    ASSAY_X_LAW = 1 << 16,   /* numbers that are not what their inputs give */
     ASSAY_X_NUMBERS = ASSAY_X_NONFINITE | ASSAY_X_NORM | ASSAY_X_LOSS | ASSAY_X_COURSE | ASSAY_X_HELD_OUT |
                       ASSAY_X_PREDICTED | ASSAY_X_ACTIVE | ASSAY_X_GRADIENT | ASSAY_X_STILL | ASSAY_X_HALF
 };

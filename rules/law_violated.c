@@ -1,0 +1,447 @@
+/* law_violated.c - LawViolated: equations between recorded tensors that hold elsewhere, and not here.
+ * docs/rules/LawViolated.md; the laws and their bounds: docs/laws.md, rules/laws/.
+ *
+ * map() adds a row for each equation of each step and worker, with how far apart its sides are in units of what rounding
+ * may do. finalize() decides which equations hold of which tensor: names and shapes only say which may. A law is one of
+ * a tensor when, in a mode, one worker keeps it at three steps or more and at half of them, or at its first four
+ * without a gap. Of the forms of a law that one counts which most rows keep. value = how far apart the sides are, where
+ * that is worst by the bound; fires above the bound. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "laws/law.h"
+
+static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
+                                    [LAW_LINEAR] = "linear",
+                                    [LAW_LOSS] = "loss",
+                                    [LAW_MOMENTS] = "moments",
+                                    [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_UPDATE] = "update",
+                                    NULL};
+static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
+                                    [LAW_LINEAR] = law_linear,
+                                    [LAW_LOSS] = law_loss,
+                                    [LAW_MOMENTS] = law_moments,
+                                    [LAW_NORMALISATION] = law_normalisation,
+                                    [LAW_UPDATE] = law_update};
+
+/* The forms of these are one for the whole trial. */
+static const bool COMMON[LAWS] = {[LAW_LINEAR] = true, [LAW_UPDATE] = true};
+
+static const assay_param_def params[] = {{0}};
+
+typedef struct law_measure {
+    int slot;
+    assay_measure measure;
+} law_measure;
+
+static const char *const PATTERNS[LAW_SLOTS] = {
+    [LAW_INPUTS] = "_input_\\d+$",
+    [LAW_OUTPUTS] = "_output_\\d+$",
+    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|assay/).*(weight|bias)$",
+    [LAW_GRADIENTS] = "^gradient/.*",
+    [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
+    [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",
+    [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
+    [LAW_STATES] = "^optimizer/.*/(exp_avg|exp_avg_sq|momentum_buffer)$",
+};
+
+enum { MOST_SCORES = 1 << 18 };
+#define ROWS(axes)                                                                                                     \
+    .kind = ASSAY_MEASURE_SKETCH, .axis = (axes), .numbers = ASSAY_SKETCH_NUMBERS, .number = {32, 8192, 1e-5}
+#define ELEMENTS(from)                                                                                                 \
+    .kind = ASSAY_MEASURE_SKETCH, .axis = ASSAY_SKETCH_FLAT, .numbers = ASSAY_SKETCH_NUMBERS, .number = {256, 256},    \
+    .steps = (from), .train_only = 1
+static const law_measure MEASURES[LAW_MEASURES] = {
+    [OF_INPUT] = {LAW_INPUTS, {ROWS(-1)}},
+    [OF_OUTPUT] = {LAW_OUTPUTS, {ROWS(-1)}},
+    [OF_IMAGES] = {LAW_INPUTS, {ROWS(1)}},
+    [OF_IMAGES_OUT] = {LAW_OUTPUTS, {ROWS(1)}},
+    [OF_NORMALISED] = {LAW_INPUTS, {ROWS(-1), .form = ASSAY_SKETCH_NORMALISED}},
+    [OF_CHANNELS] = {LAW_INPUTS, {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}},
+    [OF_VECTOR] = {LAW_WEIGHTS, {ROWS(0)}},
+    [OF_SCORES] = {LAW_CRITERIA, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
+    [OF_LOSS] = {LAW_LOSSES, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {1}}},
+    [OF_FUNCTION] = {LAW_OUTPUTS, {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT}},
+    [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
+    [OF_UPDATE] = {LAW_WEIGHTS, {ELEMENTS(1)}},
+    [OF_UPDATE_BEFORE] = {LAW_WEIGHTS, {ELEMENTS(2)}},
+    [OF_GRADIENT] = {LAW_GRADIENTS, {ELEMENTS(1)}},
+    [OF_GRADIENT_SQUARED] = {LAW_GRADIENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_SQUARE}},
+    [OF_STATE] = {LAW_STATES, {ELEMENTS(1)}},
+    [OF_FIRST_SQUARED] = {LAW_FIRST_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_SQUARE}},
+    [OF_FIRST_PRODUCT] = {LAW_FIRST_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_PRODUCT}},
+    [OF_ADAM] = {LAW_FIRST_MOMENTS,
+                 {.kind = ASSAY_MEASURE_SKETCH,
+                  .form = ASSAY_SKETCH_ADAM,
+                  .reference = ASSAY_REFERENCE_SECOND_MOMENT,
+                  .axis = ASSAY_SKETCH_FLAT,
+                  .numbers = ASSAY_SKETCH_NUMBERS,
+                  .number = {256, 256, 1e-8}}},
+};
+
+enum { ROWS_A_TENSOR = 3 /* about: forms of a law */ };
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    int status = ASSAY_OK;
+    (void)given;
+    (void)data;
+    for (int slot = 0; status >= 0 && slot < LAW_SLOTS; slot++)
+        status = assay_need_slot(need, &(assay_slot){.pattern = PATTERNS[slot], .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    for (int i = 0; status >= 0 && i < LAW_MEASURES; i++)
+        status = assay_need_measure(need, MEASURES[i].slot, &MEASURES[i].measure, err);
+    for (int slot = 0; status >= 0 && slot < LAW_SLOTS; slot++)
+        status = assay_need_rows(need, slot, &(assay_rows){.width = ROWS_A_TENSOR * LAW_WIDTH}, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    const law_step step = {rule, view, ((assay_common_state *)state)->series};
+    int status = ASSAY_OK;
+    (void)err;
+    for (int law = 0; status == ASSAY_OK && law < LAWS; law++)
+        status = MAPS[law](&step);
+    return status;
+}
+
+/* ---- which laws hold ---- */
+
+/* A row, in the order in which they are judged. */
+typedef struct judged {
+    uint64_t number;
+    uint32_t law, variant, tensor, worker;
+    int mode;
+    int64_t step;
+    double ratio;
+    bool keeps;
+} judged;
+
+static int compare_judged(const void *a, const void *b)
+{
+    const judged *x = a, *y = b;
+    const int64_t keys[][2] = {{x->law, y->law},         {x->tensor, y->tensor}, {x->mode, y->mode},
+                               {x->variant, y->variant}, {x->worker, y->worker}, {x->step, y->step}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The forms of LAW_LOSS. */
+static const char *const LOSSES[] = {"mean of cross entropies",
+                                     "sum of cross entropies",
+                                     "mean of negative log likelihoods",
+                                     "sum of negative log likelihoods",
+                                     "mean of squares",
+                                     "sum of squares",
+                                     "mean of absolute differences",
+                                     "sum of absolute differences",
+                                     "mean of binary cross entropies",
+                                     "sum of binary cross entropies",
+                                     "mean of binary cross entropies",
+                                     "sum of binary cross entropies"};
+
+enum { MOST_FORMS = 16 };
+
+/* Is the row one that map() makes? A state comes from other ranks. */
+static bool is_sound(const double *row)
+{
+    return row[LAW_OF] >= 0 && row[LAW_OF] < LAWS && row[LAW_VARIANT] >= 0 && row[LAW_VARIANT] < MOST_FORMS &&
+           (row[LAW_OF] != LAW_ACTIVATION || row[LAW_VARIANT] < ASSAY_FUNCTIONS) &&
+           (row[LAW_OF] != LAW_LOSS || row[LAW_VARIANT] < sizeof LOSSES / sizeof *LOSSES);
+}
+
+static judged *list_rows(const assay_rule *rule, const assay_series *series, uint64_t *count)
+{
+    const uint64_t rows = assay_series_count(series);
+    judged *list = malloc((rows + 1) * sizeof *list);
+    *count = 0;
+    for (uint64_t i = 0; list && i < rows; i++) {
+        const assay_row row = assay_series_row(series, i);
+        const uint64_t at = assay_trial_find_step(rule->trial, row.step);
+        const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
+        if (is_sound(row.value))
+            list[(*count)++] = (judged){.number = i,
+                                        .law = (uint32_t)row.value[LAW_OF],
+                                        .variant = (uint32_t)row.value[LAW_VARIANT],
+                                        .tensor = row.tensor,
+                                        .worker = row.worker,
+                                        .mode = info ? info->mode : 0,
+                                        .step = row.step,
+                                        .ratio = row.value[LAW_RATIO],
+                                        .keeps = row.value[LAW_RATIO] <= 1};
+    }
+    if (list && *count > 0)
+        qsort(list, *count, sizeof *list, compare_judged);
+    return list;
+}
+
+/* Rows from `i` on that agree in law, tensor and mode, with `deep` also in the form. */
+static uint64_t same(const judged *list, uint64_t i, uint64_t count, bool deep)
+{
+    uint64_t n = 1;
+    while (i + n < count && list[i + n].law == list[i].law && list[i + n].tensor == list[i].tensor &&
+           list[i + n].mode == list[i].mode && (!deep || list[i + n].variant == list[i].variant))
+        n++;
+    return n;
+}
+
+/* Is a form of a law one of the tensor, by n rows? Where factors are inferred, half of those that keep it have to be far
+ * from its bound: else something is missing in it that is too small to be seen. */
+static bool holds(const judged *list, uint64_t n)
+{
+    enum { LEAST = 3, WITHOUT_GAP = 4 };
+    for (uint64_t i = 0, of; i < n; i += of) {
+        uint64_t keeps = 0, clear = 0, first = 0;
+        for (of = 0; i + of < n && list[i + of].worker == list[i].worker; of++) {
+            first += first == of && list[i + of].keeps;
+            keeps += list[i + of].keeps;
+            clear += list[i + of].ratio <= 0.5;
+        }
+        if ((2 * clear >= keeps || (list->law != LAW_MOMENTS && list->law != LAW_UPDATE)) &&
+            ((keeps >= LEAST && 2 * keeps >= of) || first >= WITHOUT_GAP))
+            return true;
+    }
+    return false;
+}
+
+/* Do nearly all of n rows keep it? */
+static bool holds_everywhere(const judged *list, uint64_t n)
+{
+    uint64_t keeps = 0;
+    for (uint64_t i = 0; i < n; i++)
+        keeps += list[i].keeps;
+    return 10 * keeps >= 9 * n;
+}
+
+/* Of how many tensors each form of a law holds. */
+typedef struct form_counts {
+    uint64_t of[LAWS][MOST_FORMS];
+} form_counts;
+
+static void count_forms(const judged *list, uint64_t count, form_counts *counts)
+{
+    memset(counts, 0, sizeof *counts);
+    for (uint64_t i = 0, n; i < count; i += n) {
+        n = same(list, i, count, true);
+        counts->of[list[i].law][list[i].variant] += holds(list + i, n);
+    }
+}
+
+/* The form of the whole trial: the first that holds of half as many tensors as any. */
+static uint32_t common_form(const form_counts *counts, int law)
+{
+    uint64_t most = 0;
+    uint32_t v = 0;
+    for (uint32_t k = 0; k < MOST_FORMS; k++)
+        most = counts->of[law][k] > most ? counts->of[law][k] : most;
+    while (2 * counts->of[law][v] < most)
+        v++;
+    return v;
+}
+
+/* Of n rows of one tensor, those of a form; *some: how many. */
+static const judged *rows_of(const judged *list, uint64_t n, uint32_t variant, uint64_t *some)
+{
+    for (uint64_t k = 0; k < n; k += *some) {
+        *some = same(list, k, n, true);
+        if (list[k].variant == variant)
+            return list + k;
+    }
+    *some = 0;
+    return list;
+}
+
+/* The form of one tensor, by n rows: that which most of them keep. */
+static uint32_t own_form(const judged *list, uint64_t n)
+{
+    uint64_t most = 0;
+    uint32_t best = list[0].variant;
+    for (uint64_t k = 0, some; k < n; k += some) {
+        uint64_t keeps = 0;
+        some = same(list, k, n, true);
+        for (uint64_t i = 0; i < some; i++)
+            keeps += list[k + i].keeps;
+        if (keeps > most) {
+            most = keeps;
+            best = list[k].variant;
+        }
+    }
+    return best;
+}
+
+/* Where forms are one for the whole trial, and the earlier the tighter: a tighter one that nearly all rows keep; that
+ * of the trial, if it holds; else a looser one. */
+static uint32_t form_of(const judged *list, uint64_t n, const form_counts *counts)
+{
+    const uint32_t common = common_form(counts, (int)list[0].law);
+    uint64_t some;
+    if (!COMMON[list[0].law])
+        return own_form(list, n);
+    const judged *rows = rows_of(list, n, common, &some);
+    const bool is_common = holds(rows, some);
+    for (uint64_t k = 0; k < n; k += some) {
+        some = same(list, k, n, true);
+        if (holds_everywhere(list + k, some) && (list[k].variant < common || !is_common))
+            return list[k].variant;
+    }
+    return common;
+}
+
+/* ---- what is said ---- */
+
+static const char *const FUNCTIONS[ASSAY_FUNCTIONS] = {
+    [ASSAY_FUNCTION_IDENTITY] = "its input",
+    [ASSAY_FUNCTION_RELU] = "relu(input)",
+    [ASSAY_FUNCTION_LEAKY_RELU] = "leaky_relu(input)",
+    [ASSAY_FUNCTION_ELU] = "elu(input)",
+    [ASSAY_FUNCTION_GELU] = "gelu(input)",
+    [ASSAY_FUNCTION_GELU_TANH] = "gelu(input)",
+    [ASSAY_FUNCTION_SILU] = "silu(input)",
+    [ASSAY_FUNCTION_TANH] = "tanh(input)",
+    [ASSAY_FUNCTION_SIGMOID] = "sigmoid(input)",
+};
+
+static void put_range(char *out, size_t room, const char *what, const double *first, const double *end)
+{
+    if (*end - *first <= 1)
+        snprintf(out, room, "%s %.0f", what, *first);
+    else
+        snprintf(out, room, "%ss %.0f to %.0f", what, *first, *end - 1);
+}
+
+static void put_note(const double *row, char *note, size_t room)
+{
+    char place[64], column[64];
+    put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
+    put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+    switch ((int)row[LAW_OF]) {
+    case LAW_ACTIVATION:
+        snprintf(note, room, "%.0f of %.0f elements differ from %s, the worst is element %.0f", row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN]);
+        break;
+    case LAW_LOSS:
+        snprintf(note, room, "differs from the %s that its inputs and targets give", LOSSES[(int)row[LAW_VARIANT]]);
+        break;
+    case LAW_NORMALISATION:
+        snprintf(
+            note, room,
+            "differs from the normalised input in %.0f of %.0f parts of its rows and %.0f of %.0f columns, worst in "
+            "%s, %s",
+            row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
+        break;
+    case LAW_LINEAR:
+        snprintf(note, room,
+                 "differs from x Wt + b by %.2g (bound %.1g) in %.0f of %.0f parts of its rows and %.0f of %.0f of its "
+                 "columns, worst in %s, %s",
+                 row[LAW_APART], row[LAW_BOUND], row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], place, column);
+        break;
+    default:
+        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+        snprintf(note, room, "%.0f of %.0f parts differ from what the other parameters' factors give, worst in %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], column);
+    }
+}
+
+/* The datapoints of a form that holds. */
+static int add_findings(const assay_series *series, const judged *list, uint64_t n, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
+        char note[256];
+        const assay_row row = assay_series_row(series, list[i].number);
+        put_note(row.value, note, sizeof note);
+        const assay_finding finding = {.step = row.step,
+                                       .tensor = row.tensor,
+                                       .worker = row.worker,
+                                       .test = list[i].law,
+                                       .value = row.value[LAW_APART],
+                                       .threshold = row.value[LAW_BOUND],
+                                       .note = note};
+        status = assay_findings_test(findings, !list[i].keeps, &finding);
+    }
+    return status;
+}
+
+static int judge(const assay_series *series, const judged *list, uint64_t count, assay_verdict *verdict)
+{
+    uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
+    form_counts counts;
+    int status = ASSAY_OK;
+    count_forms(list, count, &counts);
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        const uint32_t law = list[i].law;
+        uint64_t some;
+        n = same(list, i, count, false);
+        const uint32_t variant = form_of(list + i, n, &counts);
+        const judged *rows = rows_of(list + i, n, variant, &some);
+        const bool is_held = holds(rows, some);
+        (is_held ? holding : open)[law]++;
+        if (is_held)
+            status = add_findings(series, rows, some, assay_verdict_findings(verdict));
+    }
+    for (int law = 0; law < LAWS; law++)
+        if (holding[law] > 0 && law != LAW_ACTIVATION && open[law] > 0)
+            assay_verdict_message(verdict,
+                                  "The law '%s' holds of %" PRIu64 " tensors; %" PRIu64
+                                  " whose names and shapes fit keep to no form of it and are not tested.",
+                                  tests[law], holding[law], open[law]);
+        else if (holding[law] > 0)
+            assay_verdict_message(verdict, "The law '%s' holds of %" PRIu64 " tensors.", tests[law], holding[law]);
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count;
+    judged *list = list_rows(rule, series, &count);
+    if (!list)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const int status = judge(series, list, count, verdict);
+    free(list);
+    assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
+                                   "outputs of modules, gradients or an optimizer's state are needed, of steps that "
+                                   "follow one another.");
+    return status;
+}
+
+static const char *const remedies[] = {
+    "Take the worker named out of service and test its device and memory, if others compute the same rightly.",
+    "Go back to the checkpoint before: what was computed wrongly has been learned from since.",
+    "Look for code that changes the tensor between its module and the recording, if all workers are named.",
+    NULL,
+};
+
+static const char *const sentences[] = {
+    [LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+    [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
+    [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
+    [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
+    [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+    [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}",
+    NULL};
+
+const assay_rule_ops assay_rule_law_violated = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "LawViolated",
+    .summary = "Tensors that are not what the recorded inputs of their computation give.",
+    .advice = "The equation holds elsewhere, beyond doubt by rounding it does not here: a silent error of hardware, or "
+              "code that changes the tensor.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .series_width = LAW_WIDTH,
+    .sentences = sentences,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

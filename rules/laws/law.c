@@ -1,0 +1,133 @@
+/* law.c - see law.h. */
+#include "laws/law.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker)
+{
+    const assay_slot_view *items = &step->view->slot[slot];
+    uint32_t from = 0, end = items->count;
+    while (from < end) {
+        const uint32_t middle = from + (end - from) / 2;
+        const assay_tensor_view *item = items->items[middle];
+        if (item->tensor == tensor && item->worker == worker)
+            return item;
+        if (item->tensor < tensor || (item->tensor == tensor && item->worker < worker))
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
+uint32_t law_tensor(const law_step *step, const char *format, ...)
+{
+    const assay_trial *trial = step->rule->trial;
+    char name[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return ASSAY_NO_TENSOR;
+    uint32_t from = 0, end = assay_trial_tensors(trial);
+    while (from < end) {
+        const uint32_t middle = from + (end - from) / 2;
+        const int order = strcmp(assay_trial_tensor(trial, middle), name);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return ASSAY_NO_TENSOR;
+}
+
+static bool all_finite(const double *x, uint64_t n)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += fabs(x[i]);
+    return isfinite(sum);
+}
+
+const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item)
+{
+    const assay_result *result =
+        item && assay_view_has_values(item) ? assay_view_result(step->view, measure, item) : NULL;
+    const assay_sketch *s = result ? &result->of.sketch : NULL;
+    if (!s || !all_finite(s->squares, s->groups * s->columns) ||
+        (s->before && !all_finite(s->squares_before, s->groups * s->columns)))
+        return NULL;
+    return s;
+}
+
+bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length)
+{
+    const char *last = strrchr(parameter, '.');
+    last = last ? last : strrchr(parameter, '_');
+    for (const char *from = parameter; last && from && from < last;
+         from = strchr(from, '_') ? strchr(from, '_') + 1 : NULL)
+        if (law_tensor(step, "%.*s_output_0", (int)(last - from), from) != ASSAY_NO_TENSOR) {
+            *module = from;
+            *length = (size_t)(last - from);
+            return true;
+        }
+    return false;
+}
+
+int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *pass)
+{
+    static const char WEIGHT[] = "weight";
+    const size_t length = strlen(weight->name), before = length - (sizeof WEIGHT - 1);
+    const char *module;
+    size_t size;
+    int status = ASSAY_OK;
+    if (length < sizeof WEIGHT || strcmp(weight->name + before, WEIGHT) != 0 ||
+        !law_module(step, weight->name, &module, &size))
+        return ASSAY_OK;
+    const uint32_t bias = law_tensor(step, "%.*sbias", (int)before, weight->name);
+    for (int n = 0; status == ASSAY_OK; n++) {
+        const uint32_t input = law_tensor(step, "%.*s_input_%d", (int)size, module, n);
+        const uint32_t output = law_tensor(step, "%.*s_output_%d", (int)size, module, n);
+        if (input == ASSAY_NO_TENSOR || output == ASSAY_NO_TENSOR)
+            break;
+        status = pass(step, weight, input, output, bias);
+    }
+    return status;
+}
+
+bool law_follows(const law_step *step, int64_t before, int64_t steps)
+{
+    const uint64_t at = assay_trial_find_step(step->rule->trial, before);
+    const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(step->rule->trial, at);
+    return info && info->mode == step->view->mode && info->mode_step == step->view->mode_step - steps;
+}
+
+double law_signs(uint64_t from, uint64_t end)
+{
+    double sum = 0;
+    for (uint64_t i = from; i < end; i++)
+        sum += assay_sketch_sign(i);
+    return sum;
+}
+
+double law_rounding(int dtype)
+{
+    switch (dtype) {
+    case ASSAY_FLOAT64:
+        return 0x1p-53;
+    case ASSAY_FLOAT32:
+        return 0x1p-24;
+    case ASSAY_FLOAT16:
+        return 0x1p-11;
+    case ASSAY_BFLOAT16:
+        return 0x1p-8;
+    default:
+        return 0;
+    }
+}

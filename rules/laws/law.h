@@ -1,0 +1,110 @@
+/* law.h - what the laws of computation share (LawViolated, docs/laws.md).
+ *
+ * A law is an equation between tensors of one step and worker. Each has a file here: it finds the tensors that belong
+ * together, and says of each equation how far its two sides are apart in proportion to what rounding may do. Which
+ * equations hold at all is decided when all steps are known (law_violated.c). */
+#ifndef ASSAY_RULES_LAWS_LAW_H
+#define ASSAY_RULES_LAWS_LAW_H
+
+#include <assay/rule.h>
+
+/* The laws, by their names in byte order: tests of the rule. */
+enum { LAW_ACTIVATION, LAW_LINEAR, LAW_LOSS, LAW_MOMENTS, LAW_NORMALISATION, LAW_UPDATE, LAWS };
+
+/* Slots of the rule, and their measures. */
+enum {
+    LAW_INPUTS,
+    LAW_OUTPUTS,
+    LAW_WEIGHTS,
+    LAW_GRADIENTS,
+    LAW_STATES,
+    LAW_FIRST_MOMENTS,
+    LAW_CRITERIA, /* what losses are computed of */
+    LAW_LOSSES,
+    LAW_SLOTS
+};
+enum {
+    OF_INPUT,      /* rows of the last axis, joined */
+    OF_OUTPUT,     /* likewise */
+    OF_IMAGES,     /* samples of the input, joined */
+    OF_IMAGES_OUT, /* of the output */
+    OF_NORMALISED, /* rows of the last axis, each normalised, then joined */
+    OF_CHANNELS,   /* sums of the channels of the input */
+    OF_VECTOR,     /* a weight of one axis, element by element */
+    OF_SCORES,     /* what losses are computed of, element by element */
+    OF_LOSS,
+    OF_FUNCTION,      /* the output as a function of the input */
+    OF_WEIGHT,        /* rows of the first axis, joined */
+    OF_UPDATE,        /* all elements, with the saved step before */
+    OF_UPDATE_BEFORE, /* likewise, with the one before that */
+    OF_GRADIENT,
+    OF_GRADIENT_SQUARED,
+    OF_STATE,
+    OF_FIRST_SQUARED, /* first moments, with the saved step before */
+    OF_FIRST_PRODUCT, /* times what they were */
+    OF_ADAM,          /* what Adam's moments make of an update */
+    LAW_MEASURES
+};
+
+/* The columns of the rule's series: a row for each equation that was looked at. */
+enum {
+    LAW_OF,       /* which law */
+    LAW_VARIANT,  /* of several forms of it */
+    LAW_RATIO,    /* how far apart the sides are at the worst place, divided by the bound there */
+    LAW_APART,    /* at that place */
+    LAW_BOUND,    /* likewise */
+    LAW_ROWS_OFF, /* rows, or groups of them, that have a place beyond its bound */
+    LAW_ROWS,     /* of so many */
+    LAW_COLUMNS_OFF,
+    LAW_COLUMNS,
+    LAW_ROW,     /* the first row of the worst place */
+    LAW_ROW_END, /* behind its last */
+    LAW_COLUMN,
+    LAW_COLUMN_END,
+    LAW_WIDTH
+};
+
+/* Forms of LAW_LINEAR: what its factors are rounded to before they are multiplied. */
+enum { LINEAR_EXACT, LINEAR_TF32, LINEAR_BFLOAT16, LINEAR_FORMS };
+/* Forms of LAW_NORMALISATION. */
+enum { NORMALISED_BY_ROWS, NORMALISED_BY_CHANNELS };
+/* Forms of LAW_UPDATE: what weights change by. _MEAN: gradients are averaged over the workers. */
+enum { UPDATE_SGD, UPDATE_SGD_MEAN, UPDATE_MOMENTUM, UPDATE_MOMENTUM_MEAN, UPDATE_BUFFER, UPDATE_ADAM, UPDATE_FORMS };
+/* Forms of LAW_MOMENTS: of which step the gradient is, the one of the moments or the one before; or it is that which
+ * first moments were made of. */
+enum { MOMENTS_OWN, MOMENTS_OWN_MEAN, MOMENTS_BEFORE, MOMENTS_BEFORE_MEAN, MOMENTS_OF_FIRST, MOMENTS_FORMS };
+
+typedef struct law_step {
+    const assay_rule *rule;
+    const assay_step_view *view;
+    assay_series *series;
+} law_step;
+
+typedef int law_map(const law_step *step);
+law_map law_activation, law_linear, law_loss, law_moments, law_normalisation, law_update;
+
+/* The item of a tensor and worker in a slot; NULL: not there. */
+const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);
+/* The tensor with the name that the format makes; ASSAY_NO_TENSOR: there is none. */
+uint32_t law_tensor(const law_step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A sketch without NaN and infinities; NULL: none. */
+const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
+/* Bytes of the name of a module that a parameter's name ends with, and where it begins: "fc" of Net_fc.weight, where the
+ * trial has fc_output_0; false: there is none. */
+bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length);
+
+/* One pass of a module with a weight: its input and output, and its bias, which may be ASSAY_NO_TENSOR. */
+typedef int law_pass(const law_step *step, const assay_tensor_view *weight, uint32_t input, uint32_t output,
+                     uint32_t bias);
+/* Calls for each pass of the module that a weight belongs to, if its name ends with "weight". */
+int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *pass);
+/* Is a saved step so many steps before the one in view, of the same mode? */
+bool law_follows(const law_step *step, int64_t before, int64_t steps);
+
+/* The sum of the signs of rows [from, end) of a sketch. */
+double law_signs(uint64_t from, uint64_t end);
+
+/* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
+double law_rounding(int dtype);
+
+#endif

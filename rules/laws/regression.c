@@ -1,0 +1,212 @@
+/* regression.c - see regression.h. */
+#include "laws/regression.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELLS_A_TERM = 8 }; /* so many cells at least for each factor: else any numbers would fit */
+
+typedef struct factors {
+    double of[REGRESSION_TERMS];
+    double error[REGRESSION_TERMS]; /* how far each may be off */
+} factors;
+
+/* How far a cell may be off: by the rounding of the target, and where factors are known (else NULL), by that of the
+ * terms and by what the factors may be off. */
+static double bound_at(const regression_case *c, uint32_t i, int terms, const factors *f)
+{
+    double bound = c->rounding[i];
+    for (int t = 0; f && t < terms; t++)
+        bound += c->noise * fabs(f->of[t]) * sqrt(c->squares[t][i]) + f->error[t] * fabs(c->term[t][i]);
+    return bound;
+}
+
+/* Sums of products of terms and target, each cell by its bound; but none counts a million times more than others. */
+static void sum_up(regression_case *c, int terms, const factors *f)
+{
+    double largest = 0;
+    memset(c->normal, 0, sizeof c->normal);
+    for (uint32_t i = 0; i < c->cells; i++)
+        largest = fmax(largest, bound_at(c, i, terms, f));
+    for (uint32_t i = 0; i < c->cells; i++) {
+        const double bound = fmax(bound_at(c, i, terms, f), 1e-3 * largest);
+        double x[REGRESSION_TERMS + 1];
+        for (int t = 0; t < terms; t++)
+            x[t] = c->term[t][i];
+        x[terms] = c->target[i];
+        const double weight = bound > 0 && !c->vague[i] ? 1 / (bound * bound) : 0;
+        for (int a = 0; a <= terms; a++)
+            for (int b = 0; b <= terms; b++)
+                c->normal[a][b] += weight * x[a] * x[b];
+    }
+}
+
+/* Solves the normal equations of the cases that count. A term that is 0, or that the terms before it make up, gets the
+ * factor 0. Cells count by their bounds, so that the inverse has the squares of what factors may be off. */
+static factors solve(const regression_case *cases, const bool *out, size_t count, int terms)
+{
+    enum { WIDTH = 2 * REGRESSION_TERMS + 1 };
+    double m[REGRESSION_TERMS][WIDTH] = {{0}}, scale[REGRESSION_TERMS];
+    const int right = terms + 1; /* where the inverse is made */
+    factors f = {{0}, {0}};
+    for (size_t c = 0; c < count; c++)
+        for (int a = 0; !out[c] && a < terms; a++)
+            for (int b = 0; b <= terms; b++)
+                m[a][b] += cases[c].normal[a][b];
+    for (int a = 0; a < terms; a++)
+        scale[a] = m[a][a] > 0 ? 1 / sqrt(m[a][a]) : 0;
+    for (int a = 0; a < terms; a++) {
+        for (int b = 0; b <= terms; b++)
+            m[a][b] *= scale[a] * (b < terms ? scale[b] : 1);
+        m[a][right + a] = 1;
+    }
+    for (int a = 0; a < terms; a++) {
+        const bool counts = m[a][a] > 1e-9;
+        for (int r = 0; counts && r < terms; r++) {
+            const double by = r == a ? 0 : m[r][a] / m[a][a];
+            for (int b = 0; b < right + terms; b++)
+                m[r][b] -= by * m[a][b];
+        }
+        scale[a] = counts ? scale[a] : 0;
+    }
+    for (int a = 0; a < terms; a++)
+        if (scale[a] > 0) {
+            f.of[a] = m[a][terms] / m[a][a] * scale[a];
+            f.error[a] = sqrt(fabs(m[a][right + a] / m[a][a])) * scale[a];
+        }
+    return f;
+}
+
+/* How well the factors fit a case. */
+static void look(const regression_case *c, int terms, const factors *f, double row[LAW_WIDTH])
+{
+    row[LAW_RATIO] = row[LAW_COLUMNS_OFF] = 0;
+    for (uint32_t i = 0; i < c->cells; i++) {
+        double sum = 0;
+        for (int t = 0; t < terms; t++)
+            sum += f->of[t] * c->term[t][i];
+        const double apart = fabs(c->target[i] - sum), bound = bound_at(c, i, terms, f);
+        const double ratio = apart > 0 ? apart / bound : 0;
+        row[LAW_COLUMNS_OFF] += ratio > 1;
+        if (!(ratio > row[LAW_RATIO]))
+            continue;
+        row[LAW_RATIO] = ratio;
+        row[LAW_APART] = apart;
+        row[LAW_BOUND] = bound;
+        row[LAW_COLUMN] = (double)assay_sketch_first_row(i, c->elements, c->cells);
+        row[LAW_COLUMN_END] = (double)assay_sketch_first_row(i + 1, c->elements, c->cells);
+    }
+}
+
+/* How far the factors are from a case, in units of its rounding: from its sums alone. */
+static double misfit(const regression_case *c, int terms, const factors *f)
+{
+    double x[REGRESSION_TERMS + 1], sum = 0;
+    for (int t = 0; t < terms; t++)
+        x[t] = f->of[t];
+    x[terms] = -1;
+    for (int a = 0; a <= terms; a++)
+        for (int b = 0; b <= terms; b++)
+            sum += x[a] * c->normal[a][b] * x[b];
+    return sum > 0 ? sqrt(sum / c->cells) : 0;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the middle one of the cases that count is off by, after solving without case `without` (SIZE_MAX: with all). */
+static double median_without(const regression_case *cases, bool *out, size_t count, int terms, size_t without,
+                             factors *f, double *room)
+{
+    size_t n = 0;
+    if (without < count)
+        out[without] = true;
+    *f = solve(cases, out, count, terms);
+    for (size_t c = 0; c < count; c++)
+        if (!out[c])
+            room[n++] = misfit(&cases[c], terms, f);
+    if (without < count)
+        out[without] = false;
+    qsort(room, n, sizeof *room, compare_doubles);
+    return n > 0 ? room[n / 2] : (double)INFINITY;
+}
+
+/* Finds the factors. One case that is far off can pull them away from all others: it is the one without which the
+ * others fit best, so that it is left out. */
+static void find_factors(const regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room)
+{
+    enum { MOST_LEFT_OUT = 4 };
+    double now = median_without(cases, out, count, terms, SIZE_MAX, f, room);
+    for (size_t left = 0; left < MOST_LEFT_OUT && 4 * (left + 1) <= count + 2; left++) {
+        double largest = 0, best = now;
+        size_t at = count;
+        for (size_t c = 0; c < count; c++)
+            largest = out[c] ? largest : fmax(largest, misfit(&cases[c], terms, f));
+        for (size_t c = 0; largest > 1 && c < count; c++) {
+            factors without;
+            const double median =
+                out[c] ? (double)INFINITY : median_without(cases, out, count, terms, c, &without, room);
+            if (median < best) {
+                best = median;
+                at = c;
+            }
+        }
+        if (at == count)
+            break;
+        out[at] = true;
+        now = median_without(cases, out, count, terms, SIZE_MAX, f, room);
+    }
+}
+
+/* Is the target more than rounding? Else anything fits it. */
+static bool has_target(const regression_case *c)
+{
+    enum { CLEAR = 4 };
+    for (uint32_t i = 0; i < c->cells; i++)
+        if (fabs(c->target[i]) > CLEAR * c->rounding[i])
+            return true;
+    return false;
+}
+
+static int add_case(const law_step *step, int law, int variant, const regression_case *c, int terms, const factors *f)
+{
+    double row[LAW_WIDTH] = {0};
+    look(c, terms, f, row);
+    if (row[LAW_RATIO] <= 1 && !has_target(c))
+        return ASSAY_OK;
+    row[LAW_OF] = law;
+    row[LAW_VARIANT] = variant;
+    row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] > 0;
+    row[LAW_ROWS] = row[LAW_ROW_END] = 1;
+    row[LAW_COLUMNS] = c->cells;
+    return assay_series_add(step->series, step->view->step, c->item->tensor, c->item->worker, row);
+}
+
+int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms)
+{
+    factors f = {{0}, {0}};
+    uint64_t cells = 0;
+    if (count == 0)
+        return ASSAY_OK;
+    bool *out = calloc(count, sizeof *out);
+    double *room = malloc(count * sizeof *room);
+    int status = out && room ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t c = 0; c < count; c++)
+        cells += cases[c].cells;
+    const bool found = status == ASSAY_OK && cells >= (uint64_t)(CELLS_A_TERM * terms);
+    for (int round = 0; found && round < 2; round++) { /* with the factors, bounds are known better */
+        for (size_t c = 0; c < count; c++)
+            sum_up(&cases[c], terms, round > 0 ? &f : NULL);
+        memset(out, 0, count * sizeof *out);
+        find_factors(cases, out, count, terms, &f, room);
+    }
+    for (size_t c = 0; status == ASSAY_OK && found && c < count; c++)
+        status = add_case(step, law, variant, &cases[c], terms, &f);
+    free(out);
+    free(room);
+    return status;
+}

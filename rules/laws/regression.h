@@ -1,0 +1,28 @@
+/* regression.h - a law whose factors nobody recorded: rates, decays, momenta. At one step they are the same for all
+ * parameters, so that they are inferred from those, and a parameter that they do not fit is the odd one. */
+#ifndef ASSAY_RULES_LAWS_REGRESSION_H
+#define ASSAY_RULES_LAWS_REGRESSION_H
+
+#include "laws/law.h"
+
+enum { REGRESSION_TERMS = 4, REGRESSION_CELLS = 256 };
+
+/* target = sum of factor * term, cell by cell, for one tensor. */
+typedef struct regression_case {
+    const assay_tensor_view *item; /* that is named */
+    uint64_t elements;
+    uint32_t cells;
+    double target[REGRESSION_CELLS];
+    double term[REGRESSION_TERMS][REGRESSION_CELLS];
+    double squares[REGRESSION_TERMS][REGRESSION_CELLS]; /* of the elements of each term */
+    double rounding[REGRESSION_CELLS]; /* how far the target may be off by its own type, whatever the factors are */
+    bool vague[REGRESSION_CELLS];      /* a term is not known well there: it says nothing of the factors */
+    double noise;                      /* rounding of each term, relative to it */
+    double normal[REGRESSION_TERMS + 1][REGRESSION_TERMS + 1];
+} regression_case;
+
+/* Finds the factors of all cases of one step and worker, leaving out those that fit least, and adds a row for each
+ * case. */
+int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms);
+
+#endif

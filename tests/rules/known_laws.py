@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Laws of computation on trainings made by numpy in single precision: healthy ones fire nothing, one number that is off is named.
+
+    known_laws.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+ROWS, INPUTS, HIDDEN, OUTPUTS, STEPS = 20, 12, 33, 5, 12
+SINGLE = numpy.float32
+
+
+class Training:
+    """A perceptron with relu, two workers that average gradients. `fault(step, worker, tensors)` changes what is recorded of a
+    pass; `drift(step, worker, weights, state)` what the optimizer has left. Halves are not rounded: numbers are float32."""
+
+    def __init__(self, optimizer="adam", fault=None, drift=None, rate=0.01, factors=None):
+        self.random = numpy.random.default_rng(7)
+        self.optimizer, self.rate = optimizer, SINGLE(rate)
+        self.fault, self.drift = fault or (lambda *a: None), drift or (lambda *a: None)
+        self.round = factors or (lambda x: x)
+        shapes = {"Net_fc1.weight": (HIDDEN, INPUTS), "Net_fc1.bias": (HIDDEN,), "Net_fc2.weight": (OUTPUTS, HIDDEN), "Net_fc2.bias": (OUTPUTS,)}
+        weights = {name: self.normal(shape, 0.3) for name, shape in shapes.items()}
+        self.weights = [{name: w.copy() for name, w in weights.items()} for _ in range(2)]
+        self.state = [{}, {}]
+
+    def normal(self, shape, scale=1.0):
+        return (self.random.normal(size=shape) * scale).astype(SINGLE)
+
+    def linear(self, x, weights, name):
+        return self.round(x) @ self.round(weights["Net_%s.weight" % name]).T + weights["Net_%s.bias" % name]
+
+    def run_pass(self, step, worker):
+        w, t = self.weights[worker], {}
+        t.update(w)
+        t.update({"optimizer/%s/%s" % (n[4:], k): v for n, s in self.state[worker].items() for k, v in s.items()})
+        t["fc1_input_0"] = self.normal((ROWS, INPUTS))
+        t["fc1_output_0"] = self.linear(t["fc1_input_0"], w, "fc1")
+        t["relu_input_0"] = t["fc1_output_0"]
+        t["relu_output_0"] = numpy.maximum(t["fc1_output_0"], 0)
+        t["fc2_input_0"] = t["relu_output_0"]
+        t["fc2_output_0"] = self.linear(t["fc2_input_0"], w, "fc2")
+        back = (t["fc2_output_0"] - self.normal((ROWS, OUTPUTS))) / SINGLE(ROWS)
+        hidden = (back @ w["Net_fc2.weight"]) * (t["fc1_output_0"] > 0)
+        t["gradient/Net_fc2.weight"], t["gradient/Net_fc2.bias"] = back.T @ t["fc2_input_0"], back.sum(0)
+        t["gradient/Net_fc1.weight"], t["gradient/Net_fc1.bias"] = hidden.T @ t["fc1_input_0"], hidden.sum(0)
+        t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
+        self.fault(step, worker, t)
+        return t
+
+    def update(self, worker, name, g, step):
+        w, s = self.weights[worker], self.state[worker].setdefault(name, {})
+        if self.optimizer == "sgd":
+            w[name] = w[name] - self.rate * g
+            s.clear()
+        elif self.optimizer == "momentum":
+            s["momentum_buffer"] = SINGLE(0.9) * s.get("momentum_buffer", SINGLE(0)) + g
+            w[name] = w[name] - self.rate * s["momentum_buffer"]
+        else:
+            s["exp_avg"] = SINGLE(0.9) * s.get("exp_avg", SINGLE(0) * g) + SINGLE(0.1) * g
+            s["exp_avg_sq"] = SINGLE(0.999) * s.get("exp_avg_sq", SINGLE(0) * g) + SINGLE(0.001) * g * g
+            m, v = s["exp_avg"] / SINGLE(1 - 0.9 ** (step + 1)), s["exp_avg_sq"] / SINGLE(1 - 0.999 ** (step + 1))
+            w[name] = w[name] * SINGLE(1 - self.rate * 0.01) - self.rate * m / (numpy.sqrt(v) + SINGLE(1e-8))
+
+    def write(self, folder):
+        made = Made(folder, workers=2)
+        for step in range(STEPS):
+            saved = [self.run_pass(step, w) for w in range(2)]
+            made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved)})
+            for w in range(2):
+                for name in self.weights[w]:
+                    self.update(w, name, (saved[0]["gradient/" + name] + saved[1]["gradient/" + name]) / SINGLE(2), step)
+                self.drift(step, w, self.weights[w], self.state[w])
+        return made.end()
+
+
+def first(note="", **expected):
+    """The strongest finding of the first step that has one has these members, and its remark these words."""
+    def same(entry):
+        found = entry["findings"]
+        here = [f for f in found if f["step"] == found[0]["step"]] if found else []
+        strongest = max(here, key=lambda f: f["value"] / f["threshold"], default={})
+        return entry["status"] == "IssuesFound" and all(strongest.get(k) == v for k, v in expected.items()) and note in strongest["note"]
+    return same
+
+
+def quiet(least):
+    return lambda entry: entry["status"] == "NoIssuesFound" and entry["datapoints"] >= least and "not tested" not in entry["message"]
+
+
+@case
+def healthy_adam(folder):
+    return Training().write(folder), [rule("laws", "LawViolated", quiet(250))]
+
+
+@case
+def healthy_sgd(folder):
+    return Training("sgd").write(folder), [rule("laws", "LawViolated", quiet(150))]
+
+
+@case
+def healthy_momentum(folder):
+    return Training("momentum").write(folder), [rule("laws", "LawViolated", quiet(200))]
+
+
+@case
+def factors_of_tf32(folder):
+    def rounded(x):
+        bits = numpy.ascontiguousarray(x).view(numpy.int32)
+        return ((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fff).view(SINGLE)
+    return Training(factors=rounded).write(folder), [rule("laws", "LawViolated", quiet(250))]
+
+
+@case
+def one_output(folder):
+    """One element of a product is off by a thousandth of itself, on one worker."""
+    def fault(step, worker, t):
+        if step >= 8 and worker == 1:
+            t["fc1_output_0"][3, 17] *= SINGLE(1.001)
+            t["relu_input_0"], t["relu_output_0"] = t["fc1_output_0"], numpy.maximum(t["fc1_output_0"], 0)
+    found = first(step=8, worker="worker_1", tensor="fc1_output_0", test="linear",
+                  note="in 1 of 20 parts of its rows and 1 of 32 of its columns, worst in row 3, column 17")
+    return Training(fault=fault).write(folder), [rule("laws", "LawViolated", found)]
+
+
+@case
+def one_activation(folder):
+    def fault(step, worker, t):
+        if step == 5 and worker == 0:
+            t["relu_output_0"][0, 0] += SINGLE(1e-3)
+    found = first(step=5, worker="worker_0", tensor="relu_output_0", test="activation",
+                  note="1 of 660 elements differ from relu(input), the worst is element 0")
+    return Training(fault=fault).write(folder), [rule("laws", "LawViolated", found)]
+
+
+@case
+def one_weight(folder):
+    def drift(step, worker, weights, state):
+        if step == 6 and worker == 1:
+            weights["Net_fc2.weight"][2, 7] += SINGLE(1e-4)
+    found = first(step=7, worker="worker_1", tensor="Net_fc2.weight", test="update")
+    return Training("sgd", drift=drift).write(folder), [rule("laws", "LawViolated", found)]
+
+
+@case
+def one_moment(folder):
+    def drift(step, worker, weights, state):
+        if step == 6 and worker == 0:
+            state["Net_fc1.weight"]["exp_avg_sq"][2, 7] *= SINGLE(2)
+    found = first(step=7, worker="worker_0", tensor="optimizer/fc1.weight/exp_avg_sq", test="moments")
+    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", found)]
+
+
+def layers(folder, fault=None):
+    """A convolution with a stride, norms of layers and of batches, and a loss whose labels are left out now and then."""
+    made, random = Made(folder), numpy.random.default_rng(5)
+
+    def normal(*shape, scale=1.0):
+        return (random.normal(size=shape) * scale).astype(SINGLE)
+    kernel, bias, w, b = normal(4, 3, 3, 3, scale=0.3), normal(4), 1 + normal(4, scale=0.1), normal(4)
+    v, c = 1 + normal(8, scale=0.1), normal(8)
+    for step in range(8):
+        x = normal(6, 3, 9, 8)
+        padded = numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        y = numpy.zeros((6, 4, 5, 4), SINGLE)
+        for row in range(5):
+            for column in range(4):
+                part = padded[:, :, 2 * row:2 * row + 3, 2 * column:2 * column + 3]
+                y[:, :, row, column] = numpy.einsum("nchw,ochw->no", part, kernel) + bias
+        mean, variance = y.mean((0, 2, 3), dtype=numpy.float64), y.var((0, 2, 3), dtype=numpy.float64)
+        batch = ((y - mean[None, :, None, None]) / numpy.sqrt(variance + 1e-5)[None, :, None, None] * w[None, :, None, None] + b[None, :, None, None])
+        z = normal(40, 8) + SINGLE(3)
+        layer = (z - z.mean(1, keepdims=True)) / numpy.sqrt(z.var(1, keepdims=True) + 1e-5) * v + c
+        scores, labels = normal(12, 7), random.integers(0, 7, 12)
+        labels[step] = -100
+        kept = labels >= 0
+        loss = numpy.mean(numpy.log(numpy.exp(scores).sum(1))[kept] - scores[kept, labels[kept]])
+        t = {"Net_conv.weight": kernel, "Net_conv.bias": bias, "conv_input_0": x, "conv_output_0": y, "Net_bn.weight": w, "Net_bn.bias": b,
+             "bn_input_0": y, "bn_output_0": batch, "Net_norm.weight": v, "Net_norm.bias": c, "norm_input_0": z, "norm_output_0": layer,
+             "CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_output_0": loss}
+        t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
+        t["CrossEntropyLoss_input_1"] = labels.astype(numpy.int64)
+        if fault and step == 5:
+            fault(t)
+        made.step(step, "TRAIN", step, t)
+    return made.end()
+
+
+@case
+def healthy_layers(folder):
+    return layers(folder), [rule("laws", "LawViolated", quiet(32))]
+
+
+@case
+def one_pixel(folder):
+    def fault(t):
+        t["conv_output_0"][4, 2, 3, 1] += SINGLE(0.01)
+    return layers(folder, fault), [rule("laws", "LawViolated", first(step=5, tensor="conv_output_0", test="linear"))]
+
+
+@case
+def one_normalised(folder):
+    def fault(t):
+        t["norm_output_0"][30, 5] += SINGLE(0.01)
+        t["bn_output_0"][1, 3, 0, 0] += SINGLE(0.01)
+    return layers(folder, fault), [
+        rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
+            (5, "norm_output_0", "normalisation"), (5, "bn_output_0", "normalisation")})]
+
+
+@case
+def another_reduction(folder):
+    def fault(t):
+        t["CrossEntropyLoss_output_0"] *= SINGLE(11)
+    found = first(step=5, tensor="CrossEntropyLoss_output_0", test="loss", note="differs from the mean of cross entropies that its inputs and targets give")
+    return layers(folder, fault), [rule("laws", "LawViolated", found)]
+
+
+@case
+def nothing_holds(folder):
+    """Names and shapes of a linear layer, and numbers of none: not tested, and said."""
+    made, random = Made(folder), numpy.random.default_rng(1)
+    for step in range(6):
+        made.step(step, "TRAIN", step, {"fc_input_0": random.normal(size=(4, 3)).astype(SINGLE), "fc_output_0": random.normal(size=(4, 3)).astype(SINGLE),
+                                        "Net_fc.weight": random.normal(size=(3, 3)).astype(SINGLE)})
+    return made.end(), [rule("laws", "LawViolated", lambda e: e["status"] == "NoData" and "no equation" in e["message"]),
+                        rule("data", "AllZero", {"status": "NoIssuesFound"}, tensor_regex="fc")]
+
+
+if __name__ == "__main__":
+    main()
