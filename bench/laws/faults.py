@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Injects faults into small trainings that the hook records, runs LawViolated over each, and says how many are named.
+
+    faults.py --build BUILD [--faults 300] [--healthy 60] [--seed 0] [--verbose]
+
+A fault changes one number, or a part of a tensor, in a training that goes on with it. It counts as named where the first
+finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed. Faults
+that leave rounding (a change below 64 roundings of the tensor's root mean square) or make something that is not finite are
+not counted: no law, or another rule, finds those. The tables go to standard output as Markdown; an interrupt ends it early.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
+KINDS = ["output", "activation", "norm", "row", "tile", "weight", "gradient", "first moment", "second moment"]
+OF_PASS = ("output", "activation", "norm", "row", "tile")
+
+
+def flipped(tensor, index, bits):
+    """Flips bits of one element of a float32 tensor in place. Returns by how much it changed."""
+    import torch
+    with torch.no_grad():
+        flat = tensor.view(-1)
+        word = flat[index:index + 1].clone().view(torch.int32)
+        mask = 0
+        for bit in bits:
+            mask |= 1 << bit
+        mask = mask - (1 << 32) if mask >= 1 << 31 else mask
+        new = (word ^ mask).view(torch.float32)[0]
+        change = float((new - flat[index]).abs())
+        flat[index] = new
+    return change
+
+
+class Change:
+    """A fault: `kind` at `step` of `worker`, from there on at every step if it is stuck."""
+
+    def __init__(self, kind, step, worker, bits, seed, stuck):
+        self.kind, self.at, self.worker, self.bits, self.stuck = kind, step, worker, bits, stuck
+        self.random, self.now = random.Random(seed), -1
+        self.place, self.size, self.scale, self.tensors = None, 0.0, 1.0, []
+
+    def active(self):
+        return self.now == self.at or (self.stuck and self.now >= self.at)
+
+    def note(self, change, tensor):
+        if self.now == self.at:
+            self.size, self.scale = change, float(tensor.detach().float().pow(2).mean().sqrt()) or 1e-30
+
+    def before_hooks(self, worker, net):
+        import torch
+        if worker != self.worker or self.kind not in OF_PASS:
+            return
+        names = {"activation": (torch.nn.ReLU, torch.nn.Tanh, torch.nn.SiLU, torch.nn.GELU), "norm": torch.nn.LayerNorm}.get(
+            self.kind, (torch.nn.Linear, torch.nn.Conv2d))
+        chosen = self.random.choice([(n, m) for n, m in net.named_modules() if isinstance(m, names)])
+        self.tensors = [chosen[0] + "_output_0"]
+        chosen[1].register_forward_hook(self.change_output)
+
+    def change_output(self, module, inputs, output):
+        if not self.active():
+            return None
+        new = output.detach().clone().contiguous()
+        if self.kind in ("row", "tile"):
+            rows = new.view(-1, new.shape[-1])
+            part = slice(None) if self.kind == "row" else slice(0, max(1, rows.shape[1] // 4))
+            row = self.random.randrange(rows.shape[0]) if self.place is None else self.place
+            self.place = row
+            old = rows[row, part].clone()
+            rows[row, part] = 0
+            self.note(float(old.abs().max()), output)
+        else:
+            self.place = self.random.randrange(new.numel()) if self.place is None else self.place
+            self.note(flipped(new, self.place % new.numel(), self.bits), output)
+        return output + (new - output.detach()) if self.kind in ("row", "tile") else Straight.apply(output, new)
+
+    def step(self, number):
+        self.now = number
+
+    def choose(self, net):
+        named = list(net.named_parameters())
+        if self.place is None:
+            k = self.random.randrange(len(named))
+            self.place = k, self.random.randrange(named[k][1].numel())
+            name, root = named[k][0], type(net).__name__
+            self.tensors = ["%s_%s" % (root, name)] + ["optimizer/%s/%s" % (name, key) for key in
+                                                       ("exp_avg", "exp_avg_sq", "momentum_buffer")]
+        return named[self.place[0]][1], self.place[1]
+
+    def gradients(self, number, nets):
+        if self.kind == "gradient" and self.active():
+            parameter, index = self.choose(nets[self.worker])
+            self.note(flipped(parameter.grad, index, self.bits), parameter.grad)
+
+    def updated(self, number, nets, optimizers):
+        if not self.active() or self.kind not in ("weight", "first moment", "second moment"):
+            return
+        parameter, index = self.choose(nets[self.worker])
+        state = optimizers[self.worker].state.get(parameter, {})
+        tensor = parameter if self.kind == "weight" else state.get(
+            "exp_avg_sq" if self.kind == "second moment" else "exp_avg", state.get("momentum_buffer"))
+        if tensor is not None:
+            self.note(flipped(tensor.data, index, self.bits), tensor.data)
+
+    def seen_at(self):
+        return self.at if self.kind in OF_PASS else self.at + 1
+
+
+def straight():
+    import torch
+
+    class Through(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, output, new):
+            return new
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+    return Through
+
+
+def judged(build, trial, work, job):
+    out = work / "report"
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run([build / "src/assay", "run", job, "--trial", trial, "--out", out, "-q"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+    rules = json.loads((out / "report.json").read_text())["trials"][0]["rules"]
+    return {r["name"]: r for r in rules}
+
+
+def outcome(report, fault):
+    """named, seen (another tensor, or later), missed."""
+    findings = report["LawViolated"]["findings"]
+    if not findings:
+        return "missed"
+    first = min(f["step"] for f in findings)
+    here = [f for f in findings if f["step"] == first]
+
+    def strength(f):
+        return float(f["value"]) / max(float(f["threshold"]), 1e-300)
+    strongest = max(here, key=strength)
+    right = first == fault.seen_at() and strongest["tensor"] in fault.tensors and strongest["worker"] == "worker_%d" % fault.worker
+    return "named" if right else "seen"
+
+
+def group_of(bits):
+    bit = max(bits)
+    return "several bits" if len(bits) > 1 else "sign" if bit == 31 else "exponent" if bit >= 23 else (
+        "mantissa 22-20" if bit >= 20 else "mantissa 19-16" if bit >= 16 else "mantissa 15-10")
+
+
+def inject(options, build, work, job, chance, table):
+    """One fault into one training; `table` gets what came of it."""
+    import trainings
+    seed = chance.randrange(1 << 30)
+    kind = chance.choice(KINDS)
+    network = "transformer" if kind == "norm" else chance.choice(list(trainings.NETWORKS))
+    optimizer = chance.choice(["adam", "adamw"] if "moment" in kind else list(trainings.OPTIMIZERS))
+    workers = chance.choice([1, 4])
+    bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
+    fault = Change(kind, chance.randrange(7, 15), chance.randrange(workers), bits, seed, chance.random() < 0.25)
+    trial = work / "trial"
+    shutil.rmtree(trial, ignore_errors=True)
+    trainings.train(trial, network, optimizer, workers, steps=20, seed=seed % 1000, fault=fault)
+    if not 2.0 ** -18 * fault.scale < fault.size < 1e30:
+        return
+    reports = judged(build, trial, work, job)
+    if any(f["step"] <= fault.seen_at() for f in reports["ExplodingTensor"]["findings"]):
+        return
+    result = outcome(reports, fault)
+    table[kind, "-" if kind in ("row", "tile") else group_of(bits)][result] += 1
+    if options.verbose and result != "named":
+        print(result, kind, bits, network, optimizer, workers, "worker", fault.worker, "step", fault.seen_at(), fault.tensors[:1], fault.place, "size",
+              fault.size, "scale", fault.scale, "stuck", fault.stuck, [(f["step"], f["worker"], f["tensor"], f["value"], f["threshold"]) for f in
+                                                reports["LawViolated"]["findings"][:3]], flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=Path)
+    parser.add_argument("--faults", type=int, default=300)
+    parser.add_argument("--healthy", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    sys.path[:0] = [str(ROOT / "src/python"), str(Path(__file__).parent)]
+    os.environ.setdefault("ASSAY_HOOK_LIBRARY", str(build / "src/hook/libassay_hook.so"))
+    import torch
+    torch.set_num_threads(1)
+    import trainings
+    global Straight
+    Straight = straight()
+    work = Path(tempfile.mkdtemp(prefix="assay-laws-"))
+    job = work / "job.json"
+    job.write_text(json.dumps({"rules": [{"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
+    chance = random.Random(options.seed)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    steps = alarms = trials = 0
+    for number in range(options.healthy):
+        network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
+        precision, workers = chance.choice(["float32", "tf32", "bfloat16"]), chance.choice([1, 1, 4])
+        trial = work / "healthy"
+        shutil.rmtree(trial, ignore_errors=True)
+        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision)
+        report = judged(build, trial, work, job)["LawViolated"]
+        steps, trials, alarms = steps + 20, trials + 1, alarms + (report["findings_total"] > 0)
+        if report["findings_total"] > 0:
+            print("alarm:", network, optimizer, precision, workers, number, report["findings"][0], flush=True)
+    print("healthy: %d trainings, %d steps, alarms in %d\n" % (trials, steps, alarms), flush=True)
+    table = collections.defaultdict(collections.Counter)
+    try:
+        while sum(c.total() for c in table.values()) < options.faults:
+            inject(options, build, work, job, chance, table)
+    except KeyboardInterrupt:  # the tables of what was tried so far
+        pass
+    print("| fault | bit | faults | named | seen, but not named | missed |\n|---|---|---|---|---|---|")
+    total = collections.Counter()
+    for (kind, bit), c in sorted(table.items()):
+        print("| %s | %s | %d | %d | %d | %d |" % (kind, bit, c.total(), c["named"], c["seen"], c["missed"]))
+        total += c
+    print("| all | | %d | %d | %d | %d |" % (total.total(), total["named"], total["seen"], total["missed"]))
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()

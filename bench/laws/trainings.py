@@ -1,0 +1,176 @@
+"""trainings.py - small trainings, recorded through the hook with all that the laws of computation look at, and the places
+at which faults enter.
+
+Workers of a data-parallel training are copies of one network in one process, as in bench/accuracy. What is saved stands for
+one moment: weights and the optimizer's state before the pass, gradients as they were computed.
+"""
+import copy
+
+import torch
+from torch import nn
+
+import assay_hook
+from assay_hook import SaveConfig, modes
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.relu1 = nn.Linear(24, 48), nn.ReLU()
+        self.fc2, self.tanh2 = nn.Linear(48, 40), nn.Tanh()
+        self.fc3 = nn.Linear(40, 10)
+
+    def forward(self, x):
+        return self.fc3(self.tanh2(self.fc2(self.relu1(self.fc1(x)))))
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.relu1, self.pool1 = nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
+        self.conv2, self.relu2, self.pool2 = nn.Conv2d(8, 16, 3, padding=1, stride=1), nn.ReLU(), nn.MaxPool2d(2)
+        self.fc1, self.act3 = nn.Linear(64, 32), nn.SiLU()
+        self.fc2 = nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = self.pool2(self.relu2(self.conv2(self.pool1(self.relu1(self.conv1(x.view(-1, 3, 8, 8)))))))
+        return self.fc2(self.act3(self.fc1(x.flatten(1))))
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.query, self.key, self.value = nn.LayerNorm(width), *(nn.Linear(width, width) for _ in range(3))
+        self.softmax, self.out = nn.Softmax(-1), nn.Linear(width, width)
+        self.norm2, self.up, self.gelu, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+    def forward(self, x):
+        n = self.norm1(x)
+        q, k, v = self.split(self.query(n)), self.split(self.key(n)), self.split(self.value(n))
+        seen = self.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5) @ v
+        x = x + self.out(seen.transpose(1, 2).reshape(x.shape))
+        return x + self.down(self.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self, tokens=50, width=32):
+        super().__init__()
+        self.embed, self.layer1, self.layer2 = nn.Embedding(tokens, width), Layer(width, 4), Layer(width, 4)
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.head(self.norm(self.layer2(self.layer1(self.embed(x))))[:, -1])
+
+
+NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer}
+
+
+def data_of(network, count, generator):
+    if network == "transformer":
+        return torch.randint(0, 50, (count, 12), generator=generator), torch.randint(0, 10, (count,), generator=generator)
+    size = 24 if network == "mlp" else 192
+    return torch.randn(count, size, generator=generator), torch.randint(0, 10, (count,), generator=generator)
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-4),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.01),
+}
+
+
+class Fault:
+    """Does nothing; what enters a training overrides one of these."""
+
+    def before_hooks(self, worker, net):
+        """Before the hook is registered: forward hooks that change what it sees."""
+
+    def step(self, number):
+        """A step begins."""
+
+    def gradients(self, number, nets):
+        """Gradients were recorded, and averaged over the workers; they are not used yet."""
+
+    def updated(self, number, nets, optimizers):
+        """The optimizers have stepped."""
+
+
+def save_state(hook, net, optimizer):
+    """What the optimizer keeps, by the names that checkpoints give it."""
+    for name, parameter in net.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if torch.is_tensor(value) and value.dim() > 0:
+                hook.save_tensor("optimizer/%s/%s" % (name, key), value, "optimizer_variables")
+
+
+def tf32(x):
+    """x with the ten bits behind the point that TF32 keeps."""
+    return ((x.contiguous().view(torch.int32) + 0xfff + (x.contiguous().view(torch.int32) >> 13 & 1)) & ~0x1fff).view(torch.float32)
+
+
+class Tf32Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        y = tf32(x) @ tf32(w).t()
+        return y if b is None else y + b
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        rows = tf32(g).reshape(-1, g.shape[-1])
+        return tf32(g) @ tf32(w), rows.t() @ tf32(x).reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1]).sum(0)
+
+
+def emulate_tf32(net):
+    for module in net.modules():
+        if isinstance(module, nn.Linear):
+            module.forward = lambda x, m=module: Tf32Linear.apply(x, m.weight, m.bias)
+
+
+def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, collections=None):
+    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network)."""
+    fault = fault or Fault()
+    torch.manual_seed(seed)
+    first = NETWORKS[network]()
+    dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
+    nets = [copy.deepcopy(first).to(dtype) for _ in range(workers)]
+    hooks, optimizers, losses = [], [], []
+    for w, net in enumerate(nets):
+        if precision == "tf32":
+            emulate_tf32(net)
+        fault.before_hooks(w, net)
+        hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(w, workers), include_workers="all",
+                               **({"include_collections": collections} if collections else {"save_all": True}))
+        loss = nn.CrossEntropyLoss()
+        hook.register_module(net)
+        hook.register_loss(loss)
+        hook.set_mode(modes.TRAIN)
+        hooks.append(hook)
+        losses.append(loss)
+        optimizers.append(OPTIMIZERS[optimizer](net.parameters()))
+    generator = torch.Generator().manual_seed(seed + 1)
+    for number in range(steps):
+        fault.step(number)
+        for w, net in enumerate(nets):
+            x, y = data_of(network, batch, generator)
+            optimizers[w].zero_grad()
+            out = net(x if x.dtype == torch.int64 else x.to(dtype))
+            save_state(hooks[w], net, optimizers[w])
+            losses[w](out.float(), y).backward()
+        if workers > 1:
+            for parameters in zip(*(net.parameters() for net in nets)):
+                mean = sum(p.grad for p in parameters) / workers
+                for p in parameters:
+                    p.grad = mean.clone()
+        fault.gradients(number, nets)
+        for o in optimizers:
+            o.step()
+        fault.updated(number, nets, optimizers)
+    for hook in hooks:
+        hook.close()
