@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -205,6 +206,7 @@ def main():
     job = work / "job.json"
     job.write_text(json.dumps({"rules": [{"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
     chance = random.Random(options.seed)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     steps = alarms = trials = 0
     for number in range(options.healthy):
