@@ -93,6 +93,7 @@ typedef struct assay_log_event {
     assay_ending ending;
     assay_log_role role;
     assay_log_scope scope;
+    bool chained;      /* its traceback follows from the one above, and is no new one */
     bool in_traceback; /* it is the last line of one */
     uint32_t file;
     uint64_t line, at;           /* where it stands: the line's number from 1, and the byte it begins at */
@@ -127,6 +128,7 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     uint64_t last_step_at;
     double step_time; /* of the line with the last step, or of the one with a time before it */
     uint8_t step_timed;
+    bool finished;    /* among its last lines one says that it came to its end */
     uint64_t beat_at; /* where the last of several lines in a row that differ in numbers only is; 0: there are none */
     uint64_t shape;   /* of its last line, numbers aside */
     uint32_t alike;   /* lines of that shape in a row */

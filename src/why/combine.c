@@ -65,6 +65,43 @@ bool why_is_external(assay_ending ending)
 
 /* ---- survival ---- */
 
+/* Does the rank say itself, in any of its outputs, that it came to its end? */
+static bool has_finished(const why_scene *s, const why_item *i)
+{
+    const why_place *own = &s->why->places.list.list[i->event->file];
+    for (size_t f = 0; f < s->why->file.count; f++) {
+        const assay_log_file *file = &s->why->file.list[f];
+        const why_place *place = &s->why->places.list.list[file->file];
+        for (size_t r = 0; r < file->rank.count; r++) {
+            const int64_t rank = file->rank.list[r].rank >= 0 ? file->rank.list[r].rank
+                                 : place->rank >= 0           ? place->rank
+                                                              : place->local_rank;
+            const bool same = i->rank >= 0 ? rank == i->rank : file->file == i->event->file || own->rank == place->rank;
+            if (file->rank.list[r].finished && same)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An exception that ends a rank is its last one: one that is followed by another of its own was caught. */
+static bool dies_later(const why_scene *s, const why_item *i)
+{
+    if (!i->event->in_traceback || i->rank < 0)
+        return false;
+    for (size_t k = (size_t)(i - s->item.list) + 1; k < s->item.count; k++) {
+        const why_item *later = &s->item.list[k];
+        if (later->event->file != i->event->file)
+            break;
+        const bool peers =
+            later->event->ending == ASSAY_ENDING_network || later->event->ending == ASSAY_ENDING_collective_timeout;
+        if (later->rank == i->rank && later->event->in_traceback && !later->event->chained && peers &&
+            later->event->line > i->event->last_line)
+            return true;
+    }
+    return false;
+}
+
 /* Did the training go on behind it? */
 static bool has_survived(const why_scene *s, const why_item *i)
 {
@@ -78,6 +115,8 @@ static bool has_survived(const why_scene *s, const why_item *i)
         if (row->last_step_at > e->last_at && row->last_step > e->step + (own ? 0 : 2))
             return true;
     }
+    if (e->scope == ASSAY_LOG_RANK && (has_finished(s, i) || dies_later(s, i)))
+        return true;
     return e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
            s->last_step_time > i->from + WHY_GOES_ON;
 }
@@ -476,6 +515,27 @@ static bool has_hard_evidence(const why_scene *s)
     return false;
 }
 
+/* Does any rank say that the training came to its end? */
+static bool is_any_finished(const assay_why *why)
+{
+    for (size_t f = 0; f < why->file.count; f++)
+        for (size_t r = 0; r < why->file.list[f].rank.count; r++)
+            if (why->file.list[f].rank.list[r].finished)
+                return true;
+    return false;
+}
+
+/* Without a word of the launcher: did most ranks end because of others? One that loses a connection may go on. */
+static bool have_many_lost_others(const why_scene *s)
+{
+    size_t lost = 0;
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        lost += i->event->role == ASSAY_LOG_CONSEQUENCE && i->event->in_traceback && !i->survived && is_at_end(s, i);
+    }
+    return lost * 2 > s->ranks;
+}
+
 static bool is_completed(const why_facts *f)
 {
     return strcmp(f->state, "COMPLETED") == 0 && (f->exit_code[0] == '\0' || strcmp(f->exit_code, "0:0") == 0);
@@ -518,10 +578,12 @@ static bool tell(why_scene *s)
         i->level = level_of_event(i->event);
         i->survived = has_survived(s, i);
     }
-    const bool hard = has_hard_evidence(s);
+    const bool hard = has_hard_evidence(s), many = hard || have_many_lost_others(s);
+    const bool finished = is_any_finished(s->why);
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
-        if (!hard && !i->survived && !is_at_end(s, i))
+        if (!hard && !i->survived &&
+            (finished || !is_at_end(s, i) || (i->event->role == ASSAY_LOG_CONSEQUENCE && !many)))
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
         survivors = survivors || (i->survived && !i->old && i->event->role == ASSAY_LOG_CAUSE);

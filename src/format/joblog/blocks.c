@@ -36,6 +36,11 @@ static void begin_failure(joblog_block *block)
 
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line)
 {
+    const int64_t who = line->prefix.rank >= 0 ? line->prefix.rank : line->prefix.local_rank;
+    if (kind == JOBLOG_CHAINED) {
+        r->chained_rank = who;
+        return ASSAY_OK;
+    }
     joblog_block *block = block_of(r, line);
     if (!block && r->block.count >= BLOCKS_MOST)
         return ASSAY_OK;
@@ -46,8 +51,11 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
     *block = (joblog_block){.kind = kind,
                             .rank = line->prefix.rank,
                             .local_rank = line->prefix.local_rank,
+                            .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == who,
                             .until = line->number + LINES_MOST};
     begin_failure(block);
+    if (block->chained)
+        r->chained_rank = INT64_MIN;
     if (kind == JOBLOG_FAILURES)
         r->listed = INFINITY;
     return ASSAY_OK;
@@ -250,6 +258,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
                              .role = ASSAY_LOG_CAUSE,
                              .scope = ASSAY_LOG_RANK,
                              .in_traceback = true,
+                             .chained = block && block->chained,
                              .rank = -1,
                              .local_rank = -1,
                              .step = -1,

@@ -107,12 +107,19 @@ typedef struct joblog_line { /* that is looked at */
     size_t place; /* in the reader's bytes */
 } joblog_line;
 
-typedef enum joblog_block_kind { JOBLOG_TRACEBACK, JOBLOG_FAILURES, JOBLOG_ROOT_CAUSE } joblog_block_kind;
+/* JOBLOG_CHAINED is no block: the next traceback of the rank belongs to the one before. */
+typedef enum joblog_block_kind {
+    JOBLOG_TRACEBACK,
+    JOBLOG_FAILURES,
+    JOBLOG_ROOT_CAUSE,
+    JOBLOG_CHAINED
+} joblog_block_kind;
 
 typedef struct joblog_block { /* several lines of one rank that become one event */
     joblog_block_kind kind;
     int64_t rank, local_rank; /* of its lines */
     int left;                 /* lines of the rank until it is given up */
+    bool chained;             /* of a traceback: it belongs to the one before */
     uint64_t until;           /* the last line of the file that may belong to it */
     bool own;                 /* the frame is of the training's own code */
     char frame[192];
@@ -130,6 +137,7 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
+    int64_t chained_rank;        /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
     double listed;               /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint32_t) slot;    /* a table of out->event by its key: numbers, and 1 */

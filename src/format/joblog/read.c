@@ -400,6 +400,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to)
                                  .role = s->role,
                                  .scope = s->scope,
                                  .in_traceback = taken == 1,
+                                 .chained = taken == 1 && block.chained,
                                  .rank = -1,
                                  .local_rank = -1,
                                  .step = -1,
@@ -467,6 +468,17 @@ static void keep_shape(const assay_job_log *log, assay_log_rank *row, const jobl
         row->beat_at = line->at;
 }
 
+/* Does a line say that a training came to its end? What stands behind it may say so of a part only. */
+static void keep_finish(assay_log_rank *row, const joblog_line *line)
+{
+    static const char *const words[] = {"raining finished", "raining complete",  "raining done",  "raining is done",
+                                        "inished training", "ompleted training", "nd of training"};
+    bool said = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !said; i++)
+        said = memmem(line->body, line->body_length, words[i], strlen(words[i])) != NULL;
+    row->finished = said || (row->finished && joblog_step_of(line->body, line->body_length) < 0);
+}
+
 /* As joblog_rank_of() has it. */
 static int64_t rank_of_prefix(const joblog_prefix *p)
 {
@@ -500,6 +512,7 @@ static int read_end(joblog_reader *r)
                 row->step_timed = row->timed;
             }
             keep_shape(r->log, row, &line);
+            keep_finish(row, &line);
             if (!r->tracked) {
                 row->last_at = line.at;
                 row->last_line = r->line;
@@ -632,7 +645,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     assay_unpacked *file = NULL;
     assay_error why = {""};
     *out = (assay_log_file){.file = number};
-    joblog_reader r = {.log = log, .out = out, .line = 1, .listed = INFINITY};
+    joblog_reader r = {.log = log, .out = out, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
     int status = assay_unpacked_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
@@ -665,7 +678,7 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
 {
     const size_t count = assay_signature_count();
     assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    const char **text = assay_alloc_zeroed(count + JOBLOG_ROOT_CAUSE + 1, sizeof *text);
+    const char **text = assay_alloc_zeroed(count + JOBLOG_CHAINED + 1, sizeof *text);
     int status = log && text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     if (status == ASSAY_OK)
         status = joblog_signatures_new(&log->signatures, err);
@@ -678,7 +691,8 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
         text[count + JOBLOG_TRACEBACK] = "Traceback (most recent call last)";
         text[count + JOBLOG_FAILURES] = "Failures:";
         text[count + JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)";
-        log->literals = assay_literals_new(text, count + JOBLOG_ROOT_CAUSE + 1);
+        text[count + JOBLOG_CHAINED] = "above exception";
+        log->literals = assay_literals_new(text, count + JOBLOG_CHAINED + 1);
         if (!log->literals)
             status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     }

@@ -37,6 +37,7 @@ static const front FRONTS[] = {
     {"[Fri Nov 27 03:12:07 2026] text", -1, -1, "", " text", ASSAY_LOG_DATED, AT},
     {"[rank3]:[E1127 03:12:07.000000 P.cpp:632] [Rank 3] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT},
     {"[rank3]:[E623 03:12:07.1 P.cpp:632] [Rank 1] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT + 0.1},
+    {"2026-11-27T03:12:07.1Z stderr F   File", -1, -1, "", "  File", ASSAY_LOG_DATED, AT + 0.1},
     {"03:12:07 text", -1, -1, "", " text", ASSAY_LOG_CLOCK, AT},
     {"2026-13-27 03:12:07 text", -1, -1, "", "2026-13-27 03:12:07 text", ASSAY_LOG_UNTIMED, 0},
     {"99:99:99 text", -1, -1, "", "99:99:99 text", ASSAY_LOG_UNTIMED, 0},
