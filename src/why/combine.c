@@ -84,19 +84,23 @@ static bool has_finished(const why_scene *s, const why_item *i)
     return false;
 }
 
-/* An exception that ends a rank is its last one: one that is followed by another of its own was caught. */
+/* Was the exception caught? One that ends a rank is its last one, and then the rank waits for nobody, and does not crash by
+ * a signal of its own. */
 static bool dies_later(const why_scene *s, const why_item *i)
 {
     if (!i->event->in_traceback || i->rank < 0)
         return false;
-    for (size_t k = (size_t)(i - s->item.list) + 1; k < s->item.count; k++) {
-        const why_item *later = &s->item.list[k];
-        if (later->event->file != i->event->file)
-            break;
-        const bool peers =
-            later->event->ending == ASSAY_ENDING_network || later->event->ending == ASSAY_ENDING_collective_timeout;
-        if (later->rank == i->rank && later->event->in_traceback && !later->event->chained && peers &&
-            later->event->line > i->event->last_line)
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *other = &s->item.list[k];
+        const assay_log_event *o = other->event;
+        if (other == i || other->rank != i->rank || o->role == ASSAY_LOG_NOISE)
+            continue;
+        const bool later = o->file == i->event->file && o->line > i->event->last_line;
+        if (later && o->in_traceback && !o->chained && !why_is_alike(other, i))
+            return true;
+        if (later && o->ending == ASSAY_ENDING_collective_timeout)
+            return true;
+        if (o->ending == ASSAY_ENDING_crash && (o->code == 11 || o->code == 7 || o->code == 4 || o->code == 8))
             return true;
     }
     return false;

@@ -367,6 +367,16 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Does the traceback that follows, or begins here, belong to another one, or to a thread beside the program? */
+static bool is_aside(const joblog_line *line)
+{
+    static const char *const words[] = {"Exception ignored in", "Exception in thread", "Original Traceback"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(line->body, line->body_length, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
 /* Looks at a line. */
 static int look_at(joblog_reader *r, size_t from, size_t to)
 {
@@ -384,6 +394,8 @@ static int look_at(joblog_reader *r, size_t from, size_t to)
     assay_literals_all(log->literals, line.text, line.length, note_literal, &f);
     qsort(f.number, f.count, sizeof *f.number, compare_numbers);
     int status = ASSAY_OK;
+    if (is_aside(&line))
+        status = joblog_block_open(r, JOBLOG_CHAINED, &line);
     for (size_t i = f.count; i-- > 0 && status == ASSAY_OK;)
         if (f.number[i] >= log->blocks)
             status = joblog_block_open(r, (joblog_block_kind)(f.number[i] - log->blocks), &line);
