@@ -425,16 +425,6 @@ static bool take_task(text *t, joblog_prefix *out)
     return true;
 }
 
-/* " stderr F ", behind the time of a container's log */
-static bool take_container(text *t)
-{
-    static const char *const words[] = {" stderr F ", " stdout F ", " stderr P ", " stdout P "};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (skip_word(t, words[i]))
-            return true;
-    return false;
-}
-
 /* Takes what is in front; *who: it is of a launcher, which says who wrote the line. */
 static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
 {
@@ -447,8 +437,6 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
         const char *end = glog ? memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
         if (end)
             skip(t, (size_t)(end - t->at) + 1);
-        else if (take_container(t))
-            *who = true;
         else
             take_syslog_host(t, out);
         return true;
