@@ -10,7 +10,7 @@
  * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
  * each other: when their correlation is below -COMPETING. What falls in evaluation does not stand still in training. Steps of no mode before the first TRAIN step belong to the
  * training: a program that sets the mode for its first evaluation, and not before, records them so. Fewer losses than a
- * course takes fire where all are above the first, where they came back, or where they and those of evaluation stay
+ * course takes fire where all (of six or more: those behind the first third) are above the first, where they came back, or where they and those of evaluation stay
  * what they were. */
 #include <inttypes.h>
 #include <math.h>
@@ -252,12 +252,12 @@ static void put_course(const walk *w, const course *c, const uint64_t *row, assa
     assay_put_format(json, "}");
 }
 
-/* Too few losses for a course: did they rise, each above the first, to RISEN times it? */
+/* Too few losses for a course: did they rise, each behind the first third above the first, to RISEN times it? */
 static bool has_risen(const double *loss, uint64_t n)
 {
     static const double RISEN = 2;
     bool above = n >= FEW_LEAST && loss[0] > 0 && loss[n - 1] > RISEN * loss[0];
-    for (uint64_t i = 1; above && i < n; i++)
+    for (uint64_t i = n < 2 * FEW_LEAST ? 1 : n / 3; above && i < n; i++)
         above = loss[i] > loss[0];
     return above;
 }

@@ -383,6 +383,13 @@ def loss_that_grows_over_few_steps(folder):
     return losses(folder, 1.8 * 1.3 ** numpy.arange(24)), [rule("rose", "LossNotDecreasing", {"status": "IssuesFound"}, **COURSE)]
 
 
+@case
+def loss_that_rises_at_few_steps(folder):
+    """One of the first losses happens to be below the first."""
+    return losses(folder, [0.8, 0.65, 1.1, 1.2, 1.3, 1.4, 0.9, 2.9, 5.5, 12.3, 3e9]), [
+        rule("rose", "LossNotDecreasing", {"status": "IssuesFound"}, **COURSE)]
+
+
 def players(folder, *curves):
     made = Made(folder, collections={"losses": "loss"})
     for s, values in enumerate(zip(*curves)):

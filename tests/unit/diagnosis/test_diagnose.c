@@ -224,6 +224,19 @@ static void test_beginnings(void)
     assay_diagnosis_release(&d);
 }
 
+/* Weights that are not a number on one worker are why its copy differs, and not the other way round. */
+static void test_not_finite_on_one(void)
+{
+    assay_evidence list[] = {evidence_of(0, "ReplicaDivergence", "", 50, ASSAY_ROLE_WEIGHT),
+                             evidence_of(1, "ExplodingTensor", "", 50, ASSAY_ROLE_WEIGHT)};
+    assay_diagnosis d;
+    list[0].workers = list[1].workers = "worker_1";
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "worker-weights-not-finite");
+    assay_diagnosis_release(&d);
+}
+
 /* The same causes whatever the order in which evidence is given. */
 static void test_any_order(void)
 {
@@ -294,6 +307,7 @@ int main(void)
                            {"odd worker", test_odd_worker},
                            {"two workers", test_two_workers},
                            {"beginnings", test_beginnings},
+                           {"not finite on one", test_not_finite_on_one},
                            {"any order", test_any_order},
                            {"rules' own words", test_rules_own_words},
                            {"pages", test_pages},
