@@ -106,7 +106,9 @@ static history_band band_of(const double *inside, size_t n)
 {
     double x[WINDOW], sum = 0;
     bool positive = true;
-    history_band band = {.low = INFINITY, .runs = n};
+    history_band band = {.low = INFINITY, .high = INFINITY, .runs = n};
+    if (n == 0)
+        return band;
     for (size_t i = 0; i < n; i++) {
         positive = positive && inside[i] > 0;
         band.low = fmin(band.low, inside[i]);
