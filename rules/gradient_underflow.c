@@ -200,8 +200,10 @@ static int test_course(const walk *w, const course *c)
         begin--;
     for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
-        char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "%.2g %% in the beginning, %.2g %% in the end", 100 * c->begin, 100 * c->end);
+        const bool fires = found && i >= begin;
+        char note[NOTE_ROOM] = "";
+        if (fires)
+            snprintf(note, sizeof note, "%.2g %% in the beginning, %.2g %% in the end", 100 * c->begin, 100 * c->end);
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
                                  .worker = row.worker,
@@ -210,7 +212,7 @@ static int test_course(const walk *w, const course *c)
                                  .threshold = 100 * (c->begin + by),
                                  .note = note};
         if (row.step >= w->rule->start_step)
-            status = assay_findings_test(w->findings, found && i >= begin, &finding);
+            status = assay_findings_test(w->findings, fires, &finding);
     }
     return status;
 }

@@ -60,8 +60,9 @@ static int test(void *self, assay_row row, uint64_t number, const history_score 
     (void)number;
     if (row.step < j->rule->start_step)
         return ASSAY_OK;
-    char note[64];
-    snprintf(note, sizeof note, "robust z-score %.4g", score->z);
+    char note[64] = "";
+    if (spike)
+        snprintf(note, sizeof note, "robust z-score %.4g", score->z);
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,

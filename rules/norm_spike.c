@@ -105,10 +105,12 @@ enum leaving { STAYS, BY_RATIO, LEAVES, LEAVES_FAR };
 
 static int test_norm(const judge *j, assay_row row, unsigned test, double z, double median, bool fires)
 {
-    char note[96];
+    char note[96] = "";
+    const bool found = fires && row.value[ROUNDED] == 0;
     if (row.step < j->rule->start_step)
         return ASSAY_OK;
-    snprintf(note, sizeof note, "norm %.4g, median %.4g", row.value[HISTORY_VALUE], median);
+    if (found)
+        snprintf(note, sizeof note, "norm %.4g, median %.4g", row.value[HISTORY_VALUE], median);
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,
@@ -116,7 +118,7 @@ static int test_norm(const judge *j, assay_row row, unsigned test, double z, dou
                              .value = z,
                              .threshold = assay_param_real(j->rule->params, "threshold"),
                              .note = note};
-    return assay_findings_test(j->findings, fires && row.value[ROUNDED] == 0, &finding);
+    return assay_findings_test(j->findings, found, &finding);
 }
 
 static int test_history(void *self, assay_row row, uint64_t number, const history_score *score, bool spike)

@@ -137,7 +137,7 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
         const double r = row.value[RATIO];
-        char note[NOTE_ROOM];
+        char note[NOTE_ROOM] = "";
         if (!isfinite(r))
             continue;
         const size_t n = seen < WINDOW ? (size_t)seen : WINDOW;
@@ -147,7 +147,8 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         const double limit = fmax(BEYOND, jump / sqrt(gap)) * usual, most_of_all = large * pow(gap, CANCELS);
         const bool jumps = n > 0 && usual > 0 && r > limit && r > BEYOND * most &&
                            r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0;
-        snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
+        if (jumps)
+            snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
         if (n > 0)
             status = test(w, row, JUMP, jumps, r, limit, note);
         if (status == ASSAY_OK)
@@ -207,9 +208,10 @@ static int test_slow(const walk *w, uint64_t from, uint64_t to)
     int status = ASSAY_OK;
     for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
-        char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "by %.1e of their norm in %.0f step%s", row.value[RATIO], row.value[GAP],
-                 row.value[GAP] > 1 ? "s" : "");
+        char note[NOTE_ROOM] = "";
+        if (found)
+            snprintf(note, sizeof note, "by %.1e of their norm in %.0f step%s", row.value[RATIO], row.value[GAP],
+                     row.value[GAP] > 1 ? "s" : "");
         status = test(w, row, SLOW, found, row.value[RATIO] / row.value[GAP], SLOWEST, note);
     }
     return status;
@@ -223,10 +225,12 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
     int status = ASSAY_OK;
     for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
-        char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "from norm %.3g to %.3g in the end", first,
-                 assay_series_row(w->series, w->order[to - 1]).value[NORM]);
-        status = test(w, row, SHRUNK, found && row.value[NORM] < HALF * first, row.value[NORM] / first, HALF, note);
+        const bool fires = found && row.value[NORM] < HALF * first;
+        char note[NOTE_ROOM] = "";
+        if (fires)
+            snprintf(note, sizeof note, "from norm %.3g to %.3g in the end", first,
+                     assay_series_row(w->series, w->order[to - 1]).value[NORM]);
+        status = test(w, row, SHRUNK, fires, row.value[NORM] / first, HALF, note);
     }
     return status;
 }
