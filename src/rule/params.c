@@ -89,14 +89,18 @@ static bool is_name_of(const assay_param_def *def, const char *name)
 
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
 {
-    const size_t own = own_count(ops), all = own + common_count(ops);
-    for (size_t i = 0; i < all; i++) {
-        const assay_param_def *def = i < own ? &ops->params[i] : &common_of(ops)[i - own];
-        if (is_name_of(def, name)) {
-            *number = i;
-            return def;
+    size_t own = 0;
+    for (; ops->params && ops->params[own].name; own++)
+        if (is_name_of(&ops->params[own], name)) {
+            *number = own;
+            return &ops->params[own];
         }
-    }
+    const assay_param_def *shared = common_of(ops);
+    for (size_t i = 0, all = common_count(ops); i < all; i++)
+        if (is_name_of(&shared[i], name)) {
+            *number = own + i;
+            return &shared[i];
+        }
     return NULL;
 }
 
