@@ -4,7 +4,8 @@
  * Over the trial's first `steps` TRAIN steps (steps of any mode if there is no TRAIN):
  *
  *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names its tensor.
- *                    Biases that are rounding noise beside their layer's weights do not count (siblings.h)
+ *                    Biases that are rounding noise beside their layer's weights do not count (siblings.h). No spread is
+ *                    below 0, so that none is taken where distribution_range is 0
  *   loss_stalled     consecutive steps without a new strict minimum of the mean loss >= patience
  *   variance_ratio   for each worker: largest / smallest variance of the activation inputs > threshold; infinite if the
  *                    smallest is 0
@@ -34,6 +35,11 @@ static const assay_param_def params[] = {
     {0},
 };
 
+static bool asks_for_spreads(const assay_params *given)
+{
+    return assay_param_real(given, "distribution_range") > 0;
+}
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -48,7 +54,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
             return slot;
     }
     assay_measure measure = {.kind = ASSAY_MEASURE_QUANTILES, .numbers = 2, .number = {0.05, 0.95}};
-    int number = assay_need_measure(need, GRADIENTS, &measure, err);
+    int number = asks_for_spreads(given) ? assay_need_measure(need, GRADIENTS, &measure, err) : ASSAY_OK;
     return number < 0 ? number : ASSAY_OK;
 }
 
@@ -82,13 +88,17 @@ static int map_variances(assay_common_state *s, const assay_step_view *view, uin
 static int map_gradients(const assay_rule *rule, assay_common_state *s, const assay_step_view *view)
 {
     const assay_slot_view *slot = &view->slot[GRADIENTS];
+    const bool asks = asks_for_spreads(rule->params);
     double least = NAN;
     uint32_t where = ASSAY_NO_TENSOR;
     bool seen = false;
     for (uint32_t i = 0; i < slot->count; i++) {
-        const assay_result *result = assay_view_result(view, 0, slot->items[i]);
-        if (!result || !assay_view_has_values(slot->items[i]) ||
+        const assay_result *result = asks ? assay_view_result(view, 0, slot->items[i]) : NULL;
+        if ((asks && !result) || !assay_view_has_values(slot->items[i]) ||
             is_rounding(rule->trial, slot, slot->items[i], abs_mean_of(slot->items[i])))
+            continue;
+        seen = true;
+        if (!asks)
             continue;
         const double *q = result->of.quantiles.value;
         double spread = slot->items[i]->stats->nan ? NAN : q[1] - q[0];
@@ -96,7 +106,6 @@ static int map_gradients(const assay_rule *rule, assay_common_state *s, const as
             least = spread;
             where = slot->items[i]->tensor;
         }
-        seen = true;
     }
     return seen ? add(s, view, where, ASSAY_ALL_WORKERS, GRADIENT_RANGE, least) : ASSAY_OK;
 }

@@ -362,6 +362,8 @@ def poor_start(folder):
         rule("all", "PoorWeightInitialization", lambda e: e["steps"] == [4] and e["findings_total"] == 3 and
              e["datapoints"] == 15, patience=3, steps=5, combine="all"),
         rule("from 2", "PoorWeightInitialization", {"datapoints": 9}, patience=3, steps=5, start_step=2),
+        rule("no spread", "PoorWeightInitialization", lambda e: "gradient_range" not in [f["test"] for f in e["findings"]] and
+             e["findings_total"] == 5 and e["datapoints"] == 15, patience=3, steps=5, distribution_range=0),
     ]
 
 
