@@ -107,12 +107,13 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     const units_state *s = meter_state(m);
     uint64_t *inside = m->kept;
     const uint32_t *columns = m->borrowed;
+    const uint64_t all = s->used, channels = s->axes.channels, inner = s->axes.inner;
     /* Without a division for each column: they would cost more than a small tensor's elements. */
-    for (uint64_t used = 0; used < s->used; used += s->axes.channels * s->axes.inner) {
-        for (uint64_t channel = 0; channel < s->axes.channels && s->axes.inner == 1; channel++)
+    for (uint64_t used = 0; used < all; used += channels * inner) {
+        for (uint64_t channel = 0; channel < channels && inner == 1; channel++)
             inside[channel] += columns[used + channel];
-        for (uint64_t c = 0; c < s->axes.channels * s->axes.inner && s->axes.inner > 1; c++)
-            inside[c / s->axes.inner] += columns[used + c];
+        for (uint64_t c = 0; c < channels * inner && inner > 1; c++)
+            inside[c / inner] += columns[used + c];
     }
     result->of.units = (assay_units){.samples = s->samples, .units = s->axes.channels, .inside = inside};
     return ASSAY_OK;
