@@ -47,9 +47,10 @@ static const char *const remedies[] = {
     NULL,
 };
 
-static int need_change(assay_need *need, int slot, assay_error *err)
+static int need_change(assay_need *need, int slot, uint32_t figures, assay_error *err)
 {
-    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_FIRST_WORKER, .equal_nan = 1};
+    assay_measure change = {
+        .kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_FIRST_WORKER, .equal_nan = 1, .figures = figures};
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
     const assay_rows rows = {.width = WIDTH, .pooled = true, .compared = true};
     return number < 0 ? number : assay_need_rows(need, slot, &rows, err);
@@ -59,14 +60,16 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int status = refuse_one_worker(given, err);
-    status = status ? status : need_change(need, selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err), err);
+    status = status ? status
+                    : need_change(need, selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err),
+                                  ASSAY_CHANGE_ALL, err); /* as ReplicaDivergence, so that it is taken once for both */
     if (status >= 0)
         status = need_change(need,
                              assay_need_slot(need,
                                              &(assay_slot){.collection = "gradients",
                                                            .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_WORKERS},
                                              err),
-                             err);
+                             ASSAY_CHANGE_DISTANCE, err);
     return status < 0 ? status : ASSAY_OK;
 }
 
@@ -75,7 +78,7 @@ static double difference(const assay_change *change)
 {
     if (!change->same_shape)
         return INFINITY;
-    if (change->apart == 0 || change->squares == 0)
+    if (change->close || change->squares == 0)
         return 0;
     double d = sqrt(change->squares) / sqrt(change->reference_squares);
     return isnan(d) ? INFINITY : d;

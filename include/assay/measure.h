@@ -110,7 +110,8 @@ enum {
     ASSAY_CHANGE_ALL,
     ASSAY_CHANGE_CLOSE,   /* `close` alone: decided by the first element that is not */
     ASSAY_CHANGE_SQUARES, /* `squares` and `reference_squares` */
-    ASSAY_CHANGE_MOVED    /* `close`, and five digits of these two */
+    ASSAY_CHANGE_MOVED,   /* `close`, and five digits of these two */
+    ASSAY_CHANGE_DISTANCE /* these two, and `close` for tolerances of 0 */
 };
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */

@@ -172,7 +172,7 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
     if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes scores on axis 1 or the last, not on axis %d",
                           NAMES[measure->kind], (int)measure->axis);
-    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_MOVED)
+    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_DISTANCE)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
                           (unsigned)measure->figures);
     if (measure->kind == ASSAY_MEASURE_SKETCH &&

@@ -83,10 +83,29 @@ static void decide(change_state *s)
     s->decided = apart != 0;
 }
 
-/* The loops for one element type. */
+/* The loops for one element type: `equal` is `finite` without tolerances, `distance` and `moved` have no largest
+ * difference, and `distance` leaves it to the squares what is apart. */
 typedef struct change_ways {
-    change_groups *finite, *any, *squares, *moved;
+    change_groups *finite, *any, *equal, *squares, *moved, *distance;
 } change_ways;
+
+/* The loop that does where all is finite. */
+static change_groups *plain_way(assay_meter *m, const change_ways *ways)
+{
+    const change_state *s = meter_state(m);
+    if (s->limits.rtol != 0 || s->limits.atol != 0)
+        return ways->finite;
+    return m->measure.figures == ASSAY_CHANGE_DISTANCE ? ways->distance
+           : m->measure.figures == ASSAY_CHANGE_MOVED  ? ways->moved
+                                                       : ways->equal;
+}
+
+/* What has a difference is apart: no square of one is too small for a double in the loops that leave it to this. */
+static void mark_apart(change_lanes *lanes)
+{
+    for (int j = 0; j < MEASURE_LANES; j++)
+        lanes->apart[j] |= lanes->squares[j] > 0;
+}
 
 /* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. Where there
  * are some, more are expected, until a block has none. */
@@ -97,12 +116,15 @@ static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const
         ways->squares(&s->lanes, &s->limits, a, b, groups);
         return;
     }
-    const bool equal = m->measure.figures == ASSAY_CHANGE_MOVED && s->limits.rtol == 0 && s->limits.atol == 0;
     change_lanes before = s->lanes;
     if (s->plain && !s->special) {
-        (equal ? ways->moved : ways->finite)(&s->lanes, &s->limits, a, b, groups);
-        if (is_finite(&s->lanes))
+        change_groups *way = plain_way(m, ways);
+        way(&s->lanes, &s->limits, a, b, groups);
+        if (is_finite(&s->lanes)) {
+            if (way == ways->squares)
+                mark_apart(&s->lanes);
             return;
+        }
         s->lanes = before;
         s->special = true;
     }
@@ -111,7 +133,8 @@ static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const
 
 static void add_doubles(assay_meter *m, const double *a, const double *b, size_t groups)
 {
-    const change_ways ways = {m->kernels->finite64, m->kernels->change64, m->kernels->squares64, m->kernels->moved64};
+    const measure_kernels *k = m->kernels;
+    const change_ways ways = {k->finite64, k->change64, k->equal64, k->squares64, k->moved64, k->moved64};
     add(m, &ways, (const uint8_t *)a, (const uint8_t *)b, groups);
 }
 
@@ -122,11 +145,13 @@ static bool ways_of(const assay_meter *m, change_ways *ways)
     if (m->dtype != m->reference_dtype)
         return false;
     if (m->dtype == ASSAY_FLOAT32)
-        *ways = (change_ways){k->finite32, k->change32, k->squares32, k->finite32};
+        *ways = (change_ways){k->finite32, k->change32, k->equal32, k->squares32, k->equal32, k->squares32};
     else if (m->dtype == ASSAY_BFLOAT16)
-        *ways = (change_ways){k->finite_bfloat16, k->change_bfloat16, k->squares_bfloat16, k->finite_bfloat16};
+        *ways = (change_ways){k->finite_bfloat16,  k->change_bfloat16, k->equal_bfloat16,
+                              k->squares_bfloat16, k->equal_bfloat16,  k->squares_bfloat16};
     else if (m->dtype == ASSAY_FLOAT16)
-        *ways = (change_ways){k->finite_float16, k->change_float16, k->squares_float16, k->moved_float16};
+        *ways = (change_ways){k->finite_float16,  k->change_float16, k->equal_float16,
+                              k->squares_float16, k->moved_float16,  k->squares_float16};
     else
         return false;
     return true;
@@ -167,19 +192,36 @@ static uint64_t near_groups(assay_meter *m, const meter_piece *piece, uint64_t g
            MEASURE_LANES;
 }
 
+/* Are the two sums all that has to be looked at, as long as they are finite? */
+static bool wants_sums(assay_meter *m)
+{
+    const change_state *s = meter_state(m);
+    return m->measure.figures == ASSAY_CHANGE_SQUARES ||
+           (m->measure.figures == ASSAY_CHANGE_DISTANCE && s->limits.rtol == 0 && s->limits.atol == 0 && !s->special);
+}
+
 /* Where the sums alone are wanted, of floats, and no block is open: two blocks at once. */
 static size_t add_two_blocks(assay_meter *m, const meter_piece *piece)
 {
     enum { TWO_BLOCKS = 2 * BLOCK_GROUPS * MEASURE_LANES };
     change_state *s = meter_state(m);
-    if (m->measure.figures != ASSAY_CHANGE_SQUARES || m->dtype != ASSAY_FLOAT32 ||
-        m->reference_dtype != ASSAY_FLOAT32 || s->groups > 0 || piece->elements < TWO_BLOCKS)
+    if (!wants_sums(m) || m->dtype != ASSAY_FLOAT32 || m->reference_dtype != ASSAY_FLOAT32 || s->groups > 0 ||
+        piece->elements < TWO_BLOCKS)
         return 0;
     change_sums two[2];
+    double sums[2][2], all = 0;
     m->kernels->two_squares32(two, piece->bytes, piece->reference, BLOCK_GROUPS);
     for (int i = 0; i < 2; i++) {
-        s->squares += meter_joined(two[i].squares);
-        s->reference_squares += meter_joined(two[i].reference_squares);
+        sums[i][0] = meter_joined(two[i].squares);
+        sums[i][1] = meter_joined(two[i].reference_squares);
+        all += sums[i][0] + sums[i][1];
+    }
+    if (m->measure.figures == ASSAY_CHANGE_DISTANCE && !isfinite(all))
+        return 0; /* block by block, which looks for NaN */
+    for (int i = 0; i < 2; i++) {
+        s->squares += sums[i][0];
+        s->reference_squares += sums[i][1];
+        s->lanes.apart[0] |= m->measure.figures == ASSAY_CHANGE_DISTANCE && sums[i][0] > 0;
     }
     return TWO_BLOCKS;
 }
@@ -259,10 +301,11 @@ static void compare_block(assay_meter *m, const meter_piece *block)
 static void compare_held(assay_meter *m)
 {
     change_state *s = meter_state(m);
-    const size_t size = assay_dtype_size(m->dtype), all = SINGLE_BLOCK * size, used = s->held * size;
-    uint8_t *a = m->borrowed, *b = a + all;
-    memset(a + used, 0, all - used);
-    memset(b + used, 0, all - used);
+    const size_t size = assay_dtype_size(m->dtype), used = s->held * size;
+    const size_t padded = (s->held + SINGLE_LANES - 1) / SINGLE_LANES * SINGLE_LANES * size;
+    uint8_t *a = m->borrowed, *b = a + SINGLE_BLOCK * size;
+    memset(a + used, 0, padded - used);
+    memset(b + used, 0, padded - used);
     const meter_piece block = {a, b, s->held};
     compare_block(m, &block);
     s->held = 0;

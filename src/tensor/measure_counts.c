@@ -51,23 +51,38 @@ static float float_under(double limit, bool at)
     return (double)under > limit || (!at && (double)under == limit) ? nextafterf(under, -1) : under;
 }
 
-/* Floats as they are: how many are at most so large, less the zeros, and how many of the finite ones are larger. */
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Floats as they are: how many are at most so large, less the zeros, and how many of the finite ones are larger. One
+ * pass counts the zeros and those up to the first limit, and finds the largest: where that is below a limit, as it is
+ * below what a format overflows at, nothing has to be counted for it. */
 static bool feed_floats_below(assay_meter *m, const meter_piece *piece)
 {
     enum { BLOCK = 4096 }; /* stays in the first cache, however many passes there are */
     uint64_t *below = m->kept, *above = below + m->measure.numbers;
     if (m->dtype != ASSAY_FLOAT32)
         return false;
+    const float first = m->measure.numbers > 0 ? fabsf(float_under(m->measure.number[0], true)) : 0;
     for (uint64_t at = 0; at < piece->elements; at += BLOCK) {
         const uint8_t *block = piece->bytes + at * sizeof(float);
         const uint64_t left = piece->elements - at;
         const size_t n = left < BLOCK ? (size_t)left : BLOCK;
-        const uint64_t finite = m->kernels->inside32(block, n, -FLT_MAX, FLT_MAX);
-        const uint64_t zeros = m->kernels->inside32(block, n, 0, 0);
+        uint64_t zeros = 0, up_to_first = 0;
+        const uint32_t largest = m->kernels->magnitudes32(block, n, bits_of(first), &zeros, &up_to_first);
+        const uint64_t finite = largest <= bits_of(FLT_MAX) ? n : m->kernels->inside32(block, n, -FLT_MAX, FLT_MAX);
         for (uint32_t k = 0; k < m->measure.numbers; k++) {
             const double limit = m->measure.number[k];
             const float under = float_under(limit, false), up_to = float_under(limit, true);
-            const uint64_t most = up_to < 0 ? 0 : m->kernels->inside32(block, n, -up_to, up_to);
+            uint64_t most = 0;
+            if (up_to >= 0 && largest <= bits_of(fabsf(up_to)))
+                most = n;
+            else if (up_to >= 0)
+                most = k == 0 ? up_to_first : m->kernels->inside32(block, n, -up_to, up_to);
             above[k] += isnan(limit) ? 0 : finite - most;
             if (under >= 0)
                 below[k] += (under == up_to ? most : m->kernels->inside32(block, n, -under, under)) - zeros;

@@ -59,6 +59,8 @@ typedef struct measure_kernels {
     /* The same where that is enough: if the squares that come out are finite, and no tolerance is negative. Else
      * nothing that comes out is right. */
     change_groups *finite32, *finite64, *finite_bfloat16, *finite_float16;
+    /* The same where moreover the tolerances are 0. */
+    change_groups *equal32, *equal64, *equal_bfloat16, *equal_float16;
     /* Of these the two sums, and in which lanes an element is not equal: apart counts lanes, largest stays. */
     change_groups *moved64, *moved_float16;
     single_block *single32, *single_bfloat16;
@@ -69,6 +71,9 @@ typedef struct measure_kernels {
     void (*columns64)(uint32_t *count, const uint8_t *x, size_t n, double low, double high);
     /* How many are low <= x <= high. */
     uint64_t (*inside32)(const uint8_t *x, size_t n, float low, float high);
+    /* Of up to 2^31 floats without their signs, as whole numbers: adds how many are 0 and how many at most `bound`, which
+     * is below 2^31 - 1, and returns the largest. That orders them as floats are, with NaN above all. */
+    uint32_t (*magnitudes32)(const uint8_t *x, size_t n, uint32_t bound, uint64_t *zeros, uint64_t *up_to);
     uint64_t (*inside64)(const uint8_t *x, size_t n, double low, double high);
     /* Adds to split[0] how many are < low, to split[1] and split[2] how many are equal to low and to high; writes those
      * with low < x < high to `out`, in order, and returns how many. May write up to 16 values behind them. */

@@ -35,11 +35,12 @@ static uint32_t byte_cost_of(const assay_measure *measure)
         [ASSAY_MEASURE_UNITS] = 3,      [ASSAY_MEASURE_EQUALS] = 5,    [ASSAY_MEASURE_CHANNELS] = 6,
         [ASSAY_MEASURE_QUANTILES] = 10, [ASSAY_MEASURE_CHANGE] = 8,    [ASSAY_MEASURE_CLASSES] = 28,
         [ASSAY_MEASURE_VALUES] = 5,     [ASSAY_MEASURE_TEXTS] = 5,     [ASSAY_MEASURE_DIGEST] = 4,
-        [ASSAY_MEASURE_BELOW] = 10,     [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
+        [ASSAY_MEASURE_BELOW] = 5,      [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
         [ASSAY_MEASURE_NEGATIVE] = 2,   [ASSAY_MEASURE_MOMENTS] = 8,   [ASSAY_MEASURE_ROWS] = 5,
         [ASSAY_MEASURE_SKETCH] = 10,    [ASSAY_MEASURE_FUNCTION] = 30,
     };
-    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_SQUARES)
+    if (measure->kind == ASSAY_MEASURE_CHANGE &&
+        (measure->figures == ASSAY_CHANGE_SQUARES || measure->figures == ASSAY_CHANGE_DISTANCE))
         return 6;
     if (measure->kind == ASSAY_MEASURE_CHANGE &&
         (measure->figures == ASSAY_CHANGE_CLOSE || measure->figures == ASSAY_CHANGE_MOVED))

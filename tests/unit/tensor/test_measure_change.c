@@ -73,6 +73,10 @@ static unsigned check_figures(const assay_measure *measure, const tensor *a, con
     wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
     wrong += memcmp(&got.of.change.squares, &all->squares, 8) != 0 ||
              memcmp(&got.of.change.reference_squares, &all->reference_squares, 8) != 0;
+    some.figures = ASSAY_CHANGE_DISTANCE;
+    wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
+    wrong += got.of.change.close != all->close || memcmp(&got.of.change.squares, &all->squares, 8) != 0 ||
+             memcmp(&got.of.change.reference_squares, &all->reference_squares, 8) != 0;
     some.figures = ASSAY_CHANGE_MOVED;
     wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
     wrong += got.of.change.close != all->close || !five_digits(got.of.change.squares, all->squares) ||
@@ -181,6 +185,36 @@ static void tiny_and_huge(void)
             tensor_release(&b);
         }
     }
+    assay_arena_free(arena);
+}
+
+/* What two workers may have without tolerances: the same with the same NaN and infinities, and a single difference
+ * beside them, in a block of its own or in theirs. */
+static void distances(void)
+{
+    static const float SPECIAL[] = {0, NAN, INFINITY};
+    static const float APART[] = {0, 0x1p-149F, 1, NAN};
+    const int64_t n = 5 * 4096 + 13;
+    const uint64_t places[] = {3, 4096 + 7, 3 * 4096 + 1, (uint64_t)n - 1};
+    const assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .equal_nan = 1};
+    assay_arena *arena = assay_arena_new(CEILING);
+    unsigned wrong = 0;
+    for (size_t special = 0; special < sizeof SPECIAL / sizeof SPECIAL[0]; special++)
+        for (size_t apart = 0; apart < sizeof APART / sizeof APART[0]; apart++)
+            for (size_t place = 0; place < sizeof places / sizeof places[0]; place++) {
+                tensor a = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, &n),
+                       b = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, &n);
+                memcpy(a.bytes + 4 * 4099, &SPECIAL[special], 4);
+                memset(a.bytes + 4 * places[place], 0, 4);
+                memcpy(b.bytes, a.bytes, (size_t)n * 4);
+                memcpy(b.bytes + 4 * places[place], &APART[apart], 4);
+                tensor_widen(&a);
+                tensor_widen(&b);
+                wrong += check_pair(&measure, &a, &b, arena);
+                tensor_release(&a);
+                tensor_release(&b);
+            }
+    CU_ASSERT_EQUAL(wrong, 0);
     assay_arena_free(arena);
 }
 
@@ -320,9 +354,14 @@ static void close_by_a_hair(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},        {"long tensor", long_tensor},
-                           {"squares that no float has", tiny_and_huge}, {"NaN, infinities and zeros", special_pairs},
-                           {"at the tolerance", at_the_tolerance},       {"no reference, other shapes", no_pair},
-                           {"close by a hair", close_by_a_hair},         CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},
+                           {"long tensor", long_tensor},
+                           {"squares that no float has", tiny_and_huge},
+                           {"NaN, infinities and zeros", special_pairs},
+                           {"at the tolerance", at_the_tolerance},
+                           {"no reference, other shapes", no_pair},
+                           {"close by a hair", close_by_a_hair},
+                           {"distances of workers", distances},
+                           CU_TEST_INFO_NULL};
     return unit_main("comparisons", tests);
 }

@@ -218,6 +218,17 @@ static void below(void)
     check_measure(&measure, below_match);
 }
 
+/* What half precision flushes and overflows at, as HalfPrecisionRisk asks, in each order: all that is finite may be below
+ * a limit, and no first limit may be counted for another. */
+static void below_either_first(void)
+{
+    static const double FIRST[] = {0x1.0000000000001p-25, 0x1.ffdffffffffffp+15, -1, NAN, 0, INFINITY};
+    for (size_t i = 0; i < sizeof FIRST / sizeof FIRST[0]; i++) {
+        assay_measure measure = {.kind = ASSAY_MEASURE_BELOW, .numbers = 2, .number = {FIRST[i], FIRST[(i + 1) % 2]}};
+        check_measure(&measure, below_match);
+    }
+}
+
 static bool first_bad_match(const assay_measure *measure, const tensor *t, const assay_result *got)
 {
     const assay_first_bad *bad = &got->of.first_bad;
@@ -362,6 +373,7 @@ int main(void)
                            {"units are pooled", units_are_pooled},
                            {"equal elements", equals},
                            {"small and large elements", below},
+                           {"below, either limit first", below_either_first},
                            {"first bad element", first_bad},
                            {"first bad element anywhere", first_bad_anywhere},
                            {"first bad element behind finite ones", first_bad_behind_finite},

@@ -117,6 +117,17 @@ static void run_single32(const measure_kernels *k, const input *in, output *out)
     keep_single(out, k->single32(in->a, in->b, in->n / SINGLE_LANES * SINGLE_LANES));
 }
 
+#define RUN_EQUAL(name)                                                                                                \
+    static void run_##name(const measure_kernels *k, const input *in, output *out)                                     \
+    {                                                                                                                  \
+        k->name(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);                                           \
+        forget_unless_finite(&out->change);                                                                            \
+    }
+RUN_EQUAL(equal32)
+RUN_EQUAL(equal64)
+RUN_EQUAL(equal_bfloat16)
+RUN_EQUAL(equal_float16)
+
 static void run_moved64(const measure_kernels *k, const input *in, output *out)
 {
     k->moved64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
@@ -173,6 +184,14 @@ static void run_columns64(const measure_kernels *k, const input *in, output *out
 static void run_inside32(const measure_kernels *k, const input *in, output *out)
 {
     out->counted = k->inside32(in->a, in->n, -0.5F, 0.25F);
+}
+
+static void run_magnitudes32(const measure_kernels *k, const input *in, output *out)
+{
+    const float bound = 0.25F;
+    uint32_t bits;
+    memcpy(&bits, &bound, sizeof bits);
+    out->counted = k->magnitudes32(in->a, in->n, bits, &out->split[0], &out->split[1]);
 }
 
 static void run_inside64(const measure_kernels *k, const input *in, output *out)
@@ -327,7 +346,9 @@ static void test_all(void)
                    KERNEL(two_squares32, ASSAY_FLOAT32),     KERNEL(change_float16, ASSAY_FLOAT16),
                    KERNEL(finite_float16, ASSAY_FLOAT16),    KERNEL(moved_float16, ASSAY_FLOAT16),
                    KERNEL(squares_float16, ASSAY_FLOAT16),   KERNEL(outside32, ASSAY_FLOAT32),
-                   KERNEL(outside64, ASSAY_FLOAT64)};
+                   KERNEL(outside64, ASSAY_FLOAT64),         KERNEL(equal32, ASSAY_FLOAT32),
+                   KERNEL(equal64, ASSAY_FLOAT64),           KERNEL(equal_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(equal_float16, ASSAY_FLOAT16),     KERNEL(magnitudes32, ASSAY_FLOAT32)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
