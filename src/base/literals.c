@@ -8,10 +8,11 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-enum { LOOK = 4, STRIDE_MOST = 8, BITS = 17, BUCKET_BITS = 12 };
+enum { LOOK = 4, STRIDE_MOST = 8, BITS = 17, BUCKET_BITS = 12, OPEN_MOST = 2048 };
 
-typedef struct window { /* four bytes of a text */
-    uint32_t key, number, offset;
+typedef struct window { /* four bytes of a text, or three of it and one beside it */
+    uint32_t key, number;
+    int32_t offset; /* -1: it begins one byte before the text */
 } window;
 
 struct assay_literals {
@@ -19,6 +20,7 @@ struct assay_literals {
     size_t stride, count, windows, longest;
     char **text;
     size_t *length, *first;                  /* of each text; where its first window is */
+    bool open;                               /* some windows reach over an end of their text */
     window *window;                          /* by bucket */
     uint32_t bucket[(1 << BUCKET_BITS) + 1]; /* where the windows of each begin: the upper bits of the hash */
 };
@@ -88,6 +90,43 @@ void assay_literals_free(assay_literals *l)
     free(l);
 }
 
+static void add_window(assay_literals *l, uint32_t key, size_t number, int32_t offset)
+{
+    const uint32_t bit = hash(key);
+    l->window[l->windows++] = (window){key, (uint32_t)number, offset};
+    l->set[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+/* Windows of three bytes of a text and any byte beside them: one for each byte that there is. */
+static void add_open_windows(assay_literals *l, size_t number, const char *three, bool before)
+{
+    char bytes[LOOK];
+    memcpy(bytes + before, three, LOOK - 1);
+    for (int c = 0; c < 256; c++) {
+        bytes[before ? 0 : LOOK - 1] = (char)c;
+        add_window(l, load(bytes), number, before ? -1 : (int32_t)(l->length[number] - (LOOK - 1)));
+    }
+    l->open = true;
+}
+
+/* By how many windows a text is too short for a stride. */
+static size_t lacks(size_t length, size_t stride)
+{
+    return length < stride + LOOK - 1 ? stride + LOOK - 1 - length : 0;
+}
+
+/* How many open windows a stride takes; SIZE_MAX: a text is too short for it. */
+static size_t open_windows(const assay_literals *l, size_t stride)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (lacks(l->length[i], stride) > 2)
+            return SIZE_MAX;
+        sum += 256 * lacks(l->length[i], stride);
+    }
+    return sum;
+}
+
 static bool fill(assay_literals *l, const char *const *text)
 {
     size_t shortest = SIZE_MAX;
@@ -101,18 +140,22 @@ static bool fill(assay_literals *l, const char *const *text)
     }
     if (l->count > 0 && shortest < ASSAY_LITERAL_LEAST)
         return false;
-    l->stride = l->count == 0 ? 1 : shortest - (LOOK - 1) < STRIDE_MOST ? shortest - (LOOK - 1) : STRIDE_MOST;
-    l->window = assay_alloc_zeroed(l->count * l->stride + 1, sizeof *l->window);
+    l->stride = l->count == 0 ? 1 : STRIDE_MOST;
+    while (l->stride > 1 && open_windows(l, l->stride) > OPEN_MOST) /* few short texts need not slow down the rest */
+        l->stride--;
+    l->window = assay_alloc_zeroed(l->count * l->stride + OPEN_MOST + 1, sizeof *l->window);
     if (!l->window)
         return false;
     for (size_t i = 0; i < l->count; i++) {
-        const size_t from = rarest(text[i], l->length[i], l->stride + LOOK - 1);
+        const size_t lack = lacks(l->length[i], l->stride);
+        const size_t from = rarest(text[i], l->length[i], l->stride - lack + LOOK - 1);
         l->first[i] = from;
-        for (size_t k = 0; k < l->stride; k++) {
-            const uint32_t key = load(text[i] + from + k), bit = hash(key);
-            l->window[l->windows++] = (window){key, (uint32_t)i, (uint32_t)(from + k)};
-            l->set[bit / 64] |= UINT64_C(1) << bit % 64;
-        }
+        for (size_t k = 0; k < l->stride - lack; k++)
+            add_window(l, load(text[i] + from + k), i, (int32_t)(from + k));
+        if (lack > 0)
+            add_open_windows(l, i, text[i] + l->length[i] - (LOOK - 1), false);
+        if (lack > 1)
+            add_open_windows(l, i, text[i], true);
     }
     qsort(l->window, l->windows, sizeof *l->window, order_windows);
     for (uint32_t w = 0, b = 0; b <= 1 << BUCKET_BITS; b++) {
@@ -156,10 +199,11 @@ static size_t text_at(const assay_literals *l, const char *bytes, size_t low, si
     const uint32_t key = load(bytes + place), bucket = bucket_of(key);
     for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
         const window *one = &l->window[w];
-        if (one->key != key || one->offset > place - low)
+        if (one->key != key || one->offset > (int64_t)(place - low))
             continue;
-        const size_t from = place - one->offset, length = l->length[one->number];
-        if (length <= size - from && memcmp(bytes + from, l->text[one->number], length) == 0)
+        const size_t from = (size_t)((int64_t)place - one->offset), length = l->length[one->number];
+        if (length <= size - from && bytes[from] == l->text[one->number][0] && /* mostly it is another: "errors" */
+            memcmp(bytes + from, l->text[one->number], length) == 0)
             return from;
     }
     return SIZE_MAX;
@@ -186,6 +230,12 @@ size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at
         if (found != SIZE_MAX)
             return found;
     }
+    /* a text at the very end has nothing behind it for a window that reaches over its own end */
+    for (at = end > low + stride ? end - stride : low; l->open && at < end; at++) {
+        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size) : SIZE_MAX;
+        if (found != SIZE_MAX)
+            return found;
+    }
     return SIZE_MAX;
 }
 
@@ -198,9 +248,9 @@ void assay_literals_all(const assay_literals *l, const char *bytes, size_t size,
         const uint32_t key = load(bytes + at), bucket = bucket_of(key);
         for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
             const window *one = &l->window[w]; /* of the windows of a text the first stands for it */
-            if (one->key != key || one->offset != l->first[one->number] || one->offset > at)
+            if (one->key != key || one->offset != (int64_t)l->first[one->number] || one->offset > (int64_t)at)
                 continue;
-            const size_t from = at - one->offset, length = l->length[one->number];
+            const size_t from = (size_t)((int64_t)at - one->offset), length = l->length[one->number];
             if (length <= size - from && memcmp(bytes + from, l->text[one->number], length) == 0)
                 visit(context, one->number, from);
         }

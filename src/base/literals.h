@@ -2,7 +2,8 @@
  *
  * Each text has a window of its rarest bytes. Windows are cut so that a look at every `stride`-th place of the bytes
  * meets each text: a look is four bytes, their hash and one bit. Only where the bit is set the texts themselves are
- * compared. How many texts there are changes how often that is, hardly the speed of the rest. */
+ * compared. Where few texts are too short for a stride, their windows take a byte beside the text as well, whatever it is.
+ * How many texts there are changes how often that is, hardly the speed of the rest. */
 #ifndef ASSAY_BASE_LITERALS_H
 #define ASSAY_BASE_LITERALS_H
 

@@ -79,8 +79,29 @@ static void test_any_bytes(void)
     assay_literals_free(l);
 }
 
+/* A text alone, so far from both ends: the short ones are found by bytes beside them, whatever these are. */
+static void test_ends(void)
+{
+    assay_literals *l = assay_literals_new(TEXTS, COUNT);
+    char bytes[64];
+    for (size_t i = 0; i < COUNT - 1; i++) /* the last one begins with another */
+        for (size_t before = 0; before < 10; before++)
+            for (size_t behind = 0; behind < 10; behind++) {
+                const size_t length = strlen(TEXTS[i]), size = before + length + behind;
+                memset(bytes, (int)(31 * before + 17 * behind + 128), sizeof bytes);
+                memcpy(bytes + before, TEXTS[i], length);
+                const size_t found = assay_literals_find(l, bytes, 0, size);
+                CU_ASSERT(found == before || (i == 1 && found == before + 5)); /* "out of memory" is part of it */
+                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before, size) == SIZE_MAX, 0);
+                if (i != 1)
+                    CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before + 1, size), SIZE_MAX);
+                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, 0, before + length - 1), SIZE_MAX);
+            }
+    assay_literals_free(l);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"places", test_places}, {"any bytes", test_any_bytes}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"places", test_places}, {"any bytes", test_any_bytes}, {"ends", test_ends}, CU_TEST_INFO_NULL};
     return unit_main("literals", tests);
 }
