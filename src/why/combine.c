@@ -9,6 +9,7 @@
  * 5. It is certain where a record of the system or of the launcher names the same, and nothing else is unexplained. */
 #include "why/combine.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,61 +66,21 @@ bool why_is_external(assay_ending ending)
 
 /* ---- survival ---- */
 
-/* Does the rank say itself, in any of its outputs, that it came to its end? */
-static bool has_finished(const why_scene *s, const why_item *i)
+bool why_is_crash_of_own(const assay_log_event *e)
 {
-    const why_place *own = &s->why->places.list.list[i->event->file];
-    for (size_t f = 0; f < s->why->file.count; f++) {
-        const assay_log_file *file = &s->why->file.list[f];
-        const why_place *place = &s->why->places.list.list[file->file];
-        for (size_t r = 0; r < file->rank.count; r++) {
-            const int64_t rank = file->rank.list[r].rank >= 0 ? file->rank.list[r].rank
-                                 : place->rank >= 0           ? place->rank
-                                                              : place->local_rank;
-            const bool same = i->rank >= 0 ? rank == i->rank : file->file == i->event->file || own->rank == place->rank;
-            if (file->rank.list[r].finished && same)
-                return true;
-        }
-    }
-    return false;
+    return e->ending == ASSAY_ENDING_crash && (e->code == 11 || e->code == 7 || e->code == 4 || e->code == 8);
 }
 
-/* Was the exception caught? One that ends a rank is its last one, and then the rank waits for nobody, and does not crash by
- * a signal of its own. */
-static bool dies_later(const why_scene *s, const why_item *i)
-{
-    if (!i->event->in_traceback || i->rank < 0)
-        return false;
-    for (size_t k = 0; k < s->item.count; k++) {
-        const why_item *other = &s->item.list[k];
-        const assay_log_event *o = other->event;
-        if (other == i || other->rank != i->rank || o->role == ASSAY_LOG_NOISE)
-            continue;
-        const bool later = o->file == i->event->file && o->line > i->event->last_line;
-        if (later && o->in_traceback && !o->chained && !why_is_alike(other, i))
-            return true;
-        if (later && o->ending == ASSAY_ENDING_collective_timeout)
-            return true;
-        if (o->ending == ASSAY_ENDING_crash && (o->code == 11 || o->code == 7 || o->code == 4 || o->code == 8))
-            return true;
-    }
-    return false;
-}
-
-/* Did the training go on behind it? */
+/* Did the training go on behind it? Its output has been taken into s->progress. */
 static bool has_survived(const why_scene *s, const why_item *i)
 {
     const assay_log_event *e = i->event;
-    const assay_log_file *file = &s->why->file.list[i->file];
-    for (size_t r = 0; r < file->rank.count; r++) {
-        const assay_log_rank *row = &file->rank.list[r];
-        const bool own = row->rank == (e->rank >= 0 ? e->rank : e->local_rank) || file->rank.count == 1;
-        if (own && row->beat_at > e->last_at)
-            return true;
-        if (row->last_step_at > e->last_at && row->last_step > e->step + (own ? 0 : 2))
-            return true;
-    }
-    if (e->scope == ASSAY_LOG_RANK && (has_finished(s, i) || dies_later(s, i)))
+    const assay_log_rank *own = why_progress_of(&s->progress, e->rank >= 0 ? e->rank : e->local_rank);
+    if (own && (own->beat_at > e->last_at || (own->last_step_at > e->last_at && own->last_step > e->step)))
+        return true;
+    if (why_progress_behind(&s->progress, e->last_at) > e->step + 2)
+        return true;
+    if (e->scope == ASSAY_LOG_RANK && (why_has_finished(s, i) || why_dies_later(s, i)))
         return true;
     return e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
            s->last_step_time > i->from + WHY_GOES_ON;
@@ -188,29 +149,43 @@ static bool is_abort(const assay_log_event *e)
                                                strstr(e->text, "Abort") || strstr(e->text, "SIGABRT"));
 }
 
+/* Sums up what ended something, so that each end of a process can be held against it. */
+static void sum_up(why_scene *s)
+{
+    s->least = INT_MAX;
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        const assay_log_event *e = i->event;
+        why_group *group = &s->by_rank.group.list[i->group];
+        if (e->role == ASSAY_LOG_NOISE || i->survived)
+            continue;
+        if (!is_abort(e)) {
+            group->speaks = group->speaks || (e->ending != ASSAY_ENDING_launcher && e->ending != ASSAY_ENDING_signal);
+            s->starts =
+                s->starts || e->ending == ASSAY_ENDING_collective_timeout ||
+                (e->role == ASSAY_LOG_CAUSE && i->level <= WHY_LEVEL_PROGRAM && e->ending != ASSAY_ENDING_crash);
+        }
+        if (e->role == ASSAY_LOG_CAUSE) {
+            group->least = i->level < group->least ? i->level : group->least;
+            s->least = i->level < s->least ? i->level : s->least;
+        }
+    }
+}
+
 /* Is a process' end by a signal, or its crash, told of elsewhere? */
 static bool is_explained(const why_scene *s, const why_item *i)
 {
     const assay_log_event *e = i->event;
+    const why_group *own = &s->by_rank.group.list[i->group], *nobody = &s->by_rank.group.list[0];
     if (e->ending != ASSAY_ENDING_crash && e->ending != ASSAY_ENDING_signal && e->ending != ASSAY_ENDING_launcher &&
         e->ending != ASSAY_ENDING_worker_killed)
         return false;
-    for (size_t k = 0; k < s->item.count; k++) {
-        const why_item *other = &s->item.list[k];
-        const assay_log_event *o = other->event;
-        if (other == i || o->role == ASSAY_LOG_NOISE || other->survived)
-            continue;
-        const bool own = other->rank >= 0 && other->rank == i->rank && o->ending != ASSAY_ENDING_launcher &&
-                         o->ending != ASSAY_ENDING_signal;
-        const bool root =
-            o->role == ASSAY_LOG_CAUSE && other->level <= WHY_LEVEL_PROGRAM && o->ending != ASSAY_ENDING_crash;
-        if (is_abort(e) && !is_abort(o) && (own || root || o->ending == ASSAY_ENDING_collective_timeout))
-            return true; /* a program that gives up aborts itself */
-        if (e->ending != ASSAY_ENDING_crash && other->level < i->level && o->role == ASSAY_LOG_CAUSE &&
-            (other->rank < 0 || i->rank < 0 || other->rank == i->rank))
-            return true;
-    }
-    return false;
+    if (is_abort(e) && (s->starts || (i->rank >= 0 && own->speaks)))
+        return true; /* a program that gives up aborts itself */
+    int least = i->rank < 0 ? s->least : own->least;
+    if (nobody->rank < 0 && nobody->least < least)
+        least = nobody->least;
+    return e->ending != ASSAY_ENDING_crash && least < i->level;
 }
 
 /* ---- the cause ---- */
@@ -580,6 +555,8 @@ static bool tell(why_scene *s)
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
         i->level = level_of_event(i->event);
+        if (!why_progress_take(s, i->file, &s->progress))
+            return false;
         i->survived = has_survived(s, i);
     }
     const bool hard = has_hard_evidence(s), many = hard || have_many_lost_others(s);
@@ -597,6 +574,7 @@ static bool tell(why_scene *s)
     if (!any && !hard && !why->hang)
         return true;
     why->failed = true;
+    sum_up(s);
     for (size_t k = 0; k < s->item.count; k++)
         s->item.list[k].explained = is_explained(s, &s->item.list[k]);
     why_item *cause = find_cause(s);
@@ -636,6 +614,6 @@ int why_combine(assay_why *why)
     why_scene scene = {.why = why};
     why->unknown_rank = why->step = -1;
     const bool made = why_scene_make(&scene) && tell(&scene);
-    free(scene.item.list);
+    why_scene_release(&scene);
     return made ? why_put_answer(why) : ASSAY_ENOMEM;
 }

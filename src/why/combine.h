@@ -24,7 +24,49 @@ typedef struct why_item {
     bool explained;        /* something else says why */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
+    size_t group; /* of its rank */
 } why_item;
+
+/* ---- ranks.c ---- */
+
+typedef struct why_member { /* an item, among those of its rank */
+    int64_t rank;
+    size_t item, end; /* its number; behind the last of the same rank and file */
+} why_member;
+
+typedef struct why_group { /* items of one rank; of -1, of those without one */
+    int64_t rank;
+    size_t first, count; /* in the list of members */
+    size_t crashes;      /* by a signal of its own */
+    /* of those that ended something, as combine.c sums them up */
+    bool speaks; /* one may be why its program aborted itself */
+    int least;   /* level of a cause; INT_MAX */
+} why_group;
+
+typedef ASSAY_VEC(int64_t) why_numbers;
+
+typedef struct why_ranks {
+    why_member *member; /* by rank, then in the order of items */
+    ASSAY_VEC(why_group) group;
+    why_numbers finished, finished_files, finished_places; /* ranks, numbers in why->file, ranks of places; ascending */
+} why_ranks;
+
+typedef struct why_step_at {
+    uint64_t at;
+    int64_t most; /* the highest last step of all ranks that named theirs here or later */
+} why_step_at;
+
+typedef struct why_row {
+    int64_t rank;
+    const assay_log_rank *log;
+} why_row;
+
+typedef struct why_progress { /* of the ranks of an output */
+    bool made;
+    size_t file;
+    ASSAY_VEC(why_step_at) step; /* by place */
+    ASSAY_VEC(why_row) row;      /* by rank */
+} why_progress;
 
 typedef struct why_scene {
     assay_why *why;
@@ -32,10 +74,15 @@ typedef struct why_scene {
     size_t ranks;             /* that the job has, as far as is known: numbers below it */
     double reference;         /* a time with its date, NaN */
     double last_step_time;    /* NaN */
+    why_ranks by_rank;
+    why_progress progress; /* of the output that was asked of last */
+    bool starts;           /* something that an abort follows from is there, whoever it was; */
+    int least;             /* and the level of any cause; INT_MAX */
 } why_scene;
 
-/* Fills it in; false without memory. */
+/* Fills it in; false without memory. Release it in any case. */
 bool why_scene_make(why_scene *s);
+void why_scene_release(why_scene *s);
 /* A time with its date; NaN. */
 double why_normal_time(const why_scene *s, double time, uint8_t timed);
 /* Is it something that somebody outside of the program decided? */
@@ -53,8 +100,28 @@ enum {
 int why_level_of(assay_ending ending);
 /* Do both say the same, numbers aside? */
 bool why_is_alike(const why_item *a, const why_item *b);
+/* Is it the end of a process by a signal that its own code raised, and no abort? */
+bool why_is_crash_of_own(const assay_log_event *e);
 /* How well an event says who failed by itself: 0 to 3. */
 int why_how_well_named(const why_item *i);
+
+/* ---- ranks.c: what is asked of many events, looked up ---- */
+
+/* Sorts items whose ranks are known. False without memory. */
+bool why_ranks_make(why_scene *s);
+void why_ranks_release(why_ranks *r);
+/* Does the rank say itself, in any of its outputs, that it came to its end? */
+bool why_has_finished(const why_scene *s, const why_item *i);
+/* Was the exception caught? One that ends a rank is its last one, and then the rank waits for nobody, and does not crash
+ * by a signal of its own. */
+bool why_dies_later(const why_scene *s, const why_item *i);
+/* Prepares an output, unless it was the last one. False without memory. */
+bool why_progress_take(const why_scene *s, size_t file, why_progress *p);
+/* The highest last step that a rank names behind that place; -1. */
+int64_t why_progress_behind(const why_progress *p, uint64_t at);
+/* How far a rank came, or whoever is the only one; NULL. */
+const assay_log_rank *why_progress_of(const why_progress *p, int64_t rank);
+void why_progress_release(why_progress *p);
 
 /* ---- links.c: false, and NULL, without memory ---- */
 

@@ -168,7 +168,18 @@ static size_t count_ranks(assay_why *why)
     return highest < 0 ? 0 : highest < RANKS_MOST ? (size_t)highest + 1 : RANKS_MOST;
 }
 
-static void place_item(const why_scene *s, const seat_list *seats, bool several, why_item *i)
+/* The last time in an output; NaN. */
+static double latest_of(const why_scene *s, const assay_log_file *file)
+{
+    double latest = NAN;
+    for (size_t r = 0; r < file->rank.count; r++) {
+        const double last = why_normal_time(s, file->rank.list[r].last_time, file->rank.list[r].timed);
+        latest = !isnan(last) && !(last <= latest) ? last : latest;
+    }
+    return latest;
+}
+
+static void place_item(const why_scene *s, const seat_list *seats, bool several, double latest, why_item *i)
 {
     const assay_log_event *e = i->event;
     const why_place *place = &s->why->places.list.list[e->file];
@@ -189,11 +200,8 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
     i->to = i->from;
     if (e->near) { /* not before the end of what is known of its file */
         const assay_log_file *file = &s->why->file.list[i->file];
-        for (size_t r = 0; r < file->rank.count; r++) {
-            const double last = why_normal_time(s, file->rank.list[r].last_time, file->rank.list[r].timed);
-            if (last > i->to)
-                i->to = last;
-        }
+        if (latest > i->to)
+            i->to = latest;
         if (file->rank.count == 1 && i->to == i->from)
             i->to = NAN; /* nothing with a time stands behind it */
     }
@@ -207,9 +215,10 @@ static void take_root_causes(why_scene *s)
         const bool first = root->event->signature == ASSAY_SIGNATURE_ROOT_CAUSE;
         if ((!first && root->event->signature != ASSAY_SIGNATURE_LISTED) || root->old)
             continue;
-        for (size_t n = 0; n < s->item.count; n++) {
-            why_item *i = &s->item.list[n];
-            if (i->rank != root->rank || i == root || i->event->scope != ASSAY_LOG_RANK)
+        const why_group *group = &s->by_rank.group.list[root->group];
+        for (size_t n = group->first; n < group->first + group->count; n++) {
+            why_item *i = &s->item.list[s->by_rank.member[n].item];
+            if (i == root || i->event->scope != ASSAY_LOG_RANK)
                 continue;
             i->named = i->named || first;
             if (!isnan(root->from) &&
@@ -246,7 +255,8 @@ bool why_scene_make(why_scene *s)
     bool made = seats.node != NULL;
     if (made)
         take_seats(why, &seats);
-    for (size_t f = 0; f < why->file.count && made; f++)
+    for (size_t f = 0; f < why->file.count && made; f++) {
+        const double latest = latest_of(s, &why->file.list[f]);
         for (size_t e = 0; e < why->file.list[f].event.count && made; e++) {
             const int64_t own = why->places.list.list[why->file.list[f].file].attempt;
             why_item *i = ASSAY_VEC_ADD(&s->item);
@@ -254,10 +264,19 @@ bool why_scene_make(why_scene *s)
             if (!made)
                 break;
             *i = (why_item){.event = &why->file.list[f].event.list[e], .file = f, .old = own >= 0 && own < attempt};
-            place_item(s, &seats, several, i);
+            place_item(s, &seats, several, latest, i);
         }
+    }
+    made = made && why_ranks_make(s);
     if (made)
         take_root_causes(s);
     free(seats.node);
     return made;
+}
+
+void why_scene_release(why_scene *s)
+{
+    free(s->item.list);
+    why_ranks_release(&s->by_rank);
+    why_progress_release(&s->progress);
 }

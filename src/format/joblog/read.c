@@ -330,7 +330,8 @@ void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_
             timed = prefix.timed;
             any_time = same;
         }
-        const int64_t step = e->step < 0 ? joblog_step_of(clean + prefix.length, length - prefix.length) : -1;
+        const bool asked = e->step < 0 && (same || any_step < 0);
+        const int64_t step = asked ? joblog_step_of(clean + prefix.length, length - prefix.length) : -1;
         if (step >= 0 && same)
             e->step = step;
         else if (step >= 0 && any_step < 0)

@@ -102,6 +102,7 @@ static void test_ends(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"places", test_places}, {"any bytes", test_any_bytes}, {"ends", test_ends}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"places", test_places}, {"any bytes", test_any_bytes}, {"ends", test_ends}, CU_TEST_INFO_NULL};
     return unit_main("literals", tests);
 }
