@@ -339,6 +339,12 @@ static int print_report(const cli_context *context, const run_options *options, 
     return status;
 }
 
+/* On standard error: the report may be for programs. */
+static void note_job(const char *path)
+{
+    assay_log_note("%s has outputs of a job: `assay why %s` says how it ended", path, path);
+}
+
 /* True when no trial at all could be opened; each is named. */
 static bool all_unread(const assay_outcome *outcome)
 {
@@ -356,8 +362,7 @@ static bool all_unread(const assay_outcome *outcome)
     }
     for (size_t i = 0; i < outcome->trial_count && unread == outcome->trial_count; i++)
         if (assay_why_is_job(outcome->trials[i].trial->path))
-            assay_log_note("%s has outputs of a job: `assay why %s` says how it ended", outcome->trials[i].trial->path,
-                           outcome->trials[i].trial->path);
+            note_job(outcome->trials[i].trial->path);
     return unread == outcome->trial_count;
 }
 
@@ -375,6 +380,9 @@ static int conclude(const cli_context *context, const run_options *options, assa
     int printed = written == ASSAY_ENOMEM ? written : print_report(context, options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
+    for (size_t i = 0; i < outcome->trial_count && !options->dry_run; i++)
+        if (outcome->trials[i].status == ASSAY_OK && assay_why_has_outputs(outcome->trials[i].trial->path))
+            note_job(outcome->trials[i].trial->path);
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
     if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
         return CLI_FINDINGS;

@@ -464,3 +464,27 @@ int why_places_unpack(assay_cursor *in, why_places *out)
     }
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }
+
+/* A name that only outputs of a job have: "slurm-4711.out", "stderr.3", "train.o4711", "attempt_0". */
+static bool is_named_output(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return (strncmp(name, "slurm-", 6) == 0 && assay_is_digit(name[6])) || strncmp(name, "stdout", 6) == 0 ||
+           strncmp(name, "stderr", 6) == 0 || (strncmp(name, "attempt_", 8) == 0 && assay_is_digit(name[8])) ||
+           (dot && (dot[1] == 'o' || dot[1] == 'e') && assay_is_digit(dot[2]) && is_output(name));
+}
+
+bool assay_why_has_outputs(const char *directory)
+{
+    assay_store *store = NULL;
+    assay_names names = {0};
+    bool found = false;
+    if (strstr(directory, "://"))
+        return false;
+    if (assay_store_open(directory, &store, NULL) == ASSAY_OK && assay_store_list(store, "", &names, NULL) == ASSAY_OK)
+        for (size_t i = 0; i < names.count && !found; i++)
+            found = is_named_output(names.name[i]);
+    assay_names_release(&names);
+    assay_store_close(store);
+    return found;
+}

@@ -39,6 +39,10 @@ void assay_why_free(assay_why *why); /* NULL is ignored */
 /* Does a directory have outputs of a job? False where it cannot be listed. Not collective. */
 bool assay_why_is_job(const char *directory);
 
+/* Do outputs lie in a directory by names that nothing else has? One listing: quick, for who came for something else. Not
+ * collective. */
+bool assay_why_has_outputs(const char *directory);
+
 /* Was a failure found? */
 bool assay_why_failed(const assay_why *why);
 /* Could something not be read, so that the answer may be another? */

@@ -155,6 +155,13 @@ def forms(checks, assay, top):
     write(job, CASES["oom"][0])
     done = run([assay, "run", job, "--out", top / "report"])
     checks.expect(done.code == 2 and "assay why %s" % job in done.err, "assay run: %s" % done)
+    both = top / "both"
+    shutil.copytree(ROOT / "tests" / "data" / "events" / "flight", both)
+    done = run([assay, "run", both, "--json"])
+    checks.expect(done.code != 2 and "assay why" not in done.out + done.err, "assay run, dumps alone: %s" % done)
+    write(both, {"slurm-7.out": CASES["oom"][0]["slurm-7.out"]})
+    said = run([assay, "run", both, "--json"])
+    checks.expect(said.code == done.code and said.err.count("assay why %s" % both) == 1 and "assay why" not in said.out, "assay run, dumps beside outputs: %s" % said)
     (job / "job.json").write_text(json.dumps({"outputs": ["elsewhere"], "slurm": "facts"}))
     write(job, {"elsewhere/said": CASES["disk"][0]["slurm-7.out"], "facts": ["SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=block"]})
     done = run([assay, "why", job, "--json", "--quiet"])
