@@ -6,7 +6,8 @@
  *      lines that have one are looked at by themselves.
  *   2. Such a line loses its escapes for terminals, and what stands in front of it says rank, node and time.
  *   3. A traceback of Python, and torchrun's root cause, go over several lines of one rank; they become one event.
- *   4. Of equal events of a rank in a file the first one is kept, and how many there were.
+ *   4. Of equal events of a rank in a file the first one is kept, and how many there were. Where there are more than room
+ *      is for, the first and the last ones are kept: what began it, and what ended it.
  * A file takes the same memory whatever its length is, and the length of its lines. */
 #ifndef ASSAY_TRIAL_JOB_LOG_H
 #define ASSAY_TRIAL_JOB_LOG_H
@@ -138,8 +139,9 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
 typedef struct assay_log_file {
     uint32_t file;
     uint64_t bytes, lines;
-    bool cut;      /* it is damaged, or could not be read to its end */
-    char *problem; /* owned; NULL */
+    bool cut;          /* it is damaged, or could not be read to its end */
+    char *problem;     /* owned; NULL */
+    uint64_t left_out; /* events that there was no room for */
     ASSAY_VEC(assay_log_event) event;
     ASSAY_VEC(assay_log_rank) rank;
 } assay_log_file;
@@ -150,10 +152,13 @@ typedef struct assay_job_log assay_job_log; /* the signatures, ready to be looke
 int assay_job_log_new(assay_job_log **out, assay_error *err);
 void assay_job_log_free(assay_job_log *log);
 
-/* Reads a file, which has that number and, where its name says it, is of that rank or node (-1, ""). Damage is its
+/* Reads a file, which has that number, and keeps so many events of it at most (ASSAY_LOG_EVENTS_LEAST or more). Damage is its
  * problem. ASSAY_ENOMEM. Release it with assay_log_file_release() in any case. */
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+enum { ASSAY_LOG_EVENTS_LEAST = 64, ASSAY_LOG_EVENTS_MOST = 400000 };
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number, size_t events,
                        assay_log_file *out, assay_error *err);
+/* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
+void assay_log_file_cut(assay_log_file *file, size_t most);
 void assay_log_file_release(assay_log_file *file);
 void assay_log_event_release(assay_log_event *event);
 

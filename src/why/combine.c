@@ -596,6 +596,11 @@ static bool tell(why_scene *s)
         why->has_cause = true;
         if (!why_add_cause(s, cause) || !judge(s, cause))
             return false;
+        if (why->left_out > 0 && why->certainty == WHY_CERTAIN) {
+            why->certainty = WHY_LIKELY;
+            if (!why_add_text(&why->reason, "events were left out, and one of them may have been before"))
+                return false;
+        }
     } else if (!add_absent(s) || (!why->has_cause && !add_unknown(s))) {
         return false;
     }

@@ -43,30 +43,106 @@ static int deal_out(const why_places *places, int ranks, int *owner)
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int read_share(const char *directory, const why_places *places, const int *owner, int rank, assay_buf *out,
-                      assay_error *err)
+/* ---- how many events there is room for ---- */
+
+enum { MEMORY_OF_EVENT = 4096 /* with texts, on its way to rank 0, and there */ };
+
+static size_t budget_of(size_t memory)
+{
+    const size_t events = memory / MEMORY_OF_EVENT;
+    return events < ASSAY_LOG_EVENTS_LEAST ? ASSAY_LOG_EVENTS_LEAST : events;
+}
+
+/* How many of each output may be kept, so that all together are no more than the budget. It does not matter who reads what:
+ * a rank that cuts its own outputs so cuts none of them to less than all ranks together do. */
+static size_t level_of(const uint64_t *count, size_t outputs, size_t budget)
+{
+    size_t low = 1, high = budget; /* one of each has to be */
+    while (low < high) {
+        const size_t middle = low + (high - low + 1) / 2;
+        uint64_t sum = 0;
+        for (size_t i = 0; i < outputs; i++)
+            sum += count[i] < middle ? count[i] : middle;
+        if (sum <= budget)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+typedef struct reading { /* outputs of a rank */
+    ASSAY_VEC(assay_log_file) file;
+    ASSAY_VEC(uint64_t) count; /* events of each */
+    uint64_t events;
+} reading;
+
+static void cut_to(reading *r, size_t level)
+{
+    r->events = 0;
+    for (size_t i = 0; i < r->file.count; i++) {
+        assay_log_file_cut(&r->file.list[i], level);
+        r->count.list[i] = r->file.list[i].event.count;
+        r->events += r->count.list[i];
+    }
+}
+
+static int read_share(const char *directory, const why_places *places, const int *owner, int rank, size_t budget,
+                      reading *out, assay_error *err)
 {
     assay_store *store = NULL;
     assay_job_log *log = NULL;
+    const size_t most = budget < ASSAY_LOG_EVENTS_MOST ? budget : ASSAY_LOG_EVENTS_MOST;
     int status = assay_store_open(directory, &store, err);
     if (status == ASSAY_OK)
         status = assay_job_log_new(&log, err);
     for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
-        assay_log_file file = {0};
         if (places->list.list[i].kind != WHY_OUTPUT || owner[i] != rank)
             continue;
-        status = assay_job_log_read(log, store, places->list.list[i].path, (uint32_t)i, &file, err);
-        if (status == ASSAY_OK) {
-            assay_log_file_pack(&file, out);
-            status = assay_buf_status(out);
-        }
-        assay_log_file_release(&file);
+        uint64_t *count = ASSAY_VEC_ADD(&out->count);
+        assay_log_file *file = count ? ASSAY_VEC_ADD(&out->file) : NULL;
+        status = file ? assay_job_log_read(log, store, places->list.list[i].path, (uint32_t)i, most, file, err)
+                      : ASSAY_ENOMEM;
+        if (status != ASSAY_OK)
+            break;
+        *count = file->event.count;
+        out->events += *count;
+        if (out->events > budget + budget / 2) /* not at each output: to find the level takes time */
+            cut_to(out, level_of(out->count.list, out->file.count, budget));
     }
     assay_job_log_free(log);
     assay_store_close(store);
     return status == ASSAY_ENOMEM || status == ASSAY_EBUDGET
                ? assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its outputs", directory)
                : status;
+}
+
+/* The level over the outputs of all ranks. Collective. */
+static int agree_on_level(assay_comm *comm, const reading *r, size_t budget, uint64_t *starts, size_t *level,
+                          assay_error *err)
+{
+    assay_buf mine, all;
+    assay_buf_init(&mine, SIZE_MAX / 4);
+    assay_buf_init(&all, SIZE_MAX / 4);
+    assay_put_bytes(&mine, r->count.list, r->count.count * sizeof *r->count.list);
+    int status = assay_comm_agree(comm, assay_buf_status(&mine), err);
+    if (status == ASSAY_OK)
+        status = assay_comm_gather_all(comm, &mine, &all, starts);
+    if (status == ASSAY_OK)
+        *level = level_of((const uint64_t *)(const void *)all.data, all.size / sizeof(uint64_t), budget);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
+    return status;
+}
+
+/* Packs the outputs, and lets go of each. */
+static int pack(reading *r, assay_buf *out)
+{
+    for (size_t i = 0; i < r->file.count; i++) {
+        assay_log_file_pack(&r->file.list[i], out);
+        assay_log_file_release(&r->file.list[i]);
+    }
+    return assay_buf_status(out);
 }
 
 static int by_number(const void *a, const void *b)
@@ -87,10 +163,13 @@ static int unpack(const assay_buf *all, assay_why *why)
     return status;
 }
 
-int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, assay_why *why,
+int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, size_t memory, assay_why *why,
                      assay_error *err)
 {
     const int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm);
+    const size_t budget = budget_of(memory);
+    size_t level = budget;
+    reading read = {.events = 0};
     assay_buf mine, all;
     int *owner = assay_alloc_zeroed(places->list.count + 1, sizeof *owner);
     uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
@@ -98,10 +177,19 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     assay_buf_init(&all, SIZE_MAX / 4);
     int status = owner && starts ? deal_out(places, ranks, owner) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = read_share(directory, places, owner, rank, &mine, err);
+        status = read_share(directory, places, owner, rank, budget, &read, err);
     else
         assay_fail(err, status, "%s: out of memory for its outputs", directory);
     status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = agree_on_level(comm, &read, budget, starts, &level, err);
+    if (status == ASSAY_OK) {
+        cut_to(&read, level);
+        const int packed = pack(&read, &mine);
+        status = assay_comm_agree(
+            comm, packed == ASSAY_OK ? packed : assay_fail(err, packed, "%s: out of memory for its outputs", directory),
+            err);
+    }
     if (status == ASSAY_OK)
         status = assay_comm_gather(comm, 0, &mine, &all, starts);
     if (status == ASSAY_OK) {
@@ -110,6 +198,10 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
             assay_fail(err, unpacked, "%s: out of memory for its outputs", directory);
         status = assay_comm_agree(comm, unpacked, err);
     }
+    for (size_t i = 0; i < read.file.count; i++)
+        assay_log_file_release(&read.file.list[i]);
+    free(read.file.list);
+    free(read.count.list);
     assay_buf_release(&mine);
     assay_buf_release(&all);
     free(owner);

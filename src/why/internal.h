@@ -64,6 +64,7 @@ struct assay_why {
     why_facts facts;
     ASSAY_VEC(assay_log_file) file; /* by number of places */
     uint64_t outputs, output_bytes, lines, ranks_seen;
+    uint64_t left_out;         /* events that there was no room for */
     ASSAY_VEC(why_link) chain; /* the cause first where there is one */
     bool failed, has_cause;
     why_certainty certainty;
@@ -97,8 +98,8 @@ void why_facts_release(why_facts *facts);
 /* The node of a rank; NULL. */
 const char *why_node_of(const why_facts *facts, int64_t rank);
 
-/* events.c: collective; rank 0 gets all files. */
-int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, assay_why *why,
+/* events.c: collective; rank 0 gets all files, with as many events as so much memory has room for. */
+int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, size_t memory, assay_why *why,
                      assay_error *err);
 
 /* other.c: collective. */

@@ -123,9 +123,15 @@ static int take_figures(assay_why *why)
         why->outputs++;
         why->output_bytes += file->bytes;
         why->lines += file->lines;
+        why->left_out += file->left_out;
         if (file->problem)
             made = why_add_text(&why->problem, "%s", file->problem);
     }
+    if (why->left_out > 0)
+        made =
+            made && why_add_text(&why->problem,
+                                 "%llu events were left out, from the middle of outputs: --memory has no room for them",
+                                 (unsigned long long)why->left_out);
     why->losses = why->problem.count > 0 || why->outputs == 0; /* nothing to look at is no pass */
     return made ? name_missing(why) : ASSAY_ENOMEM;
 }
@@ -159,7 +165,7 @@ int assay_why_run(assay_comm *comm, const char *directory, const assay_why_optio
     if (status == ASSAY_OK)
         status = share_places(comm, why, &places, err);
     if (status == ASSAY_OK)
-        status = why_read_outputs(comm, directory, &places, why, err);
+        status = why_read_outputs(comm, directory, &places, options->memory, why, err);
     if (status == ASSAY_OK && !options->outputs_only)
         status = why_ask_others(comm, &places, options, directory, why, err);
     if (status == ASSAY_OK) {

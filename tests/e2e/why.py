@@ -200,6 +200,36 @@ def sources(checks, assay, top):
     checks.expect(json.loads(done.out)["cause"]["class"] == "time_limit", "--outputs: %s" % done)
 
 
+def memory(checks, assay, top):
+    """Events that there is no room for are counted, on any number of ranks the same; what began it and what ended it stays. Nothing is
+    certain then."""
+    directory = top / "memory"
+    noise = [line for rank in range(600) for line in traceback("%d: " % rank, "ConnectionError: hub is busy")]
+    write(directory, {"slurm-7.out": every(100, 110) + noise + every(110, 130) + traceback("2: ", OOM) + ["srun: error: n1: task 2: Exited with exit code 1"],
+                      "slurm-7.err": every(100, 110) + noise[:800] + every(110, 130)})
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    whole = json.loads(done.out)
+    checks.expect(whole["cause"]["class"] == "gpu_memory" and whole["cause"]["certainty"] == "certain" and not whole["problems"], "memory for all: %s" % done)
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs", "--memory", "1M"])
+    answer = json.loads(done.out)
+    checks.expect(answer["cause"]["class"] == "gpu_memory" and answer["cause"]["ranks"] == [2] and answer["cause"]["certainty"] == "likely"
+                  and done.code == 1 and any("events were left out" in p for p in answer["problems"]), "memory for few: %s" % done)
+    for ranks in (2, 3) if LAUNCHER != "none" else ():
+        several = mpirun(ranks, [assay, "why", directory, "--json", "--quiet", "--outputs", "--memory", "1M"])
+        checks.expect(several.out == done.out, "memory for few at %d ranks: %s" % (ranks, several))
+
+
+def many(checks, assay, top):
+    """A thousand outputs that each hold an error: who finished, who crashed and who waited is told by rank, whatever the others did."""
+    directory = top / "many"
+    write(directory, {"rank_%d.err" % r: [line[3:] for line in steps(0, 100, 110)] + traceback("", "ValueError: sample %d is bad" % r)
+                      + (["[n1:04711] Signal: Segmentation fault (11)"] if r == 7 else ["INFO training finished"] if r == 3 else
+                         [line.partition(": ")[2] for line in watchdog(r, 7, 700)] if r > 20 else []) for r in range(1000)})
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
+    cause = json.loads(done.out)["cause"]
+    checks.expect(cause and cause["class"] == "exception" and cause["ranks"] == [r for r in range(21) if r not in (3, 7)], "many: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -211,6 +241,8 @@ def main():
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
+        memory(checks, args.assay, Path(top))
+        many(checks, args.assay, Path(top))
     checks.done()
 
 

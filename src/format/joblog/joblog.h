@@ -129,6 +129,7 @@ typedef struct joblog_block { /* several lines of one rank that become one event
 typedef struct joblog_reader {
     const assay_job_log *log;
     assay_log_file *out;
+    size_t events_most;
     char *bytes; /* of the file: some before `at`, to look back at, and all up to `have` that was read */
     size_t have, at;
     uint64_t base; /* where the bytes begin in the file */

@@ -25,6 +25,18 @@ void assay_log_file_release(assay_log_file *file)
     *file = (assay_log_file){0};
 }
 
+void assay_log_file_cut(assay_log_file *file, size_t most)
+{
+    const size_t first = most / 2, last = most - first, count = file->event.count;
+    if (count <= most)
+        return;
+    for (size_t i = first; i < count - last; i++)
+        assay_log_event_release(&file->event.list[i]);
+    memmove(file->event.list + first, file->event.list + count - last, last * sizeof *file->event.list);
+    file->event.count = most;
+    file->left_out += count - most;
+}
+
 static void put_optional(assay_buf *out, const char *text)
 {
     assay_put_u8(out, text != NULL);
@@ -47,6 +59,7 @@ void assay_log_file_pack(const assay_log_file *file, assay_buf *out)
     assay_put_u64(out, file->lines);
     assay_put_u8(out, file->cut);
     put_optional(out, file->problem);
+    assay_put_u64(out, file->left_out);
     assay_put_u64(out, file->event.count);
     for (size_t i = 0; i < file->event.count; i++) {
         assay_log_event e = file->event.list[i];
@@ -72,6 +85,7 @@ int assay_log_file_unpack(assay_cursor *in, assay_log_file *out)
     out->lines = assay_get_u64(in);
     out->cut = assay_get_u8(in);
     out->problem = get_optional(in);
+    out->left_out = assay_get_u64(in);
     for (uint64_t count = assay_get_count(in, sizeof(assay_log_event)); count > 0 && !in->failed; count--) {
         const uint8_t *bytes = assay_get_bytes(in, sizeof(assay_log_event));
         assay_log_event *e = bytes ? ASSAY_VEC_ADD(&out->event) : NULL;

@@ -212,7 +212,8 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
     double time = 0;
     uint8_t timed = ASSAY_LOG_UNTIMED;
     *glog = false;
-    if (t->left == 0 || !(assay_is_digit(*t->at) || (*t->at >= 'A' && *t->at <= 'Z'))) /* with which all of them begin */
+    if (t->left == 0 ||
+        !(assay_is_digit(*t->at) || (*t->at >= 'A' && *t->at <= 'Z'))) /* with which all of them begin */
         return false;
     if (take_date(t, &time))
         timed = ASSAY_LOG_DATED;

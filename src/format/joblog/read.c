@@ -17,7 +17,6 @@ enum {
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
     RANK_MOST = 1 << 20,
-    EVENTS_MOST = 400000,
     QUOTE_MOST = 400,
     TEXT_MOST = 300,
     TAILS_MOST = 4,
@@ -101,9 +100,9 @@ static uint64_t key_of(const assay_log_event *e)
     return assay_hash_bytes(&key, sizeof key);
 }
 
-static bool grow_table(joblog_reader *r)
+/* Makes the table anew, with that many slots. */
+static bool make_table(joblog_reader *r, size_t room)
 {
-    const size_t room = r->slot.count ? 2 * r->slot.count : 1024;
     uint32_t *list = assay_alloc_zeroed(room, sizeof *list);
     if (!list)
         return false;
@@ -117,6 +116,16 @@ static bool grow_table(joblog_reader *r)
     r->slot.list = list;
     r->slot.count = r->slot.room = room;
     return true;
+}
+
+/* Room for one more event, and a slot for it. */
+static bool make_room(joblog_reader *r)
+{
+    if (r->out->event.count >= r->events_most) {
+        assay_log_file_cut(r->out, r->events_most / 2);
+        return make_table(r, r->slot.count);
+    }
+    return r->out->event.count * 2 < r->slot.count || make_table(r, 2 * r->slot.count);
 }
 
 /* The event of the same key; else NULL, and *at is its slot. */
@@ -224,9 +233,8 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
 {
     static const joblog_match none = {0};
     assay_buf text, masked, quote;
-    if (r->out->event.count >= EVENTS_MOST || r->out->event.count * 2 >= r->slot.count)
-        if (r->out->event.count >= EVENTS_MOST || !grow_table(r))
-            return r->out->event.count >= EVENTS_MOST ? ASSAY_OK : ASSAY_ENOMEM;
+    if (!make_room(r))
+        return ASSAY_ENOMEM;
     e.file = r->out->file;
     e.line = e.last_line = line->number;
     e.at = e.last_at = line->at;
@@ -652,13 +660,14 @@ static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
     return status;
 }
 
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number, size_t events,
                        assay_log_file *out, assay_error *err)
 {
     assay_unpacked *file = NULL;
     assay_error why = {""};
     *out = (assay_log_file){.file = number};
-    joblog_reader r = {.log = log, .out = out, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
+    joblog_reader r = {
+        .log = log, .out = out, .events_most = events, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
     int status = assay_unpacked_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
@@ -667,7 +676,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     }
     r.bytes = assay_alloc(ROOM);
     r.clean = assay_alloc(JOBLOG_LINE_MOST);
-    if (status == ASSAY_OK && (!r.bytes || !r.clean || !grow_table(&r)))
+    if (status == ASSAY_OK && (!r.bytes || !r.clean || !make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_all(&r, file, &why);
