@@ -14,7 +14,7 @@
 enum { DEEPEST = 8, PLACES_MOST = 1000000, RANK_MOST = 10000000 };
 
 static const char *const KIND_NAMES[WHY_KINDS] = {"output",  "slurm",  "flight recorder", "checkpoints",
-                                                  "metrics", "traces", "records"};
+                                                  "metrics", "traces", "records",         "system metrics"};
 
 const char *why_kind_name(why_kind kind)
 {
@@ -287,11 +287,32 @@ static bool is_passed_over(const char *name)
            strcmp(name, "node_modules") == 0 || strcmp(name, "site-packages") == 0;
 }
 
+/* Does a profiler's folder of system metrics lie there: "system/incremental", "system/1591748160.algo-1.json"? */
+static int has_system_metrics(walker *w, const char *directory, const assay_names *names, bool *found)
+{
+    assay_names inner = {0};
+    char *path = has_name(names, "system") ? assay_path_join(directory, "system") : NULL;
+    *found = false;
+    if (!path)
+        return has_name(names, "system") ? ASSAY_ENOMEM : ASSAY_OK;
+    const bool folder = assay_store_exists(w->store, path, NULL) == 0 && !assay_store_leads_out(w->store, path);
+    const int status = folder ? assay_store_list(w->store, path, &inner, NULL) : ASSAY_OK;
+    for (size_t i = 0; i < inner.count && !*found; i++) {
+        const char *name = inner.name[i];
+        *found =
+            strcmp(name, "incremental") == 0 || (assay_is_digit(name[0]) && name[strspn(name, "0123456789")] == '.' &&
+                                                 (ends(name, ".json") || ends(name, ".json.gz")));
+    }
+    assay_names_release(&inner);
+    free(path);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
 static int walk(walker *w, const char *directory, int depth)
 {
     assay_names names = {0};
     assay_error why = {""};
-    bool checkpoints = false;
+    bool checkpoints = false, system = false;
     int status = assay_store_list(w->store, directory, &names, &why);
     if (status == ASSAY_ENOMEM)
         return status;
@@ -302,6 +323,9 @@ static int walk(walker *w, const char *directory, int depth)
         assay_names_release(&names);
         return status;
     }
+    status = has_system_metrics(w, directory, &names, &system);
+    if (status == ASSAY_OK && system)
+        status = add(w, WHY_SYSTEM, directory, 0);
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
         const char *name = names.name[i];
         char *path = is_passed_over(name) ? NULL : assay_path_join(directory, name);

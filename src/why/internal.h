@@ -14,6 +14,7 @@ typedef enum why_kind {
     WHY_METRICS,     /* a log of metrics: a file, or a directory */
     WHY_TRACES,
     WHY_RECORDS, /* a trial of recorded tensors */
+    WHY_SYSTEM,  /* what a profiler recorded of hardware */
     WHY_KINDS
 } why_kind;
 const char *why_kind_name(why_kind kind);

@@ -185,6 +185,8 @@ def sources(checks, assay, top):
     directory = top / "sources"
     write(directory, {"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T04:00:00 DUE TO TIME LIMIT ***"]})
     shutil.copytree(ROOT / "tests" / "data" / "events" / "flight", directory / "dumps")
+    shutil.copytree(ROOT / "tests" / "data" / "events" / "profiler", directory / "profile")
+    (directory / "system").mkdir()  # of that name, and no profiler's
     for step, value in ((10, 1.0), (20, 2.0), (30, math.nan)):
         head = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
         path = directory / "saved" / ("checkpoint-%d" % step) / "model.safetensors"
@@ -193,6 +195,8 @@ def sources(checks, assay, top):
     done = run([assay, "why", directory, "--json", "--quiet"])
     answer = json.loads(done.out)
     checks.expect(answer["cause"]["signature"] == "hang" and answer["cause"]["ranks"] and answer["chain"][1]["class"] == "time_limit", "dumps: %s" % done)
+    checks.expect([r for r in answer["records"] if r.startswith("system")] == ["system metrics profile: nothing wrong in 1 rule"]
+                  and {"kind": "system metrics", "path": "profile"} in answer["used"], "system metrics: %s" % done)
     checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"}, "checkpoints: %s" % done)
     if LAUNCHER != "none":
         checks.expect(mpirun(3, [assay, "why", directory, "--json", "--quiet"]).out == done.out, "sources at three ranks: %s" % done)
