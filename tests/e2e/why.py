@@ -232,6 +232,13 @@ def many(checks, assay, top):
     done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
     cause = json.loads(done.out)["cause"]
     checks.expect(cause and cause["class"] == "exception" and cause["ranks"] == [r for r in range(21) if r not in (3, 7)], "many: %s" % done)
+    together = top / "together"
+    blocks = [traceback("%d: " % r, "ValueError: no label", "part%d.py" % (r % 7)) for r in range(300)]
+    write(together, {"slurm-7.out": every(100, 110, 300) + interleave(*blocks[:200]) + interleave(*reversed(blocks[200:]))})
+    done = run([assay, "why", together, "--json", "--quiet", "--outputs"])
+    cause = json.loads(done.out)["cause"]
+    checks.expect(cause and cause["class"] == "exception" and cause["ranks"] == list(range(300)) and cause["certainty"] == "certain", "together: %s" % done)
+    checks.expect("part0.py:120" in done.out, "the frame of its own rank: %s" % done)
 
 
 def main():

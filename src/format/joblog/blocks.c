@@ -20,11 +20,16 @@ static bool is_of(const joblog_block *block, const joblog_line *line)
     return block->rank == line->prefix.rank && block->local_rank == line->prefix.local_rank;
 }
 
+/* Ranks often write one after another, in the order in which their blocks began: the next one is looked at first. */
 static joblog_block *block_of(joblog_reader *r, const joblog_line *line)
 {
-    for (size_t i = 0; i < r->block.count; i++)
-        if (is_of(&r->block.list[i], line))
+    for (size_t n = 0; n < r->block.count; n++) {
+        const size_t i = (r->next_block + n) % r->block.count;
+        if (is_of(&r->block.list[i], line)) {
+            r->next_block = i + 1;
             return &r->block.list[i];
+        }
+    }
     return NULL;
 }
 
@@ -54,6 +59,7 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
                             .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == who,
                             .until = line->number + LINES_MOST};
     begin_failure(block);
+    r->until = r->block.count == 1 || block->until < r->until ? block->until : r->until;
     if (block->chained)
         r->chained_rank = INT64_MIN;
     if (kind == JOBLOG_FAILURES)
@@ -64,6 +70,21 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
 static void close_block(joblog_reader *r, joblog_block *block)
 {
     *block = r->block.list[--r->block.count];
+}
+
+/* Closes blocks whose ranks wrote nothing for long. */
+static void close_old(joblog_reader *r, uint64_t number)
+{
+    r->until = UINT64_MAX;
+    for (size_t i = 0; i < r->block.count;) {
+        joblog_block *block = &r->block.list[i];
+        if (number > block->until) {
+            close_block(r, block);
+            continue;
+        }
+        r->until = block->until < r->until ? block->until : r->until;
+        i++;
+    }
 }
 
 /* '  File "/a/train.py", line 120, in step' */
@@ -164,11 +185,8 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
 {
     size_t name = 0;
     int status = ASSAY_OK;
-    for (size_t i = 0; i < r->block.count;)
-        if (line->number > r->block.list[i].until)
-            close_block(r, &r->block.list[i]);
-        else
-            i++;
+    if (line->number > r->until)
+        close_old(r, line->number);
     joblog_block *block = block_of(r, line);
     if (block && --block->left < 0) {
         close_block(r, block);

@@ -138,6 +138,8 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
+    size_t next_block;           /* where the block of the next line is looked for first */
+    uint64_t until;              /* no block is given up before this line */
     int64_t chained_rank;        /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
     double listed;               /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */

@@ -72,9 +72,20 @@ static int64_t behind_bar(const char *line, size_t length)
     return at < length && line[at] == '/' ? step : -1;
 }
 
+/* Has the line "st" or "it", as all words have, or a bar? Most have not, and are asked of many times. */
+static bool may_name_step(const char *line, size_t length)
+{
+    for (size_t at = 0; at + 1 < length; at++)
+        if (line[at] == '|' || ((line[at + 1] | 0x20) == 't' && ((line[at] | 0x20) == 's' || (line[at] | 0x20) == 'i')))
+            return true;
+    return false;
+}
+
 int64_t joblog_step_of(const char *line, size_t length)
 {
     static const char *const words[] = {"global_step", "step", "iteration", "iter"};
+    if (!may_name_step(line, length))
+        return -1;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const int64_t step = behind_word(line, length, words[i]);
         if (step >= 0)
