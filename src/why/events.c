@@ -45,11 +45,15 @@ static int deal_out(const why_places *places, int ranks, int *owner)
 
 /* ---- how many events there is room for ---- */
 
-enum { MEMORY_OF_EVENT = 4096 /* with texts, on its way to rank 0, and there */ };
+enum {
+    MEMORY_OF_EVENT = 2048, /* with texts, on its way to rank 0, and there */
+    MEMORY_OF_REST = 32 << 20
+};
 
 static size_t budget_of(size_t memory)
 {
-    const size_t events = memory / MEMORY_OF_EVENT;
+    const size_t room = memory > 2 * (size_t)MEMORY_OF_REST ? memory - MEMORY_OF_REST : memory / 2;
+    const size_t events = room / MEMORY_OF_EVENT;
     return events < ASSAY_LOG_EVENTS_LEAST ? ASSAY_LOG_EVENTS_LEAST : events;
 }
 
@@ -192,6 +196,7 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     }
     if (status == ASSAY_OK)
         status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    assay_buf_release(&mine); /* before the same is unpacked */
     if (status == ASSAY_OK) {
         const int unpacked = rank == 0 ? unpack(&all, why) : ASSAY_OK;
         if (unpacked != ASSAY_OK)
@@ -202,7 +207,6 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
         assay_log_file_release(&read.file.list[i]);
     free(read.file.list);
     free(read.count.list);
-    assay_buf_release(&mine);
     assay_buf_release(&all);
     free(owner);
     free(starts);
