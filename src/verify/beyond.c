@@ -323,6 +323,12 @@ static bool is_parsed(const char *path)
     return false;
 }
 
+/* Those of them that have nothing but an object. */
+static bool is_object(const char *path)
+{
+    return is_parsed(path) && !assay_path_ends(path, "/metadata.json");
+}
+
 /* Is the file no JSON as Python reads it? Of what is large, or nested deeper than is read, that is not said. */
 static bool is_broken_json(assay_store_file *file)
 {
@@ -364,7 +370,8 @@ static bool is_torn_json(assay_store_file *file, const char *path)
     if (from == first || last == 0)
         return true;
     return head[from] == '\0' || tail[last - 1] == '\0' || (head[from] == '{' && tail[last - 1] != '}') ||
-           (head[from] == '[' && tail[last - 1] != ']') || (is_parsed(path) && is_broken_json(file));
+           (head[from] == '[' && tail[last - 1] != ']') || (is_parsed(path) && is_broken_json(file)) ||
+           (head[from] != '{' && is_object(path));
 }
 
 /* Has whoever read the trial named what is wrong at this place of a file (UINT64_MAX: anywhere in it)? */
@@ -403,7 +410,9 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
     int status = assay_store_open_file(l->trial->store, path, &file, &what);
     if (status == ASSAY_OK && is_torn_json(file, path))
         assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
-                           "%s: it is empty, or no JSON from its beginning to its end", path);
+                           is_object(path) ? "%s: it is empty, or not one object of JSON from its beginning to its end"
+                                           : "%s: it is empty, or no JSON from its beginning to its end",
+                           path);
     for (size_t i = first; i < end && status == ASSAY_OK; i++) {
         l->at = &l->ranges.list[i];
         status = assay_archive_walk(file, path, l->at->offset, l->at->length, visitor, &what);

@@ -326,6 +326,17 @@ def stand_ins(work):
         path.symlink_to("nowhere")
         for options in ([], ["--last"]):
             yield Case("%s: %s leads nowhere" % (layout, file), root, DAMAGED, "resume from .*100; 200: damaged .*%s: .*link" % file, options)
+    for layout, file in (("single", "model_200.safetensors"), ("torch", "ckpt_200.pt"), ("lightning", "epoch=1-step=200.ckpt"), ("npz", "step_200.npz"),
+                         ("hugging_face", "scheduler.pt"), ("hugging_face", "trainer_state.json"), ("hugging_face", "config.json"), ("torch_dist", "metadata.json")):
+        root = spread(work, layout, name="%s-directory-%s" % (layout, file))
+        path = next(p for p in root.rglob(file) if "200" in str(p))
+        path.unlink()
+        path.mkdir()
+        for options in ([], ["--last"]):
+            yield Case("%s: %s is a directory" % (layout, file), root, DAMAGED, "resume from .*100[^;]*; 200: damaged .*a directory, where a file should be", options)
+    root = spread(work, "hugging_face", name="converted")
+    save_sharded(root / "checkpoint-200" / "pytorch_model.bin", tensors(200), 2)
+    yield Case("a directory that a converter called as a file", root, SOUND)
 
 
 def other_steps(work):
@@ -334,10 +345,15 @@ def other_steps(work):
     (root / "checkpoint-200" / "trainer_state.json").write_text('{"global_step": 100}')
     yield Case("trainer_state.json of another step", root, DAMAGED, "200: damaged .trainer_state.json: its global_step is 100")
     for name, data in (("empty", b""), ("cut", b'{"global_step": 2'), ("zero-filled", b"\0" * 40), ("twice", b'{"global_step": 200}' * 2),
-                       ("garbage", b'{"global_step": 200, \x07\x08}')):
+                       ("garbage", b'{"global_step": 200, \x07\x08}'), ("a list", b"[]"), ("a text", b'"x"'), ("of none", b"{}"), ("of a text", b'{"global_step": "200"}')):
         root = spread(work, "hugging_face", name="state-" + name)
         (root / "checkpoint-200" / "trainer_state.json").write_bytes(data)
         yield Case("trainer_state.json is " + name, root, DAMAGED, "200: damaged .trainer_state.json: ")
+    for name, layout, file, data in (("config.json is a list", "hugging_face", "config.json", b"[]"), ("metadata.json of no backend", "torch_dist", "metadata.json", b'{"a": 1}'),
+                                     ("metadata.json is a list", "torch_dist", "metadata.json", b"[]")):
+        root = spread(work, layout, name=name.replace(" ", "-"))
+        next(p for p in root.rglob(file) if "200" in str(p)).write_bytes(data)
+        yield Case(name, root, DAMAGED, "resume from .*100; 200: damaged .%s: " % file)
     for layout, file, tag in (("zero1", "latest", "global_step300"), ("torch_dist", "latest_checkpointed_iteration.txt", "300")):
         root = spread(work, layout, name=layout + "-latest")
         (root / file).write_text(tag)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_pull.h"
 #include "base/path.h"
 #include "format/checkpoint/deepspeed.h"
 #include "format/checkpoint/files.h"
@@ -71,20 +72,117 @@ static void check_model(assay_contents *c, const char *directory, const assay_na
                            *directory ? directory : ".", trained);
 }
 
+/* Is the checkpoint's directory called as Trainer calls it? */
+static bool is_of_trainer(const assay_contents *c, const char *directory)
+{
+    const char *place = *directory ? directory : assay_store_location(c->store);
+    size_t end = strlen(place), from;
+    while (end > 1 && place[end - 1] == '/')
+        end--;
+    for (from = end; from > 0 && place[from - 1] != '/';)
+        from--;
+    return strncmp(place + from, "checkpoint-", 11) == 0;
+}
+
 /* Has a file the step in its directory's name? */
 static void check_step(assay_contents *c, const char *directory, const assay_names *names)
 {
     char path[ASSAY_PATH_ROOM];
-    if (!*directory || strncmp(assay_path_name(directory), "checkpoint-", 11) != 0 ||
-        !is_there(names, "trainer_state.json") ||
-        snprintf(path, sizeof path, "%s/trainer_state.json", directory) >= (int)sizeof path)
+    if (!is_there(names, "trainer_state.json") || !is_of_trainer(c, directory) ||
+        snprintf(path, sizeof path, "%s%strainer_state.json", directory, *directory ? "/" : "") >= (int)sizeof path)
         return;
     const int64_t said = assay_ckpt_trainer_step_in(c->store, path);
-    if (said >= 0 && said != c->step)
+    if (said == ASSAY_CKPT_STEPLESS)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
+                           "%s: it has no global_step that is a number: it is not what Trainer saved", path);
+    else if (said >= 0 && said != c->step)
         assay_problems_add(
             c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
             "%s: its global_step is %lld, and the checkpoint's name says %lld: files of two steps lie in it", path,
             (long long)said, (long long)c->step);
+}
+
+/* Megatron-LM asks metadata.json how the rest was saved. */
+static void check_backend(assay_contents *c, const char *directory)
+{
+    enum { MOST = 1 << 20 };
+    static const char KEY[] = "sharded_backend";
+    char path[ASSAY_PATH_ROOM];
+    assay_buf text;
+    assay_pull json = {.loose = true};
+    bool said = false;
+    if (snprintf(path, sizeof path, "%s%smetadata.json", directory, *directory ? "/" : "") >= (int)sizeof path ||
+        assay_store_exists(c->store, path, NULL) != 1)
+        return;
+    assay_buf_init(&text, MOST);
+    if (assay_store_read(c->store, path, MOST, &text, NULL) == ASSAY_OK) {
+        assay_pull_start(&json, (const char *)text.data, text.size);
+        if (assay_pull_peek(&json) == '{')
+            for (bool more = assay_pull_open(&json, '{', '}'); more; more = assay_pull_more(&json, '}')) {
+                const char *key = NULL;
+                size_t length = 0;
+                if (!assay_pull_key(&json, &key, &length))
+                    break;
+                said = said ||
+                       (length == sizeof KEY - 1 && memcmp(key, KEY, length) == 0 && assay_pull_peek(&json) == '"');
+                assay_pull_skip(&json);
+            }
+        if (!said && !json.fault && !json.no_memory) /* what is no JSON is named by whoever looks at all files */
+            assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, c->step, path, -1,
+                               "%s: it does not say its sharded_backend, by which Megatron-LM loads the checkpoint",
+                               path);
+    }
+    assay_pull_release(&json);
+    assay_buf_release(&text);
+}
+
+/* ---- directories in the place of files ---- */
+
+/* Is there something in it that makes a directory of this name a checkpoint, as converters write some? */
+static bool has_files_of_tensors(const assay_names *names)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i];
+        if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_dcp(name) || assay_ckpt_is_shard_map(name) ||
+            assay_ckpt_is_rank_directory(name) || assay_deepspeed_is_mark(name))
+            return true;
+    }
+    return false;
+}
+
+static bool is_named(const assay_contents *c, const char *path)
+{
+    for (size_t i = 0; i < c->problems->kept; i++)
+        if (c->problems->list[i].step == c->step && strcmp(c->problems->list[i].file, path) == 0)
+            return true;
+    return false;
+}
+
+/* What a loader opens as a file, be it read here or not. */
+static void check_stand_ins(assay_contents *c, const char *directory, const assay_names *names)
+{
+    static const char *const parsed[] = {"config.json", "trainer_state.json", "metadata.json", "tokenizer.json",
+                                         "special_tokens_map.json"};
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i];
+        char path[ASSAY_PATH_ROOM];
+        assay_names inside = {0};
+        int64_t step = 0;
+        bool file = assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_shard_map(name);
+        for (size_t k = 0; k < sizeof parsed / sizeof *parsed; k++)
+            file = file || assay_path_ends(name, parsed[k]);
+        if (!file || assay_ckpt_is_unfinished(name) ||
+            (*directory == '\0' && assay_ckpt_step(c->options, name, &step)) ||
+            snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name) >= (int)sizeof path ||
+            assay_store_exists(c->store, path, NULL) == 1 || is_named(c, path) ||
+            assay_store_list(c->store, path, &inside, NULL) != ASSAY_OK)
+            continue;
+        if (!has_files_of_tensors(&inside))
+            assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, path, -1,
+                               "%s: a directory, where a file should be; what it had is missing from this analysis",
+                               path);
+        assay_names_release(&inside);
+    }
 }
 
 /* ---- DeepSpeed ---- */
@@ -162,8 +260,11 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
         dcp = dcp || assay_ckpt_is_dcp_metadata(names->name[i]);
         deepspeed = deepspeed || assay_deepspeed_is_mark(names->name[i]);
     }
-    if (dcp && is_there(names, "common.pt") && !is_there(names, "metadata.json"))
+    const bool megatron = dcp && is_there(names, "common.pt");
+    if (megatron && !is_there(names, "metadata.json"))
         name_missing(c, directory, "metadata.json", "Megatron-LM asks it how the checkpoint was saved");
+    else if (megatron)
+        check_backend(c, directory);
     if (deepspeed)
         check_deepspeed(c, directory, names);
     if (!dcp && !deepspeed) {
@@ -171,6 +272,7 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
         check_model(c, directory, names);
     }
     check_step(c, directory, names);
+    check_stand_ins(c, directory, names);
 }
 
 void assay_ckpt_name_latest(assay_store *store, const assay_names *top, assay_problems *problems)

@@ -14,8 +14,9 @@ int64_t assay_ckpt_trainer_step_in(assay_store *store, const char *path)
 {
     static const char KEY[] = "global_step";
     int64_t step = -1;
+    bool said = false;
     assay_buf text;
-    assay_pull json = {0};
+    assay_pull json = {.loose = true};
     assay_buf_init(&text, STATE_MOST);
     if (assay_store_exists(store, path, NULL) == 1 &&
         assay_store_read(store, path, STATE_MOST, &text, NULL) == ASSAY_OK) {
@@ -27,11 +28,16 @@ int64_t assay_ckpt_trainer_step_in(assay_store *store, const char *path)
             bool fits = false;
             if (!assay_pull_key(&json, &key, &length))
                 break;
-            if (length != sizeof KEY - 1 || memcmp(key, KEY, length) != 0)
+            const bool own = length == sizeof KEY - 1 && memcmp(key, KEY, length) == 0;
+            const char first = own ? assay_pull_peek(&json) : '\0';
+            said = said || (first >= '0' && first <= '9') || first == '-';
+            if (!own || first < '0' || first > '9')
                 assay_pull_skip(&json);
             else if (assay_pull_integer(&json, &value, &fits) && fits && value >= 0)
                 step = value;
         }
+        const bool whole = !json.fault && !json.no_memory && text.size > 0;
+        step = step < 0 && whole && !said ? ASSAY_CKPT_STEPLESS : step;
     }
     assay_pull_release(&json);
     assay_buf_release(&text);

@@ -7,7 +7,8 @@
 
 /* The step that trainer_state.json in the trial's root says; -1: none. */
 int64_t assay_ckpt_trainer_step(assay_store *store);
-/* The same of a file by its path. */
+/* The same of a file by its path; ASSAY_CKPT_STEPLESS: it is JSON, and no object with a number of that key. */
+enum { ASSAY_CKPT_STEPLESS = -2 };
 int64_t assay_ckpt_trainer_step_in(assay_store *store, const char *path);
 /* The first word of a small file; false where there is none, or it is too long. */
 enum { ASSAY_CKPT_TAG_ROOM = 257 };

@@ -71,14 +71,14 @@ static size_t assay_companions_find(const assay_companions *of, int64_t step)
 /* ---- series ---- */
 
 static const char FIRST[] = "worker_0";
-enum { UNFINISHED = 2, BARE = 3 }; /* of add_directory() */
+enum { UNFINISHED = 2, BARE = 3, OTHER = 4 }; /* of add_directory() */
 
 typedef struct entry { /* of the root */
     int64_t step;
     const char *name;
     const assay_companions *beside; /* of all files; NULL: none */
     bool file;
-    bool unfinished, bare; /* found when it was listed */
+    bool unfinished, bare, other; /* found when it was listed */
 } entry;
 
 bool assay_checkpoint_probe(const assay_names *top)
@@ -288,8 +288,8 @@ static bool is_bare(const assay_names *names)
     return true;
 }
 
-/* Adds the units of a directory. 1: it is no checkpoint; BARE: it may become one; UNFINISHED: one that was not written
- * to its end. */
+/* Adds the units of a directory. OTHER: it is no checkpoint; BARE: it may become one; UNFINISHED: one that was not
+ * written to its end; 1: it could not be listed. */
 static int add_directory(assay_lister *l, const entry *e, const char *path)
 {
     assay_names names = {0};
@@ -302,7 +302,7 @@ static int add_directory(assay_lister *l, const entry *e, const char *path)
     else if (s.any || assay_store_is_file(l->store) || survey_below(l, path, &names))
         status = add_workers(l, e, &names, &s);
     else
-        status = is_bare(&names) ? BARE : 1;
+        status = is_bare(&names) ? BARE : OTHER;
     assay_names_release(&names);
     return status;
 }
@@ -465,6 +465,7 @@ static int add_entries(assay_lister *l, entry *entries, size_t count)
         status = add_entry(l, &entries[i]);
         entries[i].unfinished = status == UNFINISHED;
         entries[i].bare = status == BARE;
+        entries[i].other = status == OTHER;
         if (status == ASSAY_OK)
             used = &entries[i];
     }
@@ -479,6 +480,18 @@ static void name_unfinished(assay_lister *l, int64_t step, const char *name, int
                        name, -1, "%s was not written to its end: %s; it is not evaluated", name, why);
 }
 
+/* Is it a directory without tensors whose name is that of a file, as others of the series have it? */
+static bool stands_in(const entry *e, const entry *entries, size_t count)
+{
+    const char *ending = e->name + assay_ckpt_stem(e->name);
+    if (e->file || !(e->bare || e->other) || assay_ckpt_kind_of(e->name) == ASSAY_CKPT_KINDS)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].file && strcmp(entries[i].name + assay_ckpt_stem(entries[i].name), ending) == 0)
+            return true;
+    return false;
+}
+
 static void name_all_unfinished(assay_lister *l, const entry *entries, size_t count, int64_t newest)
 {
     for (size_t i = 0; i < l->top->count; i++) {
@@ -488,7 +501,11 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
             name_unfinished(l, step, name, newest, "its name says so");
     }
     for (size_t i = 0; i < count; i++)
-        if (entries[i].unfinished)
+        if (stands_in(&entries[i], entries, count))
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_READ, entries[i].step, entries[i].name, -1,
+                               "%s: a directory, where a file should be; what it had is missing from this analysis",
+                               entries[i].name);
+        else if (entries[i].unfinished)
             name_unfinished(l, entries[i].step, entries[i].name, newest, "its .metadata is missing");
         else if (entries[i].bare && newest >= 0 && entries[i].step > newest)
             name_unfinished(l, entries[i].step, entries[i].name, newest, "it holds no file of tensors");
