@@ -57,8 +57,8 @@ typedef struct run_options {
          ASSAY_SETTING_WORD,                                                                                           \
          RUN_FIELD(fail_on),                                                                                           \
          "LEVEL",                                                                                                      \
-         "Exit with 1 when a rule of at least this severity has findings, has no data or is in error: never, info, "   \
-         "warning, error. "                                                                                            \
+         "Exit with 1 when a rule of at least this severity has findings, has no data or is in error, or the newest "  \
+         "checkpoint is not complete: never, info, warning, error. "                                                   \
          "Default: never.",                                                                                            \
          "never|info|warning|error"},                                                                                  \
         {"allow-no-data", ASSAY_SETTING_NAMES, RUN_FIELD(no_data), "[RULE]",                                           \

@@ -72,25 +72,42 @@ int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *
     return status;
 }
 
+/* Is the file of the root one of several models there, and none of the others another form of it? */
+static bool is_model_alone(const assay_buf *models, const char *file)
+{
+    bool listed = false;
+    for (const char *name = (const char *)models->data;
+         models->size && name < (const char *)models->data + models->size; name += strlen(name) + 1) {
+        listed = listed || strcmp(name, file) == 0;
+        if (assay_verify_are_forms(name, file))
+            return false;
+    }
+    return listed;
+}
+
 /* On rank 0: the place of the checkpoint, and the path of the file, of each that was set aside; terminated, behind the
  * step. */
 static int list_aside(const assay_trial_files *files, const assay_verify_options *options,
                       const assay_problems *problems, assay_buf *out)
 {
-    for (size_t i = 0; i < problems->kept; i++) {
+    assay_buf models;
+    assay_buf_init(&models, SIZE_MAX);
+    const int listed = assay_verify_put_models(files->store, &files->catalog, &models);
+    for (size_t i = 0; i < problems->kept && listed == ASSAY_OK; i++) {
         const assay_problem *p = &problems->list[i];
         const char *slash = strrchr(p->file, '/');
         /* what lies beside the files of ranks is set aside as well, and is no form of theirs */
         if (p->kind != ASSAY_PROBLEM_SET_ASIDE || !strstr(p->text, "another file beside it has the model") ||
             p->step < options->from || p->step >= options->to || !assay_is_tensor_file(p->file) ||
-            assay_store_exists(files->store, p->file, NULL) != 1)
+            assay_store_exists(files->store, p->file, NULL) != 1 || is_model_alone(&models, p->file))
             continue;
         assay_put_i64(out, p->step);
         assay_put_bytes(out, p->file, slash ? (size_t)(slash - p->file) : 0);
         assay_put_u8(out, '\0');
         assay_put_bytes(out, p->file, strlen(p->file) + 1);
     }
-    return assay_buf_status(out);
+    assay_buf_release(&models);
+    return listed == ASSAY_OK ? assay_buf_status(out) : listed;
 }
 
 static int add_remark(assay_verify_remarks *remarks, int64_t step, const char *file, const char *text)

@@ -27,6 +27,10 @@ void assay_verify_remarks_release(assay_verify_remarks *r);
  * points to; the caller frees it. */
 int assay_verify_take_place(void *context, const char *place);
 
+/* Appends the files of a trial's root that are a model each, terminated; nothing where the trial is one checkpoint, or a
+ * series of them. 0, ASSAY_ENOMEM, or as assay_unit_places(). */
+int assay_verify_put_models(assay_store *store, const assay_catalog *catalog, assay_buf *out);
+
 /* Is the unit a checkpoint? Of trials without any, each is taken for one. */
 bool assay_verify_is_checkpoint(const assay_catalog *catalog, const assay_unit *unit);
 

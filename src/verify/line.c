@@ -104,6 +104,12 @@ static void put_models(const assay_verification *j, assay_buf *out)
     size_t bad = 0, said = 0;
     for (size_t i = 0; i < j->steps; i++)
         bad += j->step[i].why != NULL;
+    if (j->unnumbered) {
+        assay_put_format(out, "%s: %s", assay_verify_word(j->state), j->unnumbered);
+        if (bad > 0)
+            assay_put_format(out, "; %zu of %zu models %s not sound", bad, j->steps, bad == 1 ? "is" : "are");
+        return;
+    }
     if (bad == 0) {
         assay_put_format(out, "sound: %zu models; ", j->steps);
         put_totals(j, out);

@@ -20,6 +20,7 @@ typedef struct unread {
     assay_verification *out;
     assay_verify_file *line; /* of the file under way */
     bool known;              /* something there is of a kind that is known, or runs code */
+    const assay_buf *models; /* names of files of the place that are left out, terminated; NULL: none */
     assay_error *err;
 } unread;
 
@@ -135,6 +136,14 @@ static int look_at_file(unread *u, const char *path)
     return say(u, ASSAY_VERIFY_UNREAD, text);
 }
 
+static bool is_left_out(const unread *u, const char *path)
+{
+    for (size_t at = 0; u->models && at < u->models->size; at += strlen((const char *)u->models->data + at) + 1)
+        if (strcmp((const char *)u->models->data + at, path) == 0)
+            return true;
+    return false;
+}
+
 static int look_at_directory(unread *u, const char *directory, int depth)
 {
     assay_names names = {0};
@@ -144,7 +153,7 @@ static int look_at_directory(unread *u, const char *directory, int depth)
         if (!path)
             status = ASSAY_ENOMEM;
         else if (assay_store_exists(u->store, path, NULL) == 1)
-            status = look_at_file(u, path);
+            status = is_left_out(u, path) ? ASSAY_OK : look_at_file(u, path);
         else if (depth < BELOW_MOST)
             status = look_at_directory(u, path, depth + 1);
         free(path);
@@ -197,5 +206,45 @@ int assay_verify_unread(const char *place, const assay_verify_options *options, 
         assay_verification_release(out);
         *out = (assay_verification){.last_sound = -1};
     }
+    return status;
+}
+
+/* Of what lies beside models counts what runs code; the rest is a note. */
+static int add_beside(const assay_verify_file *found, assay_verification *out)
+{
+    const bool code = found->state == ASSAY_VERIFY_CODE;
+    if (!found->first)
+        return ASSAY_OK;
+    assay_verify_file *line = assay_vec_add(&out->file, &out->files, &out->file_room, sizeof *out->file);
+    if (!line)
+        return ASSAY_ENOMEM;
+    *line = (assay_verify_file){.step = -1,
+                                .state = code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_NOTE,
+                                .bytes = found->bytes,
+                                .losses = code,
+                                .remarks = !code,
+                                .path = assay_copy_text(found->path),
+                                .first = assay_copy_text(found->first)};
+    if (code) {
+        out->state = ASSAY_VERIFY_CODE;
+        out->losses++;
+        if (!out->unnumbered && !(out->unnumbered = assay_copy_text(found->first)))
+            return ASSAY_ENOMEM;
+    }
+    return line->path && line->first ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_verify_beside(const char *place, const assay_buf *models, const assay_verify_options *options,
+                        assay_verification *out, assay_error *err)
+{
+    assay_verification found = {.last_sound = -1};
+    unread u = {.options = options, .out = &found, .err = err, .models = models};
+    int status = assay_store_open(place, &u.store, err);
+    if (status == ASSAY_OK)
+        status = look_at_directory(&u, "", 0);
+    for (size_t i = 0; i < found.files && status == ASSAY_OK; i++)
+        status = add_beside(&found.file[i], out);
+    assay_store_close(u.store);
+    assay_verification_release(&found);
     return status;
 }

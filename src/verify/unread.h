@@ -13,4 +13,10 @@ const char *assay_verify_unread_kind(const uint8_t *head, size_t size, const cha
 int assay_verify_unread(const char *place, const assay_verify_options *options, assay_verification *out,
                         assay_error *err);
 
+/* Adds to a judgement of models that lie in one directory what there is to say of the other files of it: of what kind
+ * they are, and what loading their pickles would run. `models` are the names of the models, terminated. On one rank.
+ * ASSAY_ENOMEM, ASSAY_EIO. */
+int assay_verify_beside(const char *place, const assay_buf *models, const assay_verify_options *options,
+                        assay_verification *out, assay_error *err);
+
 #endif

@@ -115,6 +115,78 @@ static int open_again(assay_trial_outcome *trial, assay_trial_files *files, uint
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
+/* Has the file tensors that the run has read, and none that it left to another model? */
+static bool is_evaluated(const assay_trial_outcome *trial, const assay_trial_files *files, const char *name)
+{
+    const assay_shard *shard = &files->shard;
+    for (size_t i = 0; i < trial->problems.kept; i++)
+        if (trial->problems.list[i].kind == ASSAY_PROBLEM_SET_ASIDE && strcmp(trial->problems.list[i].file, name) == 0)
+            return false;
+    for (size_t p = 0; p < shard->count; p++)
+        for (size_t e = shard->parts[p].first; e < shard->parts[p].first + shard->parts[p].count; e++) {
+            char room[ASSAY_PATH_ROOM];
+            const char *path = assay_part_file(&files->catalog, &shard->parts[p], shard->entries[e].file, room);
+            if (path && strcmp(path, name) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* On rank 0: the models of a directory of several that the run has not evaluated, terminated. */
+static int list_left(const assay_trial_outcome *trial, const assay_trial_files *files, assay_buf *out)
+{
+    assay_buf models;
+    assay_buf_init(&models, SIZE_MAX);
+    const int status = assay_verify_put_models(files->store, &files->catalog, &models);
+    for (const char *name = (const char *)models.data;
+         status == ASSAY_OK && name < (const char *)models.data + models.size; name += strlen(name) + 1)
+        if (!is_evaluated(trial, files, name))
+            assay_put_bytes(out, name, strlen(name) + 1);
+    assay_buf_release(&models);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* On rank 0: a problem of the run for a model by itself that is not sound, unless there is one of its file. */
+static void add_model(assay_trial_outcome *trial, const char *name, const assay_verification *one)
+{
+    for (size_t i = 0; i < trial->problems.kept; i++)
+        if (assay_problem_is_loss(trial->problems.list[i].kind) && strcmp(trial->problems.list[i].file, name) == 0)
+            return;
+    const char *why = one->steps > 0 && one->step[0].why ? one->step[0].why : assay_verify_word(one->state);
+    if (one->state > ASSAY_VERIFY_NOTE && one->state != ASSAY_VERIFY_CODE) /* that is said of all files */
+        assay_problems_add(&trial->problems,
+                           one->state == ASSAY_VERIFY_UNREAD ? ASSAY_PROBLEM_UNSUPPORTED : ASSAY_PROBLEM_RECORD,
+                           one->steps > 0 ? one->step[0].step : -1, name, -1, "%s: %s", name, why);
+}
+
+/* Of several models in a directory the run evaluates one: the others are judged by themselves. Collective. */
+static int add_models(assay_comm *comm, assay_trial_outcome *trial, const assay_trial_files *files, const char *path,
+                      const assay_verify_options *options, assay_error *err)
+{
+    assay_buf models;
+    assay_buf_init(&models, SIZE_MAX);
+    int status = assay_comm_agree(comm, trial ? list_left(trial, files, &models) : ASSAY_OK, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &models);
+    for (size_t at = 0; at < models.size && status == ASSAY_OK;) {
+        const char *name = (const char *)models.data + at;
+        assay_verification one = {.last_sound = -1};
+        char *file = assay_path_join(path, name);
+        at += strlen(name) + 1;
+        status = assay_comm_agree(comm, file ? ASSAY_OK : ASSAY_ENOMEM, err);
+        if (status == ASSAY_OK)
+            status = run_steps(comm, file, options, &one, err);
+        if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT) /* gone, or named by whoever read it before */
+            status = ASSAY_OK;
+        else if (status == ASSAY_OK && trial)
+            add_model(trial, name, &one);
+        assay_verification_release(&one);
+        free(file);
+    }
+    assay_buf_release(&models);
+    return status;
+}
+
 static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *path,
                       const assay_verify_options *options, assay_error *err)
 {
@@ -133,6 +205,8 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
     if (status == ASSAY_OK)
         status = assay_verify_beyond(comm, path, trial ? &files : NULL, options, trial ? &trial->problems : NULL,
                                      &remarks, err);
+    if (status == ASSAY_OK)
+        status = add_models(comm, trial, &files, path, options, err);
     if (trial && files.store)
         assay_problems_take_notes(&trial->problems, files.store, -1,
                                   "what lies there may be missing from this analysis");
@@ -290,38 +364,43 @@ static int run_last(assay_comm *comm, const char *trial, const assay_verify_opti
 
 /* ---- several models in a directory ---- */
 
-/* On rank 0: the files of a directory that are a model each, terminated; nothing where it is one checkpoint, or a series
- * of them. */
-static int list_models(const char *trial, assay_buf *out, assay_error *err)
+int assay_verify_put_models(assay_store *store, const assay_catalog *catalog, assay_buf *out)
+{
+    assay_names names = {0};
+    char *place = NULL;
+    int status = ASSAY_OK;
+    const assay_trial_format *format = catalog->unit_count == 1 ? assay_format_of(catalog->units[0].format) : NULL;
+    if (format && format->models)
+        status = assay_unit_places(store, catalog, &catalog->units[0], assay_verify_take_place, &place);
+    if (status == ASSAY_OK && place && strcmp(place, ".") == 0 && !assay_store_is_file(store) &&
+        assay_store_list(store, "", &names, NULL) == ASSAY_OK) {
+        bool *is_model = calloc(names.count + 1, sizeof *is_model);
+        const size_t models = is_model ? format->models(&names, is_model) : 0;
+        for (size_t i = 0; i < names.count && models > 1; i++)
+            if (is_model[i])
+                assay_put_bytes(out, names.name[i], strlen(names.name[i]) + 1);
+        status = is_model ? ASSAY_OK : ASSAY_ENOMEM;
+        free(is_model);
+    }
+    free(place);
+    assay_names_release(&names);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* On rank 0: those of a trial. */
+static int list_models(const char *trial, assay_buf *out)
 {
     assay_store *store = NULL;
     assay_catalog catalog = {0};
-    assay_names names = {0};
     assay_error refused = {""}; /* who lists the trial after this says so */
     int status = assay_store_open(trial, &store, &refused);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     status = assay_catalog_read(store, NULL, &catalog, &refused);
-    const assay_trial_format *format =
-        status == ASSAY_OK && catalog.unit_count == 1 ? assay_format_of(catalog.units[0].format) : NULL;
-    char *place = NULL;
-    if (format && format->models)
-        status = assay_unit_places(store, &catalog, &catalog.units[0], assay_verify_take_place, &place);
-    bool *is_model = NULL;
-    if (status == ASSAY_OK && place && strcmp(place, ".") == 0 && !assay_store_is_file(store) &&
-        assay_store_list(store, "", &names, NULL) == ASSAY_OK) {
-        is_model = calloc(names.count + 1, sizeof *is_model);
-        const size_t models = is_model ? format->models(&names, is_model) : 0;
-        for (size_t i = 0; i < names.count && models > 1; i++)
-            if (is_model[i])
-                assay_put_bytes(out, names.name[i], strlen(names.name[i]) + 1);
-    }
-    free(is_model);
-    free(place);
-    assay_names_release(&names);
+    if (status == ASSAY_OK)
+        status = assay_verify_put_models(store, &catalog, out);
     assay_catalog_release(&catalog);
     assay_store_close(store);
-    (void)err;
     return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
 }
 
@@ -393,7 +472,7 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
         out->path = assay_copy_text(trial);
         out->models = true;
         out->last_sound = -1;
-        status = out->path ? ASSAY_OK : ASSAY_ENOMEM;
+        status = out->path ? assay_verify_beside(trial, models, options, out, err) : ASSAY_ENOMEM;
     }
     return assay_comm_agree(comm, status, err);
 }
@@ -422,7 +501,7 @@ int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_opt
     assay_buf models;
     *out = (assay_verification){.last_sound = -1};
     assay_buf_init(&models, SIZE_MAX);
-    int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_models(trial, &models, err) : ASSAY_OK, err);
+    int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_models(trial, &models) : ASSAY_OK, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &models);
     if (status == ASSAY_OK && models.size > 0)

@@ -49,6 +49,14 @@ def check_agreement(checks, assay, case, out):
         done = run([assay, "run", case.path, "--quiet", "--out", out])
         first = done.out.split("\n", 1)[0]
         checks.expect(done.code != 0 or not re.match(r"\d+ rules? passed|nothing", first), "%s: verify: %s\nrun: %s: %s" % (case.name, judged[0]["text"], done.code, first))
+    if case.code != damaged_checkpoints.SOUND:
+        done = run([assay, "run", case.path, "--quiet", "--fail-on", "warning", "--out", out])
+        first = done.out.split("\n", 1)[0]
+        checks.expect(done.code != 0 and (case.code != damaged_checkpoints.INCOMPLETE or "is not complete" in first), "%s: verify: %s\nrun --fail-on: %s: %s" % (
+            case.name, judged[0]["text"], done.code, first))
+    elif "several" in case.name:
+        done = run([assay, "run", case.path, "--quiet", "--fail-on", "warning", "--out", out])
+        checks.expect(done.code == 0, "%s: verify: %s\nrun --fail-on: %s" % (case.name, judged[0]["text"], done))
 
 
 def check_options(checks, assay, work):

@@ -290,7 +290,8 @@ def missing_files(work):
         folder.mkdir()
         if name == "only-json":
             (folder / "config.json").write_text("{}")
-        yield Case("the newest is " + name, root, INCOMPLETE, "checkpoint-625 is not complete; resume from checkpoint-200", ["--last"])
+        for options in ([], ["--last"]):
+            yield Case("the newest is " + name, root, INCOMPLETE, "checkpoint-625 is not complete; resume from checkpoint-200", options)
 
 
 def lost_ranks(work):
@@ -571,8 +572,17 @@ def several(work):
                     save_safetensors(root / file, values)
                 else:
                     put(root / file, as_torch(values))
+            (root / "tokens.pkl").write_bytes(pickle.dumps({"vocab": [1, 2]}, 2))
             said = "suspect: 1 of %d models; %s: NaN in 1 tensor" % (len(files), files[-1])
-            yield Case("several models: " + root.name, root, SUSPECT if bad else SOUND, said if bad else "sound: %d models" % len(files))
+            yield Case("several models: " + root.name, root, SUSPECT if bad else SOUND, said if bad else "sound: %d models.*see 1 note" % len(files))
+    put(work / "unread" / "a.pt", as_torch(tensors(1)))
+    put(work / "unread" / "b.pt", {"a": numpy.full(3, numpy.nan)})
+    yield Case("several models, one of which is not read", work / "unread", UNREAD, "not read: 1 of 2 models; b.pt: ")
+    for name in ("a.pt", "b.pt"):
+        put(work / "beside" / name, as_torch(tensors(1)))
+    (work / "beside" / "below").mkdir()
+    (work / "beside" / "below" / "x.pkl").write_bytes(pickle.dumps(Runs(), 2))
+    yield Case("several models, and a pickle beside them", work / "beside", CODE, r"runs code: below/x.pkl: loading this runs (os|posix).system")
 
 
 class Runs:

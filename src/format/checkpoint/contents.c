@@ -190,6 +190,17 @@ bool assay_contents_take_names(assay_contents *c, assay_dict *names)
     return true;
 }
 
+/* Another model beside the first has tensors of the same names: whoever judges models judges it by itself. */
+static void name_other_model(assay_contents *c, const char *path, const char *first)
+{
+    for (size_t i = 0; i < c->problems->kept; i++)
+        if (c->problems->list[i].kind == ASSAY_PROBLEM_SET_ASIDE && strcmp(c->problems->list[i].file, path) == 0)
+            return;
+    assay_problems_add(c->problems, ASSAY_PROBLEM_SET_ASIDE, c->step, path, -1,
+                       "%s: another model than %s beside it: of tensors that are in both, that one's are read", path,
+                       first);
+}
+
 uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
                             uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
                             const assay_ckpt_piece *pieces)
@@ -201,10 +212,13 @@ uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char 
     if (known && added->state == ASSAY_CKPT_HELD) {
         const char *path = assay_dict_name(c->files, file, NULL);
         const bool again = added->file == file; /* of a dictionary the later one counts, as where it is loaded */
-        assay_problems_add(c->problems, ASSAY_PROBLEM_DUPLICATE_TENSOR, c->step, path, -1,
-                           "%s: %s is in %s already; %s", path, assay_dict_name(c->names, added->name, NULL),
-                           assay_dict_name(c->files, added->file, NULL),
-                           again ? "the later one counts" : "this one is left out");
+        if (c->several && !again)
+            name_other_model(c, path, assay_dict_name(c->files, added->file, NULL));
+        else
+            assay_problems_add(c->problems, ASSAY_PROBLEM_DUPLICATE_TENSOR, c->step, path, -1,
+                               "%s: %s is in %s already; %s", path, assay_dict_name(c->names, added->name, NULL),
+                               assay_dict_name(c->files, added->file, NULL),
+                               again ? "the later one counts" : "this one is left out");
         if (!again)
             return added->name;
     }

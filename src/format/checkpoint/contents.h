@@ -115,6 +115,7 @@ typedef struct assay_contents {
     void *scratch;      /* room for the headers of one file after the other; NULL: none yet */
     assay_dict *mapped; /* paths of files whose tensors an index names */
     int64_t said_step;  /* that the first file of torch says it is of, of those that say one; + 1; 0: none has */
+    bool several;       /* the directory has several models: a tensor of one may be called as another's */
     bool has_betas;
     double betas[2];                  /* that Adam was saved with */
     struct assay_boxes *boxes;        /* of tensors in pieces, where files have some; NULL */
@@ -133,7 +134,7 @@ int assay_contents_reserve(assay_contents *c, size_t more);
  * some, and these stay the caller's. */
 bool assay_contents_take_names(assay_contents *c, assay_dict *names);
 /* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
- * names the second. Returns the number of the name, ASSAY_NO_ID without memory. */
+ * names the second; where a directory has several models, it names the file of the second, and is no loss. Returns the number of the name, ASSAY_NO_ID without memory. */
 uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
                             uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
                             const assay_ckpt_piece *pieces);

@@ -366,9 +366,19 @@ static int note_mapped(const reading *r)
                : status;
 }
 
+/* Is it the root, and are several of its files models by themselves? */
+static bool has_several_models(const reading *r)
+{
+    bool *is_model = *r->directory ? NULL : assay_alloc_zeroed(r->names.count + 1, sizeof *is_model);
+    const bool several = is_model && assay_checkpoint_models(&r->names, is_model) > 1;
+    free(is_model);
+    return several;
+}
+
 /* Files of the directory itself. */
 static int read_members(reading *r)
 {
+    r->c->several = has_several_models(r);
     const assay_ckpt_kind best = best_kind(r);
     int status = ASSAY_OK;
     for (size_t i = 0; i < r->names.count && status == ASSAY_OK && !r->has_map; i++)

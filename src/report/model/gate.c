@@ -64,11 +64,25 @@ static bool report_is_little(const assay_gate *gate, const assay_trial_outcome *
     return gate->on && trial->status == ASSAY_OK && report_coverage(trial) < gate->least_coverage;
 }
 
+/* Of a checkpoint that is not complete nothing was tested. */
+static bool is_incomplete(const assay_gate *gate, const assay_trial_outcome *trial)
+{
+    return gate->on && !gate->allow_no_data && trial->status == ASSAY_OK && report_incomplete(trial) != NULL;
+}
+
+const char *report_incomplete(const assay_trial_outcome *trial)
+{
+    for (size_t i = 0; i < trial->problems.kept; i++)
+        if (trial->problems.list[i].kind == ASSAY_PROBLEM_UNFINISHED)
+            return trial->problems.list[i].file;
+    return NULL;
+}
+
 bool report_is_stopped(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        if (report_is_little(&report->gate, &outcome->trials[t]))
+        if (report_is_little(&report->gate, &outcome->trials[t]) || is_incomplete(&report->gate, &outcome->trials[t]))
             return true;
         if (is_left_out(&report->gate, outcome, &outcome->trials[t]))
             return true;

@@ -177,8 +177,11 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         report_put_log_end(trial, out);
     if (trial->unsafe)
         assay_put_format(out, "%s%s", passed ? ", but " : "; ", trial->unsafe);
+    const char *incomplete = report_incomplete(trial);
+    if (incomplete)
+        assay_put_format(out, "%s%s is not complete", passed && !trial->unsafe ? ", but " : "; ", incomplete);
     if (passed)
-        put_losses(trial, ", but ", out);
+        put_losses(trial, incomplete || trial->unsafe ? "; " : ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
     const bool after_rules = passed && trial->problems.losses == 0 && !log;
     if (n.silent > 0)
