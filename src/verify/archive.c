@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json_pull.h"
 #include "base/path.h"
 #include "container/inflate.h"
 #include "container/npy_head.h"
@@ -106,6 +107,7 @@ static content kind_of(const uint8_t *head, size_t size, const char *path)
 }
 
 static int look_at(const source *s, content kind, walk *w, assay_error *err);
+static int look_at_serialized(const source *s, walk *w, assay_error *err);
 
 /* Looks at the bytes as at a file by itself, one step further inside. */
 static int look_inside(const source *s, const char *name, walk *w, assay_error *err)
@@ -114,11 +116,13 @@ static int look_inside(const source *s, const char *name, walk *w, assay_error *
     const size_t size = s->size < MAGIC ? (size_t)s->size : MAGIC, length = strlen(w->where);
     int status = read_source((void *)s, 0, head, size, err);
     const content kind = status == ASSAY_OK ? kind_of(head, size, name) : NOTHING;
-    if (kind == NOTHING || kind == PERHAPS)
+    const bool text = (kind == NOTHING || kind == PERHAPS) && size > 0 && head[0] == '{';
+    if ((kind == NOTHING || kind == PERHAPS) && !text)
         return status;
     snprintf(w->where + length, sizeof w->where - length, "%s%s", length && *name ? "!" : "", name);
     w->depth++;
     status = w->depth > DEPTH_MOST ? leave(w, "it lies too deep in archives within archives", true)
+             : text                ? look_at_serialized(s, w, err)
                                    : look_at(s, kind, w, err);
     w->depth--;
     w->where[length] = '\0';
@@ -212,6 +216,84 @@ static int look_at_array(const source *s, walk *w, assay_error *err)
     rest.bytes = s->bytes ? s->bytes + begin + length : NULL;
     rest.size -= begin + length;
     return look_at_pickle(&rest, objects ? PICKLE : NAMED, w, err);
+}
+
+/* The value of a digit of base64; -1: it is none. */
+static int digit_of(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+/* Decodes base64 as Python does: what is no digit is passed over. How many bytes. */
+static size_t decode(const char *text, size_t size, uint8_t *out)
+{
+    uint32_t bits = 0;
+    size_t made = 0;
+    unsigned have = 0;
+    for (size_t at = 0; at < size; at++) {
+        const int digit = digit_of((uint8_t)text[at]);
+        if (digit < 0)
+            continue;
+        bits = (bits << 6 | (uint32_t)digit) & 0xffffff;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            out[made++] = (uint8_t)(bits >> have);
+        }
+    }
+    return made;
+}
+
+static int look_at_base64(const source *s, const char *text, size_t size, walk *w, assay_error *err)
+{
+    uint8_t *bytes = assay_alloc(size ? size : 1);
+    if (!bytes)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    const source inner = {.bytes = bytes, .size = decode(text, size, bytes), .path = s->path};
+    const int status = inner.size >= 2 ? look_inside(&inner, "serialized.pkl", w, err) : ASSAY_OK;
+    free(bytes);
+    return status;
+}
+
+/* JSON in which stable-baselines3 keeps objects as pickles in base64: {"policy": {":serialized:": "gAWV..."}}. Its strings
+ * are gone through, escapes undone. */
+static int look_at_serialized(const source *s, walk *w, assay_error *err)
+{
+    static const char KEY[] = ":serialized:";
+    const size_t most = (size_t)(w->visitor->most / 4), size = s->size < most ? (size_t)s->size : most;
+    uint8_t *bytes = assay_alloc(size ? size : 1);
+    assay_pull json = {.loose = true};
+    bool any = false, named = false; /* the string before was the key */
+    int status = bytes ? read_source((void *)s, 0, bytes, size, err)
+                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    assay_pull_start(&json, bytes, status == ASSAY_OK ? size : 0);
+    while (status == ASSAY_OK && assay_pull_peek(&json) != '\0' && !json.fault) {
+        const char *text = NULL;
+        size_t length = 0;
+        if (*json.at != '"') {
+            named = named && *json.at == ':';
+            json.at++;
+            continue;
+        }
+        if (!assay_pull_string(&json, &text, &length))
+            break;
+        if (named)
+            status = look_at_base64(s, text, length, w, err);
+        named = length == sizeof KEY - 1 && memcmp(text, KEY, length) == 0;
+        any = any || named;
+    }
+    if (status == ASSAY_OK && json.no_memory)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
+    if (status == ASSAY_OK && any && (json.fault || json.at < json.end || size < s->size))
+        status = leave(w, "JSON of which a part was not looked at, with pickles in it", true);
+    assay_pull_release(&json);
+    free(bytes);
+    return status;
 }
 
 /* ---- packed bytes ---- */

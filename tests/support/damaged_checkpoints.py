@@ -6,6 +6,7 @@
 A case's `wanted` is the exit code and what the first line must match. Every case with damage has a twin without.
 """
 import argparse
+import base64
 import gzip
 import io
 import json
@@ -441,11 +442,12 @@ def frameworks(work):
     yield Case("a checkpoint of another kind", root, INCOMPLETE, "trainer resumes from what is missing: ", ["--for", "trainer"])
 
 
-def agent(path, values, moments):
-    """What stable-baselines3 saves: torch files in a zip file."""
+def agent(path, values, moments, kept=None):
+    """What stable-baselines3 saves: torch files in a zip file, and JSON with objects as pickles in base64."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("data", json.dumps({"policy_class": "MlpPolicy", "verbose": 1}))
+        archive.writestr("data", json.dumps({"policy_class": "MlpPolicy", "verbose": 1, "seen": {":type:": "<class 'dict'>", ":serialized:": base64.b64encode(
+            pickle.dumps(kept or {"a": 1}, 4)).decode()}}, indent=4))
         for name, saved in (("policy.pth", as_torch(values)), ("policy.optimizer.pth", moments), ("pytorch_variables.pth", {})):
             buffer = io.BytesIO()
             torch.save(saved, buffer)
@@ -662,6 +664,13 @@ def pickles(work):
 
 def hidden_pickles(work):
     """Where a scanner may not look, and names that it may not see as they are."""
+    agent(work / "serialized.zip", tensors(1), adam(tensors(1)), Runs())
+    yield Case("in base64 in the JSON of an agent", work / "serialized.zip", CODE, r"loading this runs (os|posix).system .*data!serialized.pkl")
+    with zipfile.ZipFile(work / "serialized.zip") as old, zipfile.ZipFile(work / "escaped.zip", "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            new.writestr(entry.filename, data.replace(b":serialized:", b"\\u003aserialized:").replace(b'"gA', b'"\\u0067A') if entry.filename == "data" else data)
+    yield Case("the same, in escapes", work / "escaped.zip", CODE, r"loading this runs (os|posix).system .*data!serialized.pkl")
     own = b"\x80\x04" + ATTACK + b"."
     objects = b"\x93NUMPY\x01\0\x76\0" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n" + own
 
