@@ -130,7 +130,7 @@ static const assay_setting OPTIONS[] = {
     {"json", ASSAY_SETTING_SWITCH, offsetof(check_options, json), NULL,
      "As JSON, which is what is printed without it, too."},
     {"trial", ASSAY_SETTING_REPEATED, offsetof(check_options, trials), "PATH",
-     "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable."},
+     "Also say which rules have no data in this trial, and why; reads only its index. Repeatable."},
     {0}};
 
 static void put_instance(assay_jw *w, const char *key, const assay_instance *instance)
