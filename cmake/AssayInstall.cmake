@@ -42,6 +42,9 @@ install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT pr
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
         COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program PATTERN man EXCLUDE)
+# Documents link to the pages of measurements.
+file(GLOB measurements CONFIGURE_DEPENDS bench/*.md bench/*.svg)
+install(FILES ${measurements} DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench COMPONENT program)
 install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/assay COMPONENT program)
 install(FILES src/cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay
         COMPONENT program)

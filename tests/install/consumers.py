@@ -69,7 +69,7 @@ def documents(checks, prefix):
     for name in sorted(named):
         checks.expect((doc / name).exists(), "a man page names %s, which is not installed" % name)
     for page in sorted((doc / "docs").glob("*.md")):
-        for link in re.findall(r"\]\(((?:\.\./)?(?:jobs|slurm|rules)/[^)#]*|[\w-]+\.md)", page.read_text()):
+        for link in re.findall(r"\]\(((?:\.\./)?(?:jobs|slurm|rules|bench)/[^)#]*|[\w-]+\.md)", page.read_text()):
             checks.expect((page.parent / link).exists(), "%s links to %s, which is not installed" % (page.name, link))
     checks.expect(os.access(prefix / "share/assay/slurm/submit", os.X_OK), "slurm/submit cannot be run")
     checks.expect((prefix / "share/assay/jobs/examples/train_mpi.c").exists(), "the examples are not installed")

@@ -157,7 +157,7 @@ static void test_keep_and_turn(void)
     }
 }
 
-/* docs/performance.md says what the index takes. */
+/* bench/performance.md says what the index takes. */
 static void test_sizes(void)
 {
     CU_ASSERT_EQUAL(sizeof(assay_entry), 24);
