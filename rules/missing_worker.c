@@ -156,26 +156,36 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
     return assay_findings_test(assay_verdict_findings(verdict), *missed >= num_steps, &finding);
 }
 
-/* Says who of "worker_0", "worker_1", ... nothing came from. */
-static void put_absent(const roll *r, uint32_t expected, char note[NOTE_ROOM])
+/* Says who of "worker_0", "worker_1", ... nothing came from; nothing where workers have other names. A trial may expect any
+ * number of them: no more are looked at than can be named. 0 or ASSAY_ENOMEM. */
+static int put_absent(const roll *r, uint32_t expected, char note[NOTE_ROOM])
 {
-    uint32_t absent = 0;
-    for (uint32_t k = 0; k < expected; k++) {
-        char name[32];
-        uint32_t w = 0;
-        snprintf(name, sizeof name, "worker_%" PRIu32, k);
-        while (w < r->workers && strcmp(assay_trial_worker(r->rule->trial, w), name) != 0)
-            w++;
-        if (w < r->workers && r->worker[w].modes != 0)
+    const uint32_t looked = expected > r->workers + NAMED ? r->workers + NAMED : expected;
+    uint32_t absent = expected, named = 0;
+    bool *wrote = calloc((size_t)looked + 1, sizeof *wrote), ours = true;
+    if (!wrote)
+        return ASSAY_ENOMEM;
+    for (uint32_t w = 0; ours && w < r->workers; w++) {
+        const char *name = assay_trial_worker(r->rule->trial, w);
+        char *end = NULL;
+        const unsigned long k = strncmp(name, "worker_", 7) == 0 ? strtoul(name + 7, &end, 10) : 0;
+        ours = end && end != name + 7 && !*end;
+        if (!ours || r->worker[w].modes == 0 || k >= expected)
             continue;
-        const size_t at = strlen(note);
-        if (absent++ < NAMED)
-            snprintf(note + at, NOTE_ROOM - at, "%s%s", absent == 1 ? ": nothing came from " : ", ", name);
+        absent--;
+        wrote[k < looked ? k : looked] = true; /* the last one is for all that are not looked at */
     }
-    if (absent > NAMED) {
+    for (uint32_t k = 0; ours && k < looked && named < NAMED; k++)
+        if (!wrote[k]) {
+            const size_t at = strlen(note);
+            snprintf(note + at, NOTE_ROOM - at, "%sworker_%" PRIu32, named++ ? ", " : ": nothing came from ", k);
+        }
+    free(wrote);
+    if (ours && absent > named) {
         const size_t at = strlen(note);
-        snprintf(note + at, NOTE_ROOM - at, " and %" PRIu32 " more", absent - NAMED);
+        snprintf(note + at, NOTE_ROOM - at, " and %" PRIu32 " more", absent - named);
     }
+    return ASSAY_OK;
 }
 
 /* Workers that are known by their collections file alone, then those that nothing is known of. Where one worker alone
@@ -183,15 +193,14 @@ static void put_absent(const roll *r, uint32_t expected, char note[NOTE_ROOM])
 static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
 {
     uint32_t expected = assay_trial_expected_workers(r->rule->trial), wrote = 0;
-    int status = ASSAY_OK;
+    char note[NOTE_ROOM];
     for (uint32_t w = 0; w < r->workers; w++)
         wrote += r->worker[w].modes != 0;
+    snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
+    int status = put_absent(r, expected, note);
     for (uint32_t w = 0; status == ASSAY_OK && wrote > 1 && w <= r->workers; w++) {
         bool unknown = w == r->workers;
         uint32_t missing = unknown ? expected - r->workers : r->worker[w].modes == 0;
-        char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
-        put_absent(r, expected, note);
         if (missing > 0)
             add_incomplete(r, step, ASSAY_ALL_WORKERS, note);
         assay_finding finding = {.step = step,
