@@ -352,7 +352,7 @@ const assay_setting pilot_settings[] = {
 
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot)
 {
-    pilot_document document;
+    pilot_document document = {.notify = NULL}; /* as it stays where the state is no object */
     int status = job_read(r, "the state", pilot_settings, pilot->document, &document);
     if (status == ASSAY_OK)
         status = read_spec(r, pilot, (cJSON *)(uintptr_t)document.run_spec);
