@@ -138,10 +138,12 @@ static int list_left(const assay_trial_outcome *trial, const assay_trial_files *
     assay_buf models;
     assay_buf_init(&models, SIZE_MAX);
     const int status = assay_verify_put_models(files->store, &files->catalog, &models);
-    for (const char *name = (const char *)models.data;
-         status == ASSAY_OK && name < (const char *)models.data + models.size; name += strlen(name) + 1)
+    for (size_t at = 0, size; status == ASSAY_OK && at < models.size; at += size) {
+        const char *name = (const char *)models.data + at;
+        size = strlen(name) + 1;
         if (!is_evaluated(trial, files, name))
-            assay_put_bytes(out, name, strlen(name) + 1);
+            assay_put_bytes(out, name, size);
+    }
     assay_buf_release(&models);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
