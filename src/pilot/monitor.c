@@ -59,7 +59,7 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
     const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"),
                 *rule;
-    const cJSON *failed = NULL, *issue = NULL;
+    const cJSON *failed = NULL, *issue = NULL, *untested = NULL;
     size_t tested = 0;
     if (cJSON_GetArraySize(trials) != 1) {
         cJSON_Delete(document);
@@ -72,6 +72,7 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
             continue;
         issue = !issue && strcmp(said, "IssuesFound") == 0 ? rule : issue;
         failed = !failed && strcmp(said, "Error") == 0 ? rule : failed;
+        untested = !untested && strcmp(said, "NoData") == 0 ? rule : untested;
         tested += strcmp(said, "NoIssuesFound") == 0;
     }
     *out = (pilot_verdict){.ended = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trial, "ended"))};
@@ -86,26 +87,41 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
                  assay_report_text_of(failed, "name"), assay_report_text_of(failed, "message"));
     else if (!tested)
         snprintf(out->text, sizeof out->text, "no rule found anything to test");
+    else if (untested)
+        snprintf(out->text, sizeof out->text, "%.60s found nothing to test", assay_report_text_of(untested, "name"));
     cJSON_Delete(document);
     return ASSAY_OK;
 }
 
-/* assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. */
+/* assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. At the beginning of a training there are
+ * rules without data and steps not yet saved: these are no findings, and the report names them. */
 static const char **analysis(const assay_pilot *pilot, const char *trial, const char *report)
 {
     size_t lead = 0, used = 0;
     while (pilot->command && pilot->command[lead])
         lead++;
-    const char **argv = assay_realloc_array(NULL, lead + 14, sizeof *argv);
+    const char **argv = assay_realloc_array(NULL, lead + 17, sizeof *argv);
     if (!argv)
         return NULL;
     for (size_t i = 0; i < lead; i++)
         argv[used++] = pilot->command[i];
     if (lead == 0)
         argv[used++] = pilot->program ? pilot->program : "assay";
-    const char *const tail[] = {"run",     pilot->job, "--trial",   trial,       "--out",
-                                report,    "--format", "json,text", "--fail-on", assay_severity_name(pilot->fail_on),
-                                "--quiet", NULL};
+    const char *const tail[] = {"run",
+                                pilot->job,
+                                "--trial",
+                                trial,
+                                "--out",
+                                report,
+                                "--format",
+                                "json,text",
+                                "--fail-on",
+                                assay_severity_name(pilot->fail_on),
+                                "--allow-no-data",
+                                "--min-coverage",
+                                "0",
+                                "--quiet",
+                                NULL};
     memcpy(argv + used, tail, sizeof tail);
     return argv;
 }
@@ -206,7 +222,8 @@ static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot
         pilot_set_next(pilot, PILOT_END, "job %s ended as %s, without issues that a strategy is for%s%s", pilot->job_id,
                        job->state[0] ? job->state : "unknown to Slurm", verdict->text[0] ? "; " : "", verdict->text);
     else if (pilot->rule_status == PILOT_RULE_NO_ISSUES)
-        pilot_set_next(pilot, PILOT_END, "job %s has trained without issues", pilot->job_id);
+        pilot_set_next(pilot, PILOT_END, "job %s has trained without issues%s%s", pilot->job_id,
+                       verdict->text[0] ? ", but " : "", verdict->text);
     else
         pilot_set_next(pilot, PILOT_END, "job %s has trained, but: %s", pilot->job_id, verdict->text);
 }

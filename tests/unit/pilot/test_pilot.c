@@ -332,6 +332,10 @@ static void test_report(void)
     CU_ASSERT_EQUAL(verdict_of(both, ASSAY_WARNING).status, PILOT_RULE_ISSUES);
     CU_ASSERT(strncmp(verdict_of(both, ASSAY_WARNING).text, "b: 0 findings", 13) == 0);
     CU_ASSERT_EQUAL(verdict_of(both, ASSAY_ERROR).status, PILOT_RULE_NO_ISSUES);
+    static const char early[] = RULE("a", "NoIssuesFound", "error") ", " RULE("c", "NoData", "warning");
+    CU_ASSERT_EQUAL(verdict_of(early, ASSAY_WARNING).status, PILOT_RULE_NO_ISSUES);
+    CU_ASSERT_STRING_EQUAL(verdict_of(early, ASSAY_WARNING).text, "c found nothing to test");
+    CU_ASSERT_STRING_EQUAL(verdict_of(early, ASSAY_ERROR).text, "");
     CU_ASSERT_EQUAL(verdict_of(RULE("a", "NoData", "error"), ASSAY_INFO).status, PILOT_RULE_NO_DATA);
     CU_ASSERT_EQUAL(verdict_of("", ASSAY_INFO).status, PILOT_RULE_NO_DATA);
     CU_ASSERT_EQUAL(verdict_of(RULE("a", "Error", "warning"), ASSAY_WARNING).status, PILOT_RULE_ERROR);
