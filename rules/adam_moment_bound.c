@@ -102,8 +102,7 @@ static int test_bound(const assay_rule *rule, const assay_step_view *view, assay
         finding.test = finding.value_unit = BOUND;
         finding.note = note;
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, &m->largest);
-        if (status == ASSAY_OK)
-            status = assay_findings_test(s->findings, m->largest > m->limit, &finding);
+        ASSAY_THEN(status, assay_findings_test(s->findings, m->largest > m->limit, &finding));
     }
     return status;
 }

@@ -110,8 +110,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const uint64_t hash = hash_shape(item);
         const double row = (double)(hash * DTYPES + (uint64_t)item->dtype % DTYPES);
         status = assay_series_add(s->series, view->step, item->tensor, copies ? 0 : item->worker, &row);
-        if (status == ASSAY_OK)
-            status = keep_shape(s->counter, hash, item);
+        ASSAY_THEN(status, keep_shape(s->counter, hash, item));
     }
     return status;
 }
@@ -424,8 +423,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         survey(&w);
         status = walk_names(&w);
     }
-    if (status == ASSAY_OK)
-        status = test_files(&w);
+    ASSAY_THEN(status, test_files(&w));
     free(order);
     free(w.closed);
     free(w.claims);

@@ -54,7 +54,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                        .modes = 1u << ASSAY_MODE_TRAIN,
                        .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
     int status = ignored_labels_check(given, "ignore_labels", err);
-    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err));
     slot.regexes = "predictions_regex";
     bool argmax = assay_param_bool(given, "argmax");
     return status ? status : class_slot_add(need, &slot, argmax ? ASSAY_CLASS_ARGMAX : ASSAY_CLASS_ROUND, err);
@@ -127,10 +127,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     if (!step)
         return ASSAY_ENOMEM;
     int status = count_step(rule, view, step);
-    if (status == ASSAY_OK)
-        status = note_ambiguous_axes(s->counter, view, LABEL_CLASSES, prediction_classes(rule));
-    if (status == ASSAY_OK)
-        status = add_rows(step, view, s->series);
+    ASSAY_THEN(status, note_ambiguous_axes(s->counter, view, LABEL_CLASSES, prediction_classes(rule)));
+    ASSAY_THEN(status, add_rows(step, view, s->series));
     assay_counter_free(step);
     return status;
 }

@@ -348,8 +348,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         status = add_rows(s->series, pairs, view->step, tensor);
     if (status == ASSAY_OK && accumulate && within)
         status = assay_counter_add(s->counter, WITHIN, 0, 1);
-    if (status == ASSAY_OK)
-        status = note_ambiguous_axes(s->counter, view, labels, predictions);
+    ASSAY_THEN(status, note_ambiguous_axes(s->counter, view, labels, predictions));
     assay_counter_free(pairs);
     return status;
 }
@@ -451,8 +450,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     assay_row last = assay_series_row(s->series, rows - 1);
     bool padding = assay_param_bool(rule->params, "padding") && !is_noted(s->counter, WITHIN);
-    if (status == ASSAY_OK)
-        status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict), &padding);
+    ASSAY_THEN(status,
+               test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict), &padding));
     if (status == ASSAY_OK && padding)
         say_padding(verdict);
     if (status == ASSAY_OK)

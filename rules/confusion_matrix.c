@@ -33,7 +33,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     assay_slot slot = {
         .name = assay_param_text(given, "labels"), .modes = chosen_modes(given), .flags = ASSAY_SLOT_NO_STRINGS};
     int status = ignored_labels_check(given, "ignore_labels", err);
-    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err));
     slot.name = assay_param_text(given, "predictions");
     return status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
 }

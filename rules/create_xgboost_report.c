@@ -134,10 +134,8 @@ static int map_classes(const assay_rule *rule, assay_common_state *s, const assa
             status = assay_counter_add(scores, bin < BINS ? bin : BINS - 1, p.label->value[k] > 0, 1);
         }
     }
-    if (status == ASSAY_OK)
-        status = add_counts(s, view, CELL, cells);
-    if (status == ASSAY_OK)
-        status = add_counts(s, view, SCORE, scores);
+    ASSAY_THEN(status, add_counts(s, view, CELL, cells));
+    ASSAY_THEN(status, add_counts(s, view, SCORE, scores));
     assay_counter_free(cells);
     assay_counter_free(scores);
     return status;
@@ -191,8 +189,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     (void)err;
     assay_common_state *s = state;
     int task = task_of(view), status = map_scalars(s, view, METRICS, METRIC);
-    if (status == ASSAY_OK)
-        status = map_scalars(s, view, IMPORTANCE, WEIGHT);
+    ASSAY_THEN(status, map_scalars(s, view, IMPORTANCE, WEIGHT));
     if (status == ASSAY_OK && task != NO_TASK)
         status = add(s, view, TASK, task, 0, 0, 0);
     if (status == ASSAY_OK && (task == BINARY || task == MULTICLASS))

@@ -96,8 +96,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         assay_finding finding = finding_of(view, y, 100 * p, 100 * least);
         finding.note = note;
         status = assay_findings_test(((assay_common_state *)state)->findings, p > least, &finding);
-        if (status == ASSAY_OK)
-            status = assay_counter_add(((assay_common_state *)state)->counter, y->tensor, 0, 1);
+        ASSAY_THEN(status, assay_counter_add(((assay_common_state *)state)->counter, y->tensor, 0, 1));
     }
     return status;
 }

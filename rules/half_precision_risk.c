@@ -127,8 +127,7 @@ static int test_item(const assay_rule *rule, assay_common_state *s, const assay_
     if (status == ASSAY_OK && later)
         status = assay_series_add(s->series, view->step, item->tensor, item->worker,
                                   (double[WIDTH]){over, IS_OVER, fmax(fabs(stats->min), fabs(stats->max))});
-    if (status == ASSAY_OK)
-        status = rare_count(s->counter, item->tensor, fires);
+    ASSAY_THEN(status, rare_count(s->counter, item->tensor, fires));
     if (status == ASSAY_OK && fires)
         status =
             assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){flushed, IS_FLUSHED});
@@ -150,8 +149,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (by_losses && isfinite(loss) && assay_trial_in_collection(rule->trial, "losses", item->tensor))
             status =
                 assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){loss, IS_LOSS});
-        if (status == ASSAY_OK)
-            status = test_item(rule, s, view, item, result->of.counts.count);
+        ASSAY_THEN(status, test_item(rule, s, view, item, result->of.counts.count));
     }
     return status;
 }
@@ -254,8 +252,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t excused = 0;
     for (size_t i = 0; all && i < places; i++)
         l.first[i] = l.largest[i] = NAN;
-    if (status == ASSAY_OK)
-        status = add_findings(rule, s->series, &l, rare, assay_verdict_findings(verdict), &excused);
+    ASSAY_THEN(status, add_findings(rule, s->series, &l, rare, assay_verdict_findings(verdict), &excused));
     if (status == ASSAY_OK && excused > 0)
         assay_verdict_message(verdict,
                               "%" PRIu64 " overflow%s of %s not counted: the losses were beyond it from the beginning "

@@ -638,23 +638,19 @@ static uint64_t end_of(const walk *w, uint64_t from)
 static int test_input(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_constant(w, from, to);
-    if (status == ASSAY_OK)
-        status = test_repeated(w, from, to);
+    ASSAY_THEN(status, test_repeated(w, from, to));
     for (int mode = ASSAY_MODE_TRAIN; status == ASSAY_OK && mode <= ASSAY_MODE_EVAL; mode++) {
         status = test_channels(w, from, to, mode);
-        if (status == ASSAY_OK)
-            status = test_scale(w, from, to, mode, SCALE);
+        ASSAY_THEN(status, test_scale(w, from, to, mode, SCALE));
     }
-    if (status == ASSAY_OK)
-        status = test_evaluation(w, from, to);
+    ASSAY_THEN(status, test_evaluation(w, from, to));
     return status == ASSAY_OK ? test_evaluated(w, from, to) : status;
 }
 
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
-    if (status == ASSAY_OK)
-        status = test_unseen(w, from, to);
+    ASSAY_THEN(status, test_unseen(w, from, to));
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
 
@@ -694,12 +690,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                     assay_verdict_findings(verdict),
                     room,
                     ((const assay_common_state *)state)->counter};
-    if (status == ASSAY_OK)
-        status = walk_tensors(&w);
-    if (status == ASSAY_OK)
-        status = test_workers(&w, INPUT);
-    if (status == ASSAY_OK)
-        status = test_workers(&w, LABEL);
+    ASSAY_THEN(status, walk_tensors(&w));
+    ASSAY_THEN(status, test_workers(&w, INPUT));
+    ASSAY_THEN(status, test_workers(&w, LABEL));
     free(order);
     free(room);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");

@@ -57,8 +57,7 @@ static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
         status = test(w, i, LABELS, stuck && i >= begin, row[LEAST], 0, note);
         snprintf(note, sizeof note, "%llu of %llu hold one class alone", (unsigned long long)ones,
                  (unsigned long long)labels);
-        if (status == ASSAY_OK)
-            status = test(w, i, SORTED, sorted && is_one_class(row), row[LEAST], 0, note);
+        ASSAY_THEN(status, test(w, i, SORTED, sorted && is_one_class(row), row[LEAST], 0, note));
     }
     return status;
 }

@@ -77,8 +77,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     judge j = {.rule = rule, .findings = assay_verdict_findings(verdict)};
     const assay_series *series = ((const assay_common_state *)state)->series;
     int status = history_walk(rule->params, series, LINEAR_BELOW, test, &j, err);
-    if (status == ASSAY_OK)
-        status = say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict);
+    ASSAY_THEN(status, say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict));
     return status;
 }
 

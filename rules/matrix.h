@@ -98,8 +98,7 @@ static inline int count_classes(const matrix *m, assay_counter *of)
     for (uint64_t i = 0; status == ASSAY_OK && i < m->cell_count; i++) {
         const cell *c = &m->cells[i];
         status = assay_counter_add(of, c->label, SUPPORT, c->count);
-        if (status == ASSAY_OK)
-            status = assay_counter_add(of, c->prediction, PREDICTED, c->count);
+        ASSAY_THEN(status, assay_counter_add(of, c->prediction, PREDICTED, c->count));
         if (status == ASSAY_OK && c->label == c->prediction)
             status = assay_counter_add(of, c->label, RIGHT, c->count);
     }

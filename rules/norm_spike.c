@@ -273,8 +273,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(room);
     free(j.left);
     free(j.usual);
-    if (status == ASSAY_OK)
-        status = say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict);
+    ASSAY_THEN(status, say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict));
     return status;
 }
 

@@ -117,8 +117,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
         status = map_variances(s, view, worker);
-    if (status == ASSAY_OK)
-        status = map_gradients(rule, s, view);
+    ASSAY_THEN(status, map_gradients(rule, s, view));
     double loss;
     if (status == ASSAY_OK && step_loss(&view->slot[LOSSES], NULL, &loss))
         status = add(s, view, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, LOSS_STALLED, loss);

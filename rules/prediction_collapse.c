@@ -49,9 +49,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     assay_slot slot = {.regexes = "predictions_regex", .flags = ASSAY_SLOT_NO_STRINGS};
     int status = ignored_labels_check(given, "ignore_labels", err);
-    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
-    if (status == ASSAY_OK)
-        status = assay_need_rows(need, PREDICTIONS, &(assay_rows){.width = WIDTH, .pooled = true}, err);
+    ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err));
+    ASSAY_THEN(status, assay_need_rows(need, PREDICTIONS, &(assay_rows){.width = WIDTH, .pooled = true}, err));
     slot.regexes = "labels_regex";
     return status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
 }

@@ -387,10 +387,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         series = compared = digests_compared(series, order, WIDTH);
         status = compared ? ASSAY_OK : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK)
-        status = outlook_make(rule, series, order, &o);
-    if (status == ASSAY_OK)
-        status = test_rows(rule, series, order, &o, verdict);
+    ASSAY_THEN(status, outlook_make(rule, series, order, &o));
+    ASSAY_THEN(status, test_rows(rule, series, order, &o, verdict));
     if (status == ASSAY_OK)
         say_frozen(rule, &o, verdict);
     if (status == ASSAY_OK)

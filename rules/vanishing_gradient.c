@@ -104,8 +104,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         assay_finding finding = finding_of(view, item, mean, threshold);
         if (status == ASSAY_OK && !vanished)
             status = assay_findings_test(s->findings, false, &finding);
-        if (status == ASSAY_OK)
-            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = vanished}, NULL);
+        ASSAY_THEN(status,
+                   first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = vanished}, NULL));
     }
     return status;
 }
@@ -149,8 +149,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     say_biases(rule, s->counter, verdict);
     assay_verdict_no_data(verdict, "all gradients that match are zero%s, or were saved without a mean.",
                           assay_param_bool(rule->params, "skip_zero") ? " at every step (skip_zero)" : "");
-    if (status == ASSAY_OK)
-        status = first_cause_put(rule, state, NULL, rare, "vanished", verdict, err);
+    ASSAY_THEN(status, first_cause_put(rule, state, NULL, rare, "vanished", verdict, err));
     free(rare);
     return status;
 }

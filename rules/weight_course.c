@@ -151,8 +151,8 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
         if (n > 0)
             status = test(w, row, JUMP, jumps, r, limit, note);
-        if (status == ASSAY_OK)
-            status = test(w, row, LARGE, trained && r > most_of_all && row.value[TINY] == 0, r, most_of_all, NULL);
+        ASSAY_THEN(status,
+                   test(w, row, LARGE, trained && r > most_of_all && row.value[TINY] == 0, r, most_of_all, NULL));
         most = jumps ? most : fmax(most, r);
         last[seen++ % WINDOW] = r;
     }
@@ -282,8 +282,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     w.slow = calloc(workers, sizeof *w.slow);
     int status =
         w.shrank && w.matrices && w.slow && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = walk_weights(&w);
+    ASSAY_THEN(status, walk_weights(&w));
     if (w.way > 0 && w.way < HARDLY) /* the report's first line tells from it why a loss stands */
         assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
     free(w.shrank);

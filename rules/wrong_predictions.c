@@ -52,9 +52,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                             .numbers = 1,
                             .number = {ASSAY_PICTURE_SIDE}};
     int status = ignored_labels_check(given, "ignore_labels", err);
-    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err));
     slot.name = assay_param_text(given, "predictions");
-    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
+    ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err));
     slot.name = assay_param_text(given, "tensor");
     int number = status ? status : assay_need_slot(need, &slot, err);
     status = number < 0 ? number : assay_need_measure(need, number, &images, err);

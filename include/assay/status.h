@@ -45,6 +45,16 @@ const char *assay_status_text(int status);
  * `return assay_fail(err, ASSAY_EFORMAT, "%s: ...", path);` */
 int assay_fail(assay_error *err, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* One step of several: `status = call`, unless a step before it failed; then the call is not made, and `status` stays. */
+#define ASSAY_THEN(status, ...) ((status) = (status) ? (status) : (__VA_ARGS__))
+/* Leaves the function with the status of the call, unless that is ASSAY_OK: for where nothing is to be released. */
+#define ASSAY_TRY(...)                                                                                                 \
+    do {                                                                                                               \
+        const int status_ = (__VA_ARGS__);                                                                             \
+        if (status_ != ASSAY_OK)                                                                                       \
+            return status_;                                                                                            \
+    } while (0)
+
 #ifdef __cplusplus
 }
 #endif

@@ -94,9 +94,7 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     n.x = law_sketch(step, OF_NORMALISED, x);
     n.y = law_sketch(step, OF_OUTPUT, y);
     if (is_complete(&n, bias != ASSAY_NO_TENSOR) && n.w->columns == n.x->columns) {
-        const int status = compare(step, y, &n, NORMALISED_BY_ROWS);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(compare(step, y, &n, NORMALISED_BY_ROWS));
     }
     const assay_result *channels = assay_view_result(step->view, OF_CHANNELS, x);
     n.x = law_sketch(step, OF_IMAGES, x);

@@ -47,8 +47,7 @@ int dumped_add(const assay_rule *rule, assay_findings *findings, bool counted, c
                              .value = finding->value,
                              .note = finding->text,
                              .time = &place};
-    if (status == ASSAY_OK)
-        status = counted ? assay_findings_test(findings, true, &f) : assay_findings_add(findings, &f);
+    ASSAY_THEN(status, counted ? assay_findings_test(findings, true, &f) : assay_findings_add(findings, &f));
     assay_buf_release(&extra);
     return status == ASSAY_OK ? status : ASSAY_ENOMEM;
 }
@@ -61,8 +60,7 @@ int dumped_finalize(const assay_rule *rule, assay_verdict *verdict, dumped_find 
         return ASSAY_OK;
     }
     int status = assay_hang_find(rule->trial, assay_param_real(rule->params, "max_age_seconds"), &hang, err);
-    if (status == ASSAY_OK)
-        status = find(rule, hang, verdict);
+    ASSAY_THEN(status, find(rule, hang, verdict));
     assay_hang_free(hang);
     return status;
 }

@@ -303,8 +303,7 @@ int timed_finalize(const assay_rule *rule, assay_verdict *verdict, timed_evaluat
         status = assay_findings_add(findings, &finding);
     }
     assay_put_format(json, "\"samples\": %" PRIu64 ", ", t.samples);
-    if (status == ASSAY_OK)
-        status = put_slices(&t, json);
+    ASSAY_THEN(status, put_slices(&t, json));
     assay_put_format(json, ", \"details\": ");
     if (t.details.size > 0)
         assay_put_bytes(json, t.details.data, t.details.size);

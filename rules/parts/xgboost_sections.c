@@ -225,14 +225,12 @@ static int put_confusion(const writer *w, uint64_t from, uint64_t to)
     matrix m = {0};
     assay_counter *cells = assay_counter_new();
     int status = cells ? cells_of(w, from, to, cells) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = take_matrix(cells, INT64_MAX, &(ignored_labels){0}, &m);
+    ASSAY_THEN(status, take_matrix(cells, INT64_MAX, &(ignored_labels){0}, &m));
     if (status == ASSAY_OK && m.samples) {
         put_labels(w, &m);
         assay_put_format(w->json, ", \"confusion\": {");
         status = put_matrix(&m, w->json, w->text);
-        if (status == ASSAY_OK)
-            status = put_averages(w, &m);
+        ASSAY_THEN(status, put_averages(w, &m));
         assay_put_format(w->json, "}");
     }
     free(m.cells);
@@ -357,7 +355,6 @@ int xgboost_sections_put(const assay_rule *rule, const assay_series *series, ass
 {
     writer w = {rule, series, json, text};
     int status = put_metrics(&w);
-    if (status == ASSAY_OK)
-        status = put_importance(&w);
+    ASSAY_THEN(status, put_importance(&w));
     return status ? status : put_task(&w);
 }

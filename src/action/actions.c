@@ -29,8 +29,7 @@ static int prepare_cancel(const assay_actions *actions, size_t number, action *a
     int status = assay_secret_fetch(&a->job, place, err);
     if (status == ASSAY_OK && !assay_slurm_is_id(a->job.value))
         return assay_fail(err, ASSAY_EJOB, "%s: what %s holds is not a Slurm job id", place, a->job.source);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     size_t room = strlen(a->job.value) + 8;
     char *name = assay_alloc(room);
     if (!name)

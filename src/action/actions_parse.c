@@ -163,12 +163,9 @@ static int read_submit(const job_reader *r, const char *place, const cJSON *obje
     a->kind = ACTION_SUBMIT;
     int status = job_read(r, place, action_submit_settings, object, &entry);
     a->script = entry.script;
-    if (status == ASSAY_OK)
-        status = read_texts(r, place, "options", entry.options, &a->options);
-    if (status == ASSAY_OK)
-        status = read_texts(r, place, "args", entry.arguments, &a->arguments);
-    if (status == ASSAY_OK)
-        status = read_environment(r, place, entry.environment, &a->environment);
+    ASSAY_THEN(status, read_texts(r, place, "options", entry.options, &a->options));
+    ASSAY_THEN(status, read_texts(r, place, "args", entry.arguments, &a->arguments));
+    ASSAY_THEN(status, read_environment(r, place, entry.environment, &a->environment));
     for (size_t i = 0; status == ASSAY_OK && i < a->options.count; i++) {
         if (a->options.list[i][0] != '-' || strcmp(a->options.list[i], "--") == 0)
             status = job_fail(r, place, "\"options\": \"%.60s\": expected an option of sbatch, like \"--time=60\"",
@@ -273,8 +270,7 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
     int what = -1, deeds = 0;
     snprintf(place, sizeof place, "actions[%zu]", number);
     int status = job_read(r, place, action_settings, object, &entry);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     for (int i = 0; i < DEEDS; i++) {
         what = entry.deed[i] ? i : what;
         deeds += entry.deed[i] != NULL;
@@ -289,8 +285,7 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
     else
         status = assay_notify_parse(r->file, inner, what == DO_MAIL ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK, item,
                                     &a->notify, r->err);
-    if (status == ASSAY_OK)
-        status = read_when(r, place, object, &entry, actions->job, a);
+    ASSAY_THEN(status, read_when(r, place, object, &entry, actions->job, a));
     return status == ASSAY_OK ? make_name(r, actions, a) : status;
 }
 

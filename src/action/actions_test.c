@@ -35,8 +35,7 @@ int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, con
         if (a->kind != ACTION_NOTIFY)
             continue;
         int status = assay_notify_prepare(a->notify, &err);
-        if (status == ASSAY_OK)
-            status = assay_notify_send(a->notify, &message, NULL, NULL, &delivery, &err);
+        ASSAY_THEN(status, assay_notify_send(a->notify, &message, NULL, NULL, &delivery, &err));
         ++*sent;
         *failed += status != ASSAY_OK;
         put_line(words[delivery], a->name, status == ASSAY_OK ? "" : err.text, draw, out);

@@ -91,8 +91,7 @@ static int open_file(audit_log *log, assay_error *err)
         status = assay_dir_make(log->path, err);
         *slash = '/';
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_error why = {""};
     const int fd = assay_file_open_append(log->path, &why);
     if (fd < 0)
@@ -134,8 +133,7 @@ static int fetch(audit_log *log, assay_error *err)
         int status = assay_s3_place_parse(log->path, &log->place, err);
         if (status == ASSAY_OK && (status = assay_s3_open(&why)) != ASSAY_OK)
             assay_fail(err, status, "%s: %s", log->path, why.text);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
         log->place.prefix[strlen(log->place.prefix) - 1] = '\0'; /* a key has no '/' at its end */
     }
     assay_buf_clear(&log->text);
@@ -146,8 +144,7 @@ static int fetch(audit_log *log, assay_error *err)
     if (status == ASSAY_OK && bytes.size > 0)
         assay_put_bytes(&log->text, bytes.data, bytes.size);
     assay_s3_get_end(get);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&log->text);
+    ASSAY_THEN(status, assay_buf_status(&log->text));
     return status == ASSAY_OK || status == ASSAY_ENOTFOUND
                ? ASSAY_OK
                : assay_fail(err, status, "%s: %s", log->path, why.text[0] ? why.text : assay_status_text(status));
@@ -373,8 +370,7 @@ static int take_piece(assay_audit *audit, const char *piece, size_t size)
         assay_put_bytes(&audit->rest, end ? end + 1 : piece, size);
     }
     int status = assay_buf_status(&audit->rest);
-    if (status == ASSAY_OK)
-        status = assay_audit_take(audit, (const char *)audit->rest.data, audit->rest.size, &taken);
+    ASSAY_THEN(status, assay_audit_take(audit, (const char *)audit->rest.data, audit->rest.size, &taken));
     if (taken > 0) {
         memmove(audit->rest.data, audit->rest.data + taken, audit->rest.size - taken);
         audit->rest.size -= taken;
@@ -392,8 +388,7 @@ static int catch_up(assay_audit *audit, assay_error *err)
         status = audit_log_read(audit->log, audit->read, piece, PIECE, &got, err);
         if (status == ASSAY_OK && audit->read + got > LARGEST)
             status = assay_fail(err, ASSAY_EBUDGET, "%s: larger than 256 MiB: move it away to begin a new log", path);
-        if (status == ASSAY_OK)
-            status = take_piece(audit, piece, got);
+        ASSAY_THEN(status, take_piece(audit, piece, got));
         audit->read += got;
     }
     free(piece);
@@ -451,11 +446,9 @@ int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char 
                      unsigned attempt, const char *text, assay_error *err)
 {
     int status = audit_log_lock(audit->log, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = catch_up(audit, err);
-    if (status == ASSAY_OK)
-        status = write_line(audit, key, what, result, attempt, text, err);
+    ASSAY_THEN(status, write_line(audit, key, what, result, attempt, text, err));
     audit_log_unlock(audit->log);
     return status;
 }
@@ -489,11 +482,9 @@ int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char
     if (!audit->log)
         return claim(audit, key, what, out, err);
     int status = audit_log_lock(audit->log, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = catch_up(audit, err);
-    if (status == ASSAY_OK)
-        status = claim(audit, key, what, out, err);
+    ASSAY_THEN(status, claim(audit, key, what, out, err));
     audit_log_unlock(audit->log);
     return status;
 }

@@ -81,9 +81,7 @@ int assay_notify_send(assay_notify *target, const assay_message *message, assay_
     assay_delivery unseen;
     delivery = delivery ? delivery : &unseen;
     *delivery = ASSAY_NOT_DELIVERED;
-    int status = assay_notify_prepare(target, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_notify_prepare(target, err));
     return target->kind == ASSAY_NOTIFY_MAIL ? notify_mail_send(target, message, attempt, context, delivery, err)
                                              : notify_webhook_send(target, message, attempt, context, delivery, err);
 }

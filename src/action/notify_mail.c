@@ -85,10 +85,8 @@ const assay_setting notify_mail_settings[] = {{.name = "to",
 int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
 {
     int status = job_read(r, place, notify_mail_settings, object, target);
-    if (status == ASSAY_OK)
-        status = read_recipients(r, place, target->said[0], target);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, read_recipients(r, place, target->said[0], target));
+    ASSAY_TRY(status);
     if (target->from && !is_address(target->from))
         return job_fail(r, place, "\"from\": expected a plain address like name@example.org");
     assay_buf name;

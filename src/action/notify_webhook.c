@@ -59,9 +59,7 @@ static int read_header(const job_reader *r, const char *place, const cJSON *item
         return job_fail(r, place, "\"%.60s\" is not the name of a header", item->string);
     char where[ASSAY_JOB_PLACE + 64];
     snprintf(where, sizeof where, "%s.%.60s", place, item->string);
-    int status = assay_secret_read(r, where, item, &out->value);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_secret_read(r, where, item, &out->value));
     if (out->value.kind == ASSAY_SECRET_LITERAL && is_credential(item->string))
         return job_fail(r, where,
                         "a secret does not belong in a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
@@ -181,10 +179,8 @@ int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *ob
         return assay_fail(r->err, ASSAY_EUNSUPPORTED,
                           "%s: %s: this build has no libcurl: build assay with ASSAY_WITH_CURL, or use \"mail\"",
                           r->file, place);
-    if (status == ASSAY_OK)
-        status = read_url(r, place, target->said[0], target);
-    if (status == ASSAY_OK)
-        status = read_headers(r, place, target->said[1], target);
+    ASSAY_THEN(status, read_url(r, place, target->said[0], target));
+    ASSAY_THEN(status, read_headers(r, place, target->said[1], target));
     return status == ASSAY_OK ? make_name(r, target) : status;
 }
 

@@ -24,12 +24,9 @@ int assay_secret_read(const job_reader *r, const char *place, const cJSON *item,
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected a text, {\"env\": NAME} or {\"file\": PATH}");
     int status = job_known_keys(r, place, item, keys);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "env", &env);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "file", &file);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, job_text(r, place, item, "env", &env));
+    ASSAY_THEN(status, job_text(r, place, item, "file", &file));
+    ASSAY_TRY(status);
     if (!env == !file)
         return job_fail(r, place, "expected either \"env\" or \"file\"");
     *out = (assay_secret){env ? ASSAY_SECRET_ENV : ASSAY_SECRET_FILE, assay_copy_text(env ? env : file), NULL};
@@ -104,8 +101,7 @@ int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err
         status = fetch_variable(secret, place, err);
     else if (!(secret->value = assay_copy_text(secret->source)))
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     bool bad = secret->value[0] == '\0';
     for (const char *c = secret->value; *c; c++)
         bad |= (unsigned char)*c < ' ' || *c == 0x7f;

@@ -37,8 +37,7 @@ int assay_slurm_cancel(const char *job, assay_error *err)
     const char *const argv[] = {"scancel", job, NULL};
     assay_command_result result;
     int status = check_id(job, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = run(argv, &result, err);
     if (status == ASSAY_EIO && (says(&result.err, "already completing") || says(&result.err, "already completed")))
         status = ASSAY_OK;
@@ -55,8 +54,7 @@ int assay_slurm_release(const char *job, assay_error *err)
     const char *const argv[] = {"scontrol", "release", job, NULL};
     assay_command_result result;
     int status = check_id(job, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = run(argv, &result, err);
     assay_command_release(&result);
     return status;
@@ -131,8 +129,7 @@ int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err)
     const char *const argv[] = {"scontrol", "-o", "show", "job", job, NULL};
     assay_command_result result;
     int status = check_id(job, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = run(argv, &result, err);
     if (status == ASSAY_OK)
         status = slurm_answer_shown((const char *)result.out.data, job, out, err);
@@ -162,8 +159,7 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
     assay_command_result result;
     job_filter by;
     int status = set_filter(name, &by, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const char *const queue[] = {"squeue", "--noheader", "--states=all", by.user, by.name, "--format=%A", NULL};
     const char *const past[] = {"sacct", "-X", "-n", "-P", "-S", "now-30days", by.user, by.name, "-o", "JobID", NULL};
     status = run(queue, &result, err);
@@ -188,8 +184,7 @@ int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *
     assay_command_result result;
     job_filter by;
     int status = set_filter(name, &by, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const char *const queue[] = {"squeue", "--noheader", "--states=PENDING", by.user, by.name, "--format=%A", NULL};
     status = run(queue, &result, err);
     const char *line = status == ASSAY_OK ? (const char *)result.out.data : "";

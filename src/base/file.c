@@ -89,8 +89,7 @@ static int read_file(const char *path, const char *magic, size_t ceiling, assay_
     }
     size_t before = out->size;
     int status = magic ? check_own(fd, path, magic, ceiling, err) : ASSAY_OK;
-    if (status == ASSAY_OK)
-        status = read_all(fd, path, ceiling, out, err);
+    ASSAY_THEN(status, read_all(fd, path, ceiling, out, err));
     if (status != ASSAY_OK)
         out->size = before;
     close(fd);

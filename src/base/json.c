@@ -306,8 +306,7 @@ int assay_json_parse_commented(const char *name, const void *text, size_t size, 
         return no_memory(&d);
     memcpy(plain, d.text, d.size);
     int status = blank_comments(&d, plain);
-    if (status == ASSAY_OK)
-        status = read_plain(&d, plain, out);
+    ASSAY_THEN(status, read_plain(&d, plain, out));
     free(plain);
     return status;
 }

@@ -77,8 +77,7 @@ int assay_redact_add_url(const char *url, bool open)
         if (status == ASSAY_OK && word)
             status = add(word + 1, (size_t)(user - word - 1));
     }
-    if (status == ASSAY_OK)
-        status = add_query(query, query_length);
+    ASSAY_THEN(status, add_query(query, query_length));
     if (open || status != ASSAY_OK)
         return status;
     host = user ? user + 1 : host;

@@ -54,8 +54,7 @@ static int open_trial(const char *path, assay_trial_files *files, assay_trial **
         trial->tensors = files->tensors;
         status = trial->path && trial->name ? collect(files, trial) : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK)
-        status = assay_trial_info_finish(trial, &files->problems);
+    ASSAY_THEN(status, assay_trial_info_finish(trial, &files->problems));
     *info = trial;
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "%s: %s", path, assay_status_text(status));
 }
@@ -257,12 +256,10 @@ static int check(const cli_context *context, int argc, char **argv)
     else if (status == ASSAY_OK)
         assay_put_bytes(&text, cli_built_in_job, cli_built_in_job_size);
     path[0] = path[0] ? path[0] : "the built-in job";
-    if (status == ASSAY_OK)
-        status = assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err);
+    ASSAY_THEN(status, assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err));
     if (status == ASSAY_OK && job.unsigned_s3)
         assay_s3_allow_unsigned();
-    if (status == ASSAY_OK)
-        status = assay_actions_parse(&job, &actions, &err);
+    ASSAY_THEN(status, assay_actions_parse(&job, &actions, &err));
     if (status == ASSAY_OK && options.trials.count > 0)
         status = check_trials(&job, options.trials.text, options.trials.count, &no_data, &err);
     assay_buf_release(&text);

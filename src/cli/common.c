@@ -182,8 +182,7 @@ int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
         }
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &found);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &found));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(found.data, found.size);
         status = assay_comm_agree(comm, assay_comm_rank(comm) ? assay_job_unpack_trials(job, &in, err) : ASSAY_OK, err);

@@ -571,8 +571,7 @@ static int begin(const cli_context *context, const char *a, const char *b, assay
     const char *const trials[] = {a, b};
     assay_job job = {0};
     int status = assay_comm_agree(context->comm, make_job(trials, &job, err), err);
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(context->comm, &job, NULL, err);
+    ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, err));
     assay_job_release(&job);
     return status;
 }
@@ -616,10 +615,8 @@ int cli_compare_tensors(const cli_context *context, const char *a, const char *b
         status = assay_name_map_parse(options->maps.text[o.maps], &maps[o.maps], &err);
     o.map = maps;
     status = assay_comm_agree(context->comm, status, &err);
-    if (status == ASSAY_OK)
-        status = begin(context, a, b, &err);
-    if (status == ASSAY_OK)
-        status = assay_diff_run(context->comm, a, b, &o, &diff, &err);
+    ASSAY_THEN(status, begin(context, a, b, &err));
+    ASSAY_THEN(status, assay_diff_run(context->comm, a, b, &o, &diff, &err));
     const bool first = assay_comm_rank(context->comm) == 0;
     const int code = status != ASSAY_OK
                          ? cli_fail(status, &err)

@@ -188,8 +188,7 @@ int cli_events_write(const char *location, const char *path, uint64_t *losses, a
     assay_buf_init(&t.out, ASSAY_REPORT_CEILING);
     assay_put_format(&t.out, "%s", HEAD);
     int status = assay_store_open(location, &store, err);
-    if (status == ASSAY_OK)
-        status = assay_catalog_read(store, NULL, &catalog, err);
+    ASSAY_THEN(status, assay_catalog_read(store, NULL, &catalog, err));
     for (size_t i = 0; i < catalog.events.count && status == ASSAY_OK; i++)
         if (has_spans(&catalog.events.list[i])) {
             files++;
@@ -203,8 +202,7 @@ int cli_events_write(const char *location, const char *path, uint64_t *losses, a
     if (status == ASSAY_OK && t.unmatched > 0)
         assay_log_warn("%s: %" PRIu64 " event%s begin or end without the other, and are left out", location,
                        t.unmatched, assay_plural(t.unmatched));
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, t.out.data, t.out.size, err);
+    ASSAY_THEN(status, assay_file_write(path, t.out.data, t.out.size, err));
     *losses = t.losses;
     for (size_t i = 0; i < t.open.count; i++)
         release_open(&t.open.list[i]);

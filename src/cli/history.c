@@ -133,9 +133,8 @@ static int add_report(assay_report_history *history, const char *operand, assay_
     }
     assay_buf_init(&text, MOST_BYTES);
     int status = assay_file_read(operand, MOST_BYTES, &text, err);
-    if (status == ASSAY_OK)
-        status = assay_history_add(history, operand, text.data, text.size,
-                                   stat(operand, &about) == 0 ? (int64_t)about.st_mtime : 0, err);
+    ASSAY_THEN(status, assay_history_add(history, operand, text.data, text.size,
+                                         stat(operand, &about) == 0 ? (int64_t)about.st_mtime : 0, err));
     assay_buf_release(&text);
     return status;
 }
@@ -238,8 +237,7 @@ static int add_remote(assay_report_history *history, const char *operand, size_t
         strpbrk(place + 5, "*?[")
             ? assay_fail(err, ASSAY_EUSAGE, "%s: only the last part of a place in S3 may be a pattern", operand)
             : assay_store_open(place, &r.store, err);
-    if (status == ASSAY_OK)
-        status = read_matching(&r, last ? last : whole, err);
+    ASSAY_THEN(status, read_matching(&r, last ? last : whole, err));
     assay_store_close(r.store);
     free(place);
     return leave_out(status, left_out, err);
@@ -250,11 +248,9 @@ static int read_reports(assay_report_history *history, const char *const *operan
                         assay_error *err)
 {
     for (size_t i = 0; i < operands; i++) {
-        int status = strncmp(operand[i], "s3://", 5) == 0
-                         ? add_remote(history, operand[i], left_out, err)
-                         : leave_out(add_report(history, operand[i], err), left_out, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(strncmp(operand[i], "s3://", 5) == 0
+                      ? add_remote(history, operand[i], left_out, err)
+                      : leave_out(add_report(history, operand[i], err), left_out, err));
     }
     assay_history_sort(history);
     if (history->reports == 0)
@@ -273,9 +269,9 @@ static int put(const cli_context *context, const history_options *options, const
     const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
     (void)context;
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    if (status == ASSAY_OK)
-        status = options->json ? assay_history_put_json(all, &out)
-                               : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    ASSAY_THEN(status, options->json
+                           ? assay_history_put_json(all, &out)
+                           : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out));
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "history: out of memory");
     if (status == ASSAY_OK)

@@ -460,16 +460,12 @@ static int overview_read(const char *location, overview *out, assay_error *err)
     out->trial = (assay_job_trial){.path = assay_copy_text(location), .name = assay_job_trial_name(location)};
     if (!out->trial.path || !out->trial.name)
         status = ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = collect_tensors(out);
+    ASSAY_THEN(status, collect_tensors(out));
     if (status == ASSAY_OK)
         note_manifest(out);
-    if (status == ASSAY_OK)
-        status = assay_trial_list_others(out->files, INT64_MIN, INT64_MAX, &out->others);
-    if (status == ASSAY_OK)
-        status = find_members(out);
-    if (status == ASSAY_OK)
-        status = overview_read_events(out, err);
+    ASSAY_THEN(status, assay_trial_list_others(out->files, INT64_MIN, INT64_MAX, &out->others));
+    ASSAY_THEN(status, find_members(out));
+    ASSAY_THEN(status, overview_read_events(out, err));
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
     out->info = (assay_trial){.tensors = r->files.tensors,

@@ -25,8 +25,7 @@ int cli_metrics_read(const char *location, cli_metrics *out, assay_error *err)
     *out = (cli_metrics){0};
     assay_problems_init(&out->problems);
     int status = assay_store_open(location, &out->store, err);
-    if (status == ASSAY_OK)
-        status = assay_catalog_read(out->store, NULL, &out->catalog, err);
+    ASSAY_THEN(status, assay_catalog_read(out->store, NULL, &out->catalog, err));
     if (status == ASSAY_OK) /* files that could not be listed */
         status = assay_problems_append(&out->problems, &out->catalog.problems);
     if (status == ASSAY_OK && assay_event_files_kinds(&out->catalog.events) & ~(unsigned)ASSAY_EVENTS_OF_RANKS)
@@ -291,8 +290,7 @@ int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error 
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     assay_put_format(&out, "%s", CSV_HEAD);
     int status = cli_metrics_each(metrics, &all, put_csv, &out, err);
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, out.data, out.size, err);
+    ASSAY_THEN(status, assay_file_write(path, out.data, out.size, err));
     assay_buf_release(&out);
     return status;
 }
@@ -383,8 +381,7 @@ static int put_text(const cli_metrics *metrics, const cli_course_choice *choice,
             assay_put_format(out, "    ... and %zu more; --worker and --metric choose among them\n", s.courses - DRAWN);
     }
     assay_table_release(&s.table);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&s.drawings);
+    ASSAY_THEN(status, assay_buf_status(&s.drawings));
     assay_buf_release(&s.drawings);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }

@@ -26,12 +26,9 @@ static int send_test(const char *path, assay_buf *text, assay_buf *out, assay_er
     size_t sent = 0, failed = 0;
     assay_draw draw;
     int status = cli_read_job_text(path, text, err);
-    if (status == ASSAY_OK)
-        status = assay_job_parse(path, text->data, text->size, &assay_report_forms, &job, err);
-    if (status == ASSAY_OK)
-        status = assay_actions_parse(&job, &actions, err);
-    if (status == ASSAY_OK)
-        status = assay_actions_test(actions, &sent, &failed, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
+    ASSAY_THEN(status, assay_job_parse(path, text->data, text->size, &assay_report_forms, &job, err));
+    ASSAY_THEN(status, assay_actions_parse(&job, &actions, err));
+    ASSAY_THEN(status, assay_actions_test(actions, &sent, &failed, cli_draw_style(CLI_DRAW_AUTO, &draw), out));
     if (status == ASSAY_OK && sent == 0)
         status = assay_fail(err, ASSAY_EJOB,
                             "%s: the job sends no message: \"actions\" has neither \"notify\" nor \"mail\"", path);
@@ -54,8 +51,7 @@ static int notify(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK && !options.test)
         status =
             assay_fail(&err, ASSAY_EUSAGE, "notify: give --test: messages about findings are sent by run and watch");
-    if (status == ASSAY_OK)
-        status = cli_load_rules(options.rules_path, &err);
+    ASSAY_THEN(status, cli_load_rules(options.rules_path, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_buf_init(&text, CLI_JOB_CEILING);

@@ -83,10 +83,8 @@ static int pack_trials(const cli_context *context, const pack_options *options, 
                                        .follow_links = options->follow_links,
                                        .hints = {options->stripes, options->stripe_size}};
     int status = assay_comm_agree(context->comm, assay_job_set_trials(&job, trials, count, err), err);
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(context->comm, &job, NULL, err);
-    if (status == ASSAY_OK)
-        status = assay_pack(context->comm, &job, &wanted, &figures, err);
+    ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, err));
+    ASSAY_THEN(status, assay_pack(context->comm, &job, &wanted, &figures, err));
     if (status == ASSAY_OK)
         *code = cli_share_code(context->comm,
                                assay_comm_rank(context->comm) == 0 ? print_figures(options, &figures) : CLI_DONE);
@@ -107,12 +105,10 @@ static int run(const cli_context *context, int argc, char **argv)
     const char **trials = assay_alloc_zeroed((size_t)argc + 1, sizeof *trials);
     int code = CLI_DONE;
     int status = trials ? cli_options_parse(&cli_pack, argc, argv, &options, trials, &operands, &err) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = check_options(&options, &err);
+    ASSAY_THEN(status, check_options(&options, &err));
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
-    if (status == ASSAY_OK)
-        status = pack_trials(context, &options, trials, operands, &err, &code);
+    ASSAY_THEN(status, pack_trials(context, &options, trials, operands, &err, &code));
     free(trials);
     return status == ASSAY_OK ? code : cli_fail(status, &err);
 }

@@ -107,8 +107,7 @@ static int drive(assay_pilot *pilot, const pilot_options *options)
     assay_interrupt_listen();
     assay_interrupt_listen_to(SIGINT);
     int status = assay_pilot_prepare(pilot, length > 0 ? program : "assay", &err);
-    if (status == ASSAY_OK)
-        status = go(pilot, options, &stopped, &err);
+    ASSAY_THEN(status, go(pilot, options, &stopped, &err));
     assay_interrupt_forget();
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
@@ -128,8 +127,7 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_activity_show(false); /* it looks again and again, and says itself what happens */
     int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
     assay_log_init(0, false, options.quiet);
-    if (status == ASSAY_OK)
-        status = assay_pilot_open(path[0], !options.dry_run && !options.status, &pilot, &err);
+    ASSAY_THEN(status, assay_pilot_open(path[0], !options.dry_run && !options.status, &pilot, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     int code = options.status ? print_status(pilot) : options.dry_run ? print_next(pilot) : drive(pilot, &options);

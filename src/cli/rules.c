@@ -256,8 +256,7 @@ static int rules(const cli_context *context, int argc, char **argv)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules new: the name of the new rule is missing");
     if (status == ASSAY_OK && (options.directory || options.python) && !new)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules: --%s goes with new", options.python ? "python" : "dir");
-    if (status == ASSAY_OK)
-        status = cli_load_rules(options.rules_path, &err);
+    ASSAY_THEN(status, cli_load_rules(options.rules_path, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     if (new)

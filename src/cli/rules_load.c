@@ -65,8 +65,7 @@ int cli_load_rules(const char *path, assay_error *err)
     assay_error why = {""};
     find_python();
     int status = load_path(path, "--rules-path", err);
-    if (status == ASSAY_OK)
-        status = load_path(getenv("ASSAY_RULES_PATH"), "ASSAY_RULES_PATH", err);
+    ASSAY_THEN(status, load_path(getenv("ASSAY_RULES_PATH"), "ASSAY_RULES_PATH", err));
     char *installed = status == ASSAY_OK ? installed_place(ASSAY_RULES_DIR) : NULL;
     if (!installed)
         return status;
@@ -125,8 +124,7 @@ int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err)
     bool same = true;
     int status = assay_comm_agree(comm, assay_buf_status(&names), err);
     assay_buf_release(&names);
-    if (status == ASSAY_OK)
-        status = is_same(comm, hash, &same);
+    ASSAY_THEN(status, is_same(comm, hash, &same));
     if (status == ASSAY_OK && !same)
         return assay_fail(err, ASSAY_EUSAGE,
                           "the ranks found different custom rules: their shared objects have to be "

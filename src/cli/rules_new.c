@@ -96,8 +96,7 @@ static int write_one(const char *directory, const cli_new_text *text, const blan
     }
     if (status == ASSAY_OK && assay_buf_status(&content) != ASSAY_OK)
         status = assay_fail(err, assay_buf_status(&content), "out of memory");
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, content.data, content.size, err);
+    ASSAY_THEN(status, assay_file_write(path, content.data, content.size, err));
     if (status == ASSAY_OK)
         assay_put_format(out, "wrote %s\n", path);
     assay_buf_release(&content);
@@ -135,8 +134,7 @@ int cli_new_rule(const char *name, const char *directory, bool python, assay_buf
     const cli_new_text *texts = python ? cli_new_python_texts : cli_new_texts;
     const size_t count = python ? cli_new_python_text_count : cli_new_text_count;
     int status = check_name(name, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_rule_snake_name(name, b.file, sizeof b.file);
     find_prefix(program, prefix, sizeof prefix);
     directory = directory ? directory : b.file;
@@ -146,8 +144,7 @@ int cli_new_rule(const char *name, const char *directory, bool python, assay_buf
         status = new_path(directory, texts[i].file, &b, &path, err);
         free(path);
     }
-    if (status == ASSAY_OK)
-        status = assay_dir_make(directory, err);
+    ASSAY_THEN(status, assay_dir_make(directory, err));
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         status = write_one(directory, &texts[i], &b, out, err);
     if (status == ASSAY_OK && python)

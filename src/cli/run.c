@@ -98,8 +98,7 @@ static int run_output_begin(assay_comm *comm, const char *place, assay_output **
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0) {
         status = assay_output_open(place, out, err);
-        if (status == ASSAY_OK)
-            status = assay_output_probe(*out, err);
+        ASSAY_THEN(status, assay_output_probe(*out, err));
     }
     return assay_comm_agree(comm, status, err);
 }
@@ -116,17 +115,15 @@ static int run_output_make(assay_comm *comm, assay_output *output, const char *n
         status = assay_buf_status(&text);
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &text);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &text));
     if (status == ASSAY_OK && !*path) {
         assay_cursor in = assay_cursor_over(text.data, text.size);
         size_t length;
         const char *there = assay_get_text(&in, &length);
         *path = assay_copy_bytes_as_text(there, length);
     }
-    if (status == ASSAY_OK)
-        status =
-            assay_comm_agree(comm, *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name), err);
+    ASSAY_THEN(status, assay_comm_agree(
+                           comm, *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name), err));
     assay_buf_release(&text);
     return status;
 }
@@ -462,12 +459,9 @@ static int write_results(const cli_context *context, assay_output *output, const
         assay_redact_text(job);
     const assay_results_origin origin = {context->version, command, job};
     status = assay_comm_agree(context->comm, status, &err);
-    if (status == ASSAY_OK)
-        status = run_output_make(context->comm, output, name, &path, &err);
-    if (status == ASSAY_OK)
-        status = assay_results_write_hdf5(context->comm, results, outcome, &origin, path, &err);
-    if (status == ASSAY_OK)
-        status = run_output_take(context->comm, output, name, path, &err);
+    ASSAY_THEN(status, run_output_make(context->comm, output, name, &path, &err));
+    ASSAY_THEN(status, assay_results_write_hdf5(context->comm, results, outcome, &origin, path, &err));
+    ASSAY_THEN(status, run_output_take(context->comm, output, name, path, &err));
     free(command);
     free(path);
     free(job);
@@ -483,8 +477,7 @@ static int read_bands(assay_comm *comm, const run_options *options, assay_bands 
     int status = ASSAY_OK;
     if (options->against && assay_comm_rank(comm) == 0) {
         status = assay_file_read(options->against, ASSAY_BAND_CEILING, &text, err);
-        if (status == ASSAY_OK)
-            status = assay_bands_parse(options->against, text.data, text.size, out, err);
+        ASSAY_THEN(status, assay_bands_parse(options->against, text.data, text.size, out, err));
         if (status == ASSAY_OK && options->noise)
             status = assay_noise_parse(options->noise, &out->noise, err);
     }
@@ -520,8 +513,7 @@ int run_report_so_far(const cli_context *context, const run_options *options, co
         status = assay_report_write(&report, &origin, output, err);
         free(command);
     }
-    if (status == ASSAY_OK)
-        status = assay_output_finish(output, err);
+    ASSAY_THEN(status, assay_output_finish(output, err));
     assay_output_close(output);
     assay_comparison_free(comparison);
     return status;
@@ -539,8 +531,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     engine.observer = results ? assay_results_observer(results) : NULL;
     assay_output *output = NULL;
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
-    if (status == ASSAY_OK)
-        status = read_bands(context->comm, options, &bands, &err);
+    ASSAY_THEN(status, read_bands(context->comm, options, &bands, &err));
     if (status == ASSAY_OK && !options->dry_run)
         status = run_output_begin(context->comm, run_directory(options, job), &output, &err);
     if (status != ASSAY_OK) {
@@ -554,8 +545,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     if (tells)
         cli_say_when_interrupted("\nassay: interrupted: no report was written; with --checkpoint FILE a run that is "
                                  "interrupted keeps what is done, and --resume goes on from there\n");
-    if (status == ASSAY_OK)
-        status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    ASSAY_THEN(status, assay_engine_run(context->comm, job, &engine, &outcome, &err));
     if (status == ASSAY_OK && !options->dry_run)
         status = assay_verify_outcome(context->comm, &outcome, &engine, &err);
     if (tells)

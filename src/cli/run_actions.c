@@ -15,9 +15,8 @@ int run_actions_begin(run_actions *run, assay_comm *comm, const assay_job *job, 
             run_actions_release(run);
             status = ASSAY_OK;
         }
-        if (status == ASSAY_OK)
-            status =
-                assay_actions_prepare(run->actions, directory, run->show ? ASSAY_ACTIONS_SHOW : ASSAY_ACTIONS_DO, err);
+        ASSAY_THEN(status, assay_actions_prepare(run->actions, directory,
+                                                 run->show ? ASSAY_ACTIONS_SHOW : ASSAY_ACTIONS_DO, err));
     }
     return assay_comm_agree(comm, status, err);
 }

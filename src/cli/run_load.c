@@ -87,14 +87,10 @@ static int refuse_mistakes(const assay_job *job, assay_error *err)
 static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
 {
     int status = set_formats(options->format, job, err);
-    if (status == ASSAY_OK)
-        status = assay_job_set_topology(job, options->topology, err);
-    if (status == ASSAY_OK)
-        status = assay_job_set_baseline(job, options->baseline, err);
-    if (status == ASSAY_OK)
-        status = refuse_mistakes(job, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_job_set_topology(job, options->topology, err));
+    ASSAY_THEN(status, assay_job_set_baseline(job, options->baseline, err));
+    ASSAY_THEN(status, refuse_mistakes(job, err));
+    ASSAY_TRY(status);
     if (options->max_findings > 0)
         job->max_findings = options->max_findings;
     if (job->rule_count == 0 && job->aggregation_count == 0)
@@ -154,8 +150,7 @@ static int set_trials(const run_options *options, const assay_buf *text, assay_j
     if (status == ASSAY_OK && all.count == 0)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: no trial in it; write the path of one in each line",
                             options->trials_from);
-    if (status == ASSAY_OK)
-        status = assay_job_set_trials(job, all.text, all.count, err);
+    ASSAY_THEN(status, assay_job_set_trials(job, all.text, all.count, err));
     free(all.text);
     assay_trial_list_release(&list);
     return status;
@@ -180,9 +175,8 @@ static int parse_job(const char *path, const run_options *options, const assay_b
                      assay_job *job, assay_error *err)
 {
     int status = prepare_rules(options, err);
-    if (status == ASSAY_OK)
-        status =
-            assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms, job, err);
+    ASSAY_THEN(status, assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms,
+                                       job, err));
     if (status == ASSAY_OK && job->unsigned_s3)
         assay_s3_allow_unsigned();
     for (size_t i = 0; status == ASSAY_OK && !path && i < job->rule_count; i++)
@@ -216,31 +210,23 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
                        options->memory);
     int status = assay_comm_agree(comm, parsed, err);
     assay_log_init(assay_comm_rank(comm), options->log == RUN_LOG_ALL, options->quiet);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (assay_comm_rank(comm) == 0)
         status = read_texts(path, options, text, &list, err);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, text);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &list);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, parse_job(path, options, text, &list, job, err), err);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, text));
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &list));
+    ASSAY_THEN(status, assay_comm_agree(comm, parse_job(path, options, text, &list, job, err), err));
     assay_buf_release(&list);
-    if (status == ASSAY_OK)
-        status = cli_expand_trials(comm, job, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, adjust_job(options, job, err), err);
+    ASSAY_THEN(status, cli_expand_trials(comm, job, err));
+    ASSAY_THEN(status, assay_comm_agree(comm, adjust_job(options, job, err), err));
     if (status == ASSAY_OK) {
         const bool own = !options->out && !job->output_directory && !options->dry_run && assay_comm_rank(comm) == 0;
         status = assay_comm_agree(comm, own ? own_place_make(job, &options->own_place, err) : ASSAY_OK, err);
     }
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(comm, job, run_directory(options, job), err);
-    if (status == ASSAY_OK)
-        status = cli_same_rules(comm, job, err);
-    if (status == ASSAY_OK)
-        status = run_actions_begin(&options->actions, comm, job, run_directory(options, job), options->dry_run, err);
+    ASSAY_THEN(status, cli_s3_begin(comm, job, run_directory(options, job), err));
+    ASSAY_THEN(status, cli_same_rules(comm, job, err));
+    ASSAY_THEN(status,
+               run_actions_begin(&options->actions, comm, job, run_directory(options, job), options->dry_run, err));
     return status;
 }

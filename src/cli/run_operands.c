@@ -59,8 +59,7 @@ int run_take_operands(const cli_context *context, int parsed, const char *const 
     if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
         status = look_at_operands(operand, count, &kinds, err);
     status = assay_comm_agree(context->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(context->comm, &kinds);
+    ASSAY_THEN(status, assay_comm_broadcast(context->comm, &kinds));
     for (size_t i = 0; status == ASSAY_OK && i < count && i < kinds.size; i++) {
         if (!kinds.data[i])
             *job = operand[i];

@@ -68,8 +68,7 @@ int cli_s3_begin(assay_comm *comm, const assay_job *job, const char *out, assay_
         status = assay_buf_status(&session);
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &session);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &session));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(session.data, session.size);
         status = assay_comm_agree(comm, assay_s3_unpack(&in, err), err);

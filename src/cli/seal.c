@@ -81,12 +81,10 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     int status = cli_options_parse(&cli_seal, argc, argv, &options, trial, &operands, &err);
-    if (status == ASSAY_OK)
-        status = assay_verify_make_job(trial[0], &job, &err);
+    ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(context->comm, &job, NULL, &err);
+    ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)
         code = cli_fail(status, &err);

@@ -320,8 +320,7 @@ static int read_entry(assay_trial_reader *reader, const recording_item *item, bo
 {
     assay_record record;
     int kind = item->entry->kind, status = assay_trial_record(reader, item->part, item->entry, &record, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (kind != ASSAY_RAW) {
         status = assay_reader_number(reader->records, &row->reduction[kind], err);
         if (status == ASSAY_OK)
@@ -362,8 +361,7 @@ static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sin
     const recording_item *items = NULL;
     size_t count = 0;
     int status = recording_row(r, tensor, number, &items, &count, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     show_row row = start_row(r, tensor, items);
     for (size_t i = count; i > 0 && !row.only_shape; i--) {
         assay_error cause = {""};
@@ -461,8 +459,7 @@ static int show_tensor(assay_recording *r, const show_options *options, uint32_t
         if (sink->rows == 0)
             show_put_start(sink);
         status = show_one(r, tensor, i, sink, damaged, err);
-        if (status == ASSAY_OK)
-            status = show_flush(sink, false, err);
+        ASSAY_THEN(status, show_flush(sink, false, err));
     }
     return status;
 }
@@ -502,8 +499,7 @@ static int show_trial(assay_recording *r, const show_options *options, const cha
     if (sink.form == SHOW_TEXT)
         sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &r->names};
     assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
-    if (status == ASSAY_OK)
-        status = show_all(r, options, wanted, &sink, damaged, err);
+    ASSAY_THEN(status, show_all(r, options, wanted, &sink, damaged, err));
     assay_buf_release(&sink.out);
     show_chart_release(&sink.chart);
     free(wanted);
@@ -562,9 +558,8 @@ static int show_report(const show_options *options, const char *path)
     if (status == ASSAY_EIO) /* a directory, as a rule */
         status = assay_fail(&err, ASSAY_ENOTFOUND,
                             "%s: not a report; show takes a TRIAL and a TENSOR, or a report.json", path);
-    if (status == ASSAY_OK)
-        status = assay_report_put_results(path, text.data, text.size,
-                                          cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err);
+    ASSAY_THEN(status, assay_report_put_results(path, text.data, text.size,
+                                                cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err));
     assay_buf_release(&text);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);

@@ -96,8 +96,7 @@ static int make_job(const char *const *trials, size_t count, assay_job *job, ass
     static const char text[] =
         "{\"trials\": [], \"aggregations\": [{\"name\": \"everything\", \"kind\": \"everything\"}]}";
     int status = assay_rule_register(&EVERYTHING, err);
-    if (status == ASSAY_OK)
-        status = assay_job_parse("stats", text, sizeof text - 1, &assay_report_forms, job, err);
+    ASSAY_THEN(status, assay_job_parse("stats", text, sizeof text - 1, &assay_report_forms, job, err));
     return status == ASSAY_OK ? assay_job_set_trials(job, trials, count, err) : status;
 }
 
@@ -171,8 +170,7 @@ static int write_metrics(const stats_options *options, const char *trial)
     cli_metrics metrics;
     assay_error err = {""};
     int status = cli_metrics_read(trial, &metrics, &err);
-    if (status == ASSAY_OK)
-        status = cli_metrics_write(&metrics, options->out, &err);
+    ASSAY_THEN(status, cli_metrics_write(&metrics, options->out, &err));
     for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
         assay_log_warn("%s: %s", trial, metrics.problems.list[i].text);
     const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
@@ -188,17 +186,14 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     int status = cli_options_parse(&cli_stats, argc, argv, &options, trial, &operands, &err);
-    if (status == ASSAY_OK)
-        status = check_options(&options, &err);
-    if (status == ASSAY_OK)
-        status = make_job(trial, 1, &job, &err);
+    ASSAY_THEN(status, check_options(&options, &err));
+    ASSAY_THEN(status, make_job(trial, 1, &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     const bool in_time = options.metrics || options.events;
     if (status == ASSAY_OK && !in_time)
         status = cli_expand_trials(context->comm, &job, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(context->comm, &job, NULL, &err);
+    ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)
         code = cli_fail(status, &err);

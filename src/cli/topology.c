@@ -27,8 +27,7 @@ static int look_in(const char *path, const char *directory, assay_groups *groups
 {
     assay_store *store = NULL;
     int status = assay_store_open(path, &store, err);
-    if (status == ASSAY_OK)
-        status = assay_groups_find(store, directory, groups, found);
+    ASSAY_THEN(status, assay_groups_find(store, directory, groups, found));
     assay_store_close(store);
     return status;
 }
@@ -52,8 +51,7 @@ static int look_beside(const char *location, assay_groups *groups, assay_group_f
     if (strstr(location, "://") || snprintf(parent, sizeof parent, "%s/..", location) >= (int)sizeof parent)
         return ASSAY_OK;
     int status = assay_store_open(parent, &store, NULL);
-    if (status == ASSAY_OK)
-        status = assay_store_list(store, "", &names, NULL);
+    ASSAY_THEN(status, assay_store_list(store, "", &names, NULL));
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++)
         if (is_telling(names.name[i]))
             status = assay_groups_find(store, names.name[i], groups, found);
@@ -141,8 +139,7 @@ static int make(assay_groups *groups, char *const *worker, uint32_t workers, con
     said.mesh_alone = true;
     if (status == ASSAY_OK && of)
         status = put_preset(&said, of, why);
-    if (status == ASSAY_OK)
-        status = assay_said_put_topology(&said, out, why, &none_said);
+    ASSAY_THEN(status, assay_said_put_topology(&said, out, why, &none_said));
     assay_problems_release(&none_said);
     assay_said_release(&said);
     return status;
@@ -160,8 +157,7 @@ static int cli_topology_of_groups(const char *location, const char *place, char 
     assay_group_files found = {0};
     const size_t before = out->size;
     int status = assay_groups_init(&groups);
-    if (status == ASSAY_OK)
-        status = look(location, place, &groups, &found, err);
+    ASSAY_THEN(status, look(location, place, &groups, &found, err));
     if (status == ASSAY_OK && found.dumps + found.traces > 0)
         assay_put_format(why, "%zu groups in %u flight-recorder dump%s and %u trace%s\n", groups.count, found.dumps,
                          assay_plural(found.dumps), found.traces, assay_plural(found.traces));
@@ -265,9 +261,7 @@ static int say_what(const assay_trial_files *files)
     const assay_topology *t = files->catalog.topology;
     assay_relations *r = NULL;
     uint32_t split = 0, sum = 0, unknown = 0;
-    int status = assay_relations_new(t, &files->layouts, files->tensors, &r);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_relations_new(t, &files->layouts, files->tensors, &r));
     for (uint32_t i = 0; i < r->tensors; i++) {
         const assay_relation_class *c = assay_relation_of(r, i);
         split += c->split;
@@ -391,8 +385,7 @@ static int show(const topology_options *o, const char *location, const char *giv
         assay_put_u8(&groups, '\0');
         assay_trial_release(&files);
         status = assay_buf_status(&groups);
-        if (status == ASSAY_OK)
-            status = assay_trial_open_laid_out(location, (const char *)groups.data, &files, err);
+        ASSAY_THEN(status, assay_trial_open_laid_out(location, (const char *)groups.data, &files, err));
         if (status != ASSAY_OK)
             files = (assay_trial_files){0};
     }
@@ -441,9 +434,8 @@ static int topology(const cli_context *context, int argc, char **argv)
     assay_buf_init(&preset, SIZE_MAX);
     if (options.axes)
         status = make_preset(&options, &preset, &err);
-    if (status == ASSAY_OK)
-        status =
-            show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &lost, &out, &err);
+    ASSAY_THEN(status,
+               show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &lost, &out, &err));
     assay_buf_release(&preset);
     if (status == ASSAY_OK)
         return cli_finish(&out, lost ? CLI_LOSSES : CLI_DONE);

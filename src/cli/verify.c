@@ -154,12 +154,10 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     assay_verification judgement = {.last_sound = -1};
     int status = cli_options_parse(&cli_verify, argc, argv, &options, trial, &operands, &err);
-    if (status == ASSAY_OK)
-        status = assay_verify_make_job(trial[0], &job, &err);
+    ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
-    if (status == ASSAY_OK)
-        status = cli_s3_begin(context->comm, &job, NULL, &err);
+    ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     if (status == ASSAY_OK) {
         const assay_verify_options asked = {.from = options.steps.from,
                                             .to = options.steps.to,

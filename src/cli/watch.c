@@ -156,10 +156,8 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
         int status = rest(f, &signalled, err);
         const double now = f->woke;
         uint64_t lists = assay_s3_count().lists;
-        if (status == ASSAY_OK)
-            status = assay_watch_look(f->watch, now, &sight, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, assay_watch_look(f->watch, now, &sight, err));
+        ASSAY_TRY(status);
         if (!f->looked && assay_s3_count().lists > lists)
             assay_log_note(
                 "looking at S3 every %g seconds is at most about %.0f requests an hour; --every changes that",
@@ -169,9 +167,7 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
             f->last_change = now;
         f->steps = sight.steps;
         f->waiting = sight.waiting;
-        status = write_metrics(f, now, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status = write_metrics(f, now, err));
         bool idle = f->options->idle > 0 && now - f->last_change >= f->options->idle;
         *call = sight.ended || idle || f->severe || signalled ? ASSAY_WATCH_FINISH : ASSAY_WATCH_EVALUATE;
         if (idle && !sight.ended)
@@ -232,12 +228,10 @@ static int evaluate(follower *f, assay_error *err)
     engine.progress = 0;
     engine.view = assay_watch_view(f->watch);
     int status = assay_engine_run(f->context->comm, f->job, &engine, &outcome, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (assay_comm_rank(f->context->comm) == 0) {
         status = tell(f, &outcome, err);
-        if (status == ASSAY_OK)
-            status = report_so_far(f, &outcome, err);
+        ASSAY_THEN(status, report_so_far(f, &outcome, err));
     }
     if (status == ASSAY_OK)
         run_actions_seen(&f->options->run.actions, &outcome);
@@ -273,8 +267,7 @@ static int follow(follower *f, assay_error *err)
         if (status == ASSAY_OK && call == ASSAY_WATCH_EVALUATE)
             status = evaluate(f, err);
     }
-    if (status == ASSAY_OK)
-        status = assay_watch_close(f->watch);
+    ASSAY_THEN(status, assay_watch_close(f->watch));
     assay_interrupt_listen_once(); /* one that is under way to this rank is answered by the report, too */
     if (status == ASSAY_OK && f->evaluations > 0)
         note_figures(f);
@@ -293,8 +286,7 @@ static int watch_job(const cli_context *context, watch_options *options, const a
     int status = f.findings || f.causes ? ASSAY_OK : ASSAY_ENOMEM;
     int made = assay_watch_new(context->comm, job, options->lag, &f.watch);
     status = assay_comm_agree(context->comm, status == ASSAY_OK ? made : status, &err);
-    if (status == ASSAY_OK)
-        status = follow(&f, &err);
+    ASSAY_THEN(status, follow(&f, &err));
     assay_watch_free(f.watch);
     options->run.witness = (run_witness){&f, tell};
     int code = status == ASSAY_OK ? run_job(context, &options->run, job, text) : cli_fail(status, &err);

@@ -124,8 +124,7 @@ static int tell_trial(watch_causes *c, const assay_outcome *outcome, uint32_t nu
 {
     report_diagnosis diagnosis;
     int status = report_diagnose(outcome, &outcome->trials[number], &diagnosis);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     for (size_t i = 0; status == ASSAY_OK && i < diagnosis.is.causes; i++)
         if (diagnosis.is.cause[i].wrong)
             status = tell(c, outcome, number, &diagnosis, i, out);

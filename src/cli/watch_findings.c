@@ -115,8 +115,7 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
     assay_worker_names names;
     assay_buf who;
     int status = assay_worker_names_init(&names, &trial->catalog);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_buf_init(&who, ASSAY_REPORT_CEILING);
     if (group->count > 1)
         assay_worker_names_put(&names, group->worker, group->count, &who);
@@ -125,9 +124,8 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
     assay_put_u8(&who, '\0');
     status = assay_buf_status(&who);
     const char *test = report_finding_test(rule, group->first);
-    if (status == ASSAY_OK)
-        status = put_line(trial, rule->instance, group->first->step, (const char *)who.data,
-                          report_finding_tensor(trial->info, group->first), test ? test : "", line);
+    ASSAY_THEN(status, put_line(trial, rule->instance, group->first->step, (const char *)who.data,
+                                report_finding_tensor(trial->info, group->first), test ? test : "", line));
     assay_put_format(out, "finding");
     assay_put_bytes(out, line->data, line->size);
     assay_put_u8(out, '\t');
@@ -147,10 +145,8 @@ static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_
     const assay_finding *finding = &rule.findings->list[i];
     uint32_t id = 0;
     int status = put_key(t, trial, &rule, finding, key);
-    if (status == ASSAY_OK)
-        status = find(f, key, &id);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, find(f, key, &id));
+    ASSAY_TRY(status);
     *is_new = !f->list[id].told;
     f->list[id] = (told_finding){trial, rule.instance, finding->step, f->evaluation, true};
     return ASSAY_OK;
@@ -242,8 +238,7 @@ int watch_findings_tell(watch_findings *f, const assay_outcome *outcome, assay_e
     for (uint32_t t = 0; t < outcome->trial_count; t++)
         for (size_t r = 0; outcome->trials[t].rules && status == ASSAY_OK && r < outcome->job->rule_count; r++)
             status = tell_rule(f, outcome, t, r, &line, &out);
-    if (status == ASSAY_OK)
-        status = take_back(f, outcome, &line, &out);
+    ASSAY_THEN(status, take_back(f, outcome, &line, &out));
     if (status == ASSAY_OK)
         status = cli_print_kept(&out, err);
     else

@@ -12,8 +12,7 @@ int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_e
     const uint8_t *bytes = NULL;
     size_t have = 0;
     int status = assay_stream_open(store, path, &csv.stream, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = assay_stream_look(&csv.stream, 0, 3, &bytes, &have, err);
     if (status != ASSAY_OK) {
         assay_stream_close(&csv.stream);
@@ -92,9 +91,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
     while (status == ASSAY_OK && !csv->finished) {
         const uint8_t *bytes = NULL;
         size_t have = 0;
-        status = assay_stream_look(&csv->stream, csv->next, 1, &bytes, &have, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status = assay_stream_look(&csv->stream, csv->next, 1, &bytes, &have, err));
         if (have == 0)
             break;
         size_t i = 0;
@@ -135,7 +132,6 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
         status = end_cell(csv, from);
     else if (status == ASSAY_OK)
         return 0;
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&csv->text);
+    ASSAY_THEN(status, assay_buf_status(&csv->text));
     return status == ASSAY_OK ? 1 : assay_fail(err, status, "out of memory for a row");
 }

@@ -17,9 +17,7 @@ int assay_frames_next(assay_frames *f, assay_frame_kind *kind, assay_error *err)
     const uint8_t *bytes = NULL;
     size_t have = 0;
     f->at = f->next;
-    int status = assay_stream_look(&f->stream, f->at, ASSAY_FRAME_HEAD, &bytes, &have, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_stream_look(&f->stream, f->at, ASSAY_FRAME_HEAD, &bytes, &have, err));
     *kind = have == 0 ? ASSAY_FRAME_END : ASSAY_FRAME_UNFINISHED;
     if (have < ASSAY_FRAME_HEAD)
         return ASSAY_OK;
@@ -29,9 +27,7 @@ int assay_frames_next(assay_frames *f, assay_frame_kind *kind, assay_error *err)
         assay_frame_check_head(bytes, length + ASSAY_FRAME_BYTES, "", f->at, NULL) != ASSAY_OK)
         return ASSAY_OK;
     const size_t whole = (size_t)length + ASSAY_FRAME_BYTES;
-    status = assay_stream_look(&f->stream, f->at, whole, &bytes, &have, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_stream_look(&f->stream, f->at, whole, &bytes, &have, err));
     *kind = ASSAY_FRAME_UNFINISHED;
     if (have < whole)
         return ASSAY_OK;

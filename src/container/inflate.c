@@ -116,9 +116,7 @@ static int inflate_some(assay_inflater *i, assay_view_read *read, void *context,
     while (status == ASSAY_OK && i->stream.avail_out > 0 && !i->ended) {
         if (i->stream.avail_in == 0 && i->at < i->end) {
             const size_t take = i->end - i->at < INPUT ? (size_t)(i->end - i->at) : INPUT;
-            status = read(context, i->at, i->input, take, err);
-            if (status != ASSAY_OK)
-                return status;
+            ASSAY_TRY(status = read(context, i->at, i->input, take, err));
             i->at += take;
             i->stream.next_in = i->input;
             i->stream.avail_in = (uInt)take;
@@ -149,9 +147,7 @@ int assay_inflater_next(assay_inflater *i, assay_view_read *read, void *context,
     enum { AT_ONCE = 1 << 30 };
     while (size > 0) {
         const size_t take = size < AT_ONCE ? size : AT_ONCE;
-        int status = inflate_some(i, read, context, path, to, take, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(inflate_some(i, read, context, path, to, take, err));
         if (i->stream.avail_out > 0)
             return damaged(i, path, "the compressed bytes give less than the directory says", err);
         to += take;

@@ -6,9 +6,7 @@
 int assay_json_items_open(assay_store *store, const char *path, assay_json_items *out, assay_error *err)
 {
     assay_json_items items = {0};
-    int status = assay_stream_open(store, path, &items.stream, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_stream_open(store, path, &items.stream, err));
     assay_buf_init(&items.key, ASSAY_JSON_ITEM_MOST);
     *out = items;
     return ASSAY_OK;
@@ -32,9 +30,7 @@ static int peek(assay_json_items *s, char *out, assay_error *err)
     for (;;) {
         const uint8_t *bytes = NULL;
         size_t have = 0;
-        int status = assay_stream_look(&s->stream, s->next, 1, &bytes, &have, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_stream_look(&s->stream, s->next, 1, &bytes, &have, err));
         size_t i = 0;
         while (i < have && (bytes[i] == ' ' || bytes[i] == '\n' || bytes[i] == '\t' || bytes[i] == '\r'))
             i++;
@@ -50,9 +46,7 @@ static int peek(assay_json_items *s, char *out, assay_error *err)
 static int expect(assay_json_items *s, char mark, const char *what, assay_error *err)
 {
     char found = '\0';
-    int status = peek(s, &found, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(peek(s, &found, err));
     if (found != mark)
         return wrong(s, found == '\0' ? "the text ends too early" : what, err);
     s->next++;
@@ -62,9 +56,7 @@ static int expect(assay_json_items *s, char mark, const char *what, assay_error 
 int assay_json_items_enter(assay_json_items *s, char bracket, assay_error *err)
 {
     char found = '\0';
-    int status = peek(s, &found, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(peek(s, &found, err));
     if (found != bracket || s->depth == sizeof s->close)
         return found == '\0' ? wrong(s, "the text ends too early", err) : 0;
     s->next++;
@@ -118,9 +110,7 @@ int assay_json_items_take(assay_json_items *s, const char **text, size_t *length
     for (size_t least = 4096; status == ASSAY_OK; least *= 2) {
         const uint8_t *bytes = NULL;
         size_t have = 0, depth = 0;
-        status = assay_stream_look(&s->stream, s->next, least, &bytes, &have, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status = assay_stream_look(&s->stream, s->next, least, &bytes, &have, err));
         const size_t look = have < least ? have : least, end = value_end(bytes, look, &depth);
         if (depth > ASSAY_PULL_DEPTH)
             return wrong(s, "values are nested more than 64 deep", err);
@@ -144,8 +134,7 @@ int assay_json_items_next(assay_json_items *s, assay_error *err)
     const char *key = NULL;
     size_t length = 0;
     int status = peek(s, &found, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const char close = s->close[s->depth - 1];
     if (found == close) {
         s->next++;
@@ -161,10 +150,8 @@ int assay_json_items_next(assay_json_items *s, assay_error *err)
     status = peek(s, &found, err);
     if (status == ASSAY_OK && found != '"')
         return wrong(s, found == '\0' ? "the text ends too early" : "expected a key", err);
-    if (status == ASSAY_OK)
-        status = assay_json_items_take(s, &key, &length, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_json_items_take(s, &key, &length, err));
+    ASSAY_TRY(status);
     assay_buf_clear(&s->key);
     assay_put_bytes(&s->key, key + 1, length - 2);
     assay_put_u8(&s->key, '\0');

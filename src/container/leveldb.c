@@ -16,9 +16,7 @@ typedef struct chunk {
 int assay_leveldb_open(assay_store *store, const char *path, assay_leveldb *out, assay_error *err)
 {
     assay_leveldb log = {.next = ASSAY_LEVELDB_HEAD};
-    int status = assay_stream_open(store, path, &log.stream, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_stream_open(store, path, &log.stream, err));
     assay_buf_init(&log.whole, ASSAY_LEVELDB_RECORD_MOST);
     *out = log;
     return ASSAY_OK;
@@ -85,9 +83,7 @@ int assay_leveldb_next(assay_leveldb *log, assay_leveldb_kind *kind, assay_error
             continue;
         }
         log->at = log->next;
-        int status = assay_stream_look(&log->stream, log->at, left, &bytes, &have, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_stream_look(&log->stream, log->at, left, &bytes, &have, err));
         if (have < CHUNK) { /* trailing zeros of a block that was cut are its end */
             *kind = have == 0 && !log->within ? ASSAY_LEVELDB_END : ASSAY_LEVELDB_UNFINISHED;
             return ASSAY_OK;

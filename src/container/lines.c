@@ -49,8 +49,7 @@ int assay_lines_open(assay_store *store, const char *path, assay_lines **out, as
     l->path = assay_copy_text(path);
     l->text = assay_alloc(BLOCK);
     int status = l->path && l->text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
-    if (status == ASSAY_OK)
-        status = assay_unpacked_open(store, path, &l->bytes, err);
+    ASSAY_THEN(status, assay_unpacked_open(store, path, &l->bytes, err));
     if (status != ASSAY_OK) {
         assay_lines_close(l);
         return status;
@@ -113,9 +112,7 @@ int assay_lines_take(assay_lines *l, assay_buf *out, size_t most, assay_error *e
 {
     while (assay_buf_status(out) == ASSAY_OK && out->size < most) {
         assay_put_bytes(out, l->text + l->at, l->size - l->at);
-        const int status = next_block(l, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(next_block(l, err));
         if (l->size == 0) {
             if (l->failed && err)
                 *err = l->why;
@@ -143,17 +140,13 @@ int assay_lines_next(assay_lines *l, const char **line, size_t *length, assay_er
             l->ended = true;
             return 1;
         }
-        int status = keep(l, from, end ? (size_t)(end - from) : l->size - l->at, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(keep(l, from, end ? (size_t)(end - from) : l->size - l->at, err));
         if (end) {
             l->at = (size_t)(end - l->text) + 1;
             l->ended = true;
             return hand_out(l, line, length);
         }
-        status = next_block(l, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(next_block(l, err));
         if (l->size == 0 && (l->whole.size > 0 || l->too_long)) {
             l->ended = false;
             return hand_out(l, line, length);

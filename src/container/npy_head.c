@@ -90,9 +90,7 @@ static int take_shape(text *t, assay_npy_head *out)
             return wrong(t, "expected a comma or the end of the shape");
         if (out->dims == ASSAY_MAX_DIMS)
             return wrong(t, "more than 64 dimensions");
-        int status = take_dim(t, &out->shape[out->dims]);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(take_dim(t, &out->shape[out->dims]));
         comma = take(t, ',');
     }
     return out->dims == 1 && !comma ? wrong(t, "the shape is not a tuple") : ASSAY_OK;
@@ -156,9 +154,7 @@ static int take_descr(text *t, assay_npy_head *out)
     skip_space(t);
     if (t->at < t->end && *t->at == '[')
         return unsupported(t, "[..]", 4, "records of several fields are not a tensor");
-    int status = take_string(t, &descr, &length);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(take_string(t, &descr, &length));
     const char *name = descr;
     size_t left = length;
     if (left > 0 && strchr("<>|=", *name)) {
@@ -220,10 +216,9 @@ int assay_npy_head_read(const char *bytes, size_t size, const int *void_dtypes, 
         if (status == ASSAY_OK && !take(&t, ':'))
             status = wrong(&t, "expected a colon");
         seen |= 1u << k;
-        if (status == ASSAY_OK)
-            status = 1u << k == DESCR   ? take_descr(&t, out)
-                     : 1u << k == ORDER ? take_order(&t, out)
-                                        : take_shape(&t, out);
+        ASSAY_THEN(status, 1u << k == DESCR   ? take_descr(&t, out)
+                           : 1u << k == ORDER ? take_order(&t, out)
+                                              : take_shape(&t, out));
         comma = status == ASSAY_OK && take(&t, ',');
     }
     skip_space(&t);

@@ -11,9 +11,7 @@ enum { BLOCK = 256 << 10 };
 int assay_stream_open(assay_store *store, const char *path, assay_stream *out, assay_error *err)
 {
     assay_stream stream = {0};
-    int status = assay_store_open_file(store, path, &stream.file, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_store_open_file(store, path, &stream.file, err));
     stream.size = assay_store_file_size(stream.file);
     *out = stream;
     return ASSAY_OK;

@@ -62,10 +62,8 @@ int assay_unpacked_open(assay_store *store, const char *path, assay_unpacked **o
     u->path = assay_copy_text(path);
     u->raw = assay_alloc(BLOCK);
     int status = u->path && u->raw ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
-    if (status == ASSAY_OK)
-        status = assay_store_open_file(store, path, &u->file, err);
-    if (status == ASSAY_OK)
-        status = begin(u, err);
+    ASSAY_THEN(status, assay_store_open_file(store, path, &u->file, err));
+    ASSAY_THEN(status, begin(u, err));
     if (status != ASSAY_OK) {
         assay_unpacked_close(u);
         return status;
@@ -81,9 +79,7 @@ static int feed(assay_unpacked *u, bool *ended, assay_error *err)
     *ended = false;
     if (u->stream.avail_in > 0)
         return ASSAY_OK;
-    const int status = read_raw(u, u->raw, BLOCK, &got, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(read_raw(u, u->raw, BLOCK, &got, err));
     u->stream.next_in = u->raw;
     u->stream.avail_in = (uInt)got;
     *ended = got == 0;
@@ -100,9 +96,7 @@ static int next_member(assay_unpacked *u, bool *ended, assay_error *err)
     while (!*ended && *u->stream.next_in == 0) {
         u->stream.next_in++;
         u->stream.avail_in--;
-        const int status = feed(u, ended, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(feed(u, ended, err));
     }
     if (*ended)
         return ASSAY_OK;

@@ -86,9 +86,7 @@ static int read_end64(const source *s, uint64_t at, const uint8_t *locator, cons
     const uint64_t record = u64(locator + 8);
     if (record > at || at - record < END64)
         return wrong(s, at, "the zip64 end record does not lie before its locator");
-    int status = s->read(s->context, record, b, sizeof b, s->err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(s->read(s->context, record, b, sizeof b, s->err));
     if (!is_mark(b, 6, 6) || u64(b + 4) != at - record - 12)
         return wrong(s, record, "there is no zip64 end record that ends at its locator");
     if (u32(locator + 4) != 0 || u32(locator + 16) > 1 || u32(b + 16) != 0 || u32(b + 20) != 0 ||
@@ -207,9 +205,7 @@ static int take_each(const source *s, const directory *d, const uint8_t *bytes, 
             return wrong(s, d->at + at, "the directory ends before its last entry");
         if (d->size - at < entry_size(b))
             return wrong(s, d->at + at, "an entry goes beyond the directory");
-        int status = take_entry(s, b, d->at + at, &out->entry[i]);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(take_entry(s, b, d->at + at, &out->entry[i]));
         if (assay_dict_append(out->names, (const char *)b + CENTRAL, u16(b + 28)) == ASSAY_NO_ID)
             return no_memory(s);
         at += entry_size(b);
@@ -244,8 +240,7 @@ static int read_directory(const source *s, const directory *d, assay_zip *out)
         status = no_memory(s);
     if (status == ASSAY_OK && d->size > 0)
         status = s->read(s->context, d->at, bytes, (size_t)d->size, s->err);
-    if (status == ASSAY_OK)
-        status = take_entries(s, d, bytes, out);
+    ASSAY_THEN(status, take_entries(s, d, bytes, out));
     free(bytes);
     return status;
 }
@@ -348,10 +343,8 @@ int assay_zip_open(assay_view_read *read, void *context, uint64_t size, const ch
     directory d = {0};
     assay_zip zip = {0};
     int status = find_directory(&s, &d);
-    if (status == ASSAY_OK)
-        status = read_directory(&s, &d, &zip);
-    if (status == ASSAY_OK)
-        status = check_locals(&s, &d, &zip);
+    ASSAY_THEN(status, read_directory(&s, &d, &zip));
+    ASSAY_THEN(status, check_locals(&s, &d, &zip));
     if (status != ASSAY_OK)
         assay_zip_release(&zip);
     *out = zip;

@@ -42,8 +42,7 @@ static int feed_all(assay_diff_reading *r, assay_diff_pair *p, stream *a, stream
     int status = ASSAY_OK;
     while (status == ASSAY_OK) {
         status = noted(p, 1, refill(a, err));
-        if (status == ASSAY_OK)
-            status = noted(p, 2, refill(b, err));
+        ASSAY_THEN(status, noted(p, 2, refill(b, err)));
         if (status != ASSAY_OK || a->size == 0 || b->size == 0)
             break;
         const uint64_t of_a = a->size / a->element, of_b = b->size / b->element, n = of_a < of_b ? of_a : of_b;
@@ -183,8 +182,7 @@ static int open_both(assay_diff_reading *r, assay_diff_pair *p, assay_record *a,
                      assay_fail(err, ASSAY_EFORMAT, "%s: it is damaged or missing in this trial",
                                 assay_store_location((p->a.entry ? &r->b : &r->a)->trial->store)));
     int status = noted(p, 1, assay_trial_record(&r->a, p->a.part, p->a.entry, a, err));
-    if (status == ASSAY_OK)
-        status = noted(p, 2, assay_trial_record(&r->b, p->b.part, p->b.entry, b, err));
+    ASSAY_THEN(status, noted(p, 2, assay_trial_record(&r->b, p->b.part, p->b.entry, b, err)));
     if (status == ASSAY_OK && (a->dtype == ASSAY_STRING) != (b->dtype == ASSAY_STRING))
         return assay_fail(err, ASSAY_EFORMAT, "one has texts, and the other numbers");
     return status;
@@ -274,8 +272,7 @@ static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, ass
         assay_fields_pack(pair_fields, &d->pair[i], &mine);
     }
     int status = assay_comm_agree(comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
     assay_cursor in = assay_cursor_over(all.data, all.size);
     while (status == ASSAY_OK && assay_comm_rank(comm) == 0 && assay_cursor_left(&in) > 0)
         status = get_pair(&in, d);
@@ -344,19 +341,15 @@ static int check_same(assay_comm *comm, const assay_diff *d, assay_error *err)
     const uint64_t mine = hash_pairs(d, &room);
     int status = assay_buf_status(&room);
     assay_buf_release(&room);
-    if (status == ASSAY_OK)
-        status = assay_problems_append(&own, &d->a.problems);
-    if (status == ASSAY_OK)
-        status = assay_problems_append(&own, &d->b.problems);
+    ASSAY_THEN(status, assay_problems_append(&own, &d->a.problems));
+    ASSAY_THEN(status, assay_problems_append(&own, &d->b.problems));
     assay_put_u64(&told, mine);
     assay_problems_pack(&own, &told);
     status = assay_comm_agree(comm, status == ASSAY_OK ? assay_buf_status(&told) : status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &told);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &told));
     assay_cursor in = assay_cursor_over(told.data, told.size);
     const uint64_t wanted = assay_get_u64(&in);
-    if (status == ASSAY_OK)
-        status = assay_problems_unpack(&in, &first, err);
+    ASSAY_THEN(status, assay_problems_unpack(&in, &first, err));
     if (status == ASSAY_OK && mine != wanted)
         status = refuse_other(assay_comm_rank(comm), &own, &first, err);
     assay_problems_release(&own);
@@ -482,19 +475,14 @@ int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_d
     size_t first = 0, end = 0;
     *out = (assay_diff){0};
     int status = open_trial(a, options->topology, &out->a, err);
-    if (status == ASSAY_OK)
-        status = open_trial(b, options->topology, &out->b, err);
-    if (status == ASSAY_OK)
-        status = assay_diff_pair_up(out, options, err);
+    ASSAY_THEN(status, open_trial(b, options->topology, &out->b, err));
+    ASSAY_THEN(status, assay_diff_pair_up(out, options, err));
     if (status == ASSAY_OK && out->pairs == 0)
         status = refuse_nothing(out, a, b, err);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = check_same(comm, out, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, compare_share(comm, out, options, &first, &end), err);
-    if (status == ASSAY_OK)
-        status = gather(comm, out, first, end, err);
+    ASSAY_THEN(status, check_same(comm, out, err));
+    ASSAY_THEN(status, assay_comm_agree(comm, compare_share(comm, out, options, &first, &end), err));
+    ASSAY_THEN(status, gather(comm, out, first, end, err));
     if (status == ASSAY_OK)
         count_bytes(out);
     return status;

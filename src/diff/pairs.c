@@ -210,8 +210,7 @@ static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a
         assay_put_bytes(text, pair.name_a, length);
         status = assay_buf_status(text);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const uint32_t other = assay_dict_find(d->b.tensors, (const char *)text->data, text->size);
     if (!find_record(b, other, &pair.b))
         return is_alias(a, tensor) ? ASSAY_OK : add_single(&d->only_a, a, pair.name_a);
@@ -289,8 +288,7 @@ static int pair_step(assay_diff *d, const assay_diff_options *o, side *a, side *
     d->steps++;
     if (mine->topology || theirs->topology) {
         status = turn(a, step_a, ALL_WORKERS);
-        if (status == ASSAY_OK)
-            status = turn(b, step_b, ALL_WORKERS);
+        ASSAY_THEN(status, turn(b, step_b, ALL_WORKERS));
         return status == ASSAY_OK ? pair_workers(d, o, a, b, text) : status;
     }
     for (uint32_t w = 0; status == ASSAY_OK && w < mine->workers; w++) {
@@ -298,10 +296,8 @@ static int pair_step(assay_diff *d, const assay_diff_options *o, side *a, side *
         if (other == ASSAY_NO_ID)
             continue;
         status = turn(a, step_a, w);
-        if (status == ASSAY_OK)
-            status = turn(b, step_b, other);
-        if (status == ASSAY_OK)
-            status = pair_workers(d, o, a, b, text);
+        ASSAY_THEN(status, turn(b, step_b, other));
+        ASSAY_THEN(status, pair_workers(d, o, a, b, text));
     }
     return status;
 }

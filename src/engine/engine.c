@@ -65,8 +65,7 @@ static int begin_sharing(const assay_rank_loop *loop, shared_steps *l, int statu
     assay_buf_init(&l->mine, SIZE_MAX);
     if (plan->helps[rank] != ASSAY_NO_CHUNK) {
         assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
-        if (status == ASSAY_OK)
-            status = assay_mapper_help(loop->mapper, &share, rank, &l->mine, err);
+        ASSAY_THEN(status, assay_mapper_help(loop->mapper, &share, rank, &l->mine, err));
         sent = assay_comm_post(loop->comm, ASSAY_POST_SHARED, share.first, &l->mine);
     }
     uint64_t end = plan->rank_chunk[rank + 1];
@@ -127,11 +126,9 @@ static int measure_tensors(const assay_rank_loop *loop, measured_parts *of, int 
         status = ASSAY_ENOMEM;
     for (int r = 0; out && r < ranks; r++)
         assay_buf_init(&out[r], SIZE_MAX);
-    if (status == ASSAY_OK)
-        status = assay_mapper_measure(loop->mapper, rank, ranks, out, err);
+    ASSAY_THEN(status, assay_mapper_measure(loop->mapper, rank, ranks, out, err));
     status = assay_comm_agree(loop->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_exchange(loop->comm, out, &of->bytes, starts);
+    ASSAY_THEN(status, assay_comm_exchange(loop->comm, out, &of->bytes, starts));
     for (int r = 0; out && r < ranks; r++)
         assay_buf_release(&out[r]);
     for (int r = 0; status == ASSAY_OK && r < ranks; r++)
@@ -158,8 +155,7 @@ static int take_over(const assay_rank_loop *loop, const assay_restart_node *pack
                                 "the results in the checkpoint do not have the form that the "
                                 "rules give them");
     }
-    if (status == ASSAY_OK)
-        status = assay_combiner_add_node(combiner, packed->level, packed->index, &partial);
+    ASSAY_THEN(status, assay_combiner_add_node(combiner, packed->level, packed->index, &partial));
     assay_partial_release(&partial, combiner->rules);
     return status;
 }
@@ -190,8 +186,7 @@ static int map_next(const assay_rank_loop *loop, assay_steal *moving, uint64_t *
 {
     const uint64_t chunk = *at;
     int status = assay_steal_before(moving, chunk);
-    if (status == ASSAY_OK)
-        status = step_on(loop, at, err);
+    ASSAY_THEN(status, step_on(loop, at, err));
     assay_steal_after(moving, chunk);
     return status;
 }
@@ -336,9 +331,7 @@ static int deal_out_memory(run *r, assay_error *err)
         status = assay_trial_info_drop_lists(r->sources.list[s].info, &r->sources.list[s].catalog);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d for the collections of a trial", assay_comm_rank(r->comm));
-    status = assay_comm_agree(r->comm, status, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_comm_agree(r->comm, status, err));
     return assay_budget_deal_out(r->comm, &r->plan, &r->sources, r->options->memory, &r->budget);
 }
 
@@ -347,25 +340,20 @@ static int prepare(run *r, assay_error *err)
     assay_heap_grow_in_place();
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
     r->sources.view = r->options->view;
-    if (status == ASSAY_OK)
-        status = assay_sources_list(r->comm, &r->sources, err);
+    ASSAY_THEN(status, assay_sources_list(r->comm, &r->sources, err));
     assay_heap_trim(); /* texts of collections and the like were many small blocks */
-    if (status == ASSAY_OK)
-        status = assay_sources_read(r->comm, &r->sources, err);
-    if (status == ASSAY_OK)
-        status = assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err);
+    ASSAY_THEN(status, assay_sources_read(r->comm, &r->sources, err));
+    ASSAY_THEN(status, assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err));
     if (status == ASSAY_OK && !r->options->dry_run && r->options->checkpoint)
         status = assay_restart_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
     if (status == ASSAY_OK && !r->options->dry_run && r->options->resume)
         status = assay_restart_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK && r->options->view)
         status = r->options->view->recall(r->options->view->context, &r->sources, &r->plan, &r->checkpoint, err);
-    if (status == ASSAY_OK)
-        status = deal_out_memory(r, err);
+    ASSAY_THEN(status, deal_out_memory(r, err));
     if (status == ASSAY_OK && !r->options->dry_run)
         status = assay_plan_redistribute(r->comm, &r->plan, &r->sources, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(r->comm, configure(r), err);
+    ASSAY_THEN(status, assay_comm_agree(r->comm, configure(r), err));
     assay_heap_reuse();
     if (status == ASSAY_OK && !r->options->dry_run && !r->options->view)
         status = assay_budget_warn(r->comm, &r->budget, r->options->memory);
@@ -452,10 +440,8 @@ static int add_up_figures(run *r)
     uint64_t requests[] = {s3.gets, s3.lists, s3.puts, s3.repeated, s3.bytes};
     uint64_t largest[] = {f->peak_memory, nanoseconds(f->processor_reading)};
     int status = assay_comm_sum(r->comm, sums, sizeof sums / sizeof *sums);
-    if (status == ASSAY_OK)
-        status = assay_comm_sum(r->comm, requests, sizeof requests / sizeof *requests);
-    if (status == ASSAY_OK)
-        status = assay_comm_max(r->comm, largest, sizeof largest / sizeof *largest);
+    ASSAY_THEN(status, assay_comm_sum(r->comm, requests, sizeof requests / sizeof *requests));
+    ASSAY_THEN(status, assay_comm_max(r->comm, largest, sizeof largest / sizeof *largest));
     f->s3 = (assay_s3_counts){requests[0], requests[1], requests[2], requests[3], requests[4]};
     f->bytes_read = sums[0];
     f->records_read = sums[1];
@@ -499,8 +485,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     for (uint32_t t = 0; status == ASSAY_OK && t < trials; t++)
         status = assay_partial_init(&whole[t], instances);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = prepare(&r, err);
+    ASSAY_THEN(status, prepare(&r, err));
     if (status == ASSAY_OK && !options->dry_run)
         status = map(&r, err);
     if (status == ASSAY_OK && !options->dry_run)
@@ -508,8 +493,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
                                            &r.figures.files_opened, err);
     if (status == ASSAY_OK && !options->dry_run)
         status = combine(&r, whole, err);
-    if (status == ASSAY_OK)
-        status = add_up_figures(&r);
+    ASSAY_THEN(status, add_up_figures(&r));
     if (status == ASSAY_OK && assay_comm_rank(comm) == 0) {
         out->run = r.figures;
         status = assay_outcome_fill(out, &r.sources, &r.plan, r.rules, whole, options->dry_run);

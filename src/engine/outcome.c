@@ -68,8 +68,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
 {
     out->instance = instance;
     int status = assay_verdict_init(&out->verdict, assay_rule_max_findings(rule));
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (instance->status != ASSAY_OK)
         return fail_verdict(&out->verdict, instance->error.text);
     if (other && other->status != ASSAY_OK)
@@ -83,8 +82,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
         out->state = partial->state;
         partial->state = NULL;
     }
-    if (status == ASSAY_OK)
-        status = mention_unreadable(&out->verdict, partial->unreadable);
+    ASSAY_THEN(status, mention_unreadable(&out->verdict, partial->unreadable));
     return status == ASSAY_OK && out->verdict.status == ASSAY_NO_DATA ? explain_no_data(&out->verdict, instance, rule)
                                                                       : status;
 }
@@ -232,8 +230,7 @@ static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outc
     t->unsummed = whole->unsummed + assay_event_files_unsummed(&t->catalog.events);
     status = assay_problems_append(&t->problems, &whole->problems);
     t->info->problems = &t->problems;
-    if (status == ASSAY_OK)
-        status = reach_all(t, job, out->job, sources, rules, whole);
+    ASSAY_THEN(status, reach_all(t, job, out->job, sources, rules, whole));
     t->info->problems = NULL;
     return status == ASSAY_OK ? find_step_times(t) : status;
 }

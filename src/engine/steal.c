@@ -192,8 +192,7 @@ static int work_for(assay_steal *m, int from, assay_error *err)
     assay_buf_init(&steps, SIZE_MAX);
     assay_buf_clear(&m->sent);
     int status = assay_comm_receive(m->comm, from, &steps);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&steps);
+    ASSAY_THEN(status, assay_buf_status(&steps));
     assay_cursor head = assay_cursor_over(steps.data, steps.size);
     const uint64_t first = assay_get_u64(&head), end = assay_get_u64(&head);
     if (status == ASSAY_OK && !head.failed) {
@@ -202,8 +201,7 @@ static int work_for(assay_steal *m, int from, assay_error *err)
         status = assay_plan_unpack_steps(&m->sources->list[m->plan->chunks[first].source].shard, &entries, err);
     }
     assay_buf_release(&steps);
-    if (status == ASSAY_OK)
-        status = assay_mapper_measure_steps(m->mapper, first, end, room_of(m), &m->sent, err);
+    ASSAY_THEN(status, assay_mapper_measure_steps(m->mapper, first, end, room_of(m), &m->sent, err));
     if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK)
         assay_buf_clear(&m->sent); /* the other rank measures them itself */
     int posted = assay_comm_post(m->comm, ASSAY_POST_MOVED, from, &m->sent);

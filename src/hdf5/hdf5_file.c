@@ -196,11 +196,9 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
     if (status != ASSAY_OK)
         assay_fail(err, status, "%s: out of memory", path);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, try_place(f, err), err);
+    ASSAY_THEN(status, assay_comm_agree(comm, try_place(f, err), err));
     placed = status == ASSAY_OK;
-    if (status == ASSAY_OK)
-        status = assay_comm_handle(comm, &handle, err);
+    ASSAY_THEN(status, assay_comm_handle(comm, &handle, err));
     if (status == ASSAY_OK) {
         assay_hdf5_quiet();
         assay_finishing_watch();
@@ -219,19 +217,15 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
 int assay_hdf5_finish(assay_hdf5_file *f, assay_error *err)
 {
     int status = assay_hdf5_put_number(f, "/", "complete", 1, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = reserve(f, 0, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
+    ASSAY_TRY(status = reserve(f, 0, err));
     /* Written first, and only closed if that went well everywhere: a rank that fails while it closes would go on
      * closing, and wait for others that wait for it. */
     assay_finishing_begin(f->comm, f->path, f->temporary);
     status = agree(f, H5Fflush(f->file, H5F_SCOPE_GLOBAL) >= 0, "the end of the file", err);
     bool done = status == ASSAY_OK && H5Fclose(f->file) >= 0;
     assay_finishing_end();
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     f->file = -1;
     status = agree(f, done, "the end of the file", err);
     if (assay_comm_rank(f->comm) == 0)
@@ -405,8 +399,7 @@ int assay_hdf5_table_new(assay_hdf5_file *f, const char *name, const assay_hdf5_
     t->grows = layout->compress;
     status = agree(f, t->dataset >= 0, name, err);
     f->promised += t->grows ? 0 : room_for(layout);
-    if (status == ASSAY_OK)
-        status = reserve(f, 0, err);
+    ASSAY_THEN(status, reserve(f, 0, err));
     if (status != ASSAY_OK)
         release_table(t);
     else
@@ -439,13 +432,11 @@ int assay_hdf5_write(assay_hdf5_table *t, int status, uint64_t first, uint64_t c
         status = assay_fail(err, ASSAY_EIO, "%s: cannot write %s: writing failed (asked for by ASSAY_FAULT)",
                             t->file->path, t->name);
     status = assay_comm_agree(t->file->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_max(t->file->comm, &calls, 1);
+    ASSAY_THEN(status, assay_comm_max(t->file->comm, &calls, 1));
     if (status == ASSAY_OK && t->grows) {
         uint64_t bytes = count * t->row;
         status = assay_comm_sum(t->file->comm, &bytes, 1);
-        if (status == ASSAY_OK)
-            status = reserve(t->file, 2 * bytes, err); /* chunks that do not shrink are aligned: gaps */
+        ASSAY_THEN(status, reserve(t->file, 2 * bytes, err)); /* chunks that do not shrink are aligned: gaps */
     }
     for (uint64_t c = 0; status == ASSAY_OK && c < calls; c++) {
         uint64_t at = c * most < count ? c * most : count, n = count - at < most ? count - at : most;

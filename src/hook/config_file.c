@@ -130,8 +130,7 @@ static int add_collections(const reader *r, const cJSON *list)
         int rc = cJSON_GetObjectItemCaseSensitive(parameters, "include_regex")
                      ? ASSAY_OK
                      : hook_config_check_name(r->config, name->valuestring, &why);
-        if (rc == ASSAY_OK)
-            rc = hook_config_declare(r->config, name->valuestring, NULL, &why);
+        ASSAY_THEN(rc, hook_config_declare(r->config, name->valuestring, NULL, &why));
         if (rc < 0)
             return assay_fail(r->err, rc, "%s: %s: %s", r->name, place, why.text);
         rc = set_all(r, name->valuestring, place, parameters);

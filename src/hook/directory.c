@@ -89,16 +89,11 @@ int hook_directory_claim(const char *path, const char *worker, int workers, bool
 {
     char claims[PATH_MAX], own[PATH_MAX], closed[PATH_MAX], end[PATH_MAX];
     int rc = go_on ? ASSAY_OK : hook_directory_check(path, workers, err);
-    if (rc == ASSAY_OK)
-        rc = claim_path(claims, sizeof claims, path, workers, NULL, NULL, err);
-    if (rc == ASSAY_OK)
-        rc = claim_path(own, sizeof own, path, workers, worker, "open", err);
-    if (rc == ASSAY_OK)
-        rc = claim_path(closed, sizeof closed, path, workers, worker, "closed", err);
-    if (rc == ASSAY_OK)
-        rc = fits(path, snprintf(end, sizeof end, "%s/%s", path, ASSAY_RECORDED_END), sizeof end, err);
-    if (rc == ASSAY_OK)
-        rc = assay_dir_make(claims, err);
+    ASSAY_THEN(rc, claim_path(claims, sizeof claims, path, workers, NULL, NULL, err));
+    ASSAY_THEN(rc, claim_path(own, sizeof own, path, workers, worker, "open", err));
+    ASSAY_THEN(rc, claim_path(closed, sizeof closed, path, workers, worker, "closed", err));
+    ASSAY_THEN(rc, fits(path, snprintf(end, sizeof end, "%s/%s", path, ASSAY_RECORDED_END), sizeof end, err));
+    ASSAY_THEN(rc, assay_dir_make(claims, err));
     if (rc < 0)
         return rc;
     if (go_on) {
@@ -148,10 +143,8 @@ int hook_directory_close(const char *path, const char *worker, int workers, hook
 {
     char claims[PATH_MAX], name[PATH_MAX];
     int rc = claim_path(claims, sizeof claims, path, workers, NULL, NULL, err);
-    if (rc == ASSAY_OK)
-        rc = claim_path(name, sizeof name, path, workers, worker, "closed", err);
-    if (rc == ASSAY_OK)
-        rc = make_empty(name, 0, err);
+    ASSAY_THEN(rc, claim_path(name, sizeof name, path, workers, worker, "closed", err));
+    ASSAY_THEN(rc, make_empty(name, 0, err));
     if (rc < 0)
         return rc;
     /* Whoever closes last sees all the others; two that close at once may both see it, and write the same empty file.
@@ -159,8 +152,7 @@ int hook_directory_close(const char *path, const char *worker, int workers, hook
     bool all = count_closed(claims) >= workers;
     if (end == HOOK_END_NOW || (end == HOOK_END_AUTO && all)) {
         rc = fits(path, snprintf(name, sizeof name, "%s/%s", path, ASSAY_RECORDED_END), sizeof name, err);
-        if (rc == ASSAY_OK)
-            rc = make_empty(name, 0, err);
+        ASSAY_THEN(rc, make_empty(name, 0, err));
     }
     if (all)
         remove_manifest(claims);

@@ -156,8 +156,7 @@ static int set_declared(hook_config *config, const char *collection, const char 
                         assay_error *err)
 {
     int rc = key ? ASSAY_OK : hook_config_check_name(config, collection, err);
-    if (rc == ASSAY_OK)
-        rc = hook_config_declare(config, collection, NULL, err);
+    ASSAY_THEN(rc, hook_config_declare(config, collection, NULL, err));
     return rc < 0 || !key ? rc : hook_config_set(config, collection, key, value, err);
 }
 
@@ -175,8 +174,7 @@ static int load(hook_config *config, const char *path, const char *none1, const 
     assay_buf text;
     assay_buf_init(&text, HOOK_CONFIG_CEILING);
     int rc = hook_read_file(path, HOOK_CONFIG_CEILING, &text, err);
-    if (rc == ASSAY_OK)
-        rc = hook_config_load(config, path, text.data, text.size, true, err);
+    ASSAY_THEN(rc, hook_config_load(config, path, text.data, text.size, true, err));
     assay_buf_release(&text);
     return rc;
 }

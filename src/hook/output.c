@@ -118,10 +118,8 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
     int rc = hook_stream_put(&out->stream, out->head.data, out->head.size, err);
     if (rc == ASSAY_OK && size)
         rc = hook_stream_put(&out->stream, content, size, err);
-    if (rc == ASSAY_OK)
-        rc = hook_stream_put(&out->stream, out->tail.data, out->tail.size, err);
-    if (rc == ASSAY_OK)
-        rc = hook_stream_put(&out->stream, footer, sizeof footer, err);
+    ASSAY_THEN(rc, hook_stream_put(&out->stream, out->tail.data, out->tail.size, err));
+    ASSAY_THEN(rc, hook_stream_put(&out->stream, footer, sizeof footer, err));
     if (rc < 0)
         return rc;
     assay_put_format(&out->payload, "%s{\"tensorname\": ", out->payload.size ? ", " : "");
@@ -305,10 +303,8 @@ static int write_file(hook_output *out, char *path, const assay_buf *text, assay
     int rc = assay_buf_status(text);
     if (rc < 0)
         rc = assay_fail(err, rc, "%s: %s", path, assay_status_text(rc));
-    if (rc == ASSAY_OK)
-        rc = hook_stream_open(&out->stream, path, err);
-    if (rc == ASSAY_OK)
-        rc = hook_stream_put(&out->stream, text->data, text->size, err);
+    ASSAY_THEN(rc, hook_stream_open(&out->stream, path, err));
+    ASSAY_THEN(rc, hook_stream_put(&out->stream, text->data, text->size, err));
     if (rc == ASSAY_OK)
         rc = hook_stream_commit(&out->stream, out->config->durable, err);
     else

@@ -123,8 +123,7 @@ static int hook_topology_set(hook_topology *t, const char *mesh, int axes, const
     int status = check_mesh(mesh, axes, axis, err);
     if (status == ASSAY_OK && tensors)
         status = take_tensors(t, tensors, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_buf text;
     assay_buf_init(&text, TEXT_MOST);
     assay_json_put_text(&text, mesh);
@@ -160,8 +159,7 @@ static int hook_topology_add_group(hook_topology *t, const char *name, size_t co
             status = assay_fail(err, ASSAY_EPARAM, "group %s: there is no rank %" PRId64, name, ranks[i]);
     }
     assay_put_format(&text, "]}");
-    if (status == ASSAY_OK)
-        status = keep(&t->group, &t->groups, GROUPS_MOST, &text, 0, "groups", err);
+    ASSAY_THEN(status, keep(&t->group, &t->groups, GROUPS_MOST, &text, 0, "groups", err));
     assay_buf_release(&text);
     return status;
 }

@@ -128,8 +128,7 @@ static void write_end(assay_hook *hook)
         rc = hook_output_collections(&hook->output, known, count, version, &err);
     free(known);
     int facts = hook_write_facts(hook, true, &facts_err);
-    if (rc == ASSAY_OK)
-        rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
+    ASSAY_THEN(rc, hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err));
     pthread_mutex_lock(&hook->lock);
     if (facts < 0)
         hook_failed(hook, facts, facts_err.text);

@@ -25,8 +25,7 @@ int assay_http_send(const assay_http_request *request, assay_http_answer *answer
     if (!transfer.curl)
         return assay_fail(err, ASSAY_ENOMEM, "libcurl cannot be started, or is out of memory");
     int status = http_configure(&transfer, request, err);
-    if (status == ASSAY_OK)
-        status = http_take(&transfer, perform(transfer.curl), err);
+    ASSAY_THEN(status, http_take(&transfer, perform(transfer.curl), err));
     curl_easy_cleanup(transfer.curl);
     return status;
 }

@@ -136,15 +136,12 @@ int job_glob_s3(const job_reader *r, const char *pattern, job_places *out)
     assay_error why = {""};
     job_places found = {NULL, 0, 0};
     int status = assay_s3_place_parse(pattern, &place, r->err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = assay_s3_open(&why);
     if (status != ASSAY_OK)
         assay_fail(r->err, status, "%.200s: %s", pattern, why.text);
-    if (status == ASSAY_OK)
-        status = walk(r, place.bucket, place.prefix, &found);
-    if (status == ASSAY_OK)
-        status = name_places(r, place.bucket, &found, out);
+    ASSAY_THEN(status, walk(r, place.bucket, place.prefix, &found));
+    ASSAY_THEN(status, name_places(r, place.bucket, &found, out));
     job_places_release(&found);
     assay_s3_place_release(&place);
     return status;

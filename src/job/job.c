@@ -322,8 +322,7 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
         drop_training(r, tree);
     job_document document;
     int status = job_read(r, "the job", job_settings, tree, &document);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     note_others(r, &document);
     job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
     const struct {

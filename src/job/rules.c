@@ -73,9 +73,7 @@ static int read_condition(const job_reader *r, const char *place, const cJSON *i
 {
     if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
         return job_fail(r, place, "\"when\" states the rule itself: take \"rule\" and \"parameters\" away");
-    int status = job_read(r, place, job_condition_settings, item, out);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(job_read(r, place, job_condition_settings, item, out));
     *taken = cJSON_CreateObject();
     for (const cJSON *key = item->child; *taken && key; key = key->next)
         if (strcmp(key->string, "name") != 0 && strcmp(key->string, "severity") != 0 &&
@@ -92,9 +90,7 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
         return read_condition(r, place, item, out, taken);
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected an object in braces");
-    int status = job_read(r, place, job_rule_settings, item, out);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(job_read(r, place, job_rule_settings, item, out));
     if (!out->rule && !out->python)
         return job_fail(r, place,
                         "neither \"rule\" nor \"when\" nor \"python\" is there; `assay rules` lists the rules");
@@ -110,8 +106,7 @@ static int read_sagemaker_entry(const job_reader *r, const char *place, const cJ
                                 cJSON **taken)
 {
     int status = job_read(r, place, job_sagemaker_settings, item, out);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     cJSON *parameters = (cJSON *)(uintptr_t)out->parameters;
     status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
     if (status == ASSAY_OK && !out->rule)
@@ -123,8 +118,7 @@ static int read_sagemaker_entry(const job_reader *r, const char *place, const cJ
             "%s is a rule of one's own, in %s: copy that file here, and list it under \"rules\" as {\"python\": "
             "\"FILE:%s\", \"parameters\": {...}} (docs/python-rules.md)",
             out->rule, cJSON_IsString(source) ? source->valuestring : "\"source_s3_uri\"", out->rule);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     *taken = cJSON_DetachItemFromObjectCaseSensitive(parameters, "rule_to_invoke");
     out->severity = ASSAY_WARNING;
     return ASSAY_OK;
@@ -189,14 +183,12 @@ static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON
     cJSON *taken = NULL;
     int status = sagemaker ? read_sagemaker_entry(r, place, item, &entry, &taken)
                            : read_own_entry(r, place, item, &entry, &taken);
-    if (status == ASSAY_OK)
-        status = refuse_twin(r, place, list, entry.name);
+    ASSAY_THEN(status, refuse_twin(r, place, list, entry.name));
     if (status == ASSAY_OK && entry.parameters && !taken)
         snprintf(place, sizeof place, "%s[%zu].parameters", key, i);
     if (status == ASSAY_OK && sagemaker)
         snprintf(place, sizeof place, "%s[%zu].RuleParameters", key, i);
-    if (status == ASSAY_OK)
-        status = configure(r, place, list, at, &entry, false);
+    ASSAY_THEN(status, configure(r, place, list, at, &entry, false));
     cJSON_Delete(taken);
     return status;
 }
@@ -212,14 +204,11 @@ static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSO
         return job_fail(r, place, "expected an object in braces");
     rule_entry entry = {0};
     int status = job_text(r, place, item, "name", &entry.name);
-    if (status == ASSAY_OK)
-        status = job_text(r, place, item, "kind", &entry.rule);
+    ASSAY_THEN(status, job_text(r, place, item, "kind", &entry.rule));
     if (status == ASSAY_OK && !entry.rule)
         status = job_fail(r, place, "\"kind\" is missing; `assay rules` lists the kinds");
-    if (status == ASSAY_OK)
-        status = refuse_twin(r, place, list, entry.name);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, refuse_twin(r, place, list, entry.name));
+    ASSAY_TRY(status);
     /* All other keys of the entry are the aggregation's parameters. */
     cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(item, "name");
     cJSON *kind = cJSON_DetachItemFromObjectCaseSensitive(item, "kind");
@@ -331,8 +320,7 @@ int job_read_rules(const job_reader *r, const job_document *document, assay_job 
     int status = fill_rules(r, lists, &rules);
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
-    if (status == ASSAY_OK)
-        status = read_short_forms(r, document, aggregation_count - short_forms, &kinds);
+    ASSAY_THEN(status, read_short_forms(r, document, aggregation_count - short_forms, &kinds));
     return status;
 }
 
@@ -367,9 +355,8 @@ int assay_job_add_implicit(assay_job *job)
         status =
             assay_instance_new_aggregation("loss_curve", "loss_curve", losses, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
     }
-    if (status == ASSAY_OK)
-        status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", tensors,
-                                                &job->implicit[ASSAY_IMPLICIT_TENSORS]);
+    ASSAY_THEN(status, assay_instance_new_aggregation("tensor_curves", "tensor_curves", tensors,
+                                                      &job->implicit[ASSAY_IMPLICIT_TENSORS]));
     cJSON_Delete(losses);
     cJSON_Delete(tensors);
     return status;

@@ -82,7 +82,6 @@ static int read_topology(const job_reader *r, const char *place, const cJSON *to
 int job_read_trial_options(const job_reader *r, const char *place, const job_trial_entry *entry, assay_job_trial *trial)
 {
     int status = read_steps(r, place, entry->steps, trial);
-    if (status == ASSAY_OK)
-        status = read_void(r, place, entry->void_types, trial);
+    ASSAY_THEN(status, read_void(r, place, entry->void_types, trial));
     return status == ASSAY_OK ? read_topology(r, place, entry->topology, trial) : status;
 }

@@ -168,8 +168,7 @@ static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_jo
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected a path, or an object with \"path\" and \"name\"");
     int status = job_read(r, place, job_trial_settings, item, &entry);
-    if (status == ASSAY_OK)
-        status = add_trial(r, place, ASSAY_EJOB, job, entry.path, entry.name, NULL);
+    ASSAY_THEN(status, add_trial(r, place, ASSAY_EJOB, job, entry.path, entry.name, NULL));
     return status == ASSAY_OK ? job_read_trial_options(r, place, &entry, &job->trials[job->trial_count - 1]) : status;
 }
 
@@ -222,8 +221,7 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
         status = split_trial(&r, paths[i], &name, &path);
         if (status == ASSAY_OK && path[0] == '\0')
             status = assay_fail(err, ASSAY_EUSAGE, "the command line: %.200s: the path is empty", paths[i]);
-        if (status == ASSAY_OK)
-            status = add_trial(&r, paths[i], ASSAY_EUSAGE, &fresh, path, name, options_for(job, path));
+        ASSAY_THEN(status, add_trial(&r, paths[i], ASSAY_EUSAGE, &fresh, path, name, options_for(job, path)));
         free(name);
     }
     if (status != ASSAY_OK) {
@@ -408,8 +406,7 @@ int assay_job_set_topology(assay_job *job, const char *topology, assay_error *er
         /* trials of one pattern share theirs */
         assay_trial_options *own = assay_trial_options_copy(job->trials[i].options);
         int status = own ? ASSAY_OK : ASSAY_ENOMEM;
-        if (status == ASSAY_OK)
-            status = assay_trial_options_set_topology(own, topology);
+        ASSAY_THEN(status, assay_trial_options_set_topology(own, topology));
         if (status != ASSAY_OK) {
             assay_trial_options_release(own);
             return assay_fail(err, ASSAY_ENOMEM, "out of memory");

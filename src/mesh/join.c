@@ -112,8 +112,7 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
         for (uint32_t c = 0; c < children && status == ASSAY_OK; c++) {
             int64_t end = 0;
             status = block_end(level, k, child[c].shape[dim], begin[c], &end, err);
-            if (status == ASSAY_OK)
-                status = add_slice(out, &child[c], dim, begin[c], end, at, err);
+            ASSAY_THEN(status, add_slice(out, &child[c], dim, begin[c], end, at, err));
             at += end - begin[c];
             begin[c] = end;
         }
@@ -166,8 +165,7 @@ static int join_level(const assay_join_level *level, uint32_t depth, uint32_t le
         n = same_at(piece + i, pieces - i, depth);
         status = join_level(level, depth + 1, levels, piece + i, n, number + i, &child[c], err);
     }
-    if (status == ASSAY_OK)
-        status = concatenate(&level[depth], child, children, out, err);
+    ASSAY_THEN(status, concatenate(&level[depth], child, children, out, err));
     if (status == ASSAY_OK && level[depth].flat && level[depth].numel >= 0)
         status = cut(out, level[depth].numel, err);
     for (uint32_t c = 0; child && c < children; c++)

@@ -197,9 +197,7 @@ static int put_name(const assay_topology *t, const recorded *said, uint32_t work
     for (uint32_t i = 0; i < said->entries; i++) {
         const assay_topology_entry *e = &t->entry[said->entry[i]];
         for (uint32_t n = 0; n < e->numbers && count < 2 * NUMBERS_MOST - 1; n++) {
-            const int status = add_replacement(t, e, &e->number[n], worker, name + from, size, list, &count, err);
-            if (status != ASSAY_OK)
-                return status;
+            ASSAY_TRY(add_replacement(t, e, &e->number[n], worker, name + from, size, list, &count, err));
         }
     }
     for (uint32_t i = 0; i < count; i++) {

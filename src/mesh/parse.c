@@ -182,10 +182,8 @@ static int parse_split(topology_parser *p, const char *entry_place, const assay_
         int64_t dim = 0;
         topology_set_place(place, "%s.split.%.32s", entry_place, item->string);
         status = rule_of(p, place, e, item->string, ASSAY_AXIS_SPLIT, &rule);
-        if (status == ASSAY_OK)
-            status = topology_known_keys(p, place, item, keys);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, topology_known_keys(p, place, item, keys));
+        ASSAY_TRY(status);
         rule->depth = depth++;
         if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "axis"), -64, 63, &dim)) {
             topology_set_place(place, "%s.split.%.32s.axis", entry_place, item->string);
@@ -211,8 +209,7 @@ static int parse_flat(topology_parser *p, const char *entry_place, const assay_t
         assay_axis_rule *rule;
         topology_set_place(place, "%s.flat.%.32s", entry_place, item->string);
         status = rule_of(p, place, e, item->string, ASSAY_AXIS_FLAT, &rule);
-        if (status == ASSAY_OK)
-            status = topology_known_keys(p, place, item, keys);
+        ASSAY_THEN(status, topology_known_keys(p, place, item, keys));
         const cJSON *numel = status == ASSAY_OK ? cJSON_GetObjectItemCaseSensitive(item, "numel") : NULL;
         if (numel && !topology_is_whole(numel, 0, INT64_C(1) << 53, &rule->numel))
             status = topology_refuse(p, place, "\"numel\" must be a whole number of elements");
@@ -248,8 +245,7 @@ static int parse_number(topology_parser *p, const char *place, assay_topology_en
     static const char *const keys[] = {"group", "add", NULL};
     int64_t group = 0;
     int status = topology_known_keys(p, place, item, keys);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_renumbering *number = &e->number[e->numbers++];
     if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "group"), 1, 99, &group) ||
         group > assay_regex_groups(e->match))
@@ -302,8 +298,7 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     assay_error why = {""};
     topology_set_place(place, "tensors[%u]", i);
     int status = topology_known_keys(p, place, item, keys);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const cJSON *match = cJSON_GetObjectItemCaseSensitive(item, "match"),
                 *then = cJSON_GetObjectItemCaseSensitive(item, "then");
     if (!cJSON_IsString(match))
@@ -318,16 +313,11 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     e->first_rule = p->t->rules;
     status = parse_mesh_of(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "mesh"));
     p->t->rules += ASSAY_MESH_AXES;
-    if (status == ASSAY_OK)
-        status = parse_axis_list(p, place, e, item, "replicate", ASSAY_AXIS_REPLICATE);
-    if (status == ASSAY_OK)
-        status = parse_split(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "split"));
-    if (status == ASSAY_OK)
-        status = parse_flat(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "flat"));
-    if (status == ASSAY_OK)
-        status = parse_axis_list(p, place, e, item, "sum", ASSAY_AXIS_SUM);
-    if (status == ASSAY_OK)
-        status = parse_axis_list(p, place, e, item, "own", ASSAY_AXIS_OWN);
+    ASSAY_THEN(status, parse_axis_list(p, place, e, item, "replicate", ASSAY_AXIS_REPLICATE));
+    ASSAY_THEN(status, parse_split(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "split")));
+    ASSAY_THEN(status, parse_flat(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "flat")));
+    ASSAY_THEN(status, parse_axis_list(p, place, e, item, "sum", ASSAY_AXIS_SUM));
+    ASSAY_THEN(status, parse_axis_list(p, place, e, item, "own", ASSAY_AXIS_OWN));
     return status == ASSAY_OK ? parse_numbers(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "number")) : status;
 }
 
@@ -387,8 +377,7 @@ static int parse_mesh(topology_parser *p, const cJSON *item, assay_mesh *mesh)
     uint64_t places = 1;
     topology_set_place(place, "meshes.%.64s", item->string);
     int status = topology_known_keys(p, place, item, keys);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const cJSON *axes = cJSON_GetObjectItemCaseSensitive(item, "axes");
     if (!cJSON_IsArray(axes) || !axes->child)
         return topology_refuse(
@@ -402,8 +391,7 @@ static int parse_mesh(topology_parser *p, const cJSON *item, assay_mesh *mesh)
         if (status == ASSAY_OK && places > INT32_MAX)
             status = topology_refuse(p, place, "the sizes of the axes multiply to more than %d workers", INT32_MAX);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     topology_set_place(place, "meshes.%.64s", item->string);
     if (p->t->world > 0 && p->t->world != places)
         return topology_refuse(
@@ -418,8 +406,7 @@ static int parse_meshes(topology_parser *p, const cJSON *meshes)
 {
     assay_topology *t = p->t;
     int status = topology_free_keys(p, "meshes", meshes, "{\"dense\": {\"axes\": [[\"dp\", 2], [\"tp\", 8]]}}");
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (!meshes->child)
         return topology_refuse(p, "meshes", "at least one mesh is needed");
     t->mesh = topology_array((size_t)cJSON_GetArraySize(meshes), sizeof *t->mesh);
@@ -484,14 +471,12 @@ static int parse_document(topology_parser *p, const cJSON *document)
 {
     static const char *const keys[] = {"schema", "meshes", "workers", "tensors", NULL};
     int status = topology_known_keys(p, "", document, keys);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(document, "schema");
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-topology/1") != 0)
         return topology_refuse(p, "schema", "expected \"assay-topology/1\"");
     status = parse_meshes(p, cJSON_GetObjectItemCaseSensitive(document, "meshes"));
-    if (status == ASSAY_OK)
-        status = parse_workers(p, cJSON_GetObjectItemCaseSensitive(document, "workers"));
+    ASSAY_THEN(status, parse_workers(p, cJSON_GetObjectItemCaseSensitive(document, "workers")));
     return status == ASSAY_OK ? topology_parse_tensors(p, cJSON_GetObjectItemCaseSensitive(document, "tensors"))
                               : status;
 }

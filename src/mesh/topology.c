@@ -179,8 +179,7 @@ int assay_topology_unpack(assay_cursor *in, char *const *worker, uint32_t worker
     if (in->failed)
         return ASSAY_EFORMAT;
     int status = assay_topology_parse("topology", text, length, &t, NULL);
-    if (status == ASSAY_OK)
-        status = assay_topology_place(t, "topology", worker, workers, NULL);
+    ASSAY_THEN(status, assay_topology_place(t, "topology", worker, workers, NULL));
     if (status != ASSAY_OK) {
         assay_topology_free(t);
         return status == ASSAY_ENOMEM ? status : ASSAY_EFORMAT;

@@ -43,8 +43,7 @@ static int read_piece(copier *c, uint64_t row, uint64_t offset, uint8_t *to, siz
         status = assay_store_open_file(p->source->store, name, &c->file, &why);
         c->file_row = row;
     }
-    if (status == ASSAY_OK)
-        status = assay_store_read_at(c->file, offset, to, size, &got, &why);
+    ASSAY_THEN(status, assay_store_read_at(c->file, offset, to, size, &got, &why));
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", where, why.text);
     if (got < size || assay_store_file_size(c->file) != p->list.files[row].size)
@@ -100,8 +99,7 @@ static int put_sums(copier *c, assay_error *err)
     uint32_t *sums = assay_alloc_zeroed((size_t)c->blocks, sizeof *sums);
     int status = starts && sums ? assay_buf_status(&c->sums) : ASSAY_ENOMEM;
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(comm, &c->sums, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather_all(comm, &c->sums, &all, starts));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(all.data, all.size);
         while (assay_cursor_left(&in) > 0) {
@@ -137,13 +135,11 @@ int assay_pack_bytes(assay_packing *p, assay_error *err)
     const assay_hdf5_layout layout = {
         .kind = ASSAY_COLUMN_U8, .row = 1, .rows = size, .chunk = ASSAY_PACKED_BLOCK, .compress = compress};
     status = assay_comm_agree(p->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_table_new(p->file, name, &layout, &c.bytes, err);
+    ASSAY_THEN(status, assay_hdf5_table_new(p->file, name, &layout, &c.bytes, err));
     for (uint64_t first = 0; status == ASSAY_OK && first < c.blocks; first += c.window)
         status = copy_window(&c, first, err);
     assay_hdf5_table_close(c.bytes);
-    if (status == ASSAY_OK)
-        status = put_sums(&c, err);
+    ASSAY_THEN(status, put_sums(&c, err));
     assay_store_close_file(c.file);
     assay_buf_release(&c.sums);
     free(c.buffer);

@@ -77,10 +77,8 @@ static int walk_store(walk *w)
         unsigned depth = take_directory(&w->directories, path);
         status = visit(w, path, depth);
     }
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&w->files);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&w->directories);
+    ASSAY_THEN(status, assay_buf_status(&w->files));
+    ASSAY_THEN(status, assay_buf_status(&w->directories));
     return status;
 }
 
@@ -220,10 +218,8 @@ static int find_sizes(assay_comm *comm, assay_store *store, assay_file_list *lis
                                 assay_share(list->count, rank + 1, ranks), &mine, err)
                         : ASSAY_ENOMEM;
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(comm, &mine, &all, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, take_probes(&all, list), err);
+    ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, take_probes(&all, list), err));
     free(starts);
     assay_buf_release(&mine);
     assay_buf_release(&all);
@@ -238,12 +234,9 @@ int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *
     assay_buf_init(&w.files, SIZE_MAX);
     assay_buf_init(&w.directories, SIZE_MAX);
     int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? walk_store(&w) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &w.files);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, make_rows(&w.files, &list), err);
-    if (status == ASSAY_OK)
-        status = find_sizes(comm, store, &list, err);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &w.files));
+    ASSAY_THEN(status, assay_comm_agree(comm, make_rows(&w.files, &list), err));
+    ASSAY_THEN(status, find_sizes(comm, store, &list, err));
     assay_buf_release(&w.files);
     assay_buf_release(&w.directories);
     if (status != ASSAY_OK)

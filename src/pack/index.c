@@ -48,8 +48,7 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
             assay_put_text(&text, problems->list[i].file);
     }
     int status = assay_comm_agree(p->comm, assay_buf_status(&text), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(p->comm, &text);
+    ASSAY_THEN(status, assay_comm_broadcast(p->comm, &text));
     assay_cursor in = assay_cursor_over(text.data, text.size);
     *all = assay_get_u8(&in);
     int mine = ASSAY_OK;
@@ -58,8 +57,7 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
         const char *name = assay_get_text(&in, &length);
         mine = assay_dict_add(faulty, name, length) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(p->comm, mine, err);
+    ASSAY_THEN(status, assay_comm_agree(p->comm, mine, err));
     assay_buf_release(&text);
     return status;
 }
@@ -115,8 +113,7 @@ static int find_places(assay_packing *p, index_rows *rows, assay_error *err)
     assay_put_u64(&mine, rows->entry_count);
     uint64_t *starts = assay_alloc(((size_t)ranks + 1) * sizeof *starts);
     int status = assay_comm_agree(p->comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(p->comm, &mine, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather_all(p->comm, &mine, &all, starts));
     assay_cursor in = assay_cursor_over(all.data, all.size);
     for (int r = 0; status == ASSAY_OK && r < ranks; r++) {
         uint64_t parts = assay_get_u64(&in), entries = assay_get_u64(&in);
@@ -195,10 +192,8 @@ static int put_tensors(assay_packing *p, assay_error *err)
     int status = assay_comm_agree(p->comm, rows ? assay_buf_status(&names) : ASSAY_ENOMEM, err);
     const assay_hdf5_layout table = {columns, 2, 0, sizeof *rows, count, CHUNK_ROWS, false};
     const assay_hdf5_layout text = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = names.size, .chunk = 1 << 20};
-    if (status == ASSAY_OK)
-        status = assay_pack_put(p, "tensors", &table, rows, err);
-    if (status == ASSAY_OK)
-        status = assay_pack_put(p, "tensor_names", &text, names.data, err);
+    ASSAY_THEN(status, assay_pack_put(p, "tensors", &table, rows, err));
+    ASSAY_THEN(status, assay_pack_put(p, "tensor_names", &text, names.data, err));
     free(rows);
     assay_buf_release(&names);
     return status;
@@ -210,18 +205,12 @@ int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err)
     bool all_faulty = false;
     assay_dict *faulty = assay_dict_new();
     int status = assay_comm_agree(p->comm, faulty ? ASSAY_OK : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = find_faulty(p, faulty, &all_faulty, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(p->comm, all_faulty ? ASSAY_OK : make_rows(p, faulty, &rows), err);
-    if (status == ASSAY_OK)
-        status = find_places(p, &rows, err);
-    if (status == ASSAY_OK)
-        status = put_parts(p, &rows, err);
-    if (status == ASSAY_OK)
-        status = put_entries(p, &rows, err);
-    if (status == ASSAY_OK)
-        status = put_tensors(p, err);
+    ASSAY_THEN(status, find_faulty(p, faulty, &all_faulty, err));
+    ASSAY_THEN(status, assay_comm_agree(p->comm, all_faulty ? ASSAY_OK : make_rows(p, faulty, &rows), err));
+    ASSAY_THEN(status, find_places(p, &rows, err));
+    ASSAY_THEN(status, put_parts(p, &rows, err));
+    ASSAY_THEN(status, put_entries(p, &rows, err));
+    ASSAY_THEN(status, put_tensors(p, err));
     *records = rows.all_entries;
     assay_dict_free(faulty);
     free(rows.parts);

@@ -80,8 +80,7 @@ static int put_workers(assay_packing *p, assay_error *err)
         assay_put_bytes(&names, catalog->worker[w], strlen(catalog->worker[w]) + 1);
     int status = assay_comm_agree(p->comm, assay_buf_status(&names), err);
     const assay_hdf5_layout layout = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = names.size, .chunk = 1 << 20};
-    if (status == ASSAY_OK)
-        status = assay_pack_put(p, "workers", &layout, names.data, err);
+    ASSAY_THEN(status, assay_pack_put(p, "workers", &layout, names.data, err));
     assay_buf_release(&names);
     return status;
 }
@@ -95,20 +94,13 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
     int status = assay_file_list_read(p->comm, p->source->store, &p->list, err);
     if (status == ASSAY_OK && !p->follow_links)
         status = assay_file_list_stays_inside(p->comm, p->source->store, &p->list, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(p->comm, place_files(p), err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_group(p->file, p->group, err);
-    if (status == ASSAY_OK)
-        status = put_files(p, err);
-    if (status == ASSAY_OK)
-        status = put_workers(p, err);
-    if (status == ASSAY_OK)
-        status = assay_pack_index(p, &records, err);
-    if (status == ASSAY_OK)
-        status = assay_pack_bytes(p, err);
-    if (status == ASSAY_OK)
-        status = assay_pack_sums(p, err);
+    ASSAY_THEN(status, assay_comm_agree(p->comm, place_files(p), err));
+    ASSAY_THEN(status, assay_hdf5_group(p->file, p->group, err));
+    ASSAY_THEN(status, put_files(p, err));
+    ASSAY_THEN(status, put_workers(p, err));
+    ASSAY_THEN(status, assay_pack_index(p, &records, err));
+    ASSAY_THEN(status, assay_pack_bytes(p, err));
+    ASSAY_THEN(status, assay_pack_sums(p, err));
     assay_buf_release(&p->sums);
     figures->trials++;
     figures->files += p->list.count;
@@ -124,8 +116,7 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
 static int put_head(assay_hdf5_file *file, assay_error *err)
 {
     int status = assay_hdf5_put_text(file, "/", "format", ASSAY_PACKED_FORMAT, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_put_number(file, "/", "version", ASSAY_PACKED_VERSION, err);
+    ASSAY_THEN(status, assay_hdf5_put_number(file, "/", "version", ASSAY_PACKED_VERSION, err));
     return status == ASSAY_OK ? assay_hdf5_group(file, "/trials", err) : status;
 }
 
@@ -167,10 +158,8 @@ static int read_sources(assay_comm *comm, const assay_job *job, assay_sources *s
 {
     int status = assay_comm_agree(comm, assay_sources_init(sources, job), err);
     sources->verbatim = true;
-    if (status == ASSAY_OK)
-        status = assay_sources_list(comm, sources, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, check_sources(sources, err), err);
+    ASSAY_THEN(status, assay_sources_list(comm, sources, err));
+    ASSAY_THEN(status, assay_comm_agree(comm, check_sources(sources, err), err));
     return status == ASSAY_OK ? assay_sources_read(comm, sources, err) : status;
 }
 
@@ -186,8 +175,7 @@ static int compare_all(assay_comm *comm, const assay_job *job, const char *file,
     for (size_t i = 0; status == ASSAY_OK && i < job->trial_count; i++) {
         char *place = place_in(file, &job->trials[i]);
         status = assay_comm_agree(comm, place ? ASSAY_OK : ASSAY_ENOMEM, err);
-        if (status == ASSAY_OK)
-            status = assay_pack_compare(comm, job->trials[i].path, place, err);
+        ASSAY_THEN(status, assay_pack_compare(comm, job->trials[i].path, place, err));
         free(place);
     }
     return status;
@@ -210,8 +198,7 @@ static int look_for_file(assay_comm *comm, const assay_job *job, const char *out
     for (size_t i = 0; status == ASSAY_OK && figures->kept && i < job->trial_count; i++) {
         char *place = place_in(output, &job->trials[i]);
         status = assay_comm_agree(comm, place ? ASSAY_OK : ASSAY_ENOMEM, err);
-        if (status == ASSAY_OK)
-            status = assay_pack_matches(comm, job->trials[i].path, place, &figures->kept, err);
+        ASSAY_THEN(status, assay_pack_matches(comm, job->trials[i].path, place, &figures->kept, err));
         free(place);
     }
     figures->anew = !figures->kept && (seen[0] || seen[1]);
@@ -224,10 +211,8 @@ static int write_file(assay_comm *comm, const assay_job *job, const assay_pack_o
     assay_sources sources = {0};
     assay_hdf5_file *file = NULL;
     int status = read_sources(comm, job, &sources, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_create(comm, options->output, &options->hints, &file, err);
-    if (status == ASSAY_OK)
-        status = pack_all(comm, &sources, options, file, out, err);
+    ASSAY_THEN(status, assay_hdf5_create(comm, options->output, &options->hints, &file, err));
+    ASSAY_THEN(status, pack_all(comm, &sources, options, file, out, err));
     assay_sources_release(&sources);
     if (status == ASSAY_OK && options->verify)
         status = compare_all(comm, job, assay_hdf5_temporary(file), err);

@@ -71,8 +71,7 @@ int assay_pack_sums(assay_packing *p, assay_error *err)
     uint32_t *sums = assay_alloc_zeroed((size_t)count, sizeof *sums);
     int status = starts && sums ? assay_buf_status(&p->sums) : ASSAY_ENOMEM;
     status = assay_comm_agree(p->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(p->comm, &p->sums, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather_all(p->comm, &p->sums, &all, starts));
     if (status == ASSAY_OK) {
         const assay_hdf5_layout layout = {
             .kind = ASSAY_COLUMN_U32, .row = sizeof *sums, .rows = count, .chunk = 1 << 18};

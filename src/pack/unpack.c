@@ -46,15 +46,13 @@ static int copy_file(const unpacking *u, uint64_t i, const char *path, uint8_t *
 {
     assay_store_file *from = NULL;
     int status = assay_store_open_file(u->store, assay_file_name(&u->list, i), &from, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     status = to >= 0 ? ASSAY_OK : cannot_write(path, errno, err);
     for (uint64_t at = 0; status == ASSAY_OK && at < u->list.files[i].size;) {
         size_t got = 0;
         status = assay_store_read_at(from, at, room, PIECE, &got, err);
-        if (status == ASSAY_OK)
-            status = write_bytes(to, path, room, got, err);
+        ASSAY_THEN(status, write_bytes(to, path, room, got, err));
         at += got;
     }
     if (to >= 0 && close(to) != 0 && status == ASSAY_OK)
@@ -127,9 +125,7 @@ static void remove_written(const unpacking *u)
 static int take_temporary(unpacking *u, assay_error *err)
 {
     const bool left = access(u->temporary, F_OK) == 0;
-    int status = left ? ASSAY_OK : assay_dir_make(u->temporary, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(left ? ASSAY_OK : assay_dir_make(u->temporary, err));
     u->lock = open(u->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (left && (u->lock < 0 || flock(u->lock, LOCK_EX | LOCK_NB) != 0))
         return assay_fail(err, ASSAY_EUSAGE, "%s: another unpacking writes there, or has left it: %s", u->temporary,
@@ -162,10 +158,8 @@ static int unpack(unpacking *u, assay_error *err)
 {
     bool first = assay_comm_rank(u->comm) == 0;
     int status = assay_file_list_read(u->comm, u->store, &u->list, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(u->comm, first ? prepare(u, err) : ASSAY_OK, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_comm_agree(u->comm, first ? prepare(u, err) : ASSAY_OK, err));
+    ASSAY_TRY(status);
     status = copy_share(u, err);
     if (status == ASSAY_OK && assay_alloc_refused()) /* a piece may be missing, wherever that was */
         status = assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was unpacked", u->directory);
@@ -187,10 +181,8 @@ int assay_unpack(assay_comm *comm, const char *packed, const char *directory, as
     if (u.temporary)
         snprintf(u.temporary, length + 6, "%.*s.part", (int)length, directory);
     int status = assay_comm_agree(comm, u.temporary ? ASSAY_OK : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err);
-    if (status == ASSAY_OK)
-        status = unpack(&u, err);
+    ASSAY_THEN(status, assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err));
+    ASSAY_THEN(status, unpack(&u, err));
     if (u.lock >= 0)
         close(u.lock);
     *out = (assay_pack_figures){

@@ -32,12 +32,9 @@ static void release(sides *s)
 static int open_sides(sides *s, assay_error *err)
 {
     int status = assay_comm_agree(s->comm, assay_store_open(s->trial, &s->a, err), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(s->comm, assay_store_open(s->packed, &s->b, err), err);
-    if (status == ASSAY_OK)
-        status = assay_file_list_read(s->comm, s->a, &s->la, err);
-    if (status == ASSAY_OK)
-        status = assay_file_list_read(s->comm, s->b, &s->lb, err);
+    ASSAY_THEN(status, assay_comm_agree(s->comm, assay_store_open(s->packed, &s->b, err), err));
+    ASSAY_THEN(status, assay_file_list_read(s->comm, s->a, &s->la, err));
+    ASSAY_THEN(status, assay_file_list_read(s->comm, s->b, &s->lb, err));
     return status;
 }
 
@@ -65,10 +62,8 @@ static int compare_bytes(const sides *s, assay_store_file *a, assay_store_file *
     for (uint64_t at = 0; at < size;) {
         size_t got = 0, other = 0;
         int status = assay_store_read_at(a, at, room, PIECE, &got, err);
-        if (status == ASSAY_OK)
-            status = assay_store_read_at(b, at, room + PIECE, PIECE, &other, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, assay_store_read_at(b, at, room + PIECE, PIECE, &other, err));
+        ASSAY_TRY(status);
         if (got == 0 || got != other || memcmp(room, room + PIECE, got) != 0)
             return differs(s, name, "has other bytes", err);
         at += got;
@@ -92,10 +87,8 @@ static int compare_share(const sides *s, assay_error *err)
         if (s->la.files[i].kind != ASSAY_PACKED_FILE)
             continue;
         status = assay_store_open_file(s->a, name, &a, err);
-        if (status == ASSAY_OK)
-            status = assay_store_open_file(s->b, name, &b, err);
-        if (status == ASSAY_OK)
-            status = compare_bytes(s, a, b, name, room, err);
+        ASSAY_THEN(status, assay_store_open_file(s->b, name, &b, err));
+        ASSAY_THEN(status, compare_bytes(s, a, b, name, room, err));
         assay_store_close_file(a);
         assay_store_close_file(b);
     }
@@ -111,8 +104,7 @@ static int read_one(assay_comm *comm, const char *path, assay_sources *sources, 
     const assay_job job = assay_pack_job(&trial, 1);
     int status = assay_comm_agree(comm, assay_sources_init(sources, &job), err);
     sources->verbatim = true;
-    if (status == ASSAY_OK)
-        status = assay_sources_list(comm, sources, err);
+    ASSAY_THEN(status, assay_sources_list(comm, sources, err));
     if (status == ASSAY_OK && sources->list[0].status != ASSAY_OK) {
         if (err)
             *err = sources->list[0].error;
@@ -151,8 +143,7 @@ static int compare_index(const sides *s, assay_error *err)
 {
     assay_sources a = {0}, b = {0};
     int status = read_one(s->comm, s->trial, &a, err);
-    if (status == ASSAY_OK)
-        status = read_one(s->comm, s->packed, &b, err);
+    ASSAY_THEN(status, read_one(s->comm, s->packed, &b, err));
     if (status == ASSAY_OK && (!same_names(a.list[0].info->tensors, b.list[0].info->tensors) ||
                                !same_shards(&a.list[0].shard, &b.list[0].shard)))
         status = differs(s, "the index", "says something else", err);
@@ -166,10 +157,8 @@ int assay_pack_compare(assay_comm *comm, const char *trial, const char *packed, 
 {
     sides s = {.comm = comm, .trial = trial, .packed = packed};
     int status = open_sides(&s, err);
-    if (status == ASSAY_OK)
-        status = compare_lists(&s, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, compare_share(&s, err), err);
+    ASSAY_THEN(status, compare_lists(&s, err));
+    ASSAY_THEN(status, assay_comm_agree(comm, compare_share(&s, err), err));
     release(&s);
     return status == ASSAY_OK ? compare_index(&s, err) : status;
 }
@@ -184,10 +173,8 @@ int assay_pack_matches(assay_comm *comm, const char *trial, const char *packed, 
         release(&s);
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = assay_file_list_read(comm, s.a, &s.la, err);
-    if (status == ASSAY_OK)
-        status = assay_file_list_read(comm, s.b, &s.lb, err);
+    ASSAY_THEN(status, assay_file_list_read(comm, s.a, &s.la, err));
+    ASSAY_THEN(status, assay_file_list_read(comm, s.b, &s.lb, err));
     if (status == ASSAY_OK)
         *same = compare_lists(&s, &why) == ASSAY_OK;
     release(&s);

@@ -243,8 +243,7 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
             rc = receive_bytes(c, from, tag, sink + at, n);
         else
             receive_lost(c, from, tag, n);
-        if (rc != ASSAY_OK)
-            return rc;
+        ASSAY_TRY(rc);
     }
     if (sink)
         in->size += size;
@@ -314,9 +313,7 @@ static int mpi_broadcast(assay_comm *c, assay_buf *buf)
         assay_buf_clear(buf);
         status = assay_buf_reserve(buf, size);
     }
-    status = mpi_agree(c, status, NULL);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = mpi_agree(c, status, NULL));
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
         if (MPI_Bcast(buf->data + at, n, MPI_BYTE, 0, comm_of(c)) != MPI_SUCCESS)
@@ -356,12 +353,8 @@ static int mpi_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf 
 
 static int mpi_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
-    int status = mpi_gather(c, 0, mine, all, starts);
-    if (status != ASSAY_OK)
-        return status;
-    status = mpi_broadcast(c, all);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(mpi_gather(c, 0, mine, all, starts));
+    ASSAY_TRY(mpi_broadcast(c, all));
     return check(MPI_Bcast(starts, c->size + 1, MPI_UINT64_T, 0, comm_of(c)));
 }
 
@@ -410,8 +403,7 @@ static int mpi_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint
         sizes[c->size + r] = out[r].size;
     status = check(MPI_Alltoall(sizes + c->size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, comm_of(c)));
     assay_buf_clear(in);
-    if (status == ASSAY_OK)
-        status = exchange_pieces(c, out, in, sizes);
+    ASSAY_THEN(status, exchange_pieces(c, out, in, sizes));
     uint64_t at = 0;
     for (int r = 0; r < c->size; r++) {
         starts[r] = at;
@@ -496,9 +488,7 @@ static const assay_comm_calls CALLS = {
 
 int assay_comm_open_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
 {
-    int status = start_mpi(c, argc, argv, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(start_mpi(c, argc, argv, err));
     c->calls = &CALLS;
     MPI_Comm_rank(comm_of(c), &c->rank);
     MPI_Comm_size(comm_of(c), &c->size);

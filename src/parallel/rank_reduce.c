@@ -5,10 +5,8 @@ static int pack_and_send(assay_comm *comm, const assay_joiner *joiner, const voi
 {
     assay_buf out;
     assay_buf_init(&out, SIZE_MAX);
-    if (status == ASSAY_OK)
-        status = joiner->pack(mine, &out);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&out);
+    ASSAY_THEN(status, joiner->pack(mine, &out));
+    ASSAY_THEN(status, assay_buf_status(&out));
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
     int sent = assay_comm_send(comm, to, &out);

@@ -40,8 +40,7 @@ int pilot_step_name(assay_pilot *pilot, assay_error *err)
     pilot->rule_status = PILOT_RULE_NOT_STARTED;
     int status = pilot_add_launch(pilot, err);
     pilot->stale = status != ASSAY_OK; /* what is here is half of a launch */
-    if (status == ASSAY_OK)
-        status = pilot_write(pilot, err);
+    ASSAY_THEN(status, pilot_write(pilot, err));
     assay_fault_die("name-written");
     return status;
 }
@@ -124,23 +123,19 @@ int pilot_step_submit(assay_pilot *pilot, assay_error *err)
     submission s;
     char id[ASSAY_SLURM_ID] = "";
     int status = assay_slurm_find(pilot->job_name, id, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (id[0]) {
         assay_log_note("%s was submitted already: job %s", pilot->job_name, id);
     } else {
         status = strstr(pilot->runs, "://") ? ASSAY_OK : assay_dir_make(pilot->runs, err);
-        if (status == ASSAY_OK)
-            status = make_submission(pilot, &s, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, make_submission(pilot, &s, err));
+        ASSAY_TRY(status);
         const assay_slurm_script script = {pilot->script, s.options, NULL, s.environment, pilot->lock};
         status = assay_slurm_submit(&script, id, NULL, err);
         release_submission(&s);
         assay_fault_die("submit-done");
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     snprintf(pilot->job_id, sizeof pilot->job_id, "%s", id);
     pilot->job_status = PILOT_JOB_HELD;
     status = pilot_write(pilot, err);
@@ -152,13 +147,11 @@ int pilot_step_release(assay_pilot *pilot, assay_error *err)
 {
     assay_slurm_job job;
     int status = assay_slurm_cancel_waiting(pilot->job_name, pilot->job_id, err);
-    if (status == ASSAY_OK)
-        status = assay_slurm_state(pilot->job_id, &job, err);
+    ASSAY_THEN(status, assay_slurm_state(pilot->job_id, &job, err));
     if (status == ASSAY_OK && job.phase == ASSAY_SLURM_PENDING) /* else it was released before the last pilot died */
         status = assay_slurm_release(pilot->job_id, err);
     assay_fault_die("release-done");
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_log_note("launched %s: job %s", pilot->job_name, pilot->job_id);
     pilot->job_status = PILOT_JOB_PENDING;
     pilot->rule_status = PILOT_RULE_IN_PROGRESS;
@@ -175,8 +168,7 @@ int pilot_step_stop(assay_pilot *pilot, assay_error *err)
     if (status == ASSAY_OK && (job.phase == ASSAY_SLURM_PENDING || job.phase == ASSAY_SLURM_RUNNING)) {
         status = assay_slurm_cancel(pilot->job_id, err);
         assay_fault_die("stop-cancelled");
-        if (status == ASSAY_OK)
-            status = assay_slurm_state(pilot->job_id, &job, err);
+        ASSAY_THEN(status, assay_slurm_state(pilot->job_id, &job, err));
     }
     if (status != ASSAY_OK || job.phase == ASSAY_SLURM_PENDING || job.phase == ASSAY_SLURM_RUNNING)
         return status;

@@ -24,9 +24,7 @@ int pilot_read_launches(const job_reader *r, assay_pilot *pilot)
         return job_fail(r, "launches", "expected a list");
     for (const cJSON *item = list->child; item; item = item->next) {
         snprintf(place, sizeof place, "launches[%zu]", i++);
-        int status = job_known_keys(r, place, item, known);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(job_known_keys(r, place, item, known));
         for (int k = 0; k < KEY_COUNT; k++) {
             const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, KEYS[k]);
             if (k == 0 ? !cJSON_IsString(text) : text && !cJSON_IsString(text))

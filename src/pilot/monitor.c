@@ -53,9 +53,7 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
                       assay_error *err)
 {
     cJSON *document = NULL;
-    int status = assay_report_parse(file, text, size, &document, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_report_parse(file, text, size, &document, err));
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
     const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"),
                 *rule;
@@ -134,8 +132,7 @@ static int look_at_report(const assay_pilot *pilot, const char *directory, pilot
     assay_buf_init(&text, REPORT_CEILING);
     int status = path ? assay_file_read(path, REPORT_CEILING, &text, err)
                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
-    if (status == ASSAY_OK)
-        status = pilot_read_report(path, text.data, text.size, pilot->fail_on, out, err);
+    ASSAY_THEN(status, pilot_read_report(path, text.data, text.size, pilot->fail_on, out, err));
     assay_buf_release(&text);
     free(path);
     return status == ASSAY_ENOMEM ? status : status == ASSAY_OK ? ASSAY_OK : ASSAY_EIO;
@@ -267,8 +264,7 @@ int pilot_step_observe(assay_pilot *pilot, assay_error *err)
         status = take_in(pilot, &job, &verdict, err);
         pilot->stale = status != ASSAY_OK;
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (pilot->next_action != PILOT_MONITOR)
         assay_log_note("%s: %s", pilot->job_name, pilot->reason);
     status = pilot_write(pilot, err);

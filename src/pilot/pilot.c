@@ -198,8 +198,7 @@ int assay_pilot_step(assay_pilot *pilot, assay_pilot_did *did, assay_error *err)
     int status = pilot->stale ? assay_fail(err, ASSAY_EIO, "%s could not be written: start again", pilot->file)
                               : take_step(pilot, step, err);
     did->final = pilot->stale;
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     pilot_step next = next_step(pilot);
     if (next == STEP_STOP && step == STEP_STOP)
         did->wait = STOPPING_SECONDS;

@@ -111,8 +111,7 @@ const assay_setting pilot_caps_settings[] = {{.name = "num_retraining",
 static int read_launch(const job_reader *r, assay_pilot *pilot, const cJSON *object)
 {
     int status = job_read(r, "launch", pilot_launch_settings, object, pilot);
-    if (status == ASSAY_OK)
-        status = make_words(r, pilot->words, &pilot->options);
+    ASSAY_THEN(status, make_words(r, pilot->words, &pilot->options));
     for (size_t i = 0; status == ASSAY_OK && pilot->options && pilot->options[i]; i++) {
         if (pilot->options[i][0] != '-')
             status =
@@ -127,9 +126,7 @@ static int read_launch(const job_reader *r, assay_pilot *pilot, const cJSON *obj
 
 static int read_monitor(const job_reader *r, assay_pilot *pilot, const cJSON *object)
 {
-    int status = job_read(r, "monitor", pilot_monitor_settings, object, pilot);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(job_read(r, "monitor", pilot_monitor_settings, object, pilot));
     if (strstr(pilot->reports, "://"))
         return job_fail(r, "monitor", "\"reports\" is not a directory: the pilot reads the reports there itself");
     if (pilot->words && !pilot->words->child)
@@ -163,9 +160,7 @@ static int read_spec(const job_reader *r, assay_pilot *pilot, cJSON *spec)
         if (++count > PILOT_SPEC)
             return job_fail(r, "run_spec", "more than %d parameters", PILOT_SPEC);
     }
-    int status = job_text(r, "run_spec", spec, "base_job_name", &pilot->base);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(job_text(r, "run_spec", spec, "base_job_name", &pilot->base));
     if (!pilot->base)
         return job_fail(r, "run_spec", "\"base_job_name\" is missing");
     size_t length = strlen(pilot->base);
@@ -253,8 +248,7 @@ static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *pl
     pilot_strategy *s = &pilot->strategy[pilot->strategies];
     *s = (pilot_strategy){.times = 1};
     int status = job_read(r, place, pilot_strategy_settings, item, s);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const cJSON *parameter = cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
     s->multiplies = cJSON_GetObjectItemCaseSensitive(item, "multiply") != NULL;
     if (!parameter || strcmp(s->parameter, "base_job_name") == 0)
@@ -301,8 +295,7 @@ static int read_target(const job_reader *r, assay_pilot *pilot, const cJSON *ite
     target_entry entry;
     snprintf(place, sizeof place, "notify[%zu]", pilot->targets);
     int status = job_read(r, place, pilot_target_settings, item, &entry);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (!entry.webhook == !entry.mail)
         return job_fail(r, place, "expected either \"notify\" or \"mail\"");
     snprintf(place, sizeof place, "notify[%zu].%s", pilot->targets, entry.mail ? "mail" : "notify");
@@ -354,16 +347,11 @@ int pilot_read_settings(const job_reader *r, assay_pilot *pilot)
 {
     pilot_document document = {.notify = NULL}; /* as it stays where the state is no object */
     int status = job_read(r, "the state", pilot_settings, pilot->document, &document);
-    if (status == ASSAY_OK)
-        status = read_spec(r, pilot, (cJSON *)(uintptr_t)document.run_spec);
-    if (status == ASSAY_OK)
-        status = read_launch(r, pilot, document.launch);
-    if (status == ASSAY_OK)
-        status = read_monitor(r, pilot, document.monitor);
-    if (status == ASSAY_OK)
-        status = read_strategies(r, pilot, document.strategies);
-    if (status == ASSAY_OK)
-        status = job_read(r, "caps", pilot_caps_settings, document.caps, pilot);
+    ASSAY_THEN(status, read_spec(r, pilot, (cJSON *)(uintptr_t)document.run_spec));
+    ASSAY_THEN(status, read_launch(r, pilot, document.launch));
+    ASSAY_THEN(status, read_monitor(r, pilot, document.monitor));
+    ASSAY_THEN(status, read_strategies(r, pilot, document.strategies));
+    ASSAY_THEN(status, job_read(r, "caps", pilot_caps_settings, document.caps, pilot));
     const cJSON *target = document.notify ? document.notify->child : NULL;
     for (; target && status == ASSAY_OK; target = target->next)
         status = read_target(r, pilot, target);

@@ -87,8 +87,7 @@ static int read_history(const job_reader *r, assay_pilot *pilot)
         known[count++] = pilot->strategy[i].counter;
     known[count] = "latest_job_name";
     known[count + 1] = NULL;
-    if (status == ASSAY_OK)
-        status = job_known_keys(r, "history", pilot->history, known);
+    ASSAY_THEN(status, job_known_keys(r, "history", pilot->history, known));
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
         status = history_number(r, pilot->history, known[i]);
     return status == ASSAY_OK ? text(r, "history", pilot->history, "latest_job_name", pilot->job_name, PILOT_NAME)
@@ -102,20 +101,13 @@ static int read_own(const job_reader *r, assay_pilot *pilot)
     char reason[3 * PILOT_REASON]; /* bytes that were no UTF-8 are three in the file */
     int action = 0, job = 0, rule = 0, message = 0;
     int status = own_object(r, pilot->document, "pilot", &own);
-    if (status == ASSAY_OK)
-        status = job_known_keys(r, "pilot", own, known);
-    if (status == ASSAY_OK)
-        status = text(r, "pilot", own, "job_id", pilot->job_id, sizeof pilot->job_id);
-    if (status == ASSAY_OK)
-        status = text(r, "pilot", own, "reason", reason, sizeof reason);
-    if (status == ASSAY_OK)
-        status = word(r, "pilot", own, "message", pilot_message_word, PILOT_MESSAGES, &message);
-    if (status == ASSAY_OK)
-        status = word(r, "", pilot->document, "next_action", pilot_action_word, PILOT_ACTIONS, &action);
-    if (status == ASSAY_OK)
-        status = word(r, "", pilot->document, "job_status", pilot_job_word, PILOT_JOBS, &job);
-    if (status == ASSAY_OK)
-        status = word(r, "", pilot->document, "rule_status", pilot_rule_word, PILOT_RULES, &rule);
+    ASSAY_THEN(status, job_known_keys(r, "pilot", own, known));
+    ASSAY_THEN(status, text(r, "pilot", own, "job_id", pilot->job_id, sizeof pilot->job_id));
+    ASSAY_THEN(status, text(r, "pilot", own, "reason", reason, sizeof reason));
+    ASSAY_THEN(status, word(r, "pilot", own, "message", pilot_message_word, PILOT_MESSAGES, &message));
+    ASSAY_THEN(status, word(r, "", pilot->document, "next_action", pilot_action_word, PILOT_ACTIONS, &action));
+    ASSAY_THEN(status, word(r, "", pilot->document, "job_status", pilot_job_word, PILOT_JOBS, &job));
+    ASSAY_THEN(status, word(r, "", pilot->document, "rule_status", pilot_rule_word, PILOT_RULES, &rule));
     if (status == ASSAY_OK)
         snprintf(pilot->reason, sizeof pilot->reason, "%.*s", PILOT_REASON - 1, reason);
     pilot->next_action = (pilot_action)action;
@@ -150,12 +142,9 @@ static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes
     if (status != ASSAY_OK)
         return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s", cause.text);
     status = pilot_read_settings(r, pilot);
-    if (status == ASSAY_OK)
-        status = read_history(r, pilot);
-    if (status == ASSAY_OK)
-        status = read_own(r, pilot);
-    if (status == ASSAY_OK)
-        status = pilot_read_launches(r, pilot);
+    ASSAY_THEN(status, read_history(r, pilot));
+    ASSAY_THEN(status, read_own(r, pilot));
+    ASSAY_THEN(status, pilot_read_launches(r, pilot));
     return status == ASSAY_OK ? check_state(r, pilot) : status;
 }
 
@@ -214,10 +203,8 @@ int assay_pilot_open(const char *name, bool lock, assay_pilot **out, assay_error
     assay_buf_init(&bytes, ASSAY_PILOT_CEILING);
     if (lock)
         status = take_lock(path, &fd, err);
-    if (status == ASSAY_OK)
-        status = assay_file_read(path, ASSAY_PILOT_CEILING, &bytes, err);
-    if (status == ASSAY_OK)
-        status = assay_pilot_parse(path, bytes.data, bytes.size, out, err);
+    ASSAY_THEN(status, assay_file_read(path, ASSAY_PILOT_CEILING, &bytes, err));
+    ASSAY_THEN(status, assay_pilot_parse(path, bytes.data, bytes.size, out, err));
     assay_buf_release(&bytes);
     free(path);
     if (status == ASSAY_OK)

@@ -30,8 +30,7 @@ static int open_kind(assay_recording *r, uint32_t tensor, size_t row, int kind, 
     const recording_item *items;
     size_t count;
     int status = recording_row(r, tensor, row, &items, &count, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     out->item = recording_item_of(items, count, kind);
     if (!out->item)
         return fail_unsaved(r, tensor, items->part, kind == ASSAY_RAW ? "the value" : assay_recording_kind_name(kind),
@@ -91,9 +90,7 @@ static int read_value(assay_recording *r, uint32_t tensor, size_t row, assay_rea
                       assay_recorded_head *head, assay_error *err)
 {
     opened o = {0};
-    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, head, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(open_kind(r, tensor, row, ASSAY_RAW, &o, head, err));
     if (head->dtype == ASSAY_STRING)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has strings, not numbers",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
@@ -143,8 +140,7 @@ int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_
     int status = assay_recording_read(r, tensor, (size_t)rows[0], as, buffer, room, &first, err);
     if (head && (status == ASSAY_OK || status == ASSAY_EBUDGET))
         *head = first;
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const size_t width = as == ASSAY_AS_SAVED     ? assay_dtype_size(first.dtype)
                          : as == ASSAY_AS_FLOAT32 ? sizeof(float)
                                                   : sizeof(double);
@@ -165,9 +161,7 @@ static int read_head(assay_recording *r, uint32_t tensor, size_t row, assay_reco
     const recording_item *items;
     size_t count;
     opened o = {0};
-    int status = recording_row(r, tensor, row, &items, &count, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
     if (recording_item_of(items, count, ASSAY_RAW))
         return open_kind(r, tensor, row, ASSAY_RAW, &o, head, err);
     const assay_shape_entry *shape = recording_shape(r, tensor, items);
@@ -195,9 +189,7 @@ static int read_strings(assay_recording *r, uint32_t tensor, size_t row, char *b
     assay_recorded_head head;
     opened o = {0};
     size_t end = 0;
-    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err));
     if (head.dtype != ASSAY_STRING)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has numbers, not strings",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
@@ -312,8 +304,7 @@ static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool last
     size_t count;
     assay_record record;
     int status = recording_row(r, tensor, row, &items, &count, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const recording_item *item = recording_item_of(items, count, ASSAY_RAW);
     if (!item)
         return fail_unsaved(r, tensor, items->part, "the value", err);
@@ -322,8 +313,7 @@ static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool last
     status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
     if (r->reader.records)
         assay_reader_want_heads_only(r->reader.records, false);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (!recording_place(&r->reader, &record, lasting, path, room, offset))
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: the value of \"%.200s\" is not one stretch of a file here",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));

@@ -44,9 +44,7 @@ static int name_absent(assay_recording *r)
 {
     const assay_catalog *catalog = &r->files.catalog;
     const uint32_t named = assay_named_workers(catalog);
-    int status = assay_worker_names_init(&r->names, catalog);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_worker_names_init(&r->names, catalog));
     r->absent = assay_alloc_zeroed(named - catalog->workers, sizeof *r->absent);
     for (uint32_t w = catalog->workers; r->absent && w < named; w++)
         assay_worker_name(&r->names, w, r->absent[w - catalog->workers]);
@@ -68,15 +66,11 @@ int assay_recording_open(const char *location, assay_recording **out, assay_erro
     }
     r->reader.trial = &r->files;
     status = collect_steps(r);
-    if (status == ASSAY_OK)
-        status = collect_worker_modes(r);
-    if (status == ASSAY_OK)
-        status = name_absent(r);
-    if (status == ASSAY_OK)
-        status = assay_incomplete_find(&r->files.catalog, r->steps, r->step_count, r->worker_modes, &r->incomplete,
-                                       &r->incomplete_count);
-    if (status == ASSAY_OK)
-        status = recording_kept_init(&r->kept, r->files.shard.count);
+    ASSAY_THEN(status, collect_worker_modes(r));
+    ASSAY_THEN(status, name_absent(r));
+    ASSAY_THEN(status, assay_incomplete_find(&r->files.catalog, r->steps, r->step_count, r->worker_modes,
+                                             &r->incomplete, &r->incomplete_count));
+    ASSAY_THEN(status, recording_kept_init(&r->kept, r->files.shard.count));
     if (status != ASSAY_OK) {
         assay_recording_close(r);
         return assay_fail(err, status, "%s: out of memory for its steps", location);

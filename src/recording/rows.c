@@ -131,9 +131,7 @@ int recording_row(assay_recording *r, uint32_t tensor, size_t row, const recordi
                   assay_error *err)
 {
     const recording_rows *rows = NULL;
-    int status = recording_rows_of(r, tensor, &rows, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(recording_rows_of(r, tensor, &rows, err));
     if (row >= rows->count)
         return assay_fail(err, ASSAY_EUSAGE, "%s: tensor \"%.200s\" has %zu rows, none of number %zu",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL), rows->count, row);
@@ -167,8 +165,7 @@ int assay_recording_saved(assay_recording *r, uint32_t tensor, const assay_saved
     pthread_mutex_lock(&r->lock);
     int status = recording_rows_of(r, tensor, &made, err);
     pthread_mutex_unlock(&r->lock);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     *rows = made->saved;
     *count = made->count;
     return ASSAY_OK;

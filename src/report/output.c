@@ -231,8 +231,7 @@ static int refuse_foreign(const char *place, assay_error *err)
 int assay_output_open(const char *place, assay_output **out, assay_error *err)
 {
     int status = refuse_foreign(place, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_output *output = assay_alloc_zeroed(1, sizeof *output);
     if (output)
         output->place = assay_copy_text(place);
@@ -270,8 +269,7 @@ static int probe_directory(assay_output *output, assay_error *err)
 {
     bool is_new = access(output->place, F_OK) != 0;
     int status = assay_dir_make(output->place, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     output->made = output->made || is_new;
     char *path = assay_path_join(output->place, ".assay-XXXXXX");
     int file = path ? mkstemp(path) : -1;
@@ -296,8 +294,7 @@ static int write_file(assay_output *output, const char *name, const void *bytes,
         status = assay_dir_make(path, err);
         *slash = '/';
     }
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, bytes, size, err);
+    ASSAY_THEN(status, assay_file_write(path, bytes, size, err));
     free(path);
     if (status == ASSAY_OK && (status = output_list_note(&output->list, name, bytes, size)) != ASSAY_OK)
         assay_fail(err, status, "%s: out of memory", name);

@@ -45,12 +45,9 @@ int assay_common_combine(const assay_rule *rule, void *earlier, const void *late
     assay_common_state *a = earlier;
     const assay_common_state *b = later;
     int status = assay_findings_append(a->findings, b->findings);
-    if (status == ASSAY_OK)
-        status = assay_series_append(a->series, b->series);
-    if (status == ASSAY_OK)
-        status = assay_counter_join(a->counter, b->counter);
-    if (status == ASSAY_OK)
-        status = assay_onsets_join(a->onsets, b->onsets);
+    ASSAY_THEN(status, assay_series_append(a->series, b->series));
+    ASSAY_THEN(status, assay_counter_join(a->counter, b->counter));
+    ASSAY_THEN(status, assay_onsets_join(a->onsets, b->onsets));
     return status ? assay_fail(err, status, "%s: out of memory", rule->ops->name) : ASSAY_OK;
 }
 
@@ -91,12 +88,9 @@ int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assa
     if (!s)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = assay_findings_unpack(in, assay_rule_max_findings(rule), rule->trial, &s->findings, err);
-    if (status == ASSAY_OK)
-        status = assay_series_unpack(in, series_width, &s->series, err);
-    if (status == ASSAY_OK)
-        status = assay_counter_unpack(in, &s->counter, err);
-    if (status == ASSAY_OK)
-        status = assay_onsets_unpack(in, &s->onsets, err);
+    ASSAY_THEN(status, assay_series_unpack(in, series_width, &s->series, err));
+    ASSAY_THEN(status, assay_counter_unpack(in, &s->counter, err));
+    ASSAY_THEN(status, assay_onsets_unpack(in, &s->onsets, err));
     if (status == ASSAY_OK && assay_cursor_bad(in))
         status = assay_fail(err, ASSAY_EFORMAT, "%s: its packed state has bytes left over", rule->ops->name);
     if (status) {

@@ -160,14 +160,11 @@ static int take_statistic(expression_compiler *c, const expression_token *t, int
     if (status)
         return status;
     status = add_selector(c, kind, text, at, &selector);
-    if (status == ASSAY_OK)
-        status = expression_scan(c->text, &c->at, &close, c->err);
+    ASSAY_THEN(status, expression_scan(c->text, &c->at, &close, c->err));
     if (status == ASSAY_OK && close.kind != TOKEN_CLOSE)
         status = expression_fail(c->text, close.at, c->err, "a parenthesis ) is expected behind the tensor");
-    if (status == ASSAY_OK)
-        status = add_load(c, selector, statistic, t->at, &load);
-    if (status == ASSAY_OK)
-        status = expression_push_value(c, false, t->at);
+    ASSAY_THEN(status, add_load(c, selector, statistic, t->at, &load));
+    ASSAY_THEN(status, expression_push_value(c, false, t->at));
     return status ? status : expression_emit(c, ASSAY_OP_LOAD, load, 0, t->at);
 }
 
@@ -487,8 +484,7 @@ static int compile(expression_compiler *c)
         int status = expression_scan(c->text, &c->at, &token, c->err);
         if (status == ASSAY_OK && token.kind == TOKEN_END && !operand)
             return finish(c);
-        if (status == ASSAY_OK)
-            status = operand ? take_operand(c, &token, &operand) : take_operator(c, &token, &operand);
+        ASSAY_THEN(status, operand ? take_operand(c, &token, &operand) : take_operator(c, &token, &operand));
         if (status)
             return status;
     }

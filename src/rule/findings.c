@@ -290,10 +290,8 @@ static int unpack_finding(assay_cursor *in, assay_finding *x)
 {
     *x = (assay_finding){.step = 0};
     int status = assay_fields_unpack(finding_fields, in, x);
-    if (status == ASSAY_OK)
-        status = unpack_cells(in, x);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, unpack_cells(in, x));
+    ASSAY_TRY(status);
     const uint8_t has_time = assay_get_u8(in);
     if (in->failed || has_time > 1)
         return ASSAY_EFORMAT;
@@ -361,8 +359,7 @@ int assay_findings_unpack(assay_cursor *in, size_t most, const assay_trial *tria
     f->datapoints = assay_get_u64(in);
     f->total = assay_get_u64(in);
     int status = unpack_steps(in, f);
-    if (status == ASSAY_OK)
-        status = unpack_list(in, f);
+    ASSAY_THEN(status, unpack_list(in, f));
     if (status == ASSAY_OK && in->failed)
         status = ASSAY_EFORMAT;
     if (status) {

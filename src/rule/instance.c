@@ -110,10 +110,8 @@ static int new_instance(const char *name, const char *rule_name, assay_severity 
     instance->name = assay_copy_text(name);
     instance->rule_name = assay_copy_text(rule_name);
     int status = instance->name && instance->rule_name ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = find_ops(instance, origin);
-    if (status == ASSAY_OK)
-        status = configure(instance, parameters);
+    ASSAY_THEN(status, find_ops(instance, origin));
+    ASSAY_THEN(status, configure(instance, parameters));
     if (status == ASSAY_ENOMEM) {
         assay_instance_free(instance);
         return status;

@@ -225,8 +225,7 @@ static int open_trusted(module_table *table, assay_error *err)
         return assay_fail(err, status, "%s: %.400s", table->path, why.text);
     for (size_t i = 0; status == ASSAY_OK && rules[i]; i++) {
         status = table->count == ASSAY_MODULE_RULES ? refuse_many(table, err) : check_rule(table, rules[i], err);
-        if (status == ASSAY_OK)
-            status = assay_trusted_rule_new(rules[i], &table->ops[table->count], err);
+        ASSAY_THEN(status, assay_trusted_rule_new(rules[i], &table->ops[table->count], err));
         table->count += status == ASSAY_OK;
     }
     return status;
@@ -241,8 +240,7 @@ static int ask_for_table(const char *path, assay_rule_answer *answer, assay_erro
     assay_error why = {""};
     const assay_rule_served served = {.module = path};
     int status = assay_rule_process_start(&served, &process, &why);
-    if (status == ASSAY_OK)
-        status = assay_rule_process_ask(process, ASSAY_RULE_LOAD, 0, answer, &why);
+    ASSAY_THEN(status, assay_rule_process_ask(process, ASSAY_RULE_LOAD, 0, answer, &why));
     assay_rule_process_free(process);
     if (status == ASSAY_ENOMEM)
         return assay_fail(err, status, "out of memory");
@@ -269,10 +267,8 @@ static int read_table(assay_cursor *in, module_table *table, assay_error *err)
         if (status != ASSAY_OK)
             status = assay_fail(err, status == ASSAY_EFORMAT ? ASSAY_EUSAGE : status,
                                 "%s: its table of rules is damaged", table->path);
-        if (status == ASSAY_OK)
-            status = check_rule(table, &ops, err);
-        if (status == ASSAY_OK)
-            status = assay_process_rule_new(table->path, i, &ops, has, &table->ops[i], err);
+        ASSAY_THEN(status, check_rule(table, &ops, err));
+        ASSAY_THEN(status, assay_process_rule_new(table->path, i, &ops, has, &table->ops[i], err));
         if (status != ASSAY_OK)
             assay_rule_table_free(&ops);
         table->count += status == ASSAY_OK;
@@ -284,8 +280,7 @@ static int open_in_process(module_table *table, assay_error *err)
 {
     assay_rule_answer answer;
     int status = ask_for_table(table->path, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
     status = read_table(&in, table, err);
     assay_buf_release(&answer.bytes);

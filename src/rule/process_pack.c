@@ -145,10 +145,8 @@ static int get_definitions(assay_cursor *in, const assay_param_def **out)
         list[i].least = assay_get_f64(in);
         list[i].most = assay_get_f64(in);
         list[i].flags = assay_get_u32(in);
-        if (status == ASSAY_OK)
-            status = get_text(in, &choices);
-        if (status == ASSAY_OK)
-            status = get_text(in, &help);
+        ASSAY_THEN(status, get_text(in, &choices));
+        ASSAY_THEN(status, get_text(in, &help));
         list[i].choices = choices;
         list[i].help = help;
     }
@@ -165,18 +163,12 @@ int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
     if (out->abi != ASSAY_RULE_ABI || out->size != sizeof *out)
         return ASSAY_OK;
     int status = get_text(in, &name);
-    if (status == ASSAY_OK)
-        status = get_text(in, &summary);
-    if (status == ASSAY_OK)
-        status = get_text(in, &advice);
-    if (status == ASSAY_OK)
-        status = get_list(in, &out->tests);
-    if (status == ASSAY_OK)
-        status = get_list(in, &out->remedies);
-    if (status == ASSAY_OK)
-        status = get_list(in, &out->value_units);
-    if (status == ASSAY_OK)
-        status = get_list(in, &out->sentences);
+    ASSAY_THEN(status, get_text(in, &summary));
+    ASSAY_THEN(status, get_text(in, &advice));
+    ASSAY_THEN(status, get_list(in, &out->tests));
+    ASSAY_THEN(status, get_list(in, &out->remedies));
+    ASSAY_THEN(status, get_list(in, &out->value_units));
+    ASSAY_THEN(status, get_list(in, &out->sentences));
     out->name = name;
     out->summary = summary;
     out->advice = advice;
@@ -360,10 +352,8 @@ static int get_patterns(assay_cursor *in, assay_slot_need *slot, assay_error *er
 static int get_slot(assay_cursor *in, assay_slot_need *slot, assay_error *err)
 {
     int status = get_copies(in, &slot->collection, &slot->collections);
-    if (status == ASSAY_OK)
-        status = get_patterns(in, slot, err);
-    if (status == ASSAY_OK)
-        status = get_text(in, &slot->name);
+    ASSAY_THEN(status, get_patterns(in, slot, err));
+    ASSAY_THEN(status, get_text(in, &slot->name));
     slot->kinds = assay_get_u32(in);
     slot->modes = assay_get_u32(in);
     slot->flags = assay_get_u32(in);
@@ -413,10 +403,8 @@ static int get_measures(assay_cursor *in, assay_need *need)
 int assay_need_unpack(assay_cursor *in, assay_need *need, assay_error *err)
 {
     int status = get_slots(in, need, err);
-    if (status == ASSAY_OK)
-        status = get_measures(in, need);
-    if (status == ASSAY_OK)
-        status = get_text(in, &need->other_trial);
+    ASSAY_THEN(status, get_measures(in, need));
+    ASSAY_THEN(status, get_text(in, &need->other_trial));
     return status == ASSAY_OK && assay_cursor_bad(in) ? ASSAY_EFORMAT : status;
 }
 
@@ -472,16 +460,13 @@ int assay_verdict_unpack(assay_cursor *in, const assay_rule *rule, assay_verdict
     get_bytes(in, &verdict->json);
     get_bytes(in, &verdict->text);
     int status = assay_findings_unpack(in, assay_rule_max_findings(rule), rule->trial, &found, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     for (size_t i = 0; status == ASSAY_OK && i < found->kept; i++)
         if (found->list[i].test > 0 && found->list[i].test >= tests)
             status = assay_fail(err, ASSAY_EFORMAT, "%s: a finding of its test %u, and it has %u", rule->ops->name,
                                 found->list[i].test, tests);
-    if (status == ASSAY_OK)
-        status = check_members(rule, &verdict->json, err);
-    if (status == ASSAY_OK)
-        status = assay_findings_append(verdict->findings, found);
+    ASSAY_THEN(status, check_members(rule, &verdict->json, err));
+    ASSAY_THEN(status, assay_findings_append(verdict->findings, found));
     assay_findings_free(found);
     return status;
 }

@@ -107,11 +107,9 @@ static int send_bytes(const assay_rule *rule, const process_state *s, uint32_t p
     int status = assay_rule_link_begin(&data->link, rule, &request, err);
     assay_put_u32(&request, place);
     assay_put_bytes(&request, s->bytes.data, s->bytes.size);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_ask(&data->link, ASSAY_RULE_UNPACK, "unpack", &request, &answer, err);
+    ASSAY_THEN(status, assay_rule_link_ask(&data->link, ASSAY_RULE_UNPACK, "unpack", &request, &answer, err));
     assay_buf_release(&request);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (answer.status != ASSAY_OK)
         status = say_refusal(data, "unpack", &answer, err);
     assay_buf_release(&answer.bytes);
@@ -123,8 +121,7 @@ static int make_new(const assay_rule *rule, process_data *data, assay_error *err
 {
     assay_buf request;
     int status = assay_rule_link_begin(&data->link, rule, &request, err);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_do(&data->link, ASSAY_RULE_STATE_NEW, "state_new", &request, err);
+    ASSAY_THEN(status, assay_rule_link_do(&data->link, ASSAY_RULE_STATE_NEW, "state_new", &request, err));
     assay_buf_release(&request);
     return status;
 }
@@ -139,8 +136,7 @@ static int make_live(const assay_rule *rule, process_state *s)
     if (data->live == s)
         return ASSAY_OK;
     int status = settle(data);
-    if (status == ASSAY_OK)
-        status = s->fresh ? make_new(rule, data, &why) : send_bytes(rule, s, 0, &why);
+    ASSAY_THEN(status, s->fresh ? make_new(rule, data, &why) : send_bytes(rule, s, 0, &why));
     if (status == ASSAY_OK) {
         data->live = s;
     } else if (status != ASSAY_ENOMEM) {
@@ -210,8 +206,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         break_state(s, &why);
         return say_why(s, err);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (answer.status != ASSAY_OK)
         status = assay_rule_link_failure(&s->data->link, what, &answer, err);
     assay_buf_release(&answer.bytes);
@@ -226,8 +221,7 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
     assay_rule_answer answer;
     assay_error why = {""};
     int status = data->live == b ? settle(data) : ASSAY_OK;
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (a->broken || b->broken)
         return say_why(a->broken ? a : b, err);
     if (b->fresh) /* which is neutral */
@@ -236,8 +230,7 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : say_why(a, err);
     status = send_bytes(rule, b, 1, &why);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_ask(&data->link, ASSAY_RULE_COMBINE, "combine", NULL, &answer, &why);
+    ASSAY_THEN(status, assay_rule_link_ask(&data->link, ASSAY_RULE_COMBINE, "combine", NULL, &answer, &why));
     if (status == ASSAY_OK) {
         if (answer.status != ASSAY_OK)
             status = assay_rule_link_failure(&data->link, "combine", &answer, err);
@@ -314,18 +307,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     process_data *data = s->data;
     assay_rule_answer answer;
     int status = settle(data);
-    if (status == ASSAY_OK)
-        status = make_live(rule, s);
-    if (status == ASSAY_OK)
-        status = settle(data);
-    if (status == ASSAY_OK)
-        status = make_live(rule, s);
+    ASSAY_THEN(status, make_live(rule, s));
+    ASSAY_THEN(status, settle(data));
+    ASSAY_THEN(status, make_live(rule, s));
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : say_why(s, err);
     data->live = NULL;
-    status = assay_rule_link_ask(&data->link, ASSAY_RULE_FINALIZE, "finalize", NULL, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_rule_link_ask(&data->link, ASSAY_RULE_FINALIZE, "finalize", NULL, &answer, err));
     status = take_verdict(rule, &answer, verdict, err);
     assay_buf_release(&answer.bytes);
     assay_error why = {""};
@@ -342,8 +330,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
         return false;
     int status = assay_rule_link_begin(&data->link, rule, &request, NULL);
     assay_put_u32(&request, modes);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_ask(&data->link, ASSAY_RULE_REASON, "reason", &request, &answer, NULL);
+    ASSAY_THEN(status, assay_rule_link_ask(&data->link, ASSAY_RULE_REASON, "reason", &request, &answer, NULL));
     assay_buf_release(&request);
     if (status != ASSAY_OK)
         return false;

@@ -77,8 +77,7 @@ static int set_up(server *s, exchange *x)
     int status = assay_params_unpack(&x->in, ops, &s->params);
     if (status == ASSAY_OK && !(s->need = assay_need_new(s->params)))
         status = ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = ops->setup(s->params, s->need, &s->data, &x->err);
+    ASSAY_THEN(status, ops->setup(s->params, s->need, &s->data, &x->err));
     s->rule = (assay_rule){.ops = ops, .params = s->params, .data = s->data};
     if (status == ASSAY_OK)
         assay_need_pack(s->need, &x->out);
@@ -119,9 +118,7 @@ static void free_state(server *s, unsigned place)
 
 static int new_state(server *s, exchange *x)
 {
-    int status = take_context(s, x);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(take_context(s, x));
     free_state(s, 0);
     s->state[0] = s->rule.ops->state_new(&s->rule);
     return s->state[0] ? ASSAY_OK : assay_fail(&x->err, ASSAY_ENOMEM, "out of memory");
@@ -174,15 +171,13 @@ static int finalize(server *s, exchange *x)
     if (!s->state[0])
         return fail_damaged(x);
     int status = assay_verdict_init(&verdict, assay_rule_max_findings(rule));
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_findings_order_by(verdict.findings, rule->trial);
     if (assay_rule_has_common_state(rule->ops)) /* as assay_verdict_reach() does */
         status = assay_findings_append(verdict.findings, ((const assay_common_state *)s->state[0])->findings);
     if (status == ASSAY_OK && rule->ops->finalize)
         status = rule->ops->finalize(rule, s->state[0], &verdict, &x->err);
-    if (status == ASSAY_OK)
-        status = verdict.findings->status;
+    ASSAY_THEN(status, verdict.findings->status);
     if (status == ASSAY_OK && (verdict.json.status == ASSAY_EBUDGET || verdict.text.status == ASSAY_EBUDGET))
         status = assay_fail(&x->err, ASSAY_EBUDGET, "its result is larger than %zu bytes", verdict.json.ceiling);
     if (status == ASSAY_OK)

@@ -90,8 +90,7 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
         a->why = b->why;
     }
     int status = assay_findings_append(a->findings, b->findings);
-    if (status == ASSAY_OK)
-        status = assay_series_append(a->steps, b->steps);
+    ASSAY_THEN(status, assay_series_append(a->steps, b->steps));
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory", rule->ops->name);
 }
 
@@ -117,8 +116,7 @@ static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_
     s->event = event < PYTHON_EVENTS ? (python_event)event : NOTHING_HAPPENED;
     assay_fail(&s->why, ASSAY_OK, "%.*s", (int)(length < ASSAY_ERROR_TEXT ? length : ASSAY_ERROR_TEXT), why);
     int status = assay_findings_unpack(in, assay_rule_max_findings(rule), rule->trial, &s->findings, err);
-    if (status == ASSAY_OK)
-        status = assay_series_unpack(in, 0, &s->steps, err);
+    ASSAY_THEN(status, assay_series_unpack(in, 0, &s->steps, err));
     if (status == ASSAY_OK && (event >= PYTHON_EVENTS || assay_cursor_bad(in)))
         status = assay_fail(err, ASSAY_EFORMAT, "%s: its packed state is damaged", rule->ops->name);
     if (status != ASSAY_OK)
@@ -167,8 +165,7 @@ static int evaluate(const assay_rule *rule, const assay_step_view *view, bool in
     snprintf(what, sizeof what, "step %lld", (long long)view->step);
     int status = assay_rule_link_begin(&data->link, rule, &request, &why);
     assay_python_step_pack(view, in_order, &request);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_ask(&data->link, ASSAY_RULE_MAP, what, &request, &answer, &why);
+    ASSAY_THEN(status, assay_rule_link_ask(&data->link, ASSAY_RULE_MAP, what, &request, &answer, &why));
     assay_buf_release(&request);
     if (status == ASSAY_OK) {
         status = take_answer(rule, view->step, &answer, findings, out, err);
@@ -216,8 +213,7 @@ static int evaluate_in_order(const assay_rule *rule, const python_state *s, assa
         return assay_fail(err, ASSAY_EINTERNAL, "%s", lost->text);
     data->in_order = rule->trial->serial;
     int status = assay_rule_link_begin(&data->link, rule, &request, err);
-    if (status == ASSAY_OK)
-        status = assay_rule_link_do(&data->link, ASSAY_RULE_STATE_NEW, "__init__", &request, err);
+    ASSAY_THEN(status, assay_rule_link_do(&data->link, ASSAY_RULE_STATE_NEW, "__init__", &request, err));
     assay_buf_release(&request);
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->steps); i++) {
         const int64_t step = assay_series_row(s->steps, i).step;
@@ -377,8 +373,7 @@ static int describe(python_rule *rule, assay_error *err)
     assay_rule_answer answer;
     assay_error why = {""};
     int status = assay_rule_process_start(&served, &rule->idle, &why);
-    if (status == ASSAY_OK)
-        status = assay_rule_process_ask(rule->idle, ASSAY_RULE_LOAD, 0, &answer, &why);
+    ASSAY_THEN(status, assay_rule_process_ask(rule->idle, ASSAY_RULE_LOAD, 0, &answer, &why));
     if (status == ASSAY_ENOMEM)
         return assay_fail(err, status, "out of memory");
     if (status == ASSAY_EINTERNAL)
@@ -406,8 +401,7 @@ int assay_python_rule_load(const char *place, const assay_rule_ops **out, assay_
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     }
     int status = look_at_file(rule, err);
-    if (status == ASSAY_OK)
-        status = describe(rule, err);
+    ASSAY_THEN(status, describe(rule, err));
     if (status != ASSAY_OK) {
         assay_rule_process_free(rule->idle);
         assay_rule_table_free(&rule->ops);

@@ -92,8 +92,7 @@ int assay_rule_link_do(assay_rule_link *link, assay_rule_request request, const 
 {
     assay_rule_answer answer;
     int status = assay_rule_link_ask(link, request, what, bytes, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (answer.status != ASSAY_OK)
         status = assay_rule_link_failure(link, what, &answer, err);
     assay_buf_release(&answer.bytes);
@@ -111,8 +110,7 @@ static int configure(assay_rule_link *link, assay_rule_answer *answer, assay_err
             return assay_fail(err, status, "%s: %.400s", link->name, why.text);
         status = assay_rule_link_do(link, ASSAY_RULE_LOAD, "loading its module", NULL, err);
     }
-    if (status == ASSAY_OK)
-        status = assay_rule_link_ask(link, ASSAY_RULE_SETUP, "setup", &link->setup, answer, err);
+    ASSAY_THEN(status, assay_rule_link_ask(link, ASSAY_RULE_SETUP, "setup", &link->setup, answer, err));
     if (status == ASSAY_OK && answer->status != ASSAY_OK) {
         status = assay_rule_link_failure(link, "setup", answer, err);
         assay_buf_release(&answer->bytes);
@@ -126,8 +124,7 @@ int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error
 {
     assay_rule_answer answer;
     int status = configure(link, &answer, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
     status = assay_need_unpack(&in, need, err);
     assay_buf_release(&answer.bytes);
@@ -187,10 +184,8 @@ static int give_trial(assay_rule_link *link, const assay_trial *trial, const ass
 int assay_rule_link_begin(assay_rule_link *link, const assay_rule *rule, assay_buf *request, assay_error *err)
 {
     int status = get_ready(link, err);
-    if (status == ASSAY_OK)
-        status = give_trial(link, rule->trial, rule->other, err);
-    if (status == ASSAY_OK)
-        status = give_trial(link, rule->other, rule->trial, err);
+    ASSAY_THEN(status, give_trial(link, rule->trial, rule->other, err));
+    ASSAY_THEN(status, give_trial(link, rule->other, rule->trial, err));
     assay_buf_init(request, SIZE_MAX);
     assay_put_u32(request, place_of(link, rule->trial));
     assay_put_u32(request, place_of(link, rule->other));

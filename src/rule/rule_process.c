@@ -437,9 +437,7 @@ static int receive(assay_rule_process *process, void *to, size_t size, rule_pati
         }
         if (got == 0 || (errno != EAGAIN && errno != EINTR))
             return say_why(process, err);
-        int status = wait_for(process, patience, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(wait_for(process, patience, err));
     }
     return ASSAY_OK;
 }
@@ -452,8 +450,7 @@ static int receive_answer(assay_rule_process *process, const assay_rule_message 
     answer->err.text[0] = '\0';
     assay_buf_init(&answer->bytes, ASSAY_RULE_ANSWER_CEILING);
     int status = assay_buf_reserve(&answer->bytes, head->size);
-    if (status == ASSAY_OK)
-        status = receive(process, answer->bytes.data, head->size, patience, err);
+    ASSAY_THEN(status, receive(process, answer->bytes.data, head->size, patience, err));
     if (status != ASSAY_OK) {
         assay_buf_release(&answer->bytes);
         return status;
@@ -474,9 +471,7 @@ int assay_rule_process_ask(assay_rule_process *process, assay_rule_request reque
     /* So few bytes always fit into the socket of a process that has answered everything before. */
     if (send(process->socket, &head, sizeof head, MSG_NOSIGNAL) != (ssize_t)sizeof head)
         return say_why(process, err);
-    int status = receive(process, &head, sizeof head, &patience, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(receive(process, &head, sizeof head, &patience, err));
     if (head.request != (uint32_t)request || head.size > ASSAY_RULE_ANSWER_CEILING || head.status > 0) {
         kill_process(process);
         return lost("wrote into the connection to assay, descriptor 3", err);

@@ -186,8 +186,7 @@ int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, as
     bool same_width = assay_get_u32(in) == width;
     uint64_t count = assay_get_count(in, 16 + 8 * (size_t)width);
     int status = same_width && !in->failed ? ASSAY_OK : ASSAY_EFORMAT;
-    if (status == ASSAY_OK)
-        status = reserve(s, count);
+    ASSAY_THEN(status, reserve(s, count));
     for (; status == ASSAY_OK && s->count < count; s->count++) {
         series_row *row = row_at(s, s->count);
         *row = (series_row){.step = assay_get_i64(in)};

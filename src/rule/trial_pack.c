@@ -65,9 +65,7 @@ static int get_catalog(assay_cursor *in, assay_catalog *catalog, assay_error *er
             return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
     catalog->expected_workers = assay_get_u32(in);
     catalog->ended = assay_get_u8(in) != 0;
-    const int status = assay_log_facts_unpack(in, &catalog->log);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_log_facts_unpack(in, &catalog->log));
     return assay_collections_unpack(in, &catalog->collections, err);
 }
 
@@ -130,21 +128,16 @@ static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalo
     if (!trial->name || !trial->path)
         return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
     int status = get_catalog(in, catalog, err);
-    if (status == ASSAY_OK)
-        status = get_tensors(in, trial);
-    if (status == ASSAY_OK)
-        status = get_listed(in, trial);
-    if (status == ASSAY_OK)
-        status = get_steps(in, trial);
-    if (status == ASSAY_OK)
-        status = assay_manifest_unpack(in, assay_dict_count(trial->tensors), &trial->claims);
-    if (status == ASSAY_OK)
-        status = assay_relations_unpack(in, assay_dict_count(trial->tensors), catalog->workers, &trial->relations);
+    ASSAY_THEN(status, get_tensors(in, trial));
+    ASSAY_THEN(status, get_listed(in, trial));
+    ASSAY_THEN(status, get_steps(in, trial));
+    ASSAY_THEN(status, assay_manifest_unpack(in, assay_dict_count(trial->tensors), &trial->claims));
+    ASSAY_THEN(status,
+               assay_relations_unpack(in, assay_dict_count(trial->tensors), catalog->workers, &trial->relations));
     if (status == ASSAY_OK && assay_cursor_bad(in))
         status = ASSAY_EFORMAT;
     assay_problems_init(&known);
-    if (status == ASSAY_OK)
-        status = assay_trial_info_prepare(trial, &known);
+    ASSAY_THEN(status, assay_trial_info_prepare(trial, &known));
     assay_problems_release(&known);
     return status;
 }

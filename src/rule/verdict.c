@@ -109,8 +109,7 @@ int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict
     assay_error detail = {{0}};
     if (rule->ops->finalize)
         status = rule->ops->finalize(rule, state, v, &detail);
-    if (status == ASSAY_OK)
-        status = v->findings->status;
+    ASSAY_THEN(status, v->findings->status);
     if (status == ASSAY_OK && (v->json.status == ASSAY_EBUDGET || v->text.status == ASSAY_EBUDGET))
         status = assay_fail(&detail, ASSAY_EBUDGET, "%s: its result is larger than %d bytes", rule->ops->name,
                             (int)RESULT_CEILING);

@@ -138,12 +138,10 @@ static int prepare(void *context, unsigned attempt, assay_http_request *out, ass
     s3_keys_release(&w->keys);
     s3_session_region(w->bucket, w->region);
     int status = s3_session_keys(&w->keys);
-    if (status == ASSAY_OK)
-        status = s3_session_target(w->bucket, w->key, (const char *)w->query.data, &w->target);
+    ASSAY_THEN(status, s3_session_target(w->bucket, w->key, (const char *)w->query.data, &w->target));
     if (status == ASSAY_OK && w->keys.secret)
         count = put_signed(w, at);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&w->text);
+    ASSAY_THEN(status, assay_buf_status(&w->text));
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s while a request to S3 was made", assay_status_text(status));
     for (unsigned i = 0; i < count; i++)
@@ -303,8 +301,7 @@ static int follow(s3_call *call, const assay_http_answer *answer, const s3_refus
     if (s3_is_expired(refusal) && !call->renewed) {
         call->renewed = true;
         status = s3_session_replace(&call->work->keys, err);
-        if (status == ASSAY_OK)
-            status = again(call, err);
+        ASSAY_THEN(status, again(call, err));
         return status == ASSAY_OK ? 1 : status;
     }
     return 0;
@@ -319,8 +316,7 @@ int s3_call_wait(s3_call *call, assay_http_answer **answer, assay_error *err)
         if (!assay_http_pool_serves(call->pool) &&
             !assay_http_is_over(call->http)) /* the process was forked meanwhile */
             status = again(call, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
         status = assay_http_wait(call->http, answer, &why);
         work *w = call->work;
         if (status == ASSAY_OK && w->failed < 0)

@@ -80,10 +80,8 @@ int s3_profiles_read(s3_profiles *out, assay_error *err)
     out->credentials_path = profile_path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     out->config_path = profile_path("AWS_CONFIG_FILE", ".aws/config");
     int status = out->name ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory while profiles were read");
-    if (status == ASSAY_OK)
-        status = read_profiles(out->credentials_path, &out->credentials, err);
-    if (status == ASSAY_OK)
-        status = read_profiles(out->config_path, &out->config, err);
+    ASSAY_THEN(status, read_profiles(out->credentials_path, &out->credentials, err));
+    ASSAY_THEN(status, read_profiles(out->config_path, &out->config, err));
     if (status == ASSAY_OK && out->given && !has_profile(out))
         status = assay_fail(err, ASSAY_EUSAGE,
                             "AWS_PROFILE is \"%.80s\", and neither %.120s nor %.120s has a profile of that name",

@@ -37,8 +37,7 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
 {
     cJSON *object = NULL;
     int status = assay_json_parse(name, text, size, &object, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const char *expires = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "Expiration"));
     s3_keys keys = {.key = member(object, "AccessKeyId"),
                     .secret = member(object, "SecretAccessKey"),
@@ -129,8 +128,7 @@ int s3_keys_from_process(const char *command, const char *profile, s3_keys *out,
     if (text.data)
         explicit_bzero(text.data, text.size);
     assay_buf_release(&text);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     snprintf(out->source, sizeof out->source, "%s", name);
     return 1;
 }
@@ -198,8 +196,7 @@ static int trim_and_know(assay_buf *token)
         token->size--;
     assay_put_u8(token, '\0');
     int status = assay_buf_status(token);
-    if (status == ASSAY_OK)
-        status = assay_redact_add((const char *)token->data);
+    ASSAY_THEN(status, assay_redact_add((const char *)token->data));
     token->size -= status == ASSAY_OK;
     return status;
 }
@@ -218,14 +215,12 @@ int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *
     assay_buf_init(&url, 4096);
     put_sts(region, &url);
     int status = assay_file_read(path, ANSWER_MOST, &token, err);
-    if (status == ASSAY_OK)
-        status = trim_and_know(&token);
+    ASSAY_THEN(status, trim_and_know(&token));
     if (status == ASSAY_OK) {
         put_form(role, &token, &form);
         status = assay_buf_status(&form) == ASSAY_OK ? assay_buf_status(&url) : assay_buf_status(&form);
     }
-    if (status == ASSAY_OK)
-        status = ask_sts((const char *)url.data, &form, ca_file, out, err);
+    ASSAY_THEN(status, ask_sts((const char *)url.data, &form, ca_file, out, err));
     if (form.data)
         explicit_bzero(form.data, form.size);
     if (token.data)
@@ -275,8 +270,7 @@ static int put_authorization(assay_buf *out, assay_error *err)
         assay_put_bytes(out, text.data, text.size);
         assay_put_u8(out, '\0');
         status = assay_buf_status(out);
-        if (status == ASSAY_OK)
-            status = assay_redact_add(strchr((const char *)out->data, ' ') + 1);
+        ASSAY_THEN(status, assay_redact_add(strchr((const char *)out->data, ' ') + 1));
     }
     if (text.data)
         explicit_bzero(text.data, text.size);
@@ -298,8 +292,7 @@ static int fetch_json(const char *who, const char *url, const char *header, cons
     assay_http_answer answer;
     assay_http_answer_init(&answer);
     int status = ask(&request, who, &answer, err);
-    if (status == ASSAY_OK)
-        status = s3_keys_from_json(who, answer.body.data, answer.body.size, "Token", out, err);
+    ASSAY_THEN(status, s3_keys_from_json(who, answer.body.data, answer.body.size, "Token", out, err));
     if (answer.body.data)
         explicit_bzero(answer.body.data, answer.body.size);
     assay_http_answer_release(&answer);
@@ -325,14 +318,12 @@ int s3_keys_from_container(const char *ca_file, s3_keys *out, assay_buf *looked,
     assay_buf header;
     assay_buf_init(&header, ANSWER_MOST);
     int status = put_authorization(&header, err);
-    if (status == ASSAY_OK)
-        status = fetch_json("the container's credentials (AWS_CONTAINER_CREDENTIALS_..._URI)", url,
-                            (const char *)header.data, ca_file, 2, out, err);
+    ASSAY_THEN(status, fetch_json("the container's credentials (AWS_CONTAINER_CREDENTIALS_..._URI)", url,
+                                  (const char *)header.data, ca_file, 2, out, err));
     if (header.data)
         explicit_bzero(header.data, header.size);
     assay_buf_release(&header);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     snprintf(out->source, sizeof out->source, "the container's credentials");
     return 1;
 }
@@ -352,9 +343,7 @@ static int ask_instance(const char *method, const char *endpoint, const char *pa
         .method = method, .url = url, .headers = headers, .most = ANSWER_MOST, .connect_seconds = 1, .seconds = 5};
     assay_http_answer_release(answer);
     assay_http_answer_init(answer);
-    int status = ask(&request, INSTANCE, answer, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(ask(&request, INSTANCE, answer, err));
     size_t length = 0;
     while (length < answer->body.size && answer->body.data[length] > ' ')
         length++;
@@ -374,8 +363,7 @@ static int walk_instance(const char *endpoint, s3_keys *out, assay_http_answer *
     assay_put_format(&header, "X-aws-ec2-metadata-token: ");
     int status = ask_instance("PUT", endpoint, "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600",
                               &header, answer, err);
-    if (status == ASSAY_OK)
-        status = ask_instance("GET", endpoint, roles, (const char *)header.data, &role, answer, err);
+    ASSAY_THEN(status, ask_instance("GET", endpoint, roles, (const char *)header.data, &role, answer, err));
     if (status == ASSAY_OK) {
         snprintf(url, sizeof url, "%s%s%s", endpoint, roles, (const char *)role.data);
         status = fetch_json(INSTANCE, url, (const char *)header.data, NULL, 1, out, err);

@@ -107,8 +107,7 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     if (status == ASSAY_EBUDGET)
         return assay_fail(err, status,
                           "the listing has more than %zu keys and no end, as far as memory allows (--memory)", count);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_activity_list(p->count - count);
     if (!p->page.more)
         return 0;

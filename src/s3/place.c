@@ -52,8 +52,7 @@ int assay_s3_place_refuse_keys(const char *location, assay_error *err)
     char *whole = assay_copy_bytes_as_text(bucket, size),
          *secret = assay_copy_bytes_as_text(bucket + from, size - from);
     int status = whole && secret ? assay_redact_add(whole) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_redact_add(secret);
+    ASSAY_THEN(status, assay_redact_add(secret));
     free(whole);
     free(secret);
     return assay_fail(err, status == ASSAY_OK ? ASSAY_EUSAGE : status,
@@ -67,9 +66,7 @@ int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error 
     const char *bucket = bucket_of(location);
     size_t length = strcspn(bucket, "/");
     const char *prefix = bucket + length + (bucket[length] == '/');
-    int status = assay_s3_place_refuse_keys(location, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_s3_place_refuse_keys(location, err));
     if (!is_bucket(bucket, length))
         return assay_fail(err, ASSAY_EUSAGE,
                           "%.200s: \"%.*s\" is not the name of a bucket; a place in S3 is s3://BUCKET/PREFIX", location,

@@ -173,14 +173,10 @@ static int set_number(const char *name, unsigned otherwise, unsigned most, unsig
 static int settle(session *s, const s3_profiles *profiles, assay_error *err)
 {
     int status = set_region(s, profiles, err);
-    if (status == ASSAY_OK)
-        status = set_endpoint(s, profiles, err);
-    if (status == ASSAY_OK)
-        status = set_style(s, profiles, err);
-    if (status == ASSAY_OK)
-        status = find_setting(profiles, "AWS_CA_BUNDLE", NULL, "ca_bundle", &s->ca_file);
-    if (status == ASSAY_OK)
-        status = set_number("AWS_MAX_ATTEMPTS", 5, 100, &s->attempts, err);
+    ASSAY_THEN(status, set_endpoint(s, profiles, err));
+    ASSAY_THEN(status, set_style(s, profiles, err));
+    ASSAY_THEN(status, find_setting(profiles, "AWS_CA_BUNDLE", NULL, "ca_bundle", &s->ca_file));
+    ASSAY_THEN(status, set_number("AWS_MAX_ATTEMPTS", 5, 100, &s->attempts, err));
     return status == ASSAY_OK ? set_number("ASSAY_S3_STALL", 30, 3600, &s->patience, err) : status;
 }
 
@@ -210,8 +206,7 @@ static int make_known(const s3_keys *keys)
 static int start(session *fresh, assay_error *err)
 {
     int status = make_known(&fresh->keys);
-    if (status == ASSAY_OK)
-        status = assay_http_pool_new((unsigned)options.requests, &fresh->pool, err);
+    ASSAY_THEN(status, assay_http_pool_new((unsigned)options.requests, &fresh->pool, err));
     if (status != ASSAY_OK) {
         release(fresh);
         return fail_memory(status, err);
@@ -236,12 +231,10 @@ int assay_s3_open(assay_error *err)
         return assay_fail(err, ASSAY_EUSAGE, "--s3-requests %zu: at most %d are under way at a time", options.requests,
                           REQUESTS_MOST);
     int status = s3_profiles_read(&profiles, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = settle(&fresh, &profiles, err);
-    if (status == ASSAY_OK)
-        status =
-            s3_credentials_find(&profiles, fresh.region, fresh.ca_file, options.unsigned_requests, &fresh.keys, err);
+    ASSAY_THEN(status, s3_credentials_find(&profiles, fresh.region, fresh.ca_file, options.unsigned_requests,
+                                           &fresh.keys, err));
     s3_profiles_release(&profiles);
     if (status == ASSAY_OK)
         return start(&fresh, err);
@@ -374,8 +367,7 @@ static int renew(assay_error *err)
     s3_profiles profiles;
     s3_keys fresh = {.key = NULL}, old;
     int status = s3_profiles_read(&profiles, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = s3_credentials_find(&profiles, now.region, now.ca_file, false, &fresh, err);
     s3_profiles_release(&profiles);
     if (status == ASSAY_OK && (status = make_known(&fresh)) != ASSAY_OK)
@@ -448,9 +440,7 @@ int s3_session_target(const char *bucket, const char *key, const char *query, s3
     put_host(bucket, path_style, &out->host);
     put_path(bucket, key, path_style, &out->path);
     int status = assay_buf_status(&out->host);
-    status = status == ASSAY_OK ? assay_buf_status(&out->path) : status;
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = status == ASSAY_OK ? assay_buf_status(&out->path) : status);
     assay_put_format(&out->url, "%s://%s%s%s%s", now.secure ? "https" : "http", (const char *)out->host.data,
                      (const char *)out->path.data, query[0] ? "?" : "", query);
     assay_put_u8(&out->url, '\0');

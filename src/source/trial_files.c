@@ -42,12 +42,10 @@ static int form_tensors(assay_trial_files *t)
     assay_dict *recorded = t->tensors;
     uint32_t *new_id;
     int status = assay_layouts_init(&t->layouts);
-    if (status == ASSAY_OK)
-        status = assay_form_names(t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems);
-    if (status == ASSAY_OK)
-        status = assay_form_tensors(&t->catalog, t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_form_names(t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems));
+    ASSAY_THEN(status,
+               assay_form_tensors(&t->catalog, t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems));
+    ASSAY_TRY(status);
     t->tensors = assay_dict_new();
     status = t->tensors ? assay_shard_used_names(&t->shard, recorded, t->tensors, &new_id) : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
@@ -97,20 +95,16 @@ static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *
 {
     t.tensors = assay_dict_new();
     int status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
-                                  &t.problems);
+    ASSAY_THEN(status, assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
+                                        &t.problems));
     if (status == ASSAY_OK && t.catalog.topology)
         status = form_tensors(&t);
-    if (status == ASSAY_OK)
-        status = sort_names(&t);
+    ASSAY_THEN(status, sort_names(&t));
     const size_t steps = count_own_steps(&t.shard);
-    if (status == ASSAY_OK)
-        status = assay_shard_align(&t.shard, &t.catalog);
+    ASSAY_THEN(status, assay_shard_align(&t.shard, &t.catalog));
     if (status == ASSAY_OK)
         assay_align_name_apart(&t.catalog, steps, count_steps(&t.shard), &t.shard.claims, &t.problems);
-    if (status == ASSAY_OK)
-        status = t.problems.status;
+    ASSAY_THEN(status, t.problems.status);
     if (status != ASSAY_OK) {
         const int failed =
             assay_fail(err, status, "%s: out of memory while reading its index", assay_store_location(t.store));
@@ -127,8 +121,7 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
     assay_shard_init(&t.shard);
     assay_problems_init(&t.problems);
     int status = assay_trial_list(location, &t.store, &t.options, &t.catalog, err);
-    if (status == ASSAY_OK)
-        status = assay_topology_attach(t.store, topology, &t.catalog, err);
+    ASSAY_THEN(status, assay_topology_attach(t.store, topology, &t.catalog, err));
     if (status == ASSAY_OK)
         return read_index(t, out, err);
     assay_trial_release(&t);
@@ -146,8 +139,7 @@ int assay_trial_open_listed(assay_store *store, assay_trial_options *options, co
     assay_catalog_pack(listed, &packed);
     int status = assay_buf_status(&packed);
     assay_cursor in = assay_cursor_over(packed.data, packed.size);
-    if (status == ASSAY_OK)
-        status = assay_catalog_unpack(&in, &t.catalog, err);
+    ASSAY_THEN(status, assay_catalog_unpack(&in, &t.catalog, err));
     assay_buf_release(&packed);
     t.catalog.options = t.options;
     if (status == ASSAY_OK)
@@ -185,8 +177,7 @@ int assay_trial_record(assay_trial_reader *r, const assay_part *part, const assa
         r->part = NULL;
         status = assay_reader_open(&r->records, r->trial->store, &r->trial->catalog, part, entry->file, err);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     r->part = part;
     r->file = entry->file;
     return assay_reader_entry(r->records, part, entry, r->trial->tensors, BUDGET, record, err);

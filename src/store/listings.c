@@ -28,8 +28,7 @@ int assay_names_copy(const assay_names *from, assay_names *out)
     for (size_t i = 0; i < from->count; i++)
         assay_put_bytes(&text, from->name[i], strlen(from->name[i]) + 1);
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = assay_names_from_text((const char *)text.data, text.size, from->count, out);
+    ASSAY_THEN(status, assay_names_from_text((const char *)text.data, text.size, from->count, out));
     assay_buf_release(&text);
     return status;
 }
@@ -113,10 +112,8 @@ static int unpack_one(assay_cursor *in, assay_buf *text, assay_listings *listing
     char *path = assay_copy_bytes_as_text(directory, length);
     assay_names names = {0};
     int status = path ? assay_buf_status(text) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_names_from_text((const char *)text->data, text->size, count, &names);
-    if (status == ASSAY_OK)
-        status = assay_listings_keep(listings, path, &names);
+    ASSAY_THEN(status, assay_names_from_text((const char *)text->data, text->size, count, &names));
+    ASSAY_THEN(status, assay_listings_keep(listings, path, &names));
     assay_names_release(&names);
     free(path);
     return status;

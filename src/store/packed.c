@@ -194,8 +194,7 @@ int assay_packed_list(const assay_packed *packed, const char *directory, assay_n
     assay_buf_init(&text, SIZE_MAX / 4);
     size_t count = put_children(packed, prefix, length, &text);
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = assay_names_from_text((const char *)text.data, text.size, count, out);
+    ASSAY_THEN(status, assay_names_from_text((const char *)text.data, text.size, count, out));
     assay_buf_release(&text);
     return status == ASSAY_OK ? status : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
 }

@@ -83,11 +83,9 @@ static int packed_file_of_s3(packed_file *file, const char *name, assay_h5 *h5, 
     assay_put_format(&directory, "s3://%.*s", (int)(slash - name), name);
     assay_put_u8(&directory, '\0');
     int status = assay_buf_status(&directory);
-    if (status == ASSAY_OK)
-        status = assay_store_open((const char *)directory.data, &file->under, err);
+    ASSAY_THEN(status, assay_store_open((const char *)directory.data, &file->under, err));
     assay_buf_release(&directory);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = assay_store_open_file(file->under, slash + 1, &file->object, &why);
     if (status == ASSAY_ENOTFOUND)
         return status;
@@ -298,9 +296,7 @@ static int read_table_sums(packed_root *r, uint64_t group, assay_error *err)
         int found = assay_h5_find(&r->file, group, ASSAY_PACKED_SUMS_NAME, &header, err);
         return found > 0 ? assay_h5_damaged(&r->file, "its version", err) : found;
     }
-    int status = open_table(r, group, ASSAY_PACKED_SUMS_NAME, &row, &d, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(open_table(r, group, ASSAY_PACKED_SUMS_NAME, &row, &d, err));
     if (d.rows != count || d.layout != ASSAY_H5_CONTIGUOUS)
         return assay_h5_damaged(&r->file, ASSAY_PACKED_SUMS_NAME, err);
     r->table_sums = assay_alloc((size_t)count * sizeof *r->table_sums);
@@ -324,12 +320,10 @@ static int open_contents(packed_root *r, uint64_t group, assay_error *err)
     int status = open_table(r, group, "bytes", &byte_row, &r->bytes, err);
     for (int i = 0; status == ASSAY_OK && i < ASSAY_PACKED_TABLE_COUNT; i++)
         status = open_table(r, group, table_name[i], &rows_of[i], &r->table[i], err);
-    if (status == ASSAY_OK)
-        status = read_table_sums(r, group, err);
+    ASSAY_THEN(status, read_table_sums(r, group, err));
     for (size_t i = 0; status == ASSAY_OK && i < sizeof whole / sizeof *whole; i++)
         status = read_table(r, whole[i].table, whole[i].rows, whole[i].count, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (r->table[ASSAY_PACKED_ENTRIES].layout != ASSAY_H5_CONTIGUOUS)
         return assay_h5_foreign(&r->file, "compressed tables", err);
     t->bytes = r->bytes.rows;
@@ -364,14 +358,10 @@ static int open_in(assay_store *store, const char *place, size_t length, packed_
     r->where = store->location;
     r->source = (packed_file){.number = -1, .where = store->location};
     int status = open_file(&r->source, path, &r->file, err);
-    if (status == ASSAY_OK)
-        status = assay_h5_open(&r->file, err);
-    if (status == ASSAY_OK)
-        status = check_head(r, err);
-    if (status == ASSAY_OK)
-        status = choose_trial(r, trial && *trial ? trial : NULL, &group, err);
-    if (status == ASSAY_OK)
-        status = open_contents(r, group, err);
+    ASSAY_THEN(status, assay_h5_open(&r->file, err));
+    ASSAY_THEN(status, check_head(r, err));
+    ASSAY_THEN(status, choose_trial(r, trial && *trial ? trial : NULL, &group, err));
+    ASSAY_THEN(status, open_contents(r, group, err));
     free(path);
     store->root = r;
     if (status != ASSAY_OK)
@@ -420,9 +410,7 @@ static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, ass
     if (!oldest->bytes && !(oldest->bytes = assay_alloc(ASSAY_PACKED_BLOCK)))
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading it", r->where);
     oldest->used = 0;
-    int status = assay_h5_dataset_read(&r->bytes, "the records", first, size, oldest->bytes, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_dataset_read(&r->bytes, "the records", first, size, oldest->bytes, err));
     if (assay_crc32c(0, oldest->bytes, size) != r->tables.sums[number])
         return assay_fail(err, ASSAY_EIO, "%s: bytes %llu to %llu of the packed files do not match their checksum",
                           r->where, (unsigned long long)first, (unsigned long long)(first + size));
@@ -487,9 +475,7 @@ static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
         uint64_t at = handle->at + offset + have, number = at / ASSAY_PACKED_BLOCK, in = at % ASSAY_PACKED_BLOCK;
         size_t piece = ASSAY_PACKED_BLOCK - (size_t)in;
         const uint8_t *from = NULL;
-        int status = get_block(handle->root, number, &from, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(get_block(handle->root, number, &from, err));
         piece = piece < size - have ? piece : size - have;
         memcpy((uint8_t *)bytes + have, from + in, piece);
         have += piece;
@@ -513,9 +499,7 @@ static int fill_window(packed_root *r, uint64_t first, uint64_t count, assay_err
         r->window_room = to - from;
     }
     r->window_count = 0;
-    int status = read_rows(r, ASSAY_PACKED_ENTRIES, from, to - from, r->window, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(read_rows(r, ASSAY_PACKED_ENTRIES, from, to - from, r->window, err));
     r->window_first = from;
     r->window_count = to - from;
     return ASSAY_OK;
@@ -539,9 +523,7 @@ static int cache_part(assay_store *store, int64_t step, uint32_t worker, assay_c
         return assay_fail(err, ASSAY_EINTERNAL, "%s: step %lld is not in its index", r->where, (long long)step);
     bool held =
         part->first_entry >= r->window_first && part->first_entry + part->entries <= r->window_first + r->window_count;
-    int status = held || part->entries == 0 ? ASSAY_OK : fill_window(r, part->first_entry, part->entries, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(held || part->entries == 0 ? ASSAY_OK : fill_window(r, part->first_entry, part->entries, err));
     *out = (assay_cached_part){part->mode_step, part->mode <= INT8_MAX ? (int)part->mode : -1,
                                part->entries ? r->window + (part->first_entry - r->window_first) : NULL,
                                (size_t)part->entries};

@@ -213,10 +213,8 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
     l.directory = (s3_fact){.name = s3_fact_name(path, strlen(path), true), .is_directory = true};
     assay_buf_init(&l.text, SIZE_MAX / 4);
     int status = visit_listed(root, path, &l, err);
-    if (status == ASSAY_OK)
-        status = s3_facts_set(&root->facts, &l.directory);
-    if (status == ASSAY_OK)
-        status = assay_names_from_text((const char *)l.text.data, l.text.size, l.count, out);
+    ASSAY_THEN(status, s3_facts_set(&root->facts, &l.directory));
+    ASSAY_THEN(status, assay_names_from_text((const char *)l.text.data, l.text.size, l.count, out));
     if (status == ASSAY_OK)
         drop_equal(out);
     assay_buf_release(&l.text);
@@ -258,11 +256,9 @@ int s3_list(assay_store *store, const char *directory, assay_names *out, assay_e
         remove_directory(store->root, d);
     } else {
         status = d ? ASSAY_OK : take_whole(store->root, directory, strlen(directory));
-        if (status == ASSAY_OK)
-            status = list_now(store, directory, &names, err);
+        ASSAY_THEN(status, list_now(store, directory, &names, err));
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (names.count > 0) {
         *out = names;
         return ASSAY_OK;
@@ -307,8 +303,7 @@ static int know_object(assay_store *store, const char *path, const s3_fact **out
         return ASSAY_OK;
     if (!s3_facts_find(&root->facts, path, length, true))
         status = take_whole(root, path, length);
-    if (status == ASSAY_OK)
-        status = know_directory(store, path, length, &directory, err);
+    ASSAY_THEN(status, know_directory(store, path, length, &directory, err));
     *out = s3_facts_find(&root->facts, path, strlen(path), false);
     return status;
 }

@@ -350,9 +350,7 @@ static int take_first(assay_store_file *file, assay_error *err)
     }
     if (!p)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", f->path);
-    int status = wait_piece(file, p, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(wait_piece(file, p, err));
     held += p->bytes.size - p->cost; /* now it is known */
     p->cost = p->bytes.size;
     f->next = p->number;

@@ -219,10 +219,9 @@ int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_v
         assay_put_bytes(&name, rest, below);
         assay_put_u8(&name, '\0');
         status = assay_buf_status(&name);
-        if (status == ASSAY_OK)
-            status = visit(context, key_of(tree, at) + prefix,
-                           slash ? length - prefix + below : strlen(key_of(tree, at) + prefix),
-                           slash ? &(s3_leaf){.time = INT64_MIN} : &tree->list[at]);
+        ASSAY_THEN(status, visit(context, key_of(tree, at) + prefix,
+                                 slash ? length - prefix + below : strlen(key_of(tree, at) + prefix),
+                                 slash ? &(s3_leaf){.time = INT64_MIN} : &tree->list[at]));
     }
     assay_buf_release(&name);
     return key || status != ASSAY_OK ? status : ASSAY_ENOMEM;

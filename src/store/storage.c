@@ -492,9 +492,7 @@ static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assa
                           ceiling);
     assay_buf_reserve(out, (size_t)file->size); /* at once: what a large text grew out of would stay behind it */
     for (uint64_t at = 0; got == sizeof piece; at += got) {
-        int status = assay_store_read_at(file, at, piece, sizeof piece, &got, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_store_read_at(file, at, piece, sizeof piece, &got, err));
         if (got > ceiling - out->size)
             return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes that such a file may have", file->path,
                               ceiling);
@@ -512,8 +510,7 @@ int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay
     assay_error why = {{0}};
     int status = assay_store_open_file(store, path, &file, err ? err : &why);
     assay_buf_clear(out);
-    if (status == ASSAY_OK)
-        status = read_all(file, ceiling, out, err ? err : &why);
+    ASSAY_THEN(status, read_all(file, ceiling, out, err ? err : &why));
     if (status != ASSAY_OK)
         assay_buf_clear(out);
     if ((status == ASSAY_EIO || status == ASSAY_ENOMEM) && !err)

@@ -112,9 +112,7 @@ int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, 
 {
     if (meter_sum(kept, borrowed) > meter->budget)
         return over_budget(&meter->measure, meter_sum(kept, borrowed), meter->budget, err);
-    int status = check_needs(meter, kept, needed, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(check_needs(meter, kept, needed, err));
     if (kept > 0)
         meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
     if (borrowed > 0 && (kept == 0 || meter->kept))
@@ -200,8 +198,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
                            assay_error *err)
 {
     int status = check(measure, shape, reference, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (!applies(measure, shape, reference))
         return 1;
     const meter_kind *kind = KINDS[measure->kind];

@@ -130,9 +130,7 @@ static int start(assay_meter *m, assay_error *err)
     size_t search = meter_sum(elements, assay_order_scratch(m->elements, searched, !s->single));
     bool whole = searched > 0 && meter_sum(kept, search) <= half;
     size_t counted = s->tables * table + (keeps ? keys : 0);
-    int status = meter_take(m, kept, whole ? search : counted, sizeof(uint64_t) << SMALL_DIGIT, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(meter_take(m, kept, whole ? search : counted, sizeof(uint64_t) << SMALL_DIGIT, err));
     s->elements = whole ? m->borrowed : NULL;
     s->scratch = whole ? (uint8_t *)m->borrowed + elements : NULL;
     m->place = whole && (m->dtype == ASSAY_FLOAT32 || m->dtype == ASSAY_FLOAT64) ? m->borrowed : NULL;

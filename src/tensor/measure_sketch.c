@@ -53,9 +53,7 @@ static int start(assay_meter *m, assay_error *err)
     const size_t sides = m->same_shape ? 2 : 1;
     const uint64_t cells = s->groups * s->columns;
     const size_t row = m->measure.form == ASSAY_SKETCH_NORMALISED ? meter_bytes(s->columns, sides * sizeof(double)) : 0;
-    const int status = meter_take(m, meter_bytes(cells, 2 * sides * sizeof(double)), row, row, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(meter_take(m, meter_bytes(cells, 2 * sides * sizeof(double)), row, row, err));
     s->own = (sketch_side){.sum = m->kept, .squares = (double *)m->kept + cells, .row = m->borrowed};
     if (m->same_shape)
         s->before = (sketch_side){.sum = s->own.squares + cells,

@@ -387,8 +387,7 @@ int assay_collector_read(assay_collector *c, assay_store *store, const assay_eve
     int status = ASSAY_OK;
     if (file->kind != ASSAY_EVENTS_SYSTEM && !file->unfinished)
         status = collector_begin_spans(c, file);
-    if (status == ASSAY_OK)
-        status = assay_events_read(store, file, &sink, &c->bytes, err);
+    ASSAY_THEN(status, assay_events_read(store, file, &sink, &c->bytes, err));
     if (status == ASSAY_OK && file->kind != ASSAY_EVENTS_SYSTEM && !file->unfinished)
         status = collector_end_spans(c);
     if (status == ASSAY_ENOMEM && err && !err->text[0])

@@ -120,8 +120,7 @@ static int find_nodes(finisher *f)
             w->node = guess_node(f, sampled, w);
         status = add_node(f, w->node);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     sort(f->nodes.list, f->nodes.count, sizeof(named), compare_natural);
     f->t->node = assay_alloc_zeroed(f->nodes.count, sizeof *f->t->node);
     f->t->cores = assay_alloc_zeroed(f->nodes.count, sizeof *f->t->cores);
@@ -259,9 +258,7 @@ static int find_spans(finisher *f)
 {
     assay_collector *c = f->c;
     assay_timeline_data *t = f->t;
-    int status = find_modes(f);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(find_modes(f));
     t->step = taken(&c->step, &t->line.steps);
     for (uint64_t i = 0; i < t->line.steps; i++)
         t->step[i].worker = f->worker_of[t->step[i].worker];
@@ -432,14 +429,10 @@ int assay_collector_finish(assay_collector *c, const assay_event_files *files, a
     finisher f = {.c = c, .files = files, .t = assay_alloc_zeroed(1, sizeof *f.t)};
     int status = f.t ? collector_pair_halves(c, &f.t->line.unmatched) : ASSAY_ENOMEM;
     *again = c->again;
-    if (status == ASSAY_OK)
-        status = find_totals(&f); /* the last that adds names */
-    if (status == ASSAY_OK)
-        status = find_nodes(&f);
-    if (status == ASSAY_OK)
-        status = find_workers(&f);
-    if (status == ASSAY_OK)
-        status = finisher_find_series(&f, again);
+    ASSAY_THEN(status, find_totals(&f)); /* the last that adds names */
+    ASSAY_THEN(status, find_nodes(&f));
+    ASSAY_THEN(status, find_workers(&f));
+    ASSAY_THEN(status, finisher_find_series(&f, again));
     if (status == ASSAY_OK && !*again)
         status = find_spans(&f);
     if (status == ASSAY_OK && !*again)

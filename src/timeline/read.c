@@ -17,8 +17,7 @@ static int read_all(assay_store *store, const assay_event_files *files, bool exa
     for (size_t i = 0; i < files->count && status == ASSAY_OK; i++)
         if (!((unsigned)ASSAY_EVENTS_OF_RANKS & 1u << files->list[i].kind))
             status = assay_collector_read(c, store, &files->list[i], (uint32_t)i, err);
-    if (status == ASSAY_OK)
-        status = assay_collector_finish(c, files, out, again);
+    ASSAY_THEN(status, assay_collector_finish(c, files, out, again));
     assay_collector_free(c);
     return status;
 }
@@ -85,8 +84,7 @@ static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
     }
     if (skewed > NAMED)
         assay_put_format(&names, ", and %u more", skewed - NAMED);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&names);
+    ASSAY_THEN(status, assay_buf_status(&names));
     if (status == ASSAY_OK && skewed > 0)
         assay_problems_add(problems, ASSAY_PROBLEM_CLOCK, -1, "", -1,
                            "steps of the same number begin at other times than on %s: %.*s; the clocks differ, or the "

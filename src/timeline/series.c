@@ -121,8 +121,7 @@ static int add_own(finisher *f, const assay_metric_series *s, size_t count)
     const uint32_t node = s->node;
     rows samples = {0};
     int status = add_up(s, count, &samples);
-    if (status == ASSAY_OK)
-        status = add_series(f, &own, NULL, &samples); /* `s` is gone */
+    ASSAY_THEN(status, add_series(f, &own, NULL, &samples)); /* `s` is gone */
     if (status == ASSAY_OK)
         f->t->series[f->t->line.series_count - 1].node = node;
     free(samples.list);

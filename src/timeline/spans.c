@@ -245,9 +245,7 @@ static int keep_half(assay_collector *c, const span_half *half)
 static int take_half(assay_collector *c, const assay_event_span *from)
 {
     span_half half;
-    int status = make_half(c, from, &half);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(make_half(c, from, &half));
     uint32_t *head = (uint32_t *)c->head.list + half.stack;
     if (!half.ends) {
         open_half *row = rows_add(&c->open, sizeof *row);

@@ -201,8 +201,7 @@ int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *
     int status = a.nodes && a.table && sorted && numbers ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         sorted[i] = &rows[i];
-    if (status == ASSAY_OK)
-        status = align(&a, sorted, numbers, numbers + count, numbers + 2 * count, count, shifts);
+    ASSAY_THEN(status, align(&a, sorted, numbers, numbers + count, numbers + 2 * count, count, shifts));
     free(a.nodes);
     free(a.table);
     free(sorted);
@@ -339,8 +338,7 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
     for (size_t p = 0; status == ASSAY_OK && p < shard->count; p++)
         shard->parts[p].step = rows[p].step;
     free(rows);
-    if (status == ASSAY_OK)
-        status = assay_shard_sort(shard);
+    ASSAY_THEN(status, assay_shard_sort(shard));
     if (status == ASSAY_OK)
         assay_catalog_align(catalog, &shifts);
     assay_step_shifts_release(&shifts);

@@ -589,23 +589,17 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     assay_lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .top = &top, .err = err};
     assay_problems_init(&catalog.problems);
     int status = l.workers ? list_top(&l, &top) : assay_lister_no_memory(&l);
-    if (status == ASSAY_OK)
-        status = list_formats(&l);
-    if (status == ASSAY_OK)
-        status = sort_workers(&l);
-    if (status == ASSAY_OK)
-        status = sort_units(&l);
-    if (status == ASSAY_OK)
-        status = settle_units(&l);
-    if (status == ASSAY_OK)
-        status = conclude_formats(&l);
+    ASSAY_THEN(status, list_formats(&l));
+    ASSAY_THEN(status, sort_workers(&l));
+    ASSAY_THEN(status, sort_units(&l));
+    ASSAY_THEN(status, settle_units(&l));
+    ASSAY_THEN(status, conclude_formats(&l));
     if (status == ASSAY_OK && assay_store_is_unsummed(store))
         assay_problems_add(&catalog.problems, ASSAY_PROBLEM_UNVERIFIED, -1, "", -1,
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
-    if (status == ASSAY_OK)
-        status = assay_store_listed_whole(store, err);
+    ASSAY_THEN(status, assay_store_listed_whole(store, err));
     assay_problems_take_notes(&catalog.problems, store, -1, "what lies there may be missing from this analysis");
     if (status == ASSAY_OK && catalog.problems.status != ASSAY_OK)
         status = assay_lister_no_memory(&l);

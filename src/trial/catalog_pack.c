@@ -168,22 +168,14 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
     }
     for (uint32_t i = 0; i < catalog.format_count && status == ASSAY_OK; i++)
         status = unpack_places(in, &catalog.places[catalog.formats[i]]);
-    if (status == ASSAY_OK)
-        status = unpack_units(in, &catalog, &catalog.strays, &catalog.stray_count);
-    if (status == ASSAY_OK)
-        status = assay_units_unpack(in, &catalog);
-    if (status == ASSAY_OK)
-        status = assay_collections_unpack(in, &catalog.collections, NULL);
-    if (status == ASSAY_OK)
-        status = assay_run_facts_unpack(in, &catalog.facts);
-    if (status == ASSAY_OK)
-        status = assay_log_facts_unpack(in, &catalog.log);
-    if (status == ASSAY_OK)
-        status = assay_event_files_unpack(in, &catalog.events);
-    if (status == ASSAY_OK)
-        status = assay_topology_unpack(in, catalog.worker, catalog.workers, &catalog.topology);
-    if (status == ASSAY_OK)
-        status = assay_problems_unpack(in, &catalog.problems, NULL);
+    ASSAY_THEN(status, unpack_units(in, &catalog, &catalog.strays, &catalog.stray_count));
+    ASSAY_THEN(status, assay_units_unpack(in, &catalog));
+    ASSAY_THEN(status, assay_collections_unpack(in, &catalog.collections, NULL));
+    ASSAY_THEN(status, assay_run_facts_unpack(in, &catalog.facts));
+    ASSAY_THEN(status, assay_log_facts_unpack(in, &catalog.log));
+    ASSAY_THEN(status, assay_event_files_unpack(in, &catalog.events));
+    ASSAY_THEN(status, assay_topology_unpack(in, catalog.worker, catalog.workers, &catalog.topology));
+    ASSAY_THEN(status, assay_problems_unpack(in, &catalog.problems, NULL));
     if (status != ASSAY_OK) {
         assay_catalog_release(&catalog);
         return assay_fail(err, status,

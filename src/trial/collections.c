@@ -131,8 +131,7 @@ int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error
         assay_collection *one = &read.list[read.count++];
         one->name = get_copy(in);
         status = one->name ? get_texts(in, &one->regex, &one->regexes) : ASSAY_ENOMEM;
-        if (status == ASSAY_OK)
-            status = get_texts(in, &one->tensor, &one->tensors);
+        ASSAY_THEN(status, get_texts(in, &one->tensor, &one->tensors));
     }
     if (status != ASSAY_OK) {
         assay_collections_release(&read);

@@ -114,11 +114,9 @@ static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *
             return 1;
         *to = (assay_entry){.offset = row->offset, .length = row->length, .kind = row->kind & 0xff};
         status = number_tensor(c, row->tensor, &to->tensor);
-        if (status == ASSAY_OK)
-            status = assay_index_marks_set(&c->marks, to->tensor, to->kind);
+        ASSAY_THEN(status, assay_index_marks_set(&c->marks, to->tensor, to->kind));
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     s->entry_count += part.count;
     s->parts[s->count++] = part;
     return ASSAY_OK;
@@ -130,8 +128,7 @@ static int read_cached(cached *c, const assay_catalog *catalog, const assay_unit
     assay_error why = {{0}};
     char path[ASSAY_PATH_ROOM];
     int status = c->cache->part(c->store, unit->step, unit->worker, &part, &why);
-    if (status == ASSAY_OK)
-        status = add_part(c, unit, &part);
+    ASSAY_THEN(status, add_part(c, unit, &part));
     if (status == 1)
         assay_fail(&why, ASSAY_EFORMAT, "%s: the packed index is damaged at step %lld; pack the trial again",
                    assay_store_location(c->store), (long long)unit->step);

@@ -174,12 +174,9 @@ static int take_judged(assay_cursor *in, assay_log_judged *out)
 {
     int status = assay_log_names_unpack(in, &out->objective);
     out->whole = assay_get_u8(in) != 0;
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(in, &out->pairs);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(in, &out->never);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(in, &out->others);
+    ASSAY_THEN(status, assay_log_names_unpack(in, &out->pairs));
+    ASSAY_THEN(status, assay_log_names_unpack(in, &out->never));
+    ASSAY_THEN(status, assay_log_names_unpack(in, &out->others));
     const uint64_t count = assay_get_count(in, PACKED_BAD);
     for (uint64_t i = 0; i < count && status == ASSAY_OK && !in->failed; i++) {
         const int64_t step = assay_get_i64(in);
@@ -226,8 +223,7 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
     log.running = assay_get_u8(in) != 0;
     log.workers_known = assay_get_u8(in) != 0;
     status = log.kind && log.also && log.unknown ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = take_counts(in, &log.counts);
+    ASSAY_THEN(status, take_counts(in, &log.counts));
     const uint64_t ranges = status == ASSAY_OK ? assay_get_count(in, PACKED_RANGE) : 0;
     for (uint64_t i = 0; i < ranges && status == ASSAY_OK; i++) {
         char *worker = take_text(in);
@@ -235,14 +231,10 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
         status = worker ? assay_log_facts_range(&log, worker, first, last, assay_get_u64(in)) : ASSAY_ENOMEM;
         free(worker);
     }
-    if (status == ASSAY_OK)
-        status = take_judged(in, &log.judged);
-    if (status == ASSAY_OK)
-        status = take_counts(in, &log.around);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(in, &log.logged_nothing);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(in, &log.never_started);
+    ASSAY_THEN(status, take_judged(in, &log.judged));
+    ASSAY_THEN(status, take_counts(in, &log.around));
+    ASSAY_THEN(status, assay_log_names_unpack(in, &log.logged_nothing));
+    ASSAY_THEN(status, assay_log_names_unpack(in, &log.never_started));
     if (status == ASSAY_OK && in->failed)
         status = ASSAY_EFORMAT;
     if (status == ASSAY_OK)

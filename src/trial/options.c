@@ -122,8 +122,7 @@ int assay_trial_options_add_step(assay_trial_options *options, const char *patte
                                                    : assay_fail(err, ASSAY_ENOMEM, "out of memory for a pattern");
     assay_regex_free(regex); /* compiled as it stands, so that a message has its columns */
     regex = NULL;
-    if (status == ASSAY_OK)
-        status = assay_regex_new(alike, &regex, err);
+    ASSAY_THEN(status, assay_regex_new(alike, &regex, err));
     if (status == ASSAY_OK && assay_regex_groups(regex) == 0)
         status = assay_fail(err, ASSAY_EFORMAT,
                             "regular expression \"%.200s\": it has no group: put the number's digits in (), as in "

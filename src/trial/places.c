@@ -73,8 +73,7 @@ static int have_heads(assay_store *store, const assay_catalog *catalog, const as
     int status = ASSAY_OK;
     for (const assay_entry *e = first; e < end && status == ASSAY_OK; e++) {
         status = assay_reader_open(&reader, store, catalog, part, e->file, NULL);
-        if (status == ASSAY_OK)
-            status = assay_reader_record(reader, e->offset, e->length, BUDGET, &record, NULL);
+        ASSAY_THEN(status, assay_reader_record(reader, e->offset, e->length, BUDGET, &record, NULL));
     }
     assay_reader_close(reader);
     return status == ASSAY_OK ? 1 : status == ASSAY_ENOMEM ? status : 0;

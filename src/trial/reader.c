@@ -68,8 +68,7 @@ static int assay_piece_files_read(assay_piece_files *files, assay_store *store, 
     assay_piece_file *one = NULL;
     size_t got = 0;
     int status = open_one(files, store, name, &one, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     one->used = ++files->turn;
     status = assay_store_read_at(one->file, at, bytes, size, &got, err);
     if (status == ASSAY_OK && got != size)
@@ -366,10 +365,8 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
     f->decoded.sum.on = false;
     assay_decoded_drop_state(&f->decoded);
     int status = load_record(f, r, err);
-    if (status == ASSAY_OK)
-        status = f->format->decode(&f->decoded, &f->view, budget, r, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, f->format->decode(&f->decoded, &f->view, budget, r, err));
+    ASSAY_TRY(status);
     if (r->checksum < ASSAY_CHECKSUM_TRUE && assay_store_file_is_summed(f->file))
         r->checksum = ASSAY_CHECKSUM_STORED;
     const bool bytes = r->form == ASSAY_CONTENT_BYTES;
@@ -456,9 +453,7 @@ static int take_put(assay_reader *f, size_t *size, assay_error *err)
         const size_t have = in_window(f, left, 1);
         if (have > 0)
             memcpy(f->to, f->window + (f->next - f->base), have);
-        int status = left > have ? read_exactly(f, f->next + have, f->to + have, left - have, err) : ASSAY_OK;
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(left > have ? read_exactly(f, f->next + have, f->to + have, left - have, err) : ASSAY_OK);
         f->view.window = f->to;
         f->view.window_at = f->next;
         f->view.window_size = left;
@@ -475,9 +470,7 @@ static int take_bytes(assay_reader *f, const uint8_t **piece, size_t *size, assa
     if (have > 0) {
         *size = have;
     } else {
-        int status = load(f, f->next, *size, read_ahead(f, f->next, f->end - f->next, f->room), err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(load(f, f->next, *size, read_ahead(f, f->next, f->end - f->next, f->room), err));
         f->view.window_at = f->base;
         f->view.window_size = f->have < f->view.limit - f->base ? f->have : (size_t)(f->view.limit - f->base);
     }
@@ -517,8 +510,7 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
     int status = ASSAY_OK;
     if (f->record.form == ASSAY_CONTENT_BYTES) {
         status = f->to ? take_put(f, &take, err) : take_bytes(f, &bytes, &take, err);
-        if (status == ASSAY_OK)
-            status = assay_decoded_sum(&f->decoded, &f->view, &f->record, f->next, f->next + take, err);
+        ASSAY_THEN(status, assay_decoded_sum(&f->decoded, &f->view, &f->record, f->next, f->next + take, err));
     } else if (f->record.form == ASSAY_CONTENT_PULLED) {
         status = pull_piece(f, take, &bytes, err);
     } else {
@@ -544,8 +536,7 @@ int assay_reader_number(assay_reader *f, double *value, assay_error *err)
     int status = assay_reader_content(f, 0, &piece, &size, err);
     if (status == ASSAY_OK && size != assay_dtype_size(f->record.dtype))
         status = assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_to_double(f->record.dtype, piece, 1, value);
     return assay_reader_content(f, 0, &piece, &size, err); /* at the end the checksum is known to be right */
 }

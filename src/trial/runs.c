@@ -55,10 +55,8 @@ int assay_trial_list(const char *location, assay_store **store, assay_trial_opti
     if (status == ASSAY_OK && runs.count == 1)
         *options = assay_trial_options_share(runs.list[0].options);
     assay_trial_runs_release(&runs);
-    if (status == ASSAY_OK)
-        status = assay_store_open(assay_trial_root(*options, location), store, err);
-    if (status == ASSAY_OK)
-        status = assay_catalog_read(*store, *options, catalog, err);
+    ASSAY_THEN(status, assay_store_open(assay_trial_root(*options, location), store, err));
+    ASSAY_THEN(status, assay_catalog_read(*store, *options, catalog, err));
     if (status != ASSAY_OK) {
         assay_store_close(*store);
         assay_trial_options_release(*options);

@@ -238,12 +238,9 @@ static int get_part(assay_cursor *in, assay_shard *s, file_lists *lists)
     int status = part.format < assay_format_count() || part.format == ASSAY_FORMAT_ASSEMBLED
                      ? get_files(in, lists, &part.files)
                      : ASSAY_EFORMAT;
-    if (status == ASSAY_OK)
-        status = assay_shard_reserve(s, 1, 0, 0);
-    if (status == ASSAY_OK)
-        status = get_entries(in, s, &part);
-    if (status == ASSAY_OK)
-        status = get_shapes(in, s, &part);
+    ASSAY_THEN(status, assay_shard_reserve(s, 1, 0, 0));
+    ASSAY_THEN(status, get_entries(in, s, &part));
+    ASSAY_THEN(status, get_shapes(in, s, &part));
     if (status == ASSAY_OK)
         s->parts[s->count++] = part;
     else

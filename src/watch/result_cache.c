@@ -181,8 +181,7 @@ static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sou
     step_unit *units = NULL;
     size_t *first = NULL, *next = assay_alloc_zeroed(workers, sizeof *next);
     int status = chain && next ? sort_by_worker(&source->catalog, shifts, &units, &first) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = common_key(plan, &sources->list[number], source, number, &common);
+    ASSAY_THEN(status, common_key(plan, &sources->list[number], source, number, &common));
     for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
         next[w] = first[w];
     for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
@@ -253,8 +252,7 @@ int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *
     assay_restart_init(&all);
     int status = assay_comm_rank(watch->comm) == 0 ? find_all(watch, plan, sources, &all) : ASSAY_OK;
     status = assay_comm_agree(watch->comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_restart_hand_out(watch->comm, &all, plan, mine, err);
+    ASSAY_THEN(status, assay_restart_hand_out(watch->comm, &all, plan, mine, err));
     assay_restart_release(&all);
     return status;
 }
@@ -321,8 +319,7 @@ int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources 
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(watch->comm) + 1, sizeof *starts);
     int status = assay_comm_agree(watch->comm, starts ? ASSAY_OK : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(watch->comm, 0, mapped, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather(watch->comm, 0, mapped, &all, starts));
     assay_cursor in = assay_cursor_over(all.data, all.size);
     for (uint32_t s = 0; assay_comm_rank(watch->comm) == 0 && status == ASSAY_OK && s < plan->source_count; s++)
         status = replace_kept(watch, plan, sources, s, &in, err);

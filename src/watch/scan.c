@@ -267,8 +267,7 @@ static int change_catalog(watched_source *source, assay_catalog *fresh, double n
     watched_part **part = assay_alloc_zeroed(fresh->unit_count, sizeof *part);
     uint8_t *late = assay_alloc_zeroed(fresh->workers, 1);
     int status = part && late ? match_parts(source, fresh, part, now, changed) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = hash_facts(fresh, &source->facts);
+    ASSAY_THEN(status, hash_facts(fresh, &source->facts));
     if (status == ASSAY_OK)
         match_late(source, fresh, late);
     source->grown = source->grown || (source->listed && fresh->workers > source->catalog.workers);
@@ -294,16 +293,14 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     assay_catalog fresh = {0};
     adding places = {source, now};
     int status = assay_trial_places(source->store, visit_place, &places);
-    if (status == ASSAY_OK)
-        status = assay_catalog_read(source->store, source->options, &fresh, err);
+    ASSAY_THEN(status, assay_catalog_read(source->store, source->options, &fresh, err));
     if (status == ASSAY_OK && assay_catalog_is_unwatched(&fresh)) {
         assay_catalog_release(&fresh);
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: a series of checkpoints is not watched: `assay run` evaluates those that are there",
                           source->path);
     }
-    if (status == ASSAY_OK)
-        status = assay_watched_lay_out(source, &fresh, changed, err);
+    ASSAY_THEN(status, assay_watched_lay_out(source, &fresh, changed, err));
     if (status == ASSAY_OK)
         return change_catalog(source, &fresh, now, changed);
     assay_catalog_release(&fresh);
@@ -471,10 +468,8 @@ static int open_again(watched_source *source, bool whole, assay_error *err)
     assay_store *store = NULL;
     trees t = {.count = 0};
     int status = assay_store_open(source->root, &store, err);
-    if (status == ASSAY_OK)
-        status = assay_trial_trees(whole ? -1 : first_open_step(source), add_tree, &t);
-    if (status == ASSAY_OK)
-        status = assay_store_follow(store, whole ? NULL : source->store, t.list, t.count);
+    ASSAY_THEN(status, assay_trial_trees(whole ? -1 : first_open_step(source), add_tree, &t));
+    ASSAY_THEN(status, assay_store_follow(store, whole ? NULL : source->store, t.list, t.count));
     if (status != ASSAY_OK) {
         assay_store_close(store);
         store = NULL;
@@ -501,8 +496,7 @@ static int look_at_trial(watched_source *source, double now, bool *changed, assa
         const bool had_ended = source->listed && source->catalog.ended;
         source->grown = false;
         int status = open_again(source, whole || again, err);
-        if (status == ASSAY_OK)
-            status = look_at_places(source, again, now, changed, err);
+        ASSAY_THEN(status, look_at_places(source, again, now, changed, err));
         const bool ends = source->listed && source->catalog.ended && !had_ended;
         if (status != ASSAY_OK || whole || again || !(ends || source->grown))
             return status;

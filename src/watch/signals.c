@@ -33,9 +33,7 @@ int assay_watch_hear(assay_watch *watch, assay_watch_call *call)
         if (assay_interrupt_wished() && !watch->said) {
             watch->said = true;
             watch->words++;
-            int status = assay_comm_note(watch->comm, 0, 1);
-            if (status != ASSAY_OK)
-                return status;
+            ASSAY_TRY(assay_comm_note(watch->comm, 0, 1));
         }
         pause_for(PAUSE);
     }

@@ -75,8 +75,7 @@ static int sort_wanted(const watched_ids *n, const assay_dict *all, const uint8_
         old[(*count)++] = id;
         status = assay_dict_add(order, name, length) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = assay_dict_sort(order, new_id);
+    ASSAY_THEN(status, assay_dict_sort(order, new_id));
     for (uint32_t i = 0; status == ASSAY_OK && i < *count; i++)
         sorted[new_id[i]] = old[i];
     free(new_id);

@@ -57,8 +57,7 @@ static int renumber(watched_source *source, assay_shard *shard, assay_dict *to)
         wanted[shard->entries[i].tensor] = 1;
     for (size_t i = 0; status == ASSAY_OK && i < shard->shape_count; i++)
         wanted[shard->shapes[i].tensor] = 1;
-    if (status == ASSAY_OK)
-        status = assay_watch_number(&source->numbers, source->names, wanted, to, new_id);
+    ASSAY_THEN(status, assay_watch_number(&source->numbers, source->names, wanted, to, new_id));
     if (status == ASSAY_OK)
         assay_shard_renumber(shard, new_id);
     free(new_id);
@@ -80,8 +79,7 @@ static int assay_watch_read_index(void *context, uint32_t number, assay_dict *na
         assay_shard_pack(&source->part[i]->shard, 0, 1, &packed);
         assay_cursor in = assay_cursor_over(packed.data, packed.size);
         status = assay_buf_status(&packed);
-        if (status == ASSAY_OK)
-            status = assay_shard_unpack(&in, shard, NULL);
+        ASSAY_THEN(status, assay_shard_unpack(&in, shard, NULL));
         if (status == ASSAY_OK) /* workers that came since have moved the numbers */
             shard->parts[shard->count - 1].worker = source->catalog.units[i].worker;
     }

@@ -98,8 +98,7 @@ static int read_share(const char *directory, const why_places *places, const int
     assay_job_log *log = NULL;
     const size_t most = budget < ASSAY_LOG_EVENTS_MOST ? budget : ASSAY_LOG_EVENTS_MOST;
     int status = assay_store_open(directory, &store, err);
-    if (status == ASSAY_OK)
-        status = assay_job_log_new(&log, err);
+    ASSAY_THEN(status, assay_job_log_new(&log, err));
     for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
         if (places->list.list[i].kind != WHY_OUTPUT || owner[i] != rank)
             continue;
@@ -130,8 +129,7 @@ static int agree_on_level(assay_comm *comm, const reading *r, size_t budget, uin
     assay_buf_init(&all, SIZE_MAX / 4);
     assay_put_bytes(&mine, r->count.list, r->count.count * sizeof *r->count.list);
     int status = assay_comm_agree(comm, assay_buf_status(&mine), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(comm, &mine, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
     if (status == ASSAY_OK)
         *level = level_of((const uint64_t *)(const void *)all.data, all.size / sizeof(uint64_t), budget);
     assay_buf_release(&mine);
@@ -185,8 +183,7 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     else
         assay_fail(err, status, "%s: out of memory for its outputs", directory);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = agree_on_level(comm, &read, budget, starts, &level, err);
+    ASSAY_THEN(status, agree_on_level(comm, &read, budget, starts, &level, err));
     if (status == ASSAY_OK) {
         cut_to(&read, level);
         const int packed = pack(&read, &mine);
@@ -194,8 +191,7 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
             comm, packed == ASSAY_OK ? packed : assay_fail(err, packed, "%s: out of memory for its outputs", directory),
             err);
     }
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
     assay_buf_release(&mine); /* before the same is unpacked */
     if (status == ASSAY_OK) {
         const int unpacked = rank == 0 ? unpack(&all, why) : ASSAY_OK;

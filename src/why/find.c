@@ -378,8 +378,7 @@ static int take_job_file(walker *w, assay_error *err)
         return 0;
     assay_buf_init(&text, 1 << 20);
     int status = assay_store_read(w->store, "job.json", 1 << 20, &text, err);
-    if (status == ASSAY_OK)
-        status = assay_json_parse_commented("job.json", text.data, text.size, &root, err);
+    ASSAY_THEN(status, assay_json_parse_commented("job.json", text.data, text.size, &root, err));
     assay_buf_release(&text);
     if (status == ASSAY_EFORMAT)
         status = ASSAY_EJOB;
@@ -434,8 +433,7 @@ int why_find(const char *directory, const char *job, why_places *out, assay_erro
     walker w = {.out = out};
     *out = (why_places){.job = -1};
     int status = assay_store_open(directory, &w.store, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = take_job_file(&w, err);
     if (status == 0)
         status = walk(&w, "", 0);

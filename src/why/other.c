@@ -38,8 +38,7 @@ static int run_rules(assay_comm *comm, const char *location, const assay_why_opt
         job->rules[i]->optional = true;
     for (size_t i = 0; status == ASSAY_OK && i < job->aggregation_count; i++)
         job->aggregations[i]->optional = true;
-    if (status == ASSAY_OK)
-        status = assay_job_set_trials(job, trials, 1, err);
+    ASSAY_THEN(status, assay_job_set_trials(job, trials, 1, err));
     if (status == ASSAY_OK && assay_job_add_implicit(job) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", location);
     status = assay_comm_agree(comm, status, err);
@@ -110,8 +109,7 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
         } else {
             if (place->kind == WHY_DUMPS)
                 taken = take_hang(why, number, trial, err);
-            if (taken == ASSAY_OK)
-                taken = take_verdict(why, place, &outcome);
+            ASSAY_THEN(taken, take_verdict(why, place, &outcome));
         }
     }
     assay_outcome_release(&outcome);
@@ -162,9 +160,8 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
         char *location = p->path[0] ? assay_path_join(directory, p->path) : assay_copy_text(directory);
         status = assay_comm_agree(
             comm, location ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory), err);
-        if (status == ASSAY_OK)
-            status = p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p->path, options, why, err)
-                                                : ask_rules(comm, location, i, p, options, why, err);
+        ASSAY_THEN(status, p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p->path, options, why, err)
+                                                      : ask_rules(comm, location, i, p, options, why, err));
         free(location);
     }
     return status;

@@ -68,8 +68,7 @@ static int share_places(assay_comm *comm, const assay_why *why, why_places *out,
     if (why)
         why_places_pack(&why->places, &packed);
     int status = assay_comm_agree(comm, assay_buf_status(&packed), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &packed);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &packed));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(packed.data, packed.size);
         const int unpacked = why_places_unpack(&in, out);
@@ -147,8 +146,7 @@ static int begin(const char *directory, const assay_why_options *options, assay_
     why->directory = assay_copy_text(directory);
     int status = why->directory ? why_find(directory, options->job, &why->places, err)
                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory);
-    if (status == ASSAY_OK)
-        status = assay_store_open(directory, &store, err);
+    ASSAY_THEN(status, assay_store_open(directory, &store, err));
     if (status == ASSAY_OK && why_facts_read(store, &why->places, &why->facts) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory);
     assay_store_close(store);
@@ -162,10 +160,8 @@ int assay_why_run(assay_comm *comm, const char *directory, const assay_why_optio
     assay_why *why = NULL;
     why_places places = {.job = -1};
     int status = assay_comm_agree(comm, first ? begin(directory, options, &why, err) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = share_places(comm, why, &places, err);
-    if (status == ASSAY_OK)
-        status = why_read_outputs(comm, directory, &places, options->memory, why, err);
+    ASSAY_THEN(status, share_places(comm, why, &places, err));
+    ASSAY_THEN(status, why_read_outputs(comm, directory, &places, options->memory, why, err));
     if (status == ASSAY_OK && !options->outputs_only)
         status = why_ask_others(comm, &places, options, directory, why, err);
     if (status == ASSAY_OK) {

@@ -92,9 +92,7 @@ int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const ass
     if (file->part == part && file->number == number)
         return ASSAY_OK;
     file->part = NULL;
-    int status = assay_reader_open(&file->reader, source->store, &source->catalog, part, number, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_reader_open(&file->reader, source->store, &source->catalog, part, number, err));
     pool->files_opened++;
     file->part = part;
     file->number = number;

@@ -157,8 +157,7 @@ static int map_counted(step_mapping *mapping, uint32_t instance, const assay_rul
                                   mapping->work->step, ((const assay_common_state *)own)->counter, mapping->observed);
         mapping->stopped = status != ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = rule->ops->combine(rule, state, own, err);
+    ASSAY_THEN(status, rule->ops->combine(rule, state, own, err));
     rule->ops->state_free(own);
     return status;
 }
@@ -235,10 +234,8 @@ static int assay_step_map(assay_step_work *work, const assay_observer *observer,
     for (size_t i = 0; i < work->count; i++)
         work->partial->unsummed += count_unsummed(work->results[i]);
     int status = show_tensors(&mapping);
-    if (status == ASSAY_OK)
-        status = make_slots(&mapping);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, make_slots(&mapping));
+    ASSAY_TRY(status);
     fill_slots(&mapping);
     for (uint32_t i = 0; status == ASSAY_OK && i < work->source->plan->instances; i++)
         status = map_rule(&mapping, i);
@@ -363,8 +360,7 @@ static int map_step(assay_mapper *m, uint64_t step, bool shared, assay_error *er
         status = shared ? assay_step_sharing_gather(&m->reader, &m->work, m->sharing, &helped, err)
                         : assay_step_reader_read(&m->reader, &m->work);
     *(m->measured && m->source.plan->moves ? &m->steps_moved : &m->steps_shared) += status == ASSAY_OK && helped;
-    if (status == ASSAY_OK)
-        status = assay_step_map(&m->work, m->observer, &m->observed);
+    ASSAY_THEN(status, assay_step_map(&m->work, m->observer, &m->observed));
     return status == ASSAY_OK ? m->work.partial->problems.status : status;
 }
 
@@ -395,10 +391,8 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
         status = enter_source(m, source);
         int made = assay_partial_init(&partial, plan->instances);
         status = status == ASSAY_OK ? made : status;
-        if (status == ASSAY_OK)
-            status = map_chunk(m, c, &partial, err);
-        if (status == ASSAY_OK)
-            status = assay_combiner_add(&combiners[source], c - plan->sources[source].first_chunk, &partial);
+        ASSAY_THEN(status, map_chunk(m, c, &partial, err));
+        ASSAY_THEN(status, assay_combiner_add(&combiners[source], c - plan->sources[source].first_chunk, &partial));
         assay_partial_release(&partial, m->source.rules);
     }
     if (status == ASSAY_ENOMEM)
@@ -415,10 +409,8 @@ static int measure_step(assay_mapper *m, uint64_t step, int rank, size_t room, a
     const size_t before = out->size;
     int status = assay_partial_init(&partial, m->source.plan->instances);
     m->work.partial = &partial;
-    if (status == ASSAY_OK)
-        status = assay_step_work_begin(&m->work, &m->source.source->info->steps[step]);
-    if (status == ASSAY_OK)
-        status = assay_step_sharing_measure(&m->reader, &m->work, rank, room - before, out);
+    ASSAY_THEN(status, assay_step_work_begin(&m->work, &m->source.source->info->steps[step]));
+    ASSAY_THEN(status, assay_step_sharing_measure(&m->reader, &m->work, rank, room - before, out));
     *full = m->work.refused || (out->size == before + sizeof(uint64_t) && partial.problems.total == 0);
     assay_partial_release(&partial, m->source.rules);
     return status;
@@ -456,8 +448,7 @@ int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay
         m->work.partial = &partial;
         status = assay_step_work_begin(&m->work, &m->source.source->info->steps[chunk->first_step + chunk->steps - 1]);
     }
-    if (status == ASSAY_OK)
-        status = assay_step_sharing_help(&m->reader, &m->work, share, rank, out);
+    ASSAY_THEN(status, assay_step_sharing_help(&m->reader, &m->work, share, rank, out));
     assay_partial_release(&partial, m->source.rules);
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }

@@ -23,9 +23,7 @@ static int feed_content(assay_reader *reader, size_t element, assay_meter *meter
         int status = assay_reader_content(reader, 0, &piece, &size, err);
         if (status != ASSAY_OK || size == 0)
             return status;
-        status = assay_meter_feed(meter, piece, NULL, size / element, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status = assay_meter_feed(meter, piece, NULL, size / element, err));
     }
 }
 
@@ -42,17 +40,13 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     assay_meter *meter;
     single.window = 1;
     int status = assay_file_pool_open(pool, file, pool->source->source, place.part, place.entry->file, err);
-    if (status == ASSAY_OK)
-        status = assay_reader_entry(file->reader, place.part, place.entry, pool->source->source->info->tensors,
-                                    pool->value_budget, &record, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_reader_entry(file->reader, place.part, place.entry, pool->source->source->info->tensors,
+                                          pool->value_budget, &record, err));
+    ASSAY_TRY(status);
     pool->bytes_read += record.length;
     assay_shape shape = {record.dtype, record.dims, record.shape, record.elements};
-    status = assay_meter_new_within(&single, &shape, NULL, assay_record_work_left(w) / 2, SIZE_MAX, w->step->arena,
-                                    &needs, &meter, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_meter_new_within(&single, &shape, NULL, assay_record_work_left(w) / 2, SIZE_MAX,
+                                              w->step->arena, &needs, &meter, err));
     assay_step_work_note(w->step, w->work + 2 * (needs.held + needs.work));
     (void)assay_step_work_charge(w->step, needs.held);
     status = feed_content(file->reader, assay_dtype_size(record.dtype), meter, err);
@@ -246,10 +240,8 @@ static int start_meter(const assay_measures *g, active_measure *active, const as
     assay_measure measure = *measure_of(g, active);
     if (measure.kind == ASSAY_MEASURE_MOMENTS)
         set_betas(w->pool->source->source->info, &measure);
-    int status =
-        assay_meter_new_within(&measure, shape, reference, most, budget, w->step->arena, &needs, &active->meter, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(
+        assay_meter_new_within(&measure, shape, reference, most, budget, w->step->arena, &needs, &active->meter, err));
     w->work += needs.work;
     (void)assay_step_work_charge(w->step, needs.held); /* it fits: the budget was asked before */
     assay_step_work_note(w->step, w->work);
@@ -269,9 +261,7 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     assay_shape reference = {0};
     if (found)
         reference = (assay_shape){file->record.dtype, file->record.dims, file->record.shape, file->record.elements};
-    int status = start_meter(g, active, shape, found ? &reference : NULL, SIZE_MAX, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(start_meter(g, active, shape, found ? &reference : NULL, SIZE_MAX, err));
     active->pulls =
         found && reference.dims == shape->dims &&
         (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
@@ -340,8 +330,7 @@ static int pull_reference(assay_open_file *file, const uint8_t *piece, size_t mo
         int status = assay_reader_content(file->reader, most, pulled, size, err);
         if (status == ASSAY_OK && *size == 0)
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     } else {
         *pulled = file->from == ASSAY_FROM_ITSELF ? piece : file->bytes + file->consumed;
     }
@@ -396,10 +385,8 @@ static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint
         size_t size;
         int status = pull_reference(file, piece, (size_t)elements * other, &pulled, &size, err);
         uint64_t got = size / other;
-        if (status == ASSAY_OK)
-            status = feed_led(g, leader, piece, pulled, got, element, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, feed_led(g, leader, piece, pulled, got, element, err));
+        ASSAY_TRY(status);
         piece += got * element;
         elements -= got;
     }

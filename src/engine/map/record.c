@@ -19,9 +19,7 @@ static int measure_reduction(assay_record_work *w, assay_error *err)
 {
     double value, *reduction = (double *)w->result->view.reduction;
     const size_t room = ASSAY_KINDS * sizeof *reduction;
-    int status = assay_reader_number(w->pool->main->reader, &value, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_reader_number(w->pool->main->reader, &value, err));
     if (!reduction) {
         if (!assay_step_work_charge(w->step, assay_arena_piece_cost(room)))
             return assay_step_work_over_budget(err);
@@ -54,9 +52,8 @@ static int read_content(const assay_measures *measures, assay_stats_acc *stats, 
         uint64_t elements = size / element;
         if (stats)
             assay_stats_feed(stats, piece, elements);
-        status = assay_measures_feed(measures, piece, elements, element, stats && assay_stats_is_finite(stats));
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status =
+                      assay_measures_feed(measures, piece, elements, element, stats && assay_stats_is_finite(stats)));
         if (copy_to) {
             memcpy(copy_to, piece, size);
             copy_to += size;
@@ -102,16 +99,12 @@ static int measure_values(assay_record_work *w, assay_error *err)
     bool again = false;
     assay_shape shape = {w->record->dtype, w->record->dims, w->result->view.shape, w->record->elements};
     int status = assay_stats_init(&stats, w->record->dtype);
-    if (status == ASSAY_OK)
-        status = assay_measures_start(&measures, &shape);
-    if (status == ASSAY_OK)
-        status = read_first(&measures, &stats, err);
-    if (status == ASSAY_OK)
-        status = assay_measures_end(&measures, &again);
+    ASSAY_THEN(status, assay_measures_start(&measures, &shape));
+    ASSAY_THEN(status, read_first(&measures, &stats, err));
+    ASSAY_THEN(status, assay_measures_end(&measures, &again));
     while (status == ASSAY_OK && again) {
         status = read_again(&measures, err);
-        if (status == ASSAY_OK)
-            status = assay_measures_end(&measures, &again);
+        ASSAY_THEN(status, assay_measures_end(&measures, &again));
     }
     if (status != ASSAY_OK) {
         assay_measures_drop(&measures);
@@ -173,14 +166,12 @@ static int measure_raw(assay_record_work *w, assay_error *err)
 {
     assay_tensor_view *view = &w->result->view;
     int status = make_room(w, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (w->record->dtype == ASSAY_STRING)
         status = measure_texts(w, err);
     else if (w->demand->statistics)
         status = measure_values(w, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     view->dtype = w->record->dtype;
     view->wall_time = w->record->wall_time;
     return ASSAY_OK;
@@ -189,9 +180,7 @@ static int measure_raw(assay_record_work *w, assay_error *err)
 /* Opens the record in the main file and measures it. */
 static int measure_record(assay_record_work *w, assay_record *record, assay_error *err)
 {
-    int status = open_record(w, record, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(open_record(w, record, err));
     return w->entry->kind == ASSAY_RAW || w->entry->kind == ASSAY_PIECE ? measure_raw(w, err)
                                                                         : measure_reduction(w, err);
 }

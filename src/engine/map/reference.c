@@ -103,8 +103,7 @@ static int open_candidate(const assay_record_work *w, const assay_source *source
     if (status == ASSAY_OK && file->from == ASSAY_FROM_FILE)
         status = assay_reader_entry(file->reader, place.part, place.entry, source->info->tensors, pool->value_budget,
                                     &file->record, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (file->record.dtype == ASSAY_STRING || file->record.elements == 0)
         return 0;
     file->entry = place.entry;

@@ -82,8 +82,7 @@ static int read_range(assay_step_reader *reader, assay_step_work *work, const as
 {
     assay_entry_range range;
     int status = find_range(reader, work, share, rank, &range);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     work->range = &range;
     status = assay_step_reader_read(reader, work);
     work->range = NULL;
@@ -158,10 +157,8 @@ static int unpack_problems(assay_step_work *work, assay_cursor *in, assay_error 
     const assay_rule *rules = work->source->rules;
     assay_partial problems;
     int status = assay_partial_init(&problems, work->source->plan->instances);
-    if (status == ASSAY_OK)
-        status = assay_partial_unpack(in, &problems, rules, err);
-    if (status == ASSAY_OK)
-        status = assay_partial_combine(work->partial, &problems, rules);
+    ASSAY_THEN(status, assay_partial_unpack(in, &problems, rules, err));
+    ASSAY_THEN(status, assay_partial_combine(work->partial, &problems, rules));
     assay_partial_release(&problems, rules);
     return status;
 }
@@ -208,8 +205,7 @@ static int take_range(assay_step_work *work, const uint8_t *bytes, size_t size, 
     if (!*taken)
         return ASSAY_OK;
     int status = unpack_problems(work, &in, err);
-    if (status == ASSAY_OK)
-        status = unpack_results(work, &in, err);
+    ASSAY_THEN(status, unpack_results(work, &in, err));
     return unpacked(status, err);
 }
 
@@ -221,10 +217,8 @@ static int join_range(assay_step_reader *reader, assay_step_work *work, const as
     bool taken = false;
     assay_buf_init(&bytes, SIZE_MAX);
     int status = sharing->receive(sharing->context, &bytes);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&bytes);
-    if (status == ASSAY_OK)
-        status = take_range(work, bytes.data, bytes.size, &taken, err);
+    ASSAY_THEN(status, assay_buf_status(&bytes));
+    ASSAY_THEN(status, take_range(work, bytes.data, bytes.size, &taken, err));
     assay_buf_release(&bytes);
     *helped |= taken;
     return status == ASSAY_OK && !taken ? read_range(reader, work, &sharing->share, rank) : status;

@@ -112,8 +112,7 @@ static int read_entry(assay_step_reader *reader, assay_step_work *work, const as
                                 err.text);
         return ASSAY_OK;
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (result->kinds == 0 && part->format == ASSAY_FORMAT_ASSEMBLED)
         result->view.order = (uint32_t)entry->offset;
     else if (result->kinds == 0)

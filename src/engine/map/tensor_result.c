@@ -175,9 +175,7 @@ static int get_results(assay_cursor *in, const assay_tensor_result_form *form, a
         size_t size = assay_result_size(&form->measures[number]);
         if (size > left)
             return damaged(err);
-        int status = assay_result_unpack(in, &form->measures[number], arena, &result, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_result_unpack(in, &form->measures[number], arena, &result, err));
         results[place] = memcpy(at, &result, size);
         at += size;
         left -= size;
@@ -227,9 +225,7 @@ int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form 
         return damaged(err);
     unpacked u = {.room = {0}};
     int status = get_shape(in, view, &u, err);
-    if (status == ASSAY_OK)
-        status = get_reductions(in, arena, view, err);
-    if (status == ASSAY_OK)
-        status = get_rest(in, form, arena, view, &u, err);
+    ASSAY_THEN(status, get_reductions(in, arena, view, err));
+    ASSAY_THEN(status, get_rest(in, form, arena, view, &u, err));
     return status == ASSAY_OK && in->failed ? damaged(err) : status;
 }

@@ -144,8 +144,7 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
         count[2 * s] = sources->list[s].shard.entry_count;
         count[2 * s + 1] = sources->list[s].shard.count;
     }
-    if (status == ASSAY_OK)
-        status = assay_comm_sum(comm, count, (int)(2 * sources->count));
+    ASSAY_THEN(status, assay_comm_sum(comm, count, (int)(2 * sources->count)));
     *sum = 0;
     for (uint32_t s = 0; status == ASSAY_OK && s < sources->count; s++)
         *sum += index_bytes(&sources->list[s], s < plan->source_count ? &plan->sources[s] : NULL, count[2 * s],
@@ -172,8 +171,7 @@ int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_
     *out = (assay_budget){0};
     uint64_t rows = 0;
     int status = add_up_index(comm, plan, sources, &out->index);
-    if (status == ASSAY_OK)
-        status = add_up_rows(comm, plan, sources, &rows);
+    ASSAY_THEN(status, add_up_rows(comm, plan, sources, &rows));
     out->rows = (size_t)(rows / (uint64_t)assay_comm_size(comm));
     uint64_t held = out->index + rows + PROGRAM, left = held < memory ? memory - held : 0, most = memory - memory / 4;
     uint64_t aside = kept_aside(out->index + rows, memory);

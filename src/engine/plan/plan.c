@@ -282,8 +282,7 @@ static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
     if (assay_comm_rank(comm) == 0)
         assay_put_bytes(&bytes, plan->chunks, plan->chunk_count * sizeof *plan->chunks);
     int status = assay_comm_agree(comm, assay_buf_status(&bytes), NULL);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &bytes);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &bytes));
     if (status == ASSAY_OK && assay_comm_rank(comm) > 0) {
         plan->chunk_count = bytes.size / sizeof *plan->chunks;
         plan->chunks = assay_alloc(bytes.size);
@@ -299,20 +298,16 @@ static int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_source
                           assay_error *err)
 {
     costs all = {0};
-    if (status == ASSAY_OK)
-        status = init_costs(&all, plan->source_count);
-    if (status == ASSAY_OK)
-        status = add_up(plan, sources, &all);
+    ASSAY_THEN(status, init_costs(&all, plan->source_count));
+    ASSAY_THEN(status, add_up(plan, sources, &all));
     static const assay_joiner joiner = {pack_costs, join_costs};
     status = assay_rank_reduce(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
         status = cut_all(plan, sources, &all);
     release_costs(&all);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = broadcast_chunks(comm, plan);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, assay_plan_partition(plan, assay_comm_size(comm)), err);
+    ASSAY_THEN(status, broadcast_chunks(comm, plan));
+    ASSAY_THEN(status, assay_comm_agree(comm, assay_plan_partition(plan, assay_comm_size(comm)), err));
     return status;
 }
 

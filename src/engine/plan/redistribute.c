@@ -157,17 +157,13 @@ static int exchange_shards(assay_comm *comm, assay_plan *plan, assay_sources *so
     int status = box.to && starts ? ASSAY_OK : ASSAY_ENOMEM;
     for (int r = 0; box.to && r < box.ranks; r++)
         assay_buf_init(&box.to[r], SIZE_MAX);
-    if (status == ASSAY_OK)
-        status = pack_all(plan, sources, &box);
+    ASSAY_THEN(status, pack_all(plan, sources, &box));
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_exchange(comm, box.to, &in, starts);
+    ASSAY_THEN(status, assay_comm_exchange(comm, box.to, &in, starts));
     for (int r = 0; box.to && r < box.ranks; r++)
         assay_buf_release(&box.to[r]);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, unpack_in_order(plan, sources, &in, starts[box.rank], err), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, sort_shards(plan, sources), err);
+    ASSAY_THEN(status, assay_comm_agree(comm, unpack_in_order(plan, sources, &in, starts[box.rank], err), err));
+    ASSAY_THEN(status, assay_comm_agree(comm, sort_shards(plan, sources), err));
     assay_buf_release(&in);
     free(starts);
     free(box.to);

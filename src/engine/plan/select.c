@@ -232,8 +232,7 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
                 use[uses++] = u;
             status = selects < 0 ? selects : ASSAY_OK;
         }
-        if (status == ASSAY_OK)
-            status = class_of(plan, to, use, uses, &to->tensor_class[t]);
+        ASSAY_THEN(status, class_of(plan, to, use, uses, &to->tensor_class[t]));
     }
     free(use);
     return status;
@@ -371,10 +370,8 @@ int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engi
         for (uint32_t u = 0; u < plan->use_count; u++)
             to->scope[u] = scope_of(plan, &plan->uses[u], source, options);
         status = classify_tensors(plan, to, source, name_problems ? &source->problems : NULL);
-        if (status == ASSAY_OK)
-            status = find_same_uses(plan, to, source->info->relations != NULL);
-        if (status == ASSAY_OK)
-            status = mark_look_back(plan, to, assay_dict_count(source->info->tensors));
+        ASSAY_THEN(status, find_same_uses(plan, to, source->info->relations != NULL));
+        ASSAY_THEN(status, mark_look_back(plan, to, assay_dict_count(source->info->tensors)));
     }
     return status == ASSAY_OK ? list_pairs(plan, sources) : status;
 }

@@ -185,8 +185,7 @@ int assay_plan_divide_tensors(assay_comm *comm, assay_plan *plan, const assay_so
     double excess = 0;
     int status = cost && rank_of ? add_up_groups(plan, sources, workers_apart, cost) : ASSAY_ENOMEM;
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_sum(comm, cost, (int)groups);
+    ASSAY_THEN(status, assay_comm_sum(comm, cost, (int)groups));
     int divided = status == ASSAY_OK ? divide(cost, (uint32_t)groups, ranks, rank_of, &excess) : ASSAY_OK;
     if (status == ASSAY_OK && divided == ASSAY_OK && excess < loss_by_step(plan, ranks, steps)) {
         divided = take_over(plan, sources, workers_apart, rank_of);

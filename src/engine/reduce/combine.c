@@ -59,8 +59,7 @@ static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_par
 {
     assay_buf out;
     assay_buf_init(&out, SIZE_MAX);
-    if (status == ASSAY_OK)
-        status = assay_partial_pack(partial, combiner->rules, &out);
+    ASSAY_THEN(status, assay_partial_pack(partial, combiner->rules, &out));
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
     int sent = assay_comm_send(comm, to, &out);

@@ -101,9 +101,7 @@ int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, as
             continue;
         size_t at = out->size;
         assay_put_u64(out, 0);
-        int status = rules[i].ops->pack(&rules[i], r->state, out);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(rules[i].ops->pack(&rules[i], r->state, out));
         if (assay_buf_status(out) != ASSAY_OK)
             return assay_buf_status(out);
         assay_buf_set_u64(out, at, out->size - at - 8);
@@ -140,8 +138,7 @@ int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_r
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < partial->rules; i++)
         status = unpack_rule(in, &partial->rule[i], &rules[i], err);
-    if (status == ASSAY_OK)
-        status = assay_problems_unpack(in, &partial->problems, err);
+    ASSAY_THEN(status, assay_problems_unpack(in, &partial->problems, err));
     partial->unsummed = assay_get_u64(in);
     if (status == ASSAY_OK && in->failed)
         status = assay_fail(err, ASSAY_EFORMAT, "packed partial results are cut short");

@@ -52,8 +52,7 @@ static int write_file(const char *path, const assay_restart_identity *identity, 
     assay_buf_init(&file, SIZE_MAX);
     assay_restart_put_file(&file, identity, plan->chunk_count, nodes, count);
     int status = assay_buf_status(&file);
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, file.data, file.size, err);
+    ASSAY_THEN(status, assay_file_write(path, file.data, file.size, err));
     assay_buf_release(&file);
     return status;
 }
@@ -67,15 +66,12 @@ int assay_restart_save(assay_comm *comm, const char *path, const assay_restart_i
     assay_buf_init(&own, SIZE_MAX);
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(comm) + 1, sizeof *starts);
-    if (status == ASSAY_OK)
-        status = starts ? put_mine(plan, combiners, mine, &own, &numbers[0], &numbers[1]) : ASSAY_ENOMEM;
+    ASSAY_THEN(status, starts ? put_mine(plan, combiners, mine, &own, &numbers[0], &numbers[1]) : ASSAY_ENOMEM);
     if (status == ASSAY_ENOMEM && err && !err->text[0])
         assay_fail(err, status, "out of memory on rank %d for the checkpoint", assay_comm_rank(comm));
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_sum(comm, numbers, 2);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &own, &all, starts);
+    ASSAY_THEN(status, assay_comm_sum(comm, numbers, 2));
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &own, &all, starts));
     if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
         status = write_file(path, identity, plan, &all, numbers[0], err);
     *done = numbers[1];
@@ -99,9 +95,8 @@ static int read_checkpoint(const assay_engine_options *options, const assay_rest
         assay_log_note("%s: no checkpoint found; starting from the beginning", path);
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = assay_restart_parse(path, file->bytes.data, file->bytes.size, identity, plan, &file->nodes,
-                                     &file->count, err);
+    ASSAY_THEN(status, assay_restart_parse(path, file->bytes.data, file->bytes.size, identity, plan, &file->nodes,
+                                           &file->count, err));
     uint64_t done = 0;
     for (size_t i = 0; status == ASSAY_OK && i < file->count; i++)
         done += (uint64_t)1 << file->nodes[i].level;
@@ -168,8 +163,7 @@ static int hand_out(assay_comm *comm, const assay_restart *file, const assay_pla
         status = assay_buf_status(&out[owner]);
     }
     status = assay_comm_agree(comm, status, NULL);
-    if (status == ASSAY_OK)
-        status = assay_comm_exchange(comm, out, &mine->bytes, starts);
+    ASSAY_THEN(status, assay_comm_exchange(comm, out, &mine->bytes, starts));
     for (int r = 0; out && r < ranks; r++)
         assay_buf_release(&out[r]);
     free(out);
@@ -186,12 +180,9 @@ int assay_restart_hand_out(assay_comm *comm, const assay_restart *all, assay_pla
     if (rank == 0)
         status = put_table(all, &table);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &table);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, deal_out(&table, plan, rank, assay_comm_size(comm), mine), err);
-    if (status == ASSAY_OK)
-        status = hand_out(comm, all, plan, mine);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &table));
+    ASSAY_THEN(status, assay_comm_agree(comm, deal_out(&table, plan, rank, assay_comm_size(comm), mine), err));
+    ASSAY_THEN(status, hand_out(comm, all, plan, mine));
     assay_buf_release(&table);
     return status;
 }
@@ -205,8 +196,7 @@ int assay_restart_resume(assay_comm *comm, const assay_engine_options *options, 
     if (assay_comm_rank(comm) == 0)
         status = read_checkpoint(options, identity, plan, &file, err);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_restart_hand_out(comm, &file, plan, mine, err);
+    ASSAY_THEN(status, assay_restart_hand_out(comm, &file, plan, mine, err));
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "%s: out of memory while the checkpoint was read", options->checkpoint);
     assay_restart_release(&file);

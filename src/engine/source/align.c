@@ -131,10 +131,8 @@ static int align_rows(summary *s, const assay_buf *all, const uint64_t *starts, 
     for (size_t i = 0; i < count; i++)
         (void)assay_fields_unpack(step_fields, &in, &rows[i]);
     int status = in.failed ? ASSAY_EINTERNAL : ASSAY_OK;
-    if (status == ASSAY_OK)
-        status = assay_steps_align(rows, count, &s->shifts);
-    if (status == ASSAY_OK)
-        status = list_steps(s, rows, count);
+    ASSAY_THEN(status, assay_steps_align(rows, count, &s->shifts));
+    ASSAY_THEN(status, list_steps(s, rows, count));
     for (int r = 0; r < ranks; r++)
         for (uint64_t i = starts[r] / packed; i < starts[r + 1] / packed; i++)
             assay_put_i64(&to[r], rows[i].step);
@@ -167,15 +165,11 @@ static int align_source(assay_comm *comm, assay_source *source, summary *s, assa
         assay_buf_init(&to[r], SIZE_MAX);
     put_worker_steps(&source->shard, &mine);
     int status = assay_comm_agree(comm, to && starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, first ? align_rows(s, &all, starts, ranks, to) : ASSAY_OK, err);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, first ? align_rows(s, &all, starts, ranks, to) : ASSAY_OK, err));
     assay_buf_clear(&mine);
-    if (status == ASSAY_OK)
-        status = assay_comm_exchange(comm, to, &mine, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, take_steps(&source->shard, &mine), err);
+    ASSAY_THEN(status, assay_comm_exchange(comm, to, &mine, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, take_steps(&source->shard, &mine), err));
     if (status == ASSAY_OK && first) {
         assay_catalog_align(&source->catalog, &s->shifts); /* by its units rank 0 tells which steps are complete */
         assay_align_name_apart(&source->catalog, steps, s->step_count, &s->claims, &s->problems);
@@ -203,8 +197,7 @@ int assay_sources_align(assay_comm *comm, assay_sources *sources, summaries *joi
         assay_put_u8(&which, differ);
     }
     status = assay_comm_agree(comm, status == ASSAY_OK ? assay_buf_status(&which) : status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &which);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &which));
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++)
         if (which.data[i])
             status = align_source(comm, &sources->list[i], &joined->list[i], err);

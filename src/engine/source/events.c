@@ -103,8 +103,7 @@ static int collect(assay_comm *comm, const assay_source *source, const assay_tim
     if (status == ASSAY_ENOMEM && !err->text[0])
         assay_fail(err, status, "out of memory on rank %d while event files were read", rank);
     status = assay_comm_agree(comm, c ? ASSAY_OK : status, err); /* the reduction wants a collector on each rank */
-    if (status == ASSAY_OK)
-        status = assay_rank_reduce(comm, &joiner, c, status, err);
+    ASSAY_THEN(status, assay_rank_reduce(comm, &joiner, c, status, err));
     if (status == ASSAY_OK && rank == 0)
         status = assay_collector_finish(c, &source->catalog.events, out, again);
     if (status == ASSAY_ENOMEM && !err->text[0])
@@ -112,8 +111,7 @@ static int collect(assay_comm *comm, const assay_source *source, const assay_tim
     assay_collector_free(c);
     status = assay_comm_agree(comm, status, err);
     uint64_t word = *again;
-    if (status == ASSAY_OK)
-        status = assay_comm_max(comm, &word, 1);
+    ASSAY_THEN(status, assay_comm_max(comm, &word, 1));
     *again = word != 0;
     return status;
 }
@@ -142,8 +140,7 @@ static int collect_traces(assay_comm *comm, const assay_source *source, uint64_t
     if (status == ASSAY_ENOMEM && !err->text[0])
         assay_fail(err, status, "out of memory on rank %d while traces were read", rank);
     status = assay_comm_agree(comm, c ? ASSAY_OK : status, err); /* the reduction wants a collector on each rank */
-    if (status == ASSAY_OK)
-        status = assay_rank_reduce(comm, &joiner, c, status, err);
+    ASSAY_THEN(status, assay_rank_reduce(comm, &joiner, c, status, err));
     if (status == ASSAY_OK && rank == 0)
         status = assay_trace_finish(c, &source->catalog.events, out);
     if (status == ASSAY_ENOMEM && !err->text[0])

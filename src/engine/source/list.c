@@ -108,8 +108,7 @@ static int list_source(assay_source *source, uint32_t number, bool verbatim, ass
     assay_error error = {""};
     assay_store *store = NULL;
     int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);
-    if (status == ASSAY_OK)
-        status = assay_catalog_read(store, source->options, &catalog, &error);
+    ASSAY_THEN(status, assay_catalog_read(store, source->options, &catalog, &error));
     if (status == ASSAY_OK && !verbatim)
         status = assay_topology_attach(store, source->options ? source->options->topology : NULL, &catalog, &error);
     assay_put_u32(out, number);
@@ -151,15 +150,13 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         }
         int rc = s->view ? ASSAY_OK : unpack_step_ends(&in, source);
         source->units = assay_get_u64(&in);
-        if (rc == ASSAY_OK)
-            rc = assay_catalog_unpack(&in, &source->catalog, err);
+        ASSAY_THEN(rc, assay_catalog_unpack(&in, &source->catalog, err));
         source->catalog.options = source->options;
         if (rc == ASSAY_OK && !source->store)
             rc = assay_store_open(assay_trial_root(source->options, source->path), &source->store, err);
         if (rc == ASSAY_OK && !s->view)
             rc = assay_store_unpack_listed(source->store, &in);
-        if (rc != ASSAY_OK)
-            return rc;
+        ASSAY_TRY(rc);
     }
     return ASSAY_OK;
 }
@@ -265,8 +262,7 @@ static int share_files(assay_comm *comm, assay_sources *s, uint64_t *starts, ass
     for (int r = 0; to && r < size; r++)
         assay_buf_release(&to[r]);
     free(to);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, unpack_files(s, &in, err), err);
+    ASSAY_THEN(status, assay_comm_agree(comm, unpack_files(s, &in, err), err));
     assay_buf_release(&in);
     return status;
 }
@@ -287,12 +283,9 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(comm, &mine, &all, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, unpack_sources(s, &all, err), err);
-    if (status == ASSAY_OK)
-        status = share_files(comm, s, starts, err);
+    ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, unpack_sources(s, &all, err), err));
+    ASSAY_THEN(status, share_files(comm, s, starts, err));
     free(starts);
     assay_buf_release(&mine);
     assay_buf_release(&all);

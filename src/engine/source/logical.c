@@ -37,14 +37,12 @@ static int share_layouts(assay_comm *comm, known *k, int status, assay_error *er
     if (status == ASSAY_OK && assay_comm_size(comm) > 1) {
         const bool first = assay_comm_rank(comm) == 0;
         status = assay_comm_agree(comm, first ? pack_known(k, &bytes) : ASSAY_OK, err);
-        if (status == ASSAY_OK)
-            status = assay_comm_broadcast(comm, &bytes);
+        ASSAY_THEN(status, assay_comm_broadcast(comm, &bytes));
         if (status == ASSAY_OK && !first) {
             assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
             assay_layouts_release(k->layouts);
             status = assay_layouts_init(k->layouts);
-            if (status == ASSAY_OK)
-                status = join_known(k, &in, err);
+            ASSAY_THEN(status, join_known(k, &in, err));
         }
         status = assay_comm_agree(comm, status, err);
     }
@@ -83,8 +81,7 @@ static int name_tensors(assay_sources *sources, uint32_t i, summary *s, bool fir
     assay_layouts_pack(sources->view->layouts(sources->view->context, i), &bytes);
     assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
     status = assay_buf_status(&bytes);
-    if (status == ASSAY_OK)
-        status = assay_layouts_join(&source->layouts, &in, t);
+    ASSAY_THEN(status, assay_layouts_join(&source->layouts, &in, t));
     assay_buf_release(&bytes);
     return status;
 }
@@ -98,11 +95,10 @@ int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all,
         known k = {&source->layouts, t};
         if (!t)
             continue;
-        if (status == ASSAY_OK)
-            status = name_tensors(sources, i, s, assay_comm_rank(comm) == 0);
+        ASSAY_THEN(status, name_tensors(sources, i, s, assay_comm_rank(comm) == 0));
         status = share_layouts(comm, &k, status, err);
-        if (status == ASSAY_OK)
-            status = assay_form_tensors(&source->catalog, t, &source->layouts, s->names, &source->shard, &s->problems);
+        ASSAY_THEN(status,
+                   assay_form_tensors(&source->catalog, t, &source->layouts, s->names, &source->shard, &s->problems));
         if (status == ASSAY_OK && !sources->view)
             status = take_names(source, s);
     }

@@ -96,8 +96,7 @@ static int read_step(const assay_source *source, uint64_t position, uint32_t wor
         if (assay_step_of_all(shifts, worker, own, unit.mode) == step->step) /* else it is of another step */
             status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
     }
-    if (status == ASSAY_OK)
-        status = settle(source, names, position, shard);
+    ASSAY_THEN(status, settle(source, names, position, shard));
     assay_problems_release(&unnamed);
     assay_dict_free(names);
     return status;
@@ -118,8 +117,7 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
             return 1;
         }
         assay_shard_release(&shard);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     return 0;
 }

@@ -68,8 +68,7 @@ static int summarize(assay_sources *sources, summaries *all)
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         assay_source *source = &sources->list[i];
         status = summarize_shard(&all->list[i], source->catalog.workers, &source->shard, sources->verbatim);
-        if (status == ASSAY_OK)
-            status = all->list[i].problems.status;
+        ASSAY_THEN(status, all->list[i].problems.status);
     }
     return status;
 }
@@ -158,8 +157,7 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
         status = assay_problems_append(&source->problems, &s->problems);
     if (status == ASSAY_OK && source->catalog.topology && source->layouts.names)
         status = assay_relations_new(source->catalog.topology, &source->layouts, info->tensors, &info->relations);
-    if (status == ASSAY_OK)
-        status = assay_trial_info_finish(info, keep_problems ? &source->problems : &unkept);
+    ASSAY_THEN(status, assay_trial_info_finish(info, keep_problems ? &source->problems : &unkept));
     assay_problems_release(&unkept);
     return status;
 }
@@ -184,8 +182,7 @@ static int conclude(summaries *joined)
     for (uint32_t i = 0; status == ASSAY_OK && i < joined->count; i++) {
         status = sort_names(&joined->list[i]);
         drop_second_words(&joined->list[i]);
-        if (status == ASSAY_OK)
-            status = assay_summary_check_steps(&joined->list[i]);
+        ASSAY_THEN(status, assay_summary_check_steps(&joined->list[i]));
     }
     return status;
 }
@@ -198,13 +195,11 @@ static int broadcast_summaries(assay_comm *comm, summaries *joined, assay_error 
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
     int status = assay_comm_agree(comm, first ? assay_summaries_pack(joined, &bytes) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &bytes);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &bytes));
     if (status == ASSAY_OK && !first) {
         assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
         status = assay_summaries_init(&common, joined->count);
-        if (status == ASSAY_OK)
-            status = assay_summaries_join(&common, &in, err);
+        ASSAY_THEN(status, assay_summaries_join(&common, &in, err));
         for (uint32_t i = 0; status == ASSAY_OK && i < common.count; i++)
             status = find_names(&joined->list[i], common.list[i].names);
         for (uint32_t i = 0; status == ASSAY_OK && i < common.count; i++) {
@@ -223,8 +218,7 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
 {
     bool first = assay_comm_rank(comm) == 0;
     int status = assay_sources_align(comm, sources, joined, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, first ? conclude(joined) : ASSAY_OK, err);
+    ASSAY_THEN(status, assay_comm_agree(comm, first ? conclude(joined) : ASSAY_OK, err));
     if (status == ASSAY_OK && assay_comm_size(comm) > 1)
         status = broadcast_summaries(comm, joined, err);
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
@@ -247,18 +241,15 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     int rank = assay_comm_rank(comm);
     summaries all = {0};
     int status = assay_summaries_init(&all, sources->count);
-    if (status == ASSAY_OK)
-        status = read_share(sources, &all, rank, assay_comm_size(comm));
+    ASSAY_THEN(status, read_share(sources, &all, rank, assay_comm_size(comm)));
     if (!sources->verbatim)
         status = assay_sources_form(comm, sources, &all, status, err);
-    if (status == ASSAY_OK)
-        status = summarize(sources, &all);
+    ASSAY_THEN(status, summarize(sources, &all));
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while reading the index", rank);
     static const assay_joiner joiner = {assay_summaries_pack, assay_summaries_join};
     status = assay_rank_reduce(comm, &joiner, &all, status, err);
-    if (status == ASSAY_OK)
-        status = share_summaries(comm, sources, &all, err);
+    ASSAY_THEN(status, share_summaries(comm, sources, &all, err));
     assay_summaries_release(&all);
     return status;
 }

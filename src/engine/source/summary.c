@@ -115,8 +115,7 @@ static int join_names(summary *s, assay_cursor *later, uint32_t **numbers, uint6
         id[i] = assay_dict_add(s->names, text, length);
         status = id[i] == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = join_saved(s, id, count, known, modes, later);
+    ASSAY_THEN(status, join_saved(s, id, count, known, modes, later));
     *numbers = id;
     *many = count;
     return status;
@@ -156,8 +155,7 @@ static int join_problems(assay_problems *problems, assay_cursor *later, assay_er
     assay_problems more;
     assay_problems_init(&more);
     int status = assay_problems_unpack(later, &more, err);
-    if (status == ASSAY_OK)
-        status = assay_problems_append(problems, &more);
+    ASSAY_THEN(status, assay_problems_append(problems, &more));
     assay_problems_release(&more);
     return status;
 }
@@ -166,8 +164,7 @@ static int join_manifests(assay_manifest *claims, const uint32_t *id, uint64_t n
 {
     assay_manifest more = {0};
     int status = assay_manifest_unpack(later, names, &more);
-    if (status == ASSAY_OK)
-        status = assay_manifest_append(claims, &more, id);
+    ASSAY_THEN(status, assay_manifest_append(claims, &more, id));
     assay_manifest_release(&more);
     return status == ASSAY_EFORMAT ? ASSAY_EINTERNAL : status;
 }
@@ -177,14 +174,10 @@ static int join_summary(summary *s, assay_cursor *later, assay_error *err)
     uint32_t *id = NULL;
     uint64_t names = 0;
     int status = join_names(s, later, &id, &names);
-    if (status == ASSAY_OK)
-        status = join_steps(s, later);
-    if (status == ASSAY_OK)
-        status = join_workers(s, later);
-    if (status == ASSAY_OK)
-        status = join_problems(&s->problems, later, err);
-    if (status == ASSAY_OK)
-        status = join_manifests(&s->claims, id, names, later);
+    ASSAY_THEN(status, join_steps(s, later));
+    ASSAY_THEN(status, join_workers(s, later));
+    ASSAY_THEN(status, join_problems(&s->problems, later, err));
+    ASSAY_THEN(status, join_manifests(&s->claims, id, names, later));
     free(id);
     return status;
 }

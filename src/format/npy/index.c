@@ -44,8 +44,7 @@ static int list_one(finder *f, const char *directory, unsigned depth, which what
     assay_names names = {0};
     assay_error why = {{0}};
     int status = f->seen ? f->seen(f->context, directory) : ASSAY_OK;
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = assay_store_list(f->store, directory, &names, &why);
     if (status == ASSAY_ENOMEM)
         return status;
@@ -195,8 +194,7 @@ static int add_part(const finder *f, const target *t, const char *const *paths, 
     if (status == ASSAY_OK && !(part.files = assay_files_new(files, count)))
         status = ASSAY_ENOMEM;
     free(files);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     s->entry_count += part.count;
     s->parts[s->count++] = part;
     return ASSAY_OK;
@@ -234,8 +232,7 @@ static int read_unit(finder *f, const char *step, const char *worker, const targ
         status = walk(f, step, STEP);
     if (status == ASSAY_OK && snprintf(path, sizeof path, "%s/%s", step, worker) < (int)sizeof path)
         status = walk(f, path, WORKER);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&f->paths);
+    ASSAY_THEN(status, assay_buf_status(&f->paths));
     return status == ASSAY_OK && t && f->files > 0 ? sort_paths(f, t) : status;
 }
 

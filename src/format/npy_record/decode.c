@@ -21,8 +21,7 @@ static int find_header(assay_view *view, const assay_record *r, uint64_t *at, ui
 {
     uint8_t head[12] = {0};
     int status = assay_view_copy(view, r->offset, r->offset + ASSAY_NPY_LEAST, head, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (memcmp(head, MAGIC, sizeof MAGIC) != 0)
         return wrong(view, r, 0, "not a .npy file: it does not begin with \\x93NUMPY", err);
     if (head[6] < 1 || head[6] > 3)
@@ -49,13 +48,10 @@ static int read_head(assay_decoded *d, assay_view *view, const assay_record *r, 
     size_t place = 0;
     assay_error what = {{0}};
     int status = find_header(view, r, &at, &size, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (assay_decoded_reserve(d, (size_t)size) != ASSAY_OK)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its header", view->path);
-    status = assay_view_copy(view, r->offset + at, r->offset + at + size, d->bytes, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_view_copy(view, r->offset + at, r->offset + at + size, d->bytes, err));
     *data = at + size;
     status = assay_npy_head_read((const char *)d->bytes, (size_t)size, assay_trial_options_void_dtypes(d->options),
                                  head, &place, &what);
@@ -167,10 +163,8 @@ int assay_npy_decode(assay_decoded *d, assay_view *view, size_t budget, assay_re
     assay_npy_head head = {0};
     uint64_t data = 0;
     int status = read_head(d, view, r, &head, &data, err);
-    if (status == ASSAY_OK)
-        status = check_size(view, &head, data, r, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, check_size(view, &head, data, r, err));
+    ASSAY_TRY(status);
     r->dtype = head.dtype;
     r->dims = head.dims;
     memcpy(r->shape, head.shape, (size_t)head.dims * sizeof *r->shape);

@@ -136,10 +136,8 @@ int assay_profiler_list(assay_event_lister *l)
     name_damaged(l, "system");
     name_damaged(l, "framework");
     int status = assay_event_lister_walk(l, "system", DEEPEST, visit_system);
-    if (status == ASSAY_OK)
-        status = assay_event_lister_walk(l, "framework/pevents", DEEPEST, visit_timeline);
-    if (status == ASSAY_OK)
-        status = assay_event_lister_walk(l, "framework", 0, visit_open);
+    ASSAY_THEN(status, assay_event_lister_walk(l, "framework/pevents", DEEPEST, visit_timeline));
+    ASSAY_THEN(status, assay_event_lister_walk(l, "framework", 0, visit_open));
     for (size_t i = 0; i < sizeof ends / sizeof *ends && status == ASSAY_OK; i++)
         l->files->ended = assay_store_exists(l->store, ends[i], NULL) == 1 || l->files->ended;
     return status;

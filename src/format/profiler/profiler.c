@@ -40,13 +40,10 @@ int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *lengt
             continue;
         if (status == 1) {
             int rc = assay_profiler_go_on(f);
-            if (rc != ASSAY_OK)
-                return rc;
+            ASSAY_TRY(rc);
             if (*line)
                 return 1;
-            rc = assay_profiler_damage(f, assay_lines_number(f->lines), "it is longer than 16 MiB");
-            if (rc != ASSAY_OK)
-                return rc;
+            ASSAY_TRY(rc = assay_profiler_damage(f, assay_lines_number(f->lines), "it is longer than 16 MiB"));
             continue;
         }
         if (status == ASSAY_ENOMEM)
@@ -54,9 +51,8 @@ int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *lengt
         if (status < 0) {
             int rc = tell(f, ASSAY_EVENT_DAMAGED_LINE);
             f->any = true;
-            if (rc == ASSAY_OK)
-                rc = f->sink->problem(f->sink->context, ASSAY_EVENT_UNREADABLE, assay_lines_number(f->lines),
-                                      f->why.text);
+            ASSAY_THEN(rc, f->sink->problem(f->sink->context, ASSAY_EVENT_UNREADABLE, assay_lines_number(f->lines),
+                                            f->why.text));
             return rc;
         }
         status = tell(f, ASSAY_EVENT_TRUNCATED_LINE);

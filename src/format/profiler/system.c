@@ -105,8 +105,7 @@ int assay_profiler_read_system(assay_profiler_file *f, assay_error *err)
                                                .line = assay_lines_number(f->lines)};
             status = f->sink->sample(f->sink->context, &sample);
         }
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     return status;
 }

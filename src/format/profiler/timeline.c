@@ -121,8 +121,7 @@ static int visit_array(assay_store *store, const char *path, element_visit *visi
         s.where = line ? s.where : BROKEN;
         for (size_t i = 0; i < length && status == ASSAY_OK && s.where != BROKEN; i++)
             status = take_byte(&s, line[i], visit, context);
-        if (status == ASSAY_OK)
-            status = take_byte(&s, '\n', visit, context);
+        ASSAY_THEN(status, take_byte(&s, '\n', visit, context));
     }
     *whole = status == ASSAY_OK && s.where == AFTER;
     if (lines)
@@ -171,8 +170,7 @@ static int read_element(void *context, const char *text, size_t length, uint64_t
         return ASSAY_OK;
     }
     int status = assay_profiler_go_on(a->file);
-    if (status == ASSAY_OK)
-        status = assay_timeline_reader_take(a->reader, text, length, line, &sound);
+    ASSAY_THEN(status, assay_timeline_reader_take(a->reader, text, length, line, &sound));
     if (status == ASSAY_OK && !sound)
         status = assay_profiler_damage(a->file, line, "an element of the array is not an event");
     return status;
@@ -227,8 +225,7 @@ int assay_profiler_read_timeline(assay_profiler_file *f, assay_store *store, uin
 {
     assay_timeline_reader *r = NULL;
     int status = assay_timeline_reader_new(f, &r);
-    if (status == ASSAY_OK)
-        status = read_lines(f, r, store, bytes, err);
+    ASSAY_THEN(status, read_lines(f, r, store, bytes, err));
     assay_timeline_reader_free(r);
     return status == ASSAY_ENOMEM && err && !err->text[0]
                ? assay_fail(err, status, "%s: out of memory while it is read", f->file->path)

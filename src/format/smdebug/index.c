@@ -238,12 +238,9 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
     part.first_shape = (uint32_t)s->shape_count;
     assay_index_marks_next(&p->marks);
     status = assay_dict_count(dict) == 0 ? expect_names(p, dict) : ASSAY_OK;
-    if (status == ASSAY_OK)
-        status = assay_shard_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
-    if (status == ASSAY_OK)
-        status = add_entries(&j, &part);
-    if (status == ASSAY_OK)
-        status = add_shapes(&j, &part);
+    ASSAY_THEN(status, assay_shard_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count));
+    ASSAY_THEN(status, add_entries(&j, &part));
+    ASSAY_THEN(status, add_shapes(&j, &part));
     if (status != ASSAY_OK) {
         assay_files_release(part.files);
         return status;

@@ -285,8 +285,7 @@ int assay_smdebug_conclude(assay_lister *l)
     int status = list_events(l);
     if (status == ASSAY_OK && assay_run_json_read(l->store, &catalog->facts, &catalog->problems) != ASSAY_OK)
         status = assay_lister_no_memory(l);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_lister_end_marker(l, ASSAY_RECORDED_END);
     if (!l->has_collections)
         assay_problems_add(
@@ -319,8 +318,7 @@ static int visit_below(assay_store *store, const char *directory, bool deeper, a
 int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *context)
 {
     int status = visit_below(store, "collections", true, visit, context);
-    if (status == ASSAY_OK)
-        status = visit_below(store, "index", false, visit, context);
+    ASSAY_THEN(status, visit_below(store, "index", false, visit, context));
     return status == ASSAY_OK ? visit(context, ASSAY_RECORDED_END) : status;
 }
 
@@ -336,8 +334,7 @@ int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context)
         snprintf(events, sizeof events, "events/%0*lld", STEP_DIGITS, (long long)step);
     }
     int status = visit(context, COLLECTIONS);
-    if (status == ASSAY_OK)
-        status = visit(context, index);
+    ASSAY_THEN(status, visit(context, index));
     return status == ASSAY_OK ? visit(context, events) : status;
 }
 

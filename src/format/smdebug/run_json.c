@@ -135,10 +135,8 @@ static int take_all(assay_run_facts *facts, const cJSON *document)
     int status = add_scalars(facts, "", document);
     if (status == ASSAY_OK && cJSON_IsArray(command))
         status = assay_run_facts_put(facts, assay_copy_text("command"), command_text(command));
-    if (status == ASSAY_OK)
-        status = add_scalars(facts, "versions", cJSON_GetObjectItemCaseSensitive(document, "versions"));
-    if (status == ASSAY_OK)
-        status = add_scalars(facts, "config", cJSON_GetObjectItemCaseSensitive(document, "config"));
+    ASSAY_THEN(status, add_scalars(facts, "versions", cJSON_GetObjectItemCaseSensitive(document, "versions")));
+    ASSAY_THEN(status, add_scalars(facts, "config", cJSON_GetObjectItemCaseSensitive(document, "config")));
     assay_run_facts_sort(facts);
     return status;
 }
@@ -303,8 +301,7 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
         if (facts.files > before && facts.closed == closed)
             put_worker(names.name[i], &unclosed);
     }
-    if (status == ASSAY_OK)
-        status = put_closed(&facts, left, leaves);
+    ASSAY_THEN(status, put_closed(&facts, left, leaves));
     if (status == ASSAY_OK)
         status = put_unclosed(&facts, &unclosed);
     else

@@ -215,12 +215,10 @@ int assay_topology_json_add(assay_said *said, uint32_t worker, const char *file,
         status = refuse(&r, "the file", "it is not a JSON object");
     else if (status == ASSAY_OK)
         status = take_all(&r, document, "meshes", take_mesh);
-    if (status == ASSAY_OK)
-        status = take_all(&r, document, "groups", take_group);
+    ASSAY_THEN(status, take_all(&r, document, "groups", take_group));
     if (status == ASSAY_OK && first) /* all workers say the same of tensors */
         status = take_all(&r, document, "tensors", take_entry);
-    if (status == ASSAY_OK)
-        status = take_all(&r, document, "layouts", take_layout);
+    ASSAY_THEN(status, take_all(&r, document, "layouts", take_layout));
     cJSON_Delete(document);
     return status;
 }

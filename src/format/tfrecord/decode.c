@@ -17,12 +17,9 @@ static int check_frame(assay_decoded *d, assay_view *view, assay_record *r, assa
     uint8_t head[ASSAY_FRAME_HEAD], foot[ASSAY_FRAME_FOOT];
     const uint64_t payload = r->offset + ASSAY_FRAME_HEAD, end = r->offset + r->length - ASSAY_FRAME_FOOT;
     int status = assay_view_copy(view, r->offset, payload, head, err);
-    if (status == ASSAY_OK)
-        status = assay_frame_check_head(head, r->length, view->path, r->offset, err);
-    if (status == ASSAY_OK)
-        status = assay_view_copy(view, end, r->offset + r->length, foot, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, assay_frame_check_head(head, r->length, view->path, r->offset, err));
+    ASSAY_THEN(status, assay_view_copy(view, end, r->offset + r->length, foot, err));
+    ASSAY_TRY(status);
     d->sum = (assay_running_sum){
         .said = assay_frame_foot(foot), .end = end, .feed = assay_crc32c, .check = assay_frame_check_foot};
     d->sum.on = d->sum.said != ASSAY_FRAME_CONSTANT;
@@ -63,9 +60,7 @@ static int decode_values(assay_decoded *d, assay_view *view, const assay_record_
         d->end = p->content_end;
         return assay_decoded_sum(d, view, r, payload, d->at, err);
     }
-    int status = assay_decoded_sum(d, view, r, payload, r->offset + r->length - ASSAY_FRAME_FOOT, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_decoded_sum(d, view, r, payload, r->offset + r->length - ASSAY_FRAME_FOOT, err));
     return r->form == ASSAY_CONTENT_STRINGS ? assay_typed_strings(d, view, p, r, budget, err)
                                             : assay_typed_numbers(d, view, p, r, budget, err);
 }
@@ -74,12 +69,9 @@ int assay_tfrecord_decode(assay_decoded *d, assay_view *view, size_t budget, ass
 {
     assay_record_parts parts;
     int status = check_frame(d, view, r, err);
-    if (status == ASSAY_OK)
-        status = assay_alike_walk(&d->kept, view, r->offset + ASSAY_FRAME_HEAD,
-                                  r->offset + r->length - ASSAY_FRAME_FOOT, &parts, r, err);
-    if (status == ASSAY_OK)
-        status = assay_record_describe(view, &parts, r, err);
-    if (status == ASSAY_OK)
-        status = copy_tag(d, view, &parts, r, err);
+    ASSAY_THEN(status, assay_alike_walk(&d->kept, view, r->offset + ASSAY_FRAME_HEAD,
+                                        r->offset + r->length - ASSAY_FRAME_FOOT, &parts, r, err));
+    ASSAY_THEN(status, assay_record_describe(view, &parts, r, err));
+    ASSAY_THEN(status, copy_tag(d, view, &parts, r, err));
     return status == ASSAY_OK ? decode_values(d, view, &parts, r, budget, err) : status;
 }

@@ -56,9 +56,7 @@ int assay_record_describe(const assay_view *view, const assay_record_parts *p, a
     if (p->dims)
         memcpy(r->shape, p->shape, (size_t)p->dims * sizeof *r->shape);
     const size_t element = assay_dtype_size(r->dtype);
-    int status = count_elements(view, r, element, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(count_elements(view, r, element, err));
     r->content_bytes = r->elements * element;
     if (r->dtype == ASSAY_STRING)
         r->form = ASSAY_CONTENT_STRINGS;

@@ -32,9 +32,7 @@ static int walk_dim(assay_wire w, int64_t *size, assay_error *err)
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number != 1)
             continue;
-        int status = assay_wire_expect(&w, &f, ASSAY_WIRE_VARINT, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_wire_expect(&w, &f, ASSAY_WIRE_VARINT, err));
         memcpy(size, &f.value, sizeof *size);
     }
     return more;
@@ -53,10 +51,8 @@ static int walk_shape(assay_wire w, assay_record_parts *parts, assay_error *err)
         if (status == ASSAY_OK && parts->dims == ASSAY_MAX_DIMS)
             status = assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the tensor has more than %d dimensions",
                                 w.view->path, (unsigned long long)f.at, ASSAY_MAX_DIMS);
-        if (status == ASSAY_OK)
-            status = walk_dim(assay_wire_into(&w, &f, "TensorShapeProto.Dim"), &parts->shape[parts->dims], err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, walk_dim(assay_wire_into(&w, &f, "TensorShapeProto.Dim"), &parts->shape[parts->dims], err));
+        ASSAY_TRY(status);
         parts->dims++;
     }
     return more;
@@ -79,15 +75,13 @@ static int walk_tensor(assay_wire w, assay_record_parts *parts, assay_error *err
             parts->dtype = f.value;
         } else if (f.number == 2) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
-            if (status == ASSAY_OK)
-                status = walk_shape(assay_wire_into(&w, &f, "TensorShapeProto"), parts, err);
+            ASSAY_THEN(status, walk_shape(assay_wire_into(&w, &f, "TensorShapeProto"), parts, err));
         } else if (f.number == 4) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
             parts->content_at = f.at;
             parts->content_end = f.end;
         }
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     return more;
 }
@@ -138,8 +132,7 @@ static int walk_plugin(assay_wire w, value_parts *v, assay_error *err)
             memset(name, 0, sizeof name);
             status = assay_view_copy(w.view, f.at, f.end, name, err);
         }
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     if (more == 0 && strcmp(name, "mode") == 0 && number >= 1 && number <= 4)
         v->mode = (int)number;
@@ -159,10 +152,8 @@ static int walk_metadata(assay_wire w, value_parts *v, assay_error *err)
         if (f.number != 1)
             continue;
         int status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
-        if (status == ASSAY_OK)
-            status = walk_plugin(assay_wire_into(&w, &f, "PluginData"), v, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_THEN(status, walk_plugin(assay_wire_into(&w, &f, "PluginData"), v, err));
+        ASSAY_TRY(status);
     }
     return more;
 }
@@ -172,9 +163,7 @@ static int walk_value_field(const assay_wire *w, const assay_field *f, value_par
     unsigned type = f->number == 2 ? ASSAY_WIRE_FIXED32 : ASSAY_WIRE_BYTES;
     if (f->number != 1 && f->number != 2 && f->number != 8 && f->number != 9)
         return ASSAY_OK;
-    int status = assay_wire_expect(w, f, type, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_wire_expect(w, f, type, err));
     if (f->number == 8) {
         v->parts->has_tensor = true;
         return walk_tensor(assay_wire_into(w, f, "TensorProto"), v->parts, err);
@@ -197,9 +186,7 @@ static int walk_value(assay_wire w, value_parts *v, assay_error *err)
     int more;
     forget(v);
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
-        int status = walk_value_field(&w, &f, v, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(walk_value_field(&w, &f, v, err));
     }
     return more;
 }
@@ -227,15 +214,11 @@ static int walk_summary(assay_wire w, value_parts *found, assay_error *err)
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number != 1)
             continue;
-        int status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err));
         if (found->parts->has_tensor)
             continue;
         assay_wire value = assay_wire_into(&w, &f, "Summary.Value");
-        status = found->parts->has_simple ? walk_further(value, found, err) : walk_value(value, found, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(found->parts->has_simple ? walk_further(value, found, err) : walk_value(value, found, err));
     }
     return more;
 }
@@ -263,11 +246,9 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
             parts->step_end = w.at;
         } else if (f.number == 5) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
-            if (status == ASSAY_OK)
-                status = walk_summary(assay_wire_into(&w, &f, "Summary"), &found, err);
+            ASSAY_THEN(status, walk_summary(assay_wire_into(&w, &f, "Summary"), &found, err));
         }
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     if (more < 0)
         return more;

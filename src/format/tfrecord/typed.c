@@ -115,9 +115,7 @@ static int put_packed(decoding *d, uint64_t at, uint64_t end)
             size_t take = take_value(d->use->type, bytes + used, size - used, &bits);
             if (take == 0)
                 return fail(d->view, d->record, ASSAY_EFORMAT, "a list of values is cut within a value", d->err);
-            status = put_value(d, bits);
-            if (status != ASSAY_OK)
-                return status;
+            ASSAY_TRY(status = put_value(d, bits));
             used += take;
         }
         at += used;
@@ -174,9 +172,7 @@ int assay_typed_numbers(assay_decoded *t, assay_view *view, const assay_record_p
     assay_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
-        int status = f.number == use->number ? put_field(&d, &w, &f) : ASSAY_OK;
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(f.number == use->number ? put_field(&d, &w, &f) : ASSAY_OK);
     }
     if (more < 0)
         return more;
@@ -238,8 +234,7 @@ int assay_typed_strings(assay_decoded *t, assay_view *view, const assay_record_p
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
         if (f.number == STRING_VAL && status == ASSAY_OK)
             status = put_string(&d, &f, budget);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     if (more < 0)
         return more;

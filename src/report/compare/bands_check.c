@@ -252,8 +252,7 @@ static int check_band(checker *c, const assay_band *band, float score)
     series s;
     double limit = limit_of(c, band);
     int status = series_of(band, c->trial->info, c->curves, &s);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     if (is_missing(c, band, &s))
         add_other(c, ASSAY_DEPARTS_MISSING, band, &s);
     else if (is_still(c, band, &s))
@@ -289,8 +288,7 @@ static int score_bands(checker *c, float *score)
         held h = {0};
         size_t first;
         status = series_of(band, c->trial->info, c->curves, &s);
-        if (status == ASSAY_OK)
-            status = hold(c->bands, band, &s, &h);
+        ASSAY_THEN(status, hold(c->bands, band, &s, &h));
         if (status == ASSAY_OK && h.count > 0) {
             score[i] = (float)assay_noise_of_curve(&c->bands->noise, h.score, h.count, INFINITY, &first);
             c->out->curves++;
@@ -341,8 +339,7 @@ static int check_bands(checker *c)
 {
     float *score = assay_alloc((c->bands->count + 1) * sizeof *score);
     int status = score ? score_bands(c, score) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = sum_up(c, score);
+    ASSAY_THEN(status, sum_up(c, score));
     for (size_t i = 0; status == ASSAY_OK && i < c->bands->count; i++)
         status = check_band(c, &c->bands->band[i], score[i]);
     free(score);
@@ -361,8 +358,7 @@ static int check_trial(const assay_bands *bands, const assay_outcome *outcome, c
     if (status == ASSAY_OK && c.trial->info)
         status = check_bands(&c);
     assay_curves_release(&curves);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     qsort(out->list, out->total, sizeof *out->list, by_step);
     out->count = out->total < ASSAY_BAND_DEPARTURES ? out->total : ASSAY_BAND_DEPARTURES;
     assay_departure *kept = assay_realloc_array(out->list, out->count ? out->count : 1, sizeof *kept);

@@ -198,12 +198,10 @@ int assay_bands_parse(const char *name, const void *text, size_t size, assay_ban
     cJSON *document = NULL;
     *out = (assay_bands){0};
     int status = check_digest(name, text, size, err);
-    if (status == ASSAY_OK)
-        status = assay_json_parse(name, text, size, &document, err);
+    ASSAY_THEN(status, assay_json_parse(name, text, size, &document, err));
     if (status == ASSAY_OK && !(out->name = assay_copy_text(name)))
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
-    if (status == ASSAY_OK)
-        status = read_document(name, document, out, err);
+    ASSAY_THEN(status, read_document(name, document, out, err));
     cJSON_Delete(document);
     if (status != ASSAY_OK)
         assay_bands_release(out);

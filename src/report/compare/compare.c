@@ -167,8 +167,7 @@ static int cut_groups(assay_comparison *c, keyed *list)
             ;
         status = fill_group(c, &list[i], end - i, &c->group[c->groups++]);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     qsort(c->group, c->groups, sizeof *c->group, by_first_trial);
     for (size_t g = 0; g < c->groups; g++)
         for (size_t i = 0; i < c->group[g].trials; i++)
@@ -188,8 +187,7 @@ int compare_groups(assay_comparison *c)
         set_key(c, t, keys + t * size);
         list[t] = (keyed){keys + t * size, size, t};
     }
-    if (status == ASSAY_OK)
-        status = cut_groups(c, list);
+    ASSAY_THEN(status, cut_groups(c, list));
     free(keys);
     free(list);
     return status;

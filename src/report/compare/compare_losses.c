@@ -153,12 +153,10 @@ int compare_losses(assay_comparison *c)
     int status = c->loss ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         status = assay_curves_make(c->outcome, t, &curves);
-        if (status == ASSAY_OK)
-            status = align(c, t, &curves);
+        ASSAY_THEN(status, align(c, t, &curves));
         assay_curves_release(&curves);
     }
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     qsort(c->loss, c->losses, sizeof *c->loss, by_name);
     for (size_t i = 0; status == ASSAY_OK && i < c->losses; i++)
         status = thin(c, &c->loss[i]);

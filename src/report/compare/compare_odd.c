@@ -192,8 +192,7 @@ static int add_names(assay_compared_trial *trial, const name_list *list, const c
     assay_put_format(&text, " %s", what);
     assay_put_u8(&text, '\0');
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = add_reason(trial, assay_copy_text((const char *)text.data));
+    ASSAY_THEN(status, add_reason(trial, assay_copy_text((const char *)text.data)));
     assay_buf_release(&text);
     return status;
 }
@@ -205,14 +204,11 @@ static int add_absences(assay_comparison *c, size_t readable)
                  .still = assay_alloc_zeroed(c->trials, sizeof *a.still),
                  .missing = assay_alloc_zeroed(c->trials, sizeof *a.missing)};
     int status = a.still && a.missing ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_grid_walk(c->outcome, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a);
-    if (status == ASSAY_OK)
-        status = assay_grid_walk(c->outcome, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a);
+    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a));
+    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a));
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         status = add_names(&c->trial[t], &a.still[t], "never updated");
-        if (status == ASSAY_OK)
-            status = add_names(&c->trial[t], &a.missing[t], "missing");
+        ASSAY_THEN(status, add_names(&c->trial[t], &a.missing[t], "missing"));
     }
     free(a.still);
     free(a.missing);
@@ -380,8 +376,7 @@ static int add_curves(assay_comparison *c)
         else if (score[t].tensors > limit || score[t].tensor > ONE_TENSOR * limit)
             of[t] = (farthest){.from = ASSAY_BAND_NORM, .to = ASSAY_BAND_FIGURES};
     }
-    if (status == ASSAY_OK)
-        status = add_farthest(c, &noise, of);
+    ASSAY_THEN(status, add_farthest(c, &noise, of));
     free(score);
     free(of);
     return status;
@@ -397,12 +392,9 @@ int compare_odd(assay_comparison *c)
     c->judged = readable >= ASSAY_OUTLIER_TRIALS;
     if (c->judged) {
         status = add_absences(c, readable);
-        if (status == ASSAY_OK)
-            status = add_ends(c);
-        if (status == ASSAY_OK)
-            status = add_outliers(c);
-        if (status == ASSAY_OK)
-            status = add_curves(c);
+        ASSAY_THEN(status, add_ends(c));
+        ASSAY_THEN(status, add_outliers(c));
+        ASSAY_THEN(status, add_curves(c));
     }
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         if (c->outcome->trials[t].status != ASSAY_OK)

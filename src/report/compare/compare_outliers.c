@@ -184,10 +184,8 @@ int compare_outliers(assay_comparison *c)
     double *value = assay_alloc(c->trials * sizeof *value);
     bool *there = assay_alloc(c->trials * sizeof *there);
     int status = value && there ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = judge_losses(c, value, there);
-    if (status == ASSAY_OK)
-        status = judge_classes(c, there);
+    ASSAY_THEN(status, judge_losses(c, value, there));
+    ASSAY_THEN(status, judge_classes(c, there));
     if (status == ASSAY_OK && c->outliers > 0)
         qsort(c->outlier, c->outliers, sizeof *c->outlier, by_score);
     free(value);

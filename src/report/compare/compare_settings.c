@@ -201,8 +201,7 @@ int compare_settings(assay_comparison *c)
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         if (!is_passing(name[i]))
             status = add_setting(c, name[i], NULL, room);
-    if (status == ASSAY_OK)
-        status = add_batch(c, room);
+    ASSAY_THEN(status, add_batch(c, room));
     if (status == ASSAY_OK && c->settings > 0)
         qsort(c->setting, c->settings, sizeof *c->setting, by_weight);
     free(name);

@@ -124,10 +124,9 @@ static int collect(const assay_outcome *outcome, int figure, samples *out)
         const assay_trial *info = outcome->trials[t].info;
         assay_curves curves;
         status = assay_curves_make(outcome, t, &curves);
-        if (status == ASSAY_OK)
-            status = figure == ASSAY_BAND_LOSS  ? collect_losses(info, &curves, (uint32_t)t, out)
-                     : figure == ASSAY_BAND_GAP ? collect_gaps(info, &curves, (uint32_t)t, out)
-                                                : collect_tensors(info, &curves, (uint32_t)t, figure, out);
+        ASSAY_THEN(status, figure == ASSAY_BAND_LOSS  ? collect_losses(info, &curves, (uint32_t)t, out)
+                           : figure == ASSAY_BAND_GAP ? collect_gaps(info, &curves, (uint32_t)t, out)
+                                                      : collect_tensors(info, &curves, (uint32_t)t, figure, out));
         assay_curves_release(&curves);
     }
     return status;
@@ -219,8 +218,7 @@ int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay
             .figure = figure, .mode = all.list[i].mode, .tensor = all.list[i].tensor, .trials = outcome->trial_count};
         size_t steps = find_steps(all.list + i, end - i, start);
         status = make_grid(all.list + i, end - i, most, start, steps, &grid);
-        if (status == ASSAY_OK)
-            status = visit(context, &grid);
+        ASSAY_THEN(status, visit(context, &grid));
         free(grid.step);
         free(grid.points);
         free(grid.value);

@@ -65,9 +65,7 @@ int report_put_verdict_csv(const assay_report *report, const assay_report_origin
     for (size_t t = 0; t < outcome->trial_count; t++) {
         const assay_trial_outcome *trial = &outcome->trials[t];
         size_t *order;
-        int status = report_order_rules(outcome, trial, &order);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(report_order_rules(outcome, trial, &order));
         assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
         report_put_trial_verdict(outcome, trial, &sentence);
         put_sentence(trial->trial->name, &sentence, out);
@@ -144,9 +142,7 @@ int report_put_findings_csv(const assay_report *report, const assay_report_origi
                           "value_unit,time_us,hardware\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         size_t *order;
-        int status = report_order_rules(outcome, &outcome->trials[t], &order);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(report_order_rules(outcome, &outcome->trials[t], &order));
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
             report_rule rule = report_rule_of(outcome, &outcome->trials[t], order[i], false);
             for (size_t k = 0; rule.findings && k < rule.findings->kept; k++)
@@ -250,9 +246,7 @@ int report_put_loss_csv(const assay_report *report, const assay_report_origin *o
     assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         assay_curves curves;
-        int status = assay_curves_make(outcome, t, &curves);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_curves_make(outcome, t, &curves));
         for (size_t c = 0; c < curves.loss_count; c++) {
             const assay_loss_curve *loss = &curves.losses[c];
             for (size_t i = 0; i < loss->count; i++) {

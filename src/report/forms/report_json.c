@@ -425,12 +425,10 @@ int assay_report_put_body(const assay_report *report, assay_buf *out)
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_worker_names names;
         int status = assay_worker_names_init(&names, &outcome->trials[i].catalog);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
         status = put_trial(outcome, &outcome->trials[i], &names, &w);
         assay_worker_names_release(&names);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
     }
     assay_jw_end(&w);
     if (report->comparison)

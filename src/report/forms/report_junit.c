@@ -240,9 +240,7 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
     const assay_outcome *outcome = report->outcome;
     suite_counts n = count(report, trial);
     size_t *order;
-    const int status = report_order_rules(outcome, trial, &order);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(report_order_rules(outcome, trial, &order));
     assay_put_format(out, " <testsuite");
     put_name(out, "name", trial->trial->name);
     put_counts(out, &n, true);
@@ -282,9 +280,7 @@ int report_put_junit(const assay_report *report, const assay_report_origin *orig
     put_counts(out, &all, false);
     assay_put_format(out, ">\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        int status = put_suite(report, &outcome->trials[t], out);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(put_suite(report, &outcome->trials[t], out));
     }
     assay_put_format(out, "</testsuites>\n");
     return assay_buf_status(out);

@@ -56,9 +56,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 static int put_losses(const assay_outcome *outcome, size_t t, assay_buf *out)
 {
     assay_curves curves;
-    int status = assay_curves_make(outcome, t, &curves);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_curves_make(outcome, t, &curves));
     for (size_t c = 0; c < curves.loss_count; c++) {
         const assay_loss_curve *loss = &curves.losses[c];
         for (size_t i = 0; i < loss->count; i++) {
@@ -87,8 +85,7 @@ int report_put_lines(const assay_report *report, const assay_report_origin *orig
         const assay_trial_outcome *trial = &outcome->trials[t];
         size_t *order;
         int status = report_order_rules(outcome, trial, &order);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(status);
         assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
         report_put_trial_verdict(outcome, trial, &sentence);
         put_verdict("trial", trial, &sentence, out);

@@ -10,9 +10,7 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
 {
     doc *d;
     (void)origin;
-    int status = report_make_document(report, &d);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(report_make_document(report, &d));
     doc_render_markdown(d, MOST, out);
     doc_free(d);
     return assay_buf_status(out);

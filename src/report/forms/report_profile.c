@@ -371,9 +371,7 @@ static void put_loaders(const profile *p, assay_jw *w)
 static int put_summary(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_jw *w)
 {
     size_t *order = NULL, count = 0;
-    int status = profile_order_rules(outcome, trial, &order, &count);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(profile_order_rules(outcome, trial, &order, &count));
     begin_list(w, "summary");
     for (size_t i = 0; i < count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, order[i], false);

@@ -144,8 +144,7 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
 {
     cJSON *report = NULL;
     int status = assay_report_parse(name, text, size, &report, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(report, "trials");
     doc *d = doc_new();
     for (const cJSON *trial = d ? trials->child : NULL; trial; trial = trial->next)

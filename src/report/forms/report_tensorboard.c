@@ -118,11 +118,9 @@ static int put_curves(const assay_outcome *outcome, size_t trial, assay_buf *out
     assay_curves curves;
     const assay_trial *info = outcome->trials[trial].info;
     int status = assay_curves_make(outcome, trial, &curves);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     status = put_losses(info, &curves, out);
-    if (status == ASSAY_OK)
-        status = put_norms(info, &curves, out);
+    ASSAY_THEN(status, put_norms(info, &curves, out));
     assay_curves_release(&curves);
     return status;
 }

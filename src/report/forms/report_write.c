@@ -11,9 +11,7 @@ const assay_job_forms assay_report_forms = {FORMS, ASSAY_FORM_COUNT};
 
 static int put_json(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
-    int status = assay_report_put_body(report, out);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_report_put_body(report, out));
     assay_report_put_run(report->outcome, origin, out);
     return assay_buf_status(out);
 }

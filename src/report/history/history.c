@@ -190,8 +190,7 @@ int assay_history_add(assay_report_history *history, const char *path, const voi
 {
     cJSON *document = NULL;
     int status = assay_report_parse(path, text, size, &document, err);
-    if (status == ASSAY_OK)
-        status = take_report(history, path, document, file_time, err);
+    ASSAY_THEN(status, take_report(history, path, document, file_time, err));
     cJSON_Delete(document);
     return status;
 }

@@ -50,8 +50,7 @@ static int take_losses(assay_report_history *h, const assay_outcome *outcome, si
     const assay_trial_outcome *trial = &outcome->trials[number];
     assay_curves curves;
     int status = assay_curves_make(outcome, number, &curves);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     for (size_t i = 0; i < curves.loss_count && status == ASSAY_OK; i++) {
         char name[NAME_ROOM];
         const assay_loss_curve *loss = &curves.losses[i];
@@ -75,10 +74,9 @@ int assay_history_add_trial(assay_report_history *h, const assay_outcome *outcom
         assay_put_bytes(&verdict, trial->error.text, strlen(trial->error.text));
     assay_put_u8(&verdict, '\0');
     int status = assay_buf_status(&verdict);
-    if (status == ASSAY_OK)
-        status = assay_history_begin(h, trial->trial->path, (const char *)verdict.data, trial->trial->name, started);
-    if (status == ASSAY_OK)
-        status = take_rules(h, outcome, trial);
+    ASSAY_THEN(status,
+               assay_history_begin(h, trial->trial->path, (const char *)verdict.data, trial->trial->name, started));
+    ASSAY_THEN(status, take_rules(h, outcome, trial));
     if (status == ASSAY_OK && trial->status == ASSAY_OK)
         status = take_losses(h, outcome, number);
     if (status == ASSAY_OK)

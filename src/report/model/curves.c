@@ -170,12 +170,9 @@ int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *
     set_bounds(outcome, t->info, out);
     out->shapes = tensor_state ? tensor_state->counter : NULL;
     int status = list_rows(t, state_of(t, ASSAY_IMPLICIT_LOSSES), &losses);
-    if (status == ASSAY_OK)
-        status = make_losses(&losses, out);
-    if (status == ASSAY_OK)
-        status = list_rows(t, tensor_state, &tensors);
-    if (status == ASSAY_OK)
-        status = make_tensors(&tensors, out);
+    ASSAY_THEN(status, make_losses(&losses, out));
+    ASSAY_THEN(status, list_rows(t, tensor_state, &tensors));
+    ASSAY_THEN(status, make_tensors(&tensors, out));
     release_rows(&losses);
     release_rows(&tensors);
     if (status != ASSAY_OK)

@@ -293,8 +293,7 @@ int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *tri
             continue;
         status = add_rule(&(gathering){outcome, trial, &rule, out}, i);
     }
-    if (status == ASSAY_OK)
-        status = assay_diagnose(out->evidence, out->count, &facts, &out->is);
+    ASSAY_THEN(status, assay_diagnose(out->evidence, out->count, &facts, &out->is));
     if (status != ASSAY_OK)
         report_diagnosis_release(out);
     return status;

@@ -47,8 +47,7 @@ int report_members(const report_rule *rule, cJSON **members)
     assay_put_bytes(&object, rule->json->data, rule->json->size);
     assay_put_u8(&object, '}');
     int status = assay_buf_status(&object);
-    if (status == ASSAY_OK)
-        status = assay_json_parse("aggregation", object.data, object.size, members, NULL);
+    ASSAY_THEN(status, assay_json_parse("aggregation", object.data, object.size, members, NULL));
     assay_buf_release(&object);
     return status;
 }

@@ -56,9 +56,7 @@ static int check_rule(const cJSON *rule, const char *path, const char *where, as
 {
     static const char *const statuses[] = {"IssuesFound", "NoIssuesFound", "NoData", "Error", NULL};
     static const char *const severities[] = {"info", "warning", "error", NULL};
-    int status = check_object(rule, &RULE, path, where, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(check_object(rule, &RULE, path, where, err));
     if (!assay_report_text_of(rule, "name")[0])
         return assay_fail(err, ASSAY_EFORMAT, "%s: the report is damaged: %s has no name", path, where);
     if (!is_one_of(assay_report_text_of(rule, "status"), statuses))
@@ -98,8 +96,7 @@ int assay_report_parse(const char *path, const void *text, size_t size, cJSON **
     const cJSON *trials = status == ASSAY_OK ? cJSON_GetObjectItemCaseSensitive(*out, "trials") : NULL;
     if (status == ASSAY_OK && strcmp(assay_report_text_of(*out, "schema"), "assay-report/1") != 0)
         status = assay_fail(err, ASSAY_EFORMAT, "%s: this is not a report.json of assay (schema assay-report/1)", path);
-    if (status == ASSAY_OK)
-        status = check_object(*out, &REPORT, path, "it", err);
+    ASSAY_THEN(status, check_object(*out, &REPORT, path, "it", err));
     if (status == ASSAY_OK && !cJSON_IsArray(trials))
         status = assay_fail(err, ASSAY_EFORMAT, "%s: the report is damaged: it has no list of trials", path);
     for (const cJSON *trial = status == ASSAY_OK ? trials->child : NULL; trial && status == ASSAY_OK;

@@ -73,8 +73,7 @@ static int take_names(const assay_job *job, const assay_buf *bytes, results_name
     for (size_t t = 0; status == ASSAY_OK && t < job->trial_count; t++) {
         widen(&out->trial_width, strlen(job->trials[t].name));
         status = take_dict(&in, &out->tensors[t], &out->tensor_width);
-        if (status == ASSAY_OK)
-            status = take_dict(&in, &out->workers[t], &out->worker_width);
+        ASSAY_THEN(status, take_dict(&in, &out->workers[t], &out->worker_width));
         widen(&out->worker_width, assay_get_u32(&in));
         widen(&out->tensor_width, assay_get_u32(&in));
     }
@@ -96,10 +95,8 @@ int results_share_names(assay_comm *comm, const assay_results *results, const as
     if (assay_comm_rank(comm) == 0)
         put_names(outcome, &bytes);
     int status = assay_comm_agree(comm, assay_buf_status(&bytes), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &bytes);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, take_names(results->job, &bytes, out), err);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &bytes));
+    ASSAY_THEN(status, assay_comm_agree(comm, take_names(results->job, &bytes, out), err));
     assay_buf_release(&bytes);
     return status;
 }
@@ -167,8 +164,7 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
     if (!first)
         put_totals(results, &mine);
     int status = assay_comm_agree(comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
     int joined = ASSAY_OK;
     for (size_t at = 0; first && status == ASSAY_OK && joined == ASSAY_OK && at < all.size;
          at += sizeof(results_count)) {
@@ -178,8 +174,7 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
     }
     if (first && status == ASSAY_OK && joined == ASSAY_OK)
         joined = spool_totals(results, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, joined, err);
+    ASSAY_THEN(status, assay_comm_agree(comm, joined, err));
     free(starts);
     assay_buf_release(&mine);
     assay_buf_release(&all);

@@ -60,8 +60,7 @@ static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_
     assay_put_u64(&own, mine);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     int status = assay_comm_agree(comm, starts ? assay_buf_status(&own) : ASSAY_ENOMEM, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_gather_all(comm, &own, &counts, starts);
+    ASSAY_THEN(status, assay_comm_gather_all(comm, &own, &counts, starts));
     assay_cursor in = assay_cursor_over(counts.data, counts.size);
     *before = *all = *most = 0;
     for (int r = 0; status == ASSAY_OK && r < assay_comm_size(comm); r++) {
@@ -93,21 +92,18 @@ static int write_table(assay_comm *comm, assay_hdf5_file *file, const results_ta
 {
     uint64_t mine = t->items->count, before, all, most;
     int status = count_rows(comm, mine, &before, &all, &most, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     batches b;
     assay_hdf5_table *table = NULL;
     const assay_hdf5_layout layout = {t->column, t->columns, 0, t->row, all, CHUNK_ROWS, false};
     status = assay_comm_agree(comm, start_batches(&b, t, results, names), err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_table_new(file, t->name, &layout, &table, err);
+    ASSAY_THEN(status, assay_hdf5_table_new(file, t->name, &layout, &table, err));
     for (uint64_t at = 0; status == ASSAY_OK && at < most; at += b.most) {
         uint64_t first = at < mine ? at : mine, count = mine - first < b.most ? mine - first : b.most;
         status = assay_hdf5_write(table, make_rows(&b, first, count, err), before + first, count, b.rows, err);
     }
     assay_hdf5_table_close(table);
-    if (status == ASSAY_OK)
-        status = put_units(file, t, err);
+    ASSAY_THEN(status, put_units(file, t, err));
     end_batches(&b);
     return status;
 }
@@ -115,12 +111,9 @@ static int write_table(assay_comm *comm, assay_hdf5_file *file, const results_ta
 static int put_origin(assay_hdf5_file *file, const assay_results_origin *origin, assay_error *err)
 {
     int status = assay_hdf5_put_text(file, "/", "format", "assay-results", err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_put_number(file, "/", "version", FORMAT_VERSION, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_put_text(file, "/", "assay", origin->version, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_put_text(file, "/", "command", origin->command, err);
+    ASSAY_THEN(status, assay_hdf5_put_number(file, "/", "version", FORMAT_VERSION, err));
+    ASSAY_THEN(status, assay_hdf5_put_text(file, "/", "assay", origin->version, err));
+    ASSAY_THEN(status, assay_hdf5_put_text(file, "/", "command", origin->command, err));
     if (status == ASSAY_OK && origin->job)
         status = assay_hdf5_put_text(file, "/", "job", origin->job, err);
     return status;
@@ -133,8 +126,7 @@ static int write_tables(assay_comm *comm, assay_hdf5_file *file, assay_results *
     int status = assay_comm_agree(comm, tables ? ASSAY_OK : ASSAY_ENOMEM, err);
     if (status == ASSAY_OK)
         results_make_tables(results, names, tables);
-    if (status == ASSAY_OK)
-        status = put_origin(file, origin, err);
+    ASSAY_THEN(status, put_origin(file, origin, err));
     int count = origin->job ? RESULTS_TABLES : 1; /* without a job there are statistics only */
     for (int i = 0; status == ASSAY_OK && i < count; i++)
         status = write_table(comm, file, &tables[i], results, names, err);
@@ -148,15 +140,12 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
     results_names names;
     assay_hdf5_file *file = NULL;
     int status = results_share_names(comm, results, outcome, &names, err);
-    if (status == ASSAY_OK)
-        status = results_join_totals(comm, results, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(
-            comm, assay_comm_rank(comm) == 0 ? results_take_findings(results, outcome, err) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_create(comm, path, NULL, &file, err);
-    if (status == ASSAY_OK)
-        status = write_tables(comm, file, results, &names, origin, err);
+    ASSAY_THEN(status, results_join_totals(comm, results, err));
+    ASSAY_THEN(status,
+               assay_comm_agree(
+                   comm, assay_comm_rank(comm) == 0 ? results_take_findings(results, outcome, err) : ASSAY_OK, err));
+    ASSAY_THEN(status, assay_hdf5_create(comm, path, NULL, &file, err));
+    ASSAY_THEN(status, write_tables(comm, file, results, &names, origin, err));
     results_release_names(&names);
     if (status == ASSAY_OK)
         return assay_hdf5_rename(file, err);
@@ -224,8 +213,7 @@ static int send_lines(assay_comm *comm, batches *b, assay_error *err)
             sent = assay_comm_send(comm, 0, &lines);
     }
     assay_buf_clear(&lines);
-    if (sent == ASSAY_OK)
-        sent = assay_comm_send(comm, 0, &lines);
+    ASSAY_THEN(sent, assay_comm_send(comm, 0, &lines));
     assay_buf_release(&lines);
     return status == ASSAY_OK ? sent : status;
 }
@@ -241,16 +229,14 @@ static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path
     for (uint64_t at = 0; status == ASSAY_OK && at < b->table->items->count;) {
         assay_buf_clear(&lines);
         status = put_lines(b, &at, &lines, err);
-        if (status == ASSAY_OK)
-            status = write_text(file, path, &lines, err);
+        ASSAY_THEN(status, write_text(file, path, &lines, err));
     }
     for (int r = 1; r < assay_comm_size(comm); r++) {
         do {
             assay_buf_clear(&lines);
             int got = assay_comm_receive(comm, r, &lines);
             status = status == ASSAY_OK ? got : status;
-            if (status == ASSAY_OK)
-                status = write_text(file, path, &lines, err);
+            ASSAY_THEN(status, write_text(file, path, &lines, err));
         } while (lines.size > 0 || assay_buf_status(&lines) != ASSAY_OK); /* one that was lost was not the last */
     }
     assay_buf_release(&lines);
@@ -271,8 +257,7 @@ static int write_csv(assay_comm *comm, batches *b, const char *path, assay_error
     if (status == ASSAY_OK && first && !(file = fopen(temporary, "wbx")))
         status = assay_fail(err, ASSAY_EIO, "%s: cannot create a file there: %s", path, strerror(errno));
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = first ? take_lines(comm, b, file, path, err) : send_lines(comm, b, err);
+    ASSAY_THEN(status, first ? take_lines(comm, b, file, path, err) : send_lines(comm, b, err));
     if (status == ASSAY_OK && assay_alloc_refused()) /* a piece may be missing, wherever that was */
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
     if (file && (fflush(file) != 0 || fsync(fileno(file)) != 0) && status == ASSAY_OK)
@@ -304,8 +289,7 @@ int assay_results_write_csv(assay_comm *comm, assay_results *results, const assa
         results_make_tables(results, &names, tables);
         status = assay_comm_agree(comm, start_batches(&b, &tables[0], results, &names), err);
     }
-    if (status == ASSAY_OK)
-        status = write_csv(comm, &b, path, err);
+    ASSAY_THEN(status, write_csv(comm, &b, path, err));
     end_batches(&b);
     free(tables);
     results_release_names(&names);

@@ -290,8 +290,7 @@ static void put_odd(const assay_report *report, doc *d)
     const assay_comparison *c = report->comparison;
     overlay o = {c, d, 0, assay_alloc((c->trials + 1) * sizeof *o.sorted)};
     int status = o.sorted ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_grid_walk(report->outcome, ASSAY_BAND_LOSS, GRID_STEPS, put_grid, &o);
+    ASSAY_THEN(status, assay_grid_walk(report->outcome, ASSAY_BAND_LOSS, GRID_STEPS, put_grid, &o));
     if (c->odd >= DOC_SERIES) {
         doc_note(d);
         doc_put(d, "Of %zu trials that are unlike the others the first %d are drawn.", c->odd, DOC_SERIES - 1);

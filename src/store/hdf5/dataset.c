@@ -168,9 +168,7 @@ int assay_h5_dataset_open(const assay_h5 *file, uint64_t header, const char *nam
 {
     *out = (assay_h5_dataset){.file = file, .row = row->size};
     facts f = {.d = out, .row = row, .name = name};
-    int status = assay_h5_messages(file, header, take_message, &f, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_messages(file, header, take_message, &f, err));
     const bool filtered = out->shuffled || out->packed;
     if (filtered && out->layout == ASSAY_H5_CONTIGUOUS && out->rows > 0)
         return assay_h5_damaged(file, name, err);
@@ -195,9 +193,7 @@ typedef struct list { /* a fixed array's header */
 static int read_list(const assay_h5_dataset *d, const char *name, list *l, assay_buf *room, assay_error *err)
 {
     assay_cursor in;
-    int status = assay_h5_block(d->file, d->address, LIST_HEADER, "FAHD", room, &in, name, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_block(d->file, d->address, LIST_HEADER, "FAHD", room, &in, name, err));
     unsigned version = assay_get_u8(&in);
     l->filtered = assay_get_u8(&in);
     l->entry = assay_get_u8(&in);
@@ -233,8 +229,7 @@ static int read_page(const assay_h5_dataset *d, const char *name, const list *l,
                    ? assay_h5_damaged(d->file, name, err)
                    : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading it", d->file->where);
     int status = assay_h5_read(d->file, at, room->data, size + 4, name, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_cursor sum = assay_cursor_over(room->data + size, 4);
     if (!assay_h5_is_sound(room->data, size, assay_get_u32(&sum)))
         return assay_h5_damaged(d->file, name, err);
@@ -254,8 +249,7 @@ static int find_chunk(const assay_h5_dataset *d, const char *name, uint64_t numb
     }
     assay_buf_init(&room, SIZE_MAX);
     int status = read_list(d, name, &l, &room, err);
-    if (status == ASSAY_OK)
-        status = read_page(d, name, &l, number, &room, &in, err);
+    ASSAY_THEN(status, read_page(d, name, &l, number, &room, &in, err));
     if (status == ASSAY_OK) {
         *out = (chunk){assay_get_u64(&in), whole, 0};
         if (l.filtered) {
@@ -318,9 +312,7 @@ static int read_chunk(const assay_h5_dataset *d, const char *name, const chunk *
     const bool packed = d->packed && !(c->left_out >> d->shuffled & 1U);
     if (packed ? c->bytes > 2 * whole + 4096 : c->bytes != whole)
         return assay_h5_damaged(d->file, name, err);
-    int status = assay_h5_read(d->file, c->at, packed ? room : plain, (size_t)c->bytes, name, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_read(d->file, c->at, packed ? room : plain, (size_t)c->bytes, name, err));
     int result = packed ? unpack(room, (size_t)c->bytes, plain, whole) : Z_OK;
     if (result == Z_MEM_ERROR)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading %s", d->file->where, name);
@@ -349,8 +341,7 @@ int assay_h5_dataset_read(const assay_h5_dataset *d, const char *name, uint64_t 
         const uint64_t in = first % d->chunk, take = d->chunk - in < count ? d->chunk - in : count;
         chunk c;
         status = find_chunk(d, name, first / d->chunk, &c, err);
-        if (status == ASSAY_OK)
-            status = read_chunk(d, name, &c, plain, room, err);
+        ASSAY_THEN(status, read_chunk(d, name, &c, plain, room, err));
         if (status == ASSAY_OK)
             memcpy(to, plain + in * d->row, (size_t)take * d->row);
         to += take * d->row;

@@ -95,9 +95,7 @@ int assay_h5_block(const assay_h5 *file, uint64_t at, size_t size, const char *s
     int status = assay_buf_reserve(room, size);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: out of memory while reading %s", file->where, what);
-    status = assay_h5_read(file, at, room->data, size, what, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_h5_read(file, at, room->data, size, what, err));
     room->size = size;
     assay_cursor sum = assay_cursor_over(room->data + size - 4, 4);
     if (memcmp(room->data, signature, 4) != 0 || !assay_h5_is_sound(room->data, size - 4, assay_get_u32(&sum)))
@@ -118,8 +116,7 @@ int assay_h5_open(assay_h5 *file, assay_error *err)
         status = assay_fail(err, ASSAY_EFORMAT, "%s: no HDF5 file", file->where);
     if (status == ASSAY_OK && head[8] != 2 && head[8] != 3)
         status = assay_h5_foreign(file, "a head of an older form", err);
-    if (status == ASSAY_OK)
-        status = assay_h5_block(file, 0, SUPERBLOCK, "\x89HDF", &room, &in, what, err);
+    ASSAY_THEN(status, assay_h5_block(file, 0, SUPERBLOCK, "\x89HDF", &room, &in, what, err));
     if (status == ASSAY_OK) {
         const uint8_t *signature = assay_get_bytes(&in, 4);
         bool fine = signature && memcmp(signature, rest, 4) == 0;

@@ -63,9 +63,7 @@ static unsigned log_of(uint64_t n)
 static int open_heap(heap *h, uint64_t at, assay_error *err)
 {
     assay_cursor in;
-    int status = assay_h5_block(h->file, at, HEAP_HEADER, "FRHP", &h->block, &in, HEAP, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_block(h->file, at, HEAP_HEADER, "FRHP", &h->block, &in, HEAP, err));
     unsigned version = assay_get_u8(&in), id = (unsigned)assay_h5_number(&in, 2);
     unsigned filters = (unsigned)assay_h5_number(&in, 2), flags = assay_get_u8(&in);
     assay_get_bytes(&in, 4 + 12 * 8); /* how full it is, and what is not in its blocks */
@@ -106,10 +104,8 @@ static int find_block(heap *h, uint64_t offset, uint64_t *at, uint64_t *size, ui
         *size = block_size(h, row);
         uint64_t column = (offset - *first) / *size;
         assay_cursor in;
-        int status = assay_h5_block(h->file, *at, 4 + 1 + 8 + h->offset_bytes + (size_t)rows * h->width * 8 + 4, "FHIB",
-                                    &h->indirect, &in, HEAP, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_h5_block(h->file, *at, 4 + 1 + 8 + h->offset_bytes + (size_t)rows * h->width * 8 + 4, "FHIB",
+                                 &h->indirect, &in, HEAP, err));
         assay_get_bytes(&in, 1 + 8 + h->offset_bytes + (size_t)(row * h->width + column) * 8);
         *at = assay_get_u64(&in);
         *first += column * *size;
@@ -133,9 +129,7 @@ static int read_block(heap *h, uint64_t at, uint64_t size, assay_error *err)
     int status = assay_buf_reserve(&h->block, (size_t)size);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: out of memory while reading %s", h->file->where, HEAP);
-    status = assay_h5_read(h->file, at, h->block.data, (size_t)size, HEAP, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status = assay_h5_read(h->file, at, h->block.data, (size_t)size, HEAP, err));
     h->block.size = (size_t)size;
     if (h->sums) {
         assay_cursor in = assay_cursor_over(h->block.data + head, 4);
@@ -158,10 +152,8 @@ static int find_object(heap *h, assay_cursor id, assay_cursor *body, assay_error
     if (kind != 0)
         return assay_h5_foreign(h->file, "names of another kind", err);
     int status = find_block(h, offset, &at, &size, &first, err);
-    if (status == ASSAY_OK)
-        status = read_block(h, at, size, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_THEN(status, read_block(h, at, size, err));
+    ASSAY_TRY(status);
     if (offset < first || offset - first > size || length > size - (offset - first))
         return assay_h5_damaged(h->file, HEAP, err);
     *body = assay_cursor_over(h->block.data + (offset - first), (size_t)length);
@@ -255,8 +247,7 @@ static int assay_h5_dense_links(const assay_h5 *file, uint64_t heap_at, uint64_t
     assay_buf_init(&h.block, SIZE_MAX);
     assay_buf_init(&h.indirect, SIZE_MAX);
     int status = open_heap(&h, heap_at, err);
-    if (status == ASSAY_OK)
-        status = visit_tree(&t, tree_at, err);
+    ASSAY_THEN(status, visit_tree(&t, tree_at, err));
     assay_buf_release(&h.block);
     assay_buf_release(&h.indirect);
     return status;
@@ -305,10 +296,8 @@ static int walk_piece(walk *w, assay_cursor in, assay_error *err)
         if (flags & SHARED)
             return assay_h5_foreign(w->file, "shared messages", err);
         assay_cursor body = assay_cursor_over(bytes, size);
-        int status = kind == ASSAY_H5_CONTINUATION ? take_continuation(w, body, err)
-                                                   : w->visit(w->context, w->file, kind, body, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(kind == ASSAY_H5_CONTINUATION ? take_continuation(w, body, err)
+                                                : w->visit(w->context, w->file, kind, body, err));
     }
     return ASSAY_OK;
 }
@@ -318,9 +307,7 @@ static int read_prefix(walk *w, uint64_t header, size_t *before, uint64_t *messa
 {
     uint8_t bytes[PREFIX];
     size_t size = header < w->file->size && w->file->size - header < PREFIX ? (size_t)(w->file->size - header) : PREFIX;
-    int status = assay_h5_read(w->file, header, bytes, size, WHAT, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_h5_read(w->file, header, bytes, size, WHAT, err));
     assay_cursor in = assay_cursor_over(bytes, size);
     const uint8_t *signature = assay_get_bytes(&in, 4);
     if (signature && memcmp(signature, "OHDR", 4) != 0)
@@ -343,8 +330,7 @@ int assay_h5_messages(const assay_h5 *file, uint64_t header, assay_h5_visit *vis
     assay_buf room;
     assay_cursor body;
     int status = read_prefix(&w, header, &before, &messages, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(status);
     assay_buf_init(&room, SIZE_MAX);
     if (messages > file->size)
         status = assay_h5_damaged(file, WHAT, err);
@@ -359,8 +345,7 @@ int assay_h5_messages(const assay_h5 *file, uint64_t header, assay_h5_visit *vis
             status = assay_h5_damaged(file, WHAT, err);
         else
             status = assay_h5_block(file, w.pieces[i].at, (size_t)w.pieces[i].size, "OCHK", &room, &body, WHAT, err);
-        if (status == ASSAY_OK)
-            status = walk_piece(&w, body, err);
+        ASSAY_THEN(status, walk_piece(&w, body, err));
     }
     assay_buf_release(&room);
     return status;
