@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "timed.h"
 
 enum { TOO_FEW, TOO_MANY, SECOND = 1000000 };
@@ -28,13 +30,7 @@ typedef struct node {
     uint64_t seconds, most;
 } node;
 
-static int compare_uses(const void *a, const void *b)
-{
-    const use *x = a, *y = b;
-    if (x->second != y->second)
-        return x->second < y->second ? -1 : 1;
-    return (x->process > y->process) - (x->process < y->process);
-}
+ASSAY_ORDER_BY(compare_uses, use, second, process)
 
 static int64_t second_of(int64_t time)
 {

@@ -161,12 +161,6 @@ static int test_lost(const judge *j, uint64_t from, uint64_t to, unsigned test, 
     return status;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The lower median of the finite values of rows; NaN: none is. */
 static double median_of(const judge *j, uint64_t from, uint64_t to)
 {
@@ -179,7 +173,7 @@ static double median_of(const judge *j, uint64_t from, uint64_t to)
     }
     if (count == 0)
         return NAN;
-    qsort(copy, count, sizeof *copy, compare_numbers);
+    qsort(copy, count, sizeof *copy, assay_order_f64);
     return copy[(count - 1) / 2];
 }
 
@@ -282,13 +276,7 @@ static size_t different(const double *values, size_t count)
     return found;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const assay_row *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->worker > y->worker) - (x->worker < y->worker);
-}
+ASSAY_ORDER_BY(compare_steps, assay_row, step, worker)
 
 /* [from, to) are the rows of a tensor, of all workers. */
 static int test_scales(const judge *j, uint64_t from, uint64_t to)
@@ -309,7 +297,7 @@ static int test_scales(const judge *j, uint64_t from, uint64_t to)
         const size_t workers = next - i;
         if (workers < 2)
             continue;
-        qsort(values, workers, sizeof *values, compare_numbers);
+        qsort(values, workers, sizeof *values, assay_order_f64);
         const bool agree = majority(values, workers, &most);
         begun = begun || agree;
         if (!begun)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "averaging.h"
 #include "workers.h"
 
@@ -123,13 +125,7 @@ typedef struct member {
     uint32_t group;
 } member;
 
-static int compare_members(const void *a, const void *b)
-{
-    const member *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return (x->item->worker > y->item->worker) - (x->item->worker < y->item->worker);
-}
+ASSAY_ORDER_BY(compare_members, member, group, item->worker)
 
 /* The same for each group of workers that have copies of the same, where the trial has a topology. */
 static int add_groups(const assay_trial *trial, assay_series *series, const assay_step_view *view,

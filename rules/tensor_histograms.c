@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "curve_walk.h"
 #include "modes.h"
 #include "selection.h"
@@ -53,12 +55,6 @@ static double share_of_all(const part *parts, uint32_t count, double elements, d
     return sum;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quantiles of all parts together; `edge` has room for those of each. */
 static void join(const part *parts, uint32_t count, double elements, double *edge, double *out)
 {
@@ -66,7 +62,7 @@ static void join(const part *parts, uint32_t count, double elements, double *edg
     size_t e = 0;
     for (uint32_t i = 0; i < count; i++)
         memcpy(edge + (size_t)i * ASSAY_HISTOGRAM_LEVELS, parts[i].quantile, ASSAY_HISTOGRAM_LEVELS * sizeof *edge);
-    qsort(edge, edges, sizeof *edge, by_value);
+    qsort(edge, edges, sizeof *edge, assay_order_f64);
     out[0] = edge[0];
     out[ASSAY_HISTOGRAM_LEVELS - 1] = edge[edges - 1];
     for (int k = 1; k + 1 < ASSAY_HISTOGRAM_LEVELS; k++) {

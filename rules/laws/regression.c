@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 enum { CELLS_A_TERM = 8 }; /* so many cells at least for each factor: else any numbers would fit */
 
 typedef struct factors {
@@ -112,12 +114,6 @@ static double misfit(const regression_case *c, int terms, const factors *f)
     return sum > 0 ? sqrt(sum / c->cells) : 0;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the middle one of the cases that count is off by, after solving without case `without` (SIZE_MAX: with all). */
 static double median_without(const regression_case *cases, bool *out, size_t count, int terms, size_t without,
                              factors *f, double *room)
@@ -131,7 +127,7 @@ static double median_without(const regression_case *cases, bool *out, size_t cou
             room[n++] = misfit(&cases[c], terms, f);
     if (without < count)
         out[without] = false;
-    qsort(room, n, sizeof *room, compare_doubles);
+    qsort(room, n, sizeof *room, assay_order_f64);
     return n > 0 ? room[n / 2] : (double)INFINITY;
 }
 

@@ -22,15 +22,7 @@ typedef struct place { /* of an onset in the order in which faults begin */
     uint32_t order;
 } place;
 
-static int compare_places(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->onset->first_bad != y->onset->first_bad)
-        return x->onset->first_bad < y->onset->first_bad ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    return (x->onset->worker > y->onset->worker) - (x->onset->worker < y->onset->worker);
-}
+ASSAY_ORDER_BY(compare_places, place, onset->first_bad, order, onset->worker)
 
 static bool counts(const cause *c, const assay_onset *o, const bool *leave_out)
 {

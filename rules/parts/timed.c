@@ -202,13 +202,7 @@ char *timed_extra(timed *t, const char *format, ...)
     return text;
 }
 
-static int compare_findings(const void *a, const void *b)
-{
-    const timed_finding *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ASSAY_ORDER_BY(compare_findings, timed_finding, time, order)
 
 /* When the job began to train: its first step. Where that has a number above 1, the steps are those of a window, and
  * the first use of a GPU counts if it is earlier; without steps it counts alone. ASSAY_NO_TIME: neither is there. */

@@ -11,10 +11,6 @@
 
 #include <assay/search.h>
 
-/* Below 0, 0 or above 0, as `a` is before, at or behind `b`. Numbers of one type; NaN is at everything. Comparators of
- * several keys join them: `int order = ASSAY_ORDER(x->step, y->step); return order ? order : ASSAY_ORDER(...);` */
-#define ASSAY_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
 /* The order of two texts of given lengths by their bytes; a text is behind its own beginnings. */
 static inline int assay_order_bytes(const void *a, size_t a_length, const void *b, size_t b_length)
 {

@@ -6,6 +6,7 @@
 #include <assay/timeline.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 enum { SHORT = 64, LONG = 4096 /* from here on digits have 11 bits, below 8 */, MOST_BITS = 11 };
 
@@ -40,12 +41,6 @@ static uint64_t *sort_keys(uint64_t *keys, uint64_t *room, size_t n)
 
 static const uint64_t TOP = UINT64_C(1) << 63;
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 void assay_sort_integers(int64_t *list, size_t n)
 {
     bool ascending = true;
@@ -55,7 +50,7 @@ void assay_sort_integers(int64_t *list, size_t n)
         return;
     uint64_t *keys = n < SHORT ? NULL : assay_alloc(2 * n * sizeof *keys);
     if (!keys) {
-        qsort(list, n, sizeof *list, compare_times);
+        qsort(list, n, sizeof *list, assay_order_i64);
         return;
     }
     for (size_t i = 0; i < n; i++)
@@ -66,19 +61,13 @@ void assay_sort_integers(int64_t *list, size_t n)
     free(keys);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Bits of doubles are in the order of the numbers, once the sign is turned, and all bits of negative ones. */
 void assay_sort_reals(double *list, size_t n)
 {
     uint64_t *keys = n < SHORT ? NULL : assay_alloc(2 * n * sizeof *keys);
     if (!keys) {
         if (n > 1)
-            qsort(list, n, sizeof *list, compare_reals);
+            qsort(list, n, sizeof *list, assay_order_f64);
         return;
     }
     for (size_t i = 0; i < n; i++) {

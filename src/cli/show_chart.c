@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "cli/show.h"
 #include "report/text/layout.h"
@@ -39,15 +40,7 @@ int show_chart_add(show_chart *chart, const show_row *row)
     return ASSAY_OK;
 }
 
-static int compare_points(const void *a, const void *b)
-{
-    const show_point *x = a, *y = b;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ASSAY_ORDER_BY(compare_points, show_point, mode, worker, order)
 
 /* One worker's points of one mode. */
 typedef struct run_of_points {

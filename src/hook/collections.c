@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/search.h"
 
 static const char *const mode_names[HOOK_MODES] = {"TRAIN", "EVAL", "PREDICT", "GLOBAL"};
 
@@ -38,11 +39,6 @@ static void put_texts(assay_buf *out, const char *key, const char *const *texts,
     assay_put_format(out, "]");
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The collection's tensors in byte order, each once: those seen and those declared by name. */
 static size_t gather(const hook_collection *c, uint64_t bit, const hook_name *known, size_t count, const char **out)
 {
@@ -54,7 +50,7 @@ static size_t gather(const hook_collection *c, uint64_t bit, const hook_name *kn
     for (size_t i = 0; i < c->names.count; i++)
         out[n++] = c->names.items[i];
     if (n)
-        qsort(out, n, sizeof *out, compare_texts);
+        qsort(out, n, sizeof *out, assay_order_texts);
     for (size_t i = 0; i < n; i++) {
         if (kept == 0 || strcmp(out[kept - 1], out[i]) != 0)
             out[kept++] = out[i];

@@ -91,11 +91,6 @@ static int parse_bool(const setting *s, bool *out)
     return ASSAY_OK;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 static int parse_list(const setting *s, hook_steps *steps)
 {
     int64_t *list = NULL;
@@ -117,7 +112,7 @@ static int parse_list(const setting *s, hook_steps *steps)
         text += more;
     }
     if (count)
-        qsort(list, count, sizeof *list, compare_ints);
+        qsort(list, count, sizeof *list, assay_order_i64);
     free(steps->list);
     steps->list = list;
     steps->listed = count;

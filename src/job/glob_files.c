@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "job/job_internal.h"
 #include "store/storage.h"
 
@@ -61,11 +62,6 @@ static bool may_be_trial(const char *path, const struct stat *there)
             ((length > 3 && strcmp(path + length - 3, ".h5") == 0) || assay_is_tensor_file(path)));
 }
 
-static int compare_places(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. */
 static int walk(const job_reader *r, char *rest, matches *found, bool *listed)
 {
@@ -107,7 +103,7 @@ int job_glob_files(const job_reader *r, const char *pattern, job_places *out)
     for (size_t i = 0; status == ASSAY_OK && i < found.closed.count; i++)
         status = job_places_add(r, out, found.closed.place[i]);
     if (status == ASSAY_OK && out->count > 1)
-        qsort(out->place, out->count, sizeof *out->place, compare_places);
+        qsort(out->place, out->count, sizeof *out->place, assay_order_texts);
     job_places_release(&found.open);
     job_places_release(&found.closed);
     free(copy);

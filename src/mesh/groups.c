@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 enum { NOWHERE = UINT32_MAX, CANDIDATES = 24 };
 
@@ -34,12 +35,6 @@ void assay_groups_release(assay_groups *g)
     *g = (assay_groups){0};
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Is no rank there twice? 1, 0 or ASSAY_ENOMEM. */
 static int are_different(const uint32_t *rank, size_t ranks)
 {
@@ -48,7 +43,7 @@ static int are_different(const uint32_t *rank, size_t ranks)
     if (!sorted)
         return ASSAY_ENOMEM;
     memcpy(sorted, rank, ranks * sizeof *sorted);
-    qsort(sorted, ranks, sizeof *sorted, compare_ranks);
+    qsort(sorted, ranks, sizeof *sorted, assay_order_u32);
     for (size_t i = 1; i < ranks; i++)
         different = different && sorted[i] != sorted[i - 1];
     free(sorted);

@@ -5,19 +5,14 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 typedef struct keyed {
     uint64_t key;
     uint32_t worker;
 } keyed;
 
-static int compare_keyed(const void *a, const void *b)
-{
-    const keyed *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->worker > y->worker) - (x->worker < y->worker);
-}
+ASSAY_ORDER_BY(compare_keyed, keyed, key, worker)
 
 /* By worker, the lowest one that agrees with it on all axes of the mesh but those that are left out (a bit each). NULL
  * without memory. */

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/dict.h"
+#include "base/search.h"
 
 static void free_mesh(assay_mesh *mesh)
 {
@@ -116,13 +117,7 @@ typedef struct taken {
     uint32_t worker;
 } taken;
 
-static int compare_taken(const void *a, const void *b)
-{
-    const taken *x = a, *y = b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return (x->worker > y->worker) - (x->worker < y->worker);
-}
+ASSAY_ORDER_BY(compare_taken, taken, place, worker)
 
 static int refuse_twice(const assay_topology *t, const char *name, char *const *worker, assay_error *err)
 {

@@ -42,13 +42,7 @@ void assay_counter_free(assay_counter *counter)
     free(counter);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const entry *x = left, *y = right;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
-}
+ASSAY_ORDER_BY(compare, entry, a, b)
 
 static void settle(entries *of)
 {

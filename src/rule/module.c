@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/process_state.h"
+#include "base/search.h"
 #include "rule/instance.h"
 #include "rule/module_open.h"
 #include "rule/params.h"
@@ -349,11 +350,6 @@ int assay_module_load(const char *path, assay_error *err)
     return load(real, err);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names of a directory's shared objects, sorted; each and the list are the caller's. */
 static int list_modules(DIR *directory, char ***names, size_t *count)
 {
@@ -371,7 +367,7 @@ static int list_modules(DIR *directory, char ***names, size_t *count)
         ++*count;
     }
     if (*count > 0)
-        qsort(*names, *count, sizeof **names, by_name);
+        qsort(*names, *count, sizeof **names, assay_order_texts);
     return ASSAY_OK;
 }
 

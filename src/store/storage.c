@@ -7,6 +7,7 @@
 
 #include "base/activity.h"
 #include "base/fault.h"
+#include "base/search.h"
 #include "s3/s3.h"
 #include "store/backend.h"
 
@@ -525,11 +526,6 @@ void assay_names_release(assay_names *names)
     *names = (assay_names){0};
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out)
 {
     size_t table = 0, block = 0;
@@ -548,7 +544,7 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
         at += strlen(at) + 1;
     }
     if (!sorted)
-        qsort(names, count, sizeof *names, compare_names);
+        qsort(names, count, sizeof *names, assay_order_texts);
     *out = (assay_names){names, count};
     return ASSAY_OK;
 }

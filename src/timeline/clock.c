@@ -11,13 +11,7 @@ typedef struct step_start {
     int64_t number, start;
 } step_start;
 
-static int compare_starts(const void *a, const void *b)
-{
-    const step_start *x = a, *y = b;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
-}
+ASSAY_ORDER_BY(compare_starts, step_start, number, start)
 
 /* The first of a worker's steps. */
 static uint64_t first_step_of(const assay_timeline *line, uint32_t worker)

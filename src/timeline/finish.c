@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 void assay_timeline_free(assay_timeline_data *t)
 {
@@ -173,39 +174,11 @@ static int find_workers(finisher *f)
 
 /* ---- spans ---- */
 
-static int compare_steps(const void *a, const void *b)
-{
-    const assay_time_step *x = a, *y = b;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->duration != y->duration)
-        return x->duration < y->duration ? -1 : 1;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return (x->mode > y->mode) - (x->mode < y->mode);
-}
+ASSAY_ORDER_BY(compare_steps, assay_time_step, worker, start, duration, number, mode)
 
-static int compare_loaders(const void *a, const void *b)
-{
-    const assay_loader_event *x = a, *y = b;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->duration > y->duration) - (x->duration < y->duration);
-}
+ASSAY_ORDER_BY(compare_loaders, assay_loader_event, worker, start, duration)
 
-static int compare_starts(const void *a, const void *b)
-{
-    const loader_start *x = a, *y = b;
-    if (x->start.start != y->start.start)
-        return x->start.start < y->start.start ? -1 : 1;
-    if (x->start.worker != y->start.worker)
-        return x->start.worker < y->start.worker ? -1 : 1;
-    return (x->file > y->file) - (x->file < y->file);
-}
+ASSAY_ORDER_BY(compare_starts, loader_start, start.start, start.worker, file)
 
 /* Modes by bytes; the steps get their numbers. */
 static int find_modes(finisher *f)
@@ -352,13 +325,7 @@ static int find_problems(finisher *f)
     return have ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int compare_odd(const void *a, const void *b)
-{
-    const assay_timeline_oddity *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind);
-}
+ASSAY_ORDER_BY(compare_odd, assay_timeline_oddity, file, kind)
 
 static void find_odd(finisher *f)
 {

@@ -3,20 +3,11 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "timeline/finish.h"
 
 /* By time, then file, then where it came in the file (which an exact collector has noted in place of the units). */
-static int compare_samples(const void *a, const void *b)
-{
-    const assay_sample *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->units != y->units)
-        return x->units < y->units ? -1 : 1;
-    return (x->sum > y->sum) - (x->sum < y->sum);
-}
+ASSAY_ORDER_BY(compare_samples, assay_sample, time, file, units, sum)
 
 /* Sorts the samples of a series unless they are in order. False: a time comes twice. */
 static bool sort_samples(rows *r)

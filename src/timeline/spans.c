@@ -98,18 +98,12 @@ static int take_loader_start(assay_collector *c, const span *s)
 
 /* ---- when ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 void collector_sort_cells(assay_collector *c)
 {
     int64_t *list = c->cell.list;
     size_t kept = 0;
     if (c->cell.count > 1)
-        qsort(list, c->cell.count, sizeof *list, compare_times);
+        qsort(list, c->cell.count, sizeof *list, assay_order_i64);
     for (size_t i = 0; i < c->cell.count; i++)
         if (kept == 0 || list[kept - 1] != list[i])
             list[kept++] = list[i];
@@ -304,15 +298,7 @@ int collector_take_span(assay_collector *c, const assay_event_span *from)
     return add_span(c, &s);
 }
 
-static int compare_halves(const void *a, const void *b)
-{
-    const span_half *x = a, *y = b;
-    if (x->stack != y->stack)
-        return x->stack < y->stack ? -1 : 1;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+ASSAY_ORDER_BY(compare_halves, span_half, stack, file, order)
 
 int collector_pair_halves(assay_collector *c, uint64_t *unmatched)
 {

@@ -250,19 +250,7 @@ void assay_shard_turn(assay_shard *s, size_t first)
 }
 
 /* Parts of one step and worker are of several formats or modes: in the order of their units. */
-static int compare_parts(const void *a, const void *b)
-{
-    const assay_part *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (x->own_step != y->own_step)
-        return x->own_step < y->own_step ? -1 : 1;
-    if (x->format != y->format)
-        return x->format < y->format ? -1 : 1;
-    return (x->mode > y->mode) - (x->mode < y->mode);
-}
+ASSAY_ORDER_BY(compare_parts, assay_part, step, worker, own_step, format, mode)
 
 int assay_shard_sort(assay_shard *s)
 {

@@ -60,17 +60,7 @@ typedef struct assay_worker_record {
     const assay_entry *entry;
 } assay_worker_record;
 
-static int compare_records(const void *a, const void *b)
-{
-    const assay_worker_record *x = a, *y = b;
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    return (x->entry > y->entry) - (x->entry < y->entry);
-}
+ASSAY_ORDER_BY(compare_records, assay_worker_record, tensor, kind, worker, entry)
 
 int assay_step_workers_turn(assay_step_workers *t, const assay_shard *shard, int64_t step)
 {

@@ -24,12 +24,6 @@ int64_t assay_worker_number(const char *name)
     return number;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog)
 {
     uint32_t *taken = assay_alloc_zeroed(catalog->workers, sizeof *taken);
@@ -41,7 +35,7 @@ int assay_worker_names_init(assay_worker_names *names, const assay_catalog *cata
         if (number >= 0)
             taken[names->taken_count++] = (uint32_t)number;
     }
-    qsort(taken, names->taken_count, sizeof *taken, compare_numbers);
+    qsort(taken, names->taken_count, sizeof *taken, assay_order_u32);
     return ASSAY_OK;
 }
 

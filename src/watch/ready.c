@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "trial/align.h"
 #include "watch/scan.h"
 
@@ -28,15 +29,7 @@ typedef struct ordered_unit {
     uint32_t worker;
 } ordered_unit;
 
-static int compare_units(const void *a, const void *b)
-{
-    const ordered_unit *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    return (x->unit > y->unit) - (x->unit < y->unit);
-}
+ASSAY_ORDER_BY(compare_units, ordered_unit, step, worker, unit)
 
 /* Numbers the units whose index can be used; the others keep the number that their worker gave them, moved as its last
  * one. */

@@ -140,15 +140,7 @@ typedef struct step_unit {
     uint32_t worker;
 } step_unit;
 
-static int compare_step_units(const void *a, const void *b)
-{
-    const step_unit *x = a, *y = b;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
+ASSAY_ORDER_BY(compare_step_units, step_unit, worker, step, number)
 
 /* The units of a source by worker, in order of steps; first[w] is where a worker's begin. */
 static int sort_by_worker(const assay_catalog *catalog, const assay_step_shifts *shifts, step_unit **units,

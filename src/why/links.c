@@ -6,16 +6,6 @@
 #include "base/search.h"
 #include "why/combine.h"
 
-static int by_number(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 bool why_add_rank(why_link *link, int64_t rank)
 {
     int64_t *added = rank < 0 ? NULL : ASSAY_VEC_ADD(&link->rank);
@@ -68,14 +58,14 @@ void why_make_unique(why_link *link)
 {
     size_t kept = 0;
     if (link->rank.count > 1)
-        qsort(link->rank.list, link->rank.count, sizeof *link->rank.list, by_number);
+        qsort(link->rank.list, link->rank.count, sizeof *link->rank.list, assay_order_i64);
     for (size_t i = 0; i < link->rank.count; i++)
         if (kept == 0 || link->rank.list[kept - 1] != link->rank.list[i])
             link->rank.list[kept++] = link->rank.list[i];
     link->rank.count = kept;
     kept = 0;
     if (link->node.count > 1)
-        qsort(link->node.list, link->node.count, sizeof *link->node.list, by_text);
+        qsort(link->node.list, link->node.count, sizeof *link->node.list, assay_order_texts);
     for (size_t i = 0; i < link->node.count; i++)
         if (kept == 0 || strcmp(link->node.list[kept - 1], link->node.list[i]) != 0)
             link->node.list[kept++] = link->node.list[i];

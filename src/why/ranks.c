@@ -9,21 +9,11 @@
 
 enum { LOOKED_MOST = 512 /* events of a rank at the end of a file */ };
 
-static int by_rank(const void *a, const void *b)
-{
-    const why_member *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->rank, y->rank);
-    return order ? order : ASSAY_ORDER(x->item, y->item);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
+ASSAY_ORDER_BY(by_rank, why_member, rank, item)
 
 static bool has_number(const why_numbers *n, int64_t number)
 {
-    return n->count > 0 && bsearch(&number, n->list, n->count, sizeof number, by_number);
+    return n->count > 0 && bsearch(&number, n->list, n->count, sizeof number, assay_order_i64);
 }
 
 static bool add_number(why_numbers *n, int64_t number)
@@ -57,7 +47,7 @@ static bool take_finished(const assay_why *why, why_ranks *r)
     why_numbers *const all[] = {&r->finished, &r->finished_files, &r->finished_places};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->count > 1)
-            qsort(all[i]->list, all[i]->count, sizeof *all[i]->list, by_number);
+            qsort(all[i]->list, all[i]->count, sizeof *all[i]->list, assay_order_i64);
     return made;
 }
 
@@ -142,17 +132,9 @@ bool why_dies_later(const why_scene *s, const why_item *i)
 
 /* ---- how far the ranks of an output came ---- */
 
-static int by_place(const void *a, const void *b)
-{
-    const why_step_at *x = a, *y = b;
-    return ASSAY_ORDER(x->at, y->at);
-}
+ASSAY_ORDER_BY(by_place, why_step_at, at)
 
-static int by_row(const void *a, const void *b)
-{
-    const why_row *x = a, *y = b;
-    return ASSAY_ORDER(x->rank, y->rank);
-}
+ASSAY_ORDER_BY(by_row, why_row, rank)
 
 bool why_progress_take(const why_scene *s, size_t file, why_progress *p)
 {

@@ -10,17 +10,10 @@
 
 #include "base/fault.h"
 #include "base/fields.h"
+#include "base/search.h"
 #include "parallel/comm.h"
 
-static int compare_mode_steps(const void *a, const void *b)
-{
-    const assay_step_info *x = a, *y = b;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    if (x->mode_step != y->mode_step)
-        return x->mode_step < y->mode_step ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
-}
+ASSAY_ORDER_BY(compare_mode_steps, assay_step_info, mode, mode_step, step)
 
 /* A copy of the steps in the order of mode and mode step; *sorted stays NULL where mode steps ascend in each mode:
  * nearly always. 0 or ASSAY_ENOMEM. */

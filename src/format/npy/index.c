@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "format/npy/npy.h"
 #include "trial/shard.h"
 
@@ -111,11 +112,6 @@ static size_t tensor_name(const char *path, char *out)
     return length;
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 typedef struct target {
     assay_dict *tensors;
     assay_shard *shard;
@@ -209,7 +205,7 @@ static int sort_paths(const finder *f, const target *t)
     const char *at = (const char *)f->paths.data;
     for (uint64_t i = 0; i < f->files; i++, at += strlen(at) + 1)
         paths[i] = at;
-    qsort(paths, (size_t)f->files, sizeof *paths, compare_paths);
+    qsort(paths, (size_t)f->files, sizeof *paths, assay_order_texts);
     if (count < f->files)
         assay_problems_add(f->problems, ASSAY_PROBLEM_INDEX, f->unit->step, "", -1,
                            "step %lld has %llu files; those behind the first %u are left out", (long long)f->unit->step,

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/json_pull.h"
 #include "base/keys.h"
+#include "base/search.h"
 
 enum { WORKERS_MOST = 10000000 }; /* a larger num_workers is no number of workers */
 
@@ -23,11 +24,6 @@ typedef struct add_context {
     const char *file;
     assay_problems *problems;
 } add_context;
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 static void damaged(const add_context *x, const char *collection, const char *what)
 {
@@ -148,7 +144,7 @@ static int unite(const add_context *x, const char *collection, stretch array, co
         for (bool more = next_text(&s, true, &item); more; more = next_text(&s, false, &item))
             if (item.text && !is_known(&item, *list, *count))
                 at = put_text(block, &placed, at, item.text, item.size);
-        qsort(block, placed, sizeof *block, compare_texts);
+        qsort(block, placed, sizeof *block, assay_order_texts);
         free(*list);
         *list = block;
         *count = drop_doubles(block, placed);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/bands.h"
 #include "report/compare/gap.h"
 
@@ -327,13 +328,7 @@ static int sum_up(checker *c, const float *score)
     return ASSAY_OK;
 }
 
-static int by_step(const void *a, const void *b)
-{
-    const assay_departure *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->band > y->band) - (x->band < y->band);
-}
+ASSAY_ORDER_BY(by_step, assay_departure, step, band)
 
 static int check_bands(checker *c)
 {

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "report/compare/bands.h"
 
 int assay_noise_parse(const char *text, assay_noise *out, assay_error *err)
@@ -44,12 +45,6 @@ typedef struct writer {
     bool any;       /* a band is written */
 } writer;
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Is the figure of a trial there, and does it move by more than rounding does? A bias in front of a normalization moves
  * by that alone. */
 static void count_run(const assay_grid *grid, size_t trial, size_t *runs, size_t *moved)
@@ -74,7 +69,7 @@ static void put_quantiles(writer *w, const assay_grid *grid, size_t step)
     for (size_t t = 0; t < grid->trials; t++)
         if (isfinite(grid->value[step * grid->trials + t]))
             w->sorted[n++] = grid->value[step * grid->trials + t];
-    qsort(w->sorted, n, sizeof *w->sorted, by_value);
+    qsort(w->sorted, n, sizeof *w->sorted, assay_order_f64);
     for (int q = 0; q < ASSAY_BAND_QUANTILES; q++) {
         assay_put_format(w->out, "%s", q ? ", " : step ? ", [" : "[");
         assay_json_put_number(w->out, assay_quantile(w->sorted, n, n, shares[q]));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
 #include "report/compare/comparison.h"
 #include "report/model/profile.h"
@@ -136,11 +137,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-static int by_first_trial(const void *a, const void *b)
-{
-    const assay_trial_group *x = a, *y = b;
-    return (x->trial[0] > y->trial[0]) - (x->trial[0] < y->trial[0]);
-}
+ASSAY_ORDER_BY(by_first_trial, assay_trial_group, trial[0])
 
 static int fill_group(const assay_comparison *c, const keyed *member, size_t members, assay_trial_group *group)
 {

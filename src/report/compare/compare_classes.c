@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
 
 static const cJSON *member(const cJSON *object, const char *key)
@@ -39,16 +40,10 @@ static const cJSON *classes_of(const cJSON *members, bool confusion)
     return member(members, confusion ? "per_class" : "classes");
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Appends a class that is not among the first `sorted`. */
 static int add_class(assay_compared_classes *list, size_t sorted, int64_t class)
 {
-    if (sorted > 0 && bsearch(&class, list->class, sorted, sizeof class, compare_numbers))
+    if (sorted > 0 && bsearch(&class, list->class, sorted, sizeof class, assay_order_i64))
         return ASSAY_OK;
     int64_t *more = compare_one_more(list->class, list->classes, sizeof class);
     if (!more)
@@ -81,7 +76,7 @@ static int list_classes(const assay_comparison *c, assay_compared_classes *list)
                 status = add_class(list, sorted, class);
         }
         if (list->classes > sorted)
-            qsort(list->class, list->classes, sizeof *list->class, compare_numbers);
+            qsort(list->class, list->classes, sizeof *list->class, assay_order_i64);
         cJSON_Delete(members);
     }
     if (list->classes > ASSAY_COMPARED_CLASSES) {
@@ -118,7 +113,7 @@ static void take_trial(assay_compared_classes *list, size_t trial, const cJSON *
         double value;
         if (!read_class(item, list->confusion, &class, &value))
             continue;
-        const int64_t *at = bsearch(&class, list->class, list->classes, sizeof class, compare_numbers);
+        const int64_t *at = bsearch(&class, list->class, list->classes, sizeof class, assay_order_i64);
         if (at)
             row[at - list->class] = value;
     }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
 
 enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128 };
@@ -145,11 +146,6 @@ static int look_for_absence(void *context, const assay_grid *grid)
     return ASSAY_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Bytes of a name up to behind its last '.' or '/': what its relatives share. */
 static size_t family_of(const char *name)
 {
@@ -164,7 +160,7 @@ static void put_names(const name_list *list, assay_buf *out)
     const char *sorted[NAMES_KEPT];
     size_t said = 0, covered = 0;
     memcpy(sorted, list->name, list->count * sizeof *sorted);
-    qsort(sorted, list->count, sizeof *sorted, by_name);
+    qsort(sorted, list->count, sizeof *sorted, assay_order_texts);
     for (size_t i = 0, end; i < list->count && said < GROUPS_SAID; i = end, said++) {
         size_t family = family_of(sorted[i]);
         for (end = i + 1; end < list->count && family > 0 && family_of(sorted[end]) == family &&
@@ -225,12 +221,6 @@ static int64_t last_train_step(const assay_trial *info)
     return -1;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Before nine tenths of the way that most go. */
 static int add_ends(assay_comparison *c)
 {
@@ -243,7 +233,7 @@ static int add_ends(assay_comparison *c)
             last[n++] = step;
     }
     if (n >= ASSAY_OUTLIER_TRIALS)
-        qsort(last, n, sizeof *last, by_number);
+        qsort(last, n, sizeof *last, assay_order_i64);
     int64_t median = n ? last[n / 2] : 0;
     for (size_t i = 0; i < n; i++)
         as_far += last[i] >= median - median / 10;

@@ -10,17 +10,12 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
-
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double median_of(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, compare_numbers);
+    qsort(x, n, sizeof *x, assay_order_f64);
     return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
 }
 

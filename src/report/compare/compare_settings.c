@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
 
 enum { SAID_TRIALS = 8, SAID_SETTINGS = 3, SAID_BYTES = 60 };
@@ -27,11 +28,6 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The names of all facts, each once; the caller frees the list. */
 static int list_names(const assay_comparison *c, const char ***out, size_t *count)
 {
@@ -46,7 +42,7 @@ static int list_names(const assay_comparison *c, const char ***out, size_t *coun
         for (size_t i = 0; i < c->outcome->trials[t].catalog.facts.count; i++)
             name[all++] = c->outcome->trials[t].catalog.facts.list[i].name;
     if (all > 0)
-        qsort(name, all, sizeof *name, by_name);
+        qsort(name, all, sizeof *name, assay_order_texts);
     for (size_t i = 0; i < all; i++)
         if (kept == 0 || strcmp(name[kept - 1], name[i]) != 0)
             name[kept++] = name[i];

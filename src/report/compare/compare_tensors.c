@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/compare_internal.h"
 
 const char *assay_first_difference_word(assay_first_difference parting)
@@ -111,17 +112,7 @@ static int order_of(const assay_trial *trial, const assay_tensor_curve *a, const
 }
 
 /* By the step at which they part, dtype and shape before values; `tensor` is in order of names. */
-static int by_step(const void *a, const void *b)
-{
-    const assay_compared_tensor *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->parting != y->parting)
-        return x->parting < y->parting ? -1 : 1;
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    return (x->mode > y->mode) - (x->mode < y->mode);
-}
+ASSAY_ORDER_BY(by_step, assay_compared_tensor, step, parting, tensor, mode)
 
 /* True when the trial has the tensor in that mode, though none of the steps looked at does, or it is left out. */
 static bool has_tensor(const assay_trial *trial, const char *name, int mode)

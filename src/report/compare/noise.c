@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 double assay_band_between(double a, double b, double part)
@@ -145,18 +146,12 @@ double assay_noise_limit_of_curve(size_t runs)
 
 /* ---- every trial against the others ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double score_sorted(const assay_grid *grid, const assay_noise *noise, bool robust, double value,
                            const double *sorted, size_t n)
 {
     size_t without = n;
     if (isfinite(value)) {
-        const double *found = bsearch(&value, sorted, n, sizeof value, by_value);
+        const double *found = bsearch(&value, sorted, n, sizeof value, assay_order_f64);
         without = found ? (size_t)(found - sorted) : n;
     }
     if (n - (without < n) < 2)
@@ -184,7 +179,7 @@ static size_t sort_step(const assay_grid *grid, size_t step, double *sorted)
     for (size_t t = 0; t < grid->trials; t++)
         if (isfinite(grid->value[step * grid->trials + t]))
             sorted[n++] = grid->value[step * grid->trials + t];
-    qsort(sorted, n, sizeof *sorted, by_value);
+    qsort(sorted, n, sizeof *sorted, assay_order_f64);
     return n;
 }
 

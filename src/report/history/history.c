@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "job/job.h"
 #include "report/model/report_parse.h"
 
@@ -195,13 +196,7 @@ int assay_history_add(assay_report_history *history, const char *path, const voi
     return status;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const history_report *x = a, *y = b;
-    if (x->when != y->when)
-        return x->when < y->when ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
+ASSAY_ORDER_BY(by_time, history_report, when, number)
 
 /* The severest first, then by name. */
 static int by_severity(const void *a, const void *b)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "report/history/history.h"
 #include "report/model/curves.h"
@@ -87,15 +88,9 @@ int assay_history_add_trial(assay_report_history *h, const assay_outcome *outcom
 
 /* ---- bands ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, ascending);
+    qsort(x, n, sizeof *x, assay_order_f64);
     return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
 }
 

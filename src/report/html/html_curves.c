@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/comparison.h"
 #include "report/html/html.h"
 #include "report/model/curves.h"
@@ -73,13 +74,7 @@ typedef struct suspect {
     int64_t first;
 } suspect;
 
-static int by_first(const void *a, const void *b)
-{
-    const suspect *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
-}
+ASSAY_ORDER_BY(by_first, suspect, first, tensor)
 
 /* Calls for every kept finding of the trial's rules that names a tensor. */
 static void each_finding(const html_page *page, const assay_trial_outcome *trial,
@@ -137,12 +132,6 @@ static void note_step(void *context, const assay_finding *f)
         s->step[s->count++] = (double)f->step;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double figure_of(const assay_tensor_point *p, int figure)
 {
     return figure == 0 ? p->norm : figure == 1 ? p->magnitude : 100 * p->zeros;
@@ -158,7 +147,7 @@ static void put_tensor(html_page *page, const assay_trial_outcome *trial, const 
     step_list steps = {
         .step = room_for_steps, .room = sizeof room_for_steps / sizeof *room_for_steps, .tensor = tensor};
     each_finding(page, trial, note_step, &steps);
-    qsort(steps.step, steps.count, sizeof *steps.step, by_value);
+    qsort(steps.step, steps.count, sizeof *steps.step, assay_order_f64);
     html_put(page, "<article class=\"card\"><h4>");
     html_name(page, assay_trial_tensor(trial->info, tensor));
     html_put(page, "</h4><div class=\"charts three\">\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/sections/sections.h"
 #include "report/text/layout.h"
 #include "report/text/workers.h"
@@ -70,15 +71,9 @@ static void put_incomplete(const assay_trial_outcome *trial, const assay_worker_
     free(steps);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool lacks(const assay_incomplete *step, uint32_t worker)
 {
-    return bsearch(&worker, step->missing, step->missing_count, sizeof worker, compare_numbers) != NULL;
+    return bsearch(&worker, step->missing, step->missing_count, sizeof worker, assay_order_u32) != NULL;
 }
 
 /* A lane for each worker that lacks steps, dark where it does. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/compare/comparison.h"
 #include "report/compare/grid.h"
 #include "report/model/curves.h"
@@ -191,12 +192,6 @@ typedef struct overlay {
     double *sorted; /* [trials] */
 } overlay;
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The 0.05, 0.5 and 0.95 quantiles at each step over the trials that are not odd; returns at how many steps there are
  * some. */
 static size_t take_band(overlay *o, const assay_grid *grid, double *x, double *low, double *middle, double *high)
@@ -209,7 +204,7 @@ static size_t take_band(overlay *o, const assay_grid *grid, double *x, double *l
                 o->sorted[n++] = grid->value[i * grid->trials + t];
         if (n == 0)
             continue;
-        qsort(o->sorted, n, sizeof *o->sorted, by_value);
+        qsort(o->sorted, n, sizeof *o->sorted, assay_order_f64);
         x[count] = (double)grid->step[i];
         low[count] = assay_quantile(o->sorted, n, n, 0.05);
         middle[count] = assay_quantile(o->sorted, n, n, 0.5);

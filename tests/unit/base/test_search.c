@@ -40,8 +40,26 @@ static void test_order(void)
     CU_ASSERT(assay_order_bytes("ab", 2, "abc", 2) == 0);
 }
 
+typedef struct keyed {
+    int32_t a, b, c, d, e;
+} keyed;
+ASSAY_ORDER_BY(by_one, keyed, e)
+ASSAY_ORDER_BY(by_two, keyed, a, b)
+ASSAY_ORDER_BY(by_five, keyed, a, b, c, d, e)
+
+static void test_members(void)
+{
+    const keyed x = {1, 2, 3, 4, 5}, y = {1, 2, 3, 4, 6}, z = {1, 1, 9, 9, 9};
+    CU_ASSERT(by_one(&x, &y) < 0 && by_one(&y, &x) > 0 && by_one(&x, &x) == 0);
+    CU_ASSERT(by_two(&x, &y) == 0 && by_two(&x, &z) > 0 && by_two(&z, &x) < 0);
+    CU_ASSERT(by_five(&x, &y) < 0 && by_five(&x, &z) > 0 && by_five(&z, &z) == 0);
+    const char *texts[] = {"b", "a"};
+    CU_ASSERT(assay_order_texts(texts, texts + 1) > 0 && assay_order_texts(texts, texts) == 0);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"lower bound", test_lower_bound}, {"order", test_order}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"lower bound", test_lower_bound}, {"order", test_order}, {"members", test_members}, CU_TEST_INFO_NULL};
     return unit_main("search", tests);
 }
