@@ -14,7 +14,6 @@
 #include "moments.h"
 
 enum { AMSGRAD, BOUND };
-static const char *const tests[] = {[AMSGRAD] = "amsgrad", [BOUND] = "bound", NULL};
 /* What Adam keeps. Who keeps more is another optimizer, and need not obey. */
 static const char *const of_adam[] = {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "fp32", NULL};
 
@@ -160,34 +159,22 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
-static const char *const remedies[] = {
-    "Resume from the checkpoint before: a moment changed that nothing but its own gradients may change.",
-    "Test the device and memory of the rank that wrote it: a flipped bit looks like this.",
-    "Look whether the optimizer was resumed with its own moments, all of one checkpoint and of the same parameters.",
-    "Leave tensors out of other optimizers, such as ADOPT, LaProp and SOAP: they do not keep to the bound.",
-    NULL,
-};
-
-static const char *const value_units[] = {
-    [AMSGRAD] = "element(s) below the second moment", [BOUND] = "times the bound", NULL};
-
-static const char *const sentences[] = {
-    [AMSGRAD] = "{tensor}{of} is below the average of which it keeps the maximum, at {when}",
-    [BOUND] = "{tensor}{of} is larger than any gradients can have made it at {when}",
-    NULL};
-
 const assay_rule_ops assay_rule_adam_moment_bound = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "AdamMomentBound",
     .summary = "First moments that are larger than any gradients could have made them, by their second moments.",
     .advice = "Adam cannot have computed this pair of moments from gradients: one of them was damaged or mixed up.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Resume from the checkpoint before: a moment changed that nothing but its own gradients may change.",
+        "Test the device and memory of the rank that wrote it: a flipped bit looks like this.",
+        "Look whether the optimizer was resumed with its own moments, all of one checkpoint and of the same parameters.",
+        "Leave tensors out of other optimizers, such as ADOPT, LaProp and SOAP: they do not keep to the bound."),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS([AMSGRAD] = "amsgrad", [BOUND] = "bound"),
     .series_width = 1,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS([AMSGRAD] = "element(s) below the second moment", [BOUND] = "times the bound"),
+    .sentences = ASSAY_TEXTS([AMSGRAD] = "{tensor}{of} is below the average of which it keeps the maximum, at {when}",
+                             [BOUND] = "{tensor}{of} is larger than any gradients can have made it at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -101,13 +101,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"% zeros", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} was zero at {when}", NULL};
-
 const assay_rule_ops assay_rule_all_zero = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "AllZero",
     .summary = "Tensors whose elements are all zero, or at least a given percentage of them.",
     .advice =
@@ -116,8 +111,8 @@ const assay_rule_ops assay_rule_all_zero = {
         "ReLUs or empty inputs.",
     .params = params,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% zeros"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was zero at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

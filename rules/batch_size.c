@@ -84,18 +84,13 @@ void batch_size_evaluate(timed *t)
 
 TIMED_FINALIZE(batch_size_evaluate)
 
-static const char *const value_units[] = {"% GPU use", NULL};
-
-static const char *const sentences[] = {"the batch does not fill {worker} at {when}", NULL};
-
 const assay_rule_ops assay_rule_batch_size = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "BatchSize",
     .summary = "CPU, GPU and GPU memory all stay well below their limits: the batch does not fill the machine.",
     .advice = "Take larger batches, or a smaller machine.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% GPU use"),
+    .sentences = ASSAY_TEXTS("the batch does not fill {worker} at {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -139,13 +139,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"away from mean 0", "away from variance 1", NULL};
-
-static const char *const sentences[] = {"{tensor} was not centred around zero at {when}", NULL};
-
 const assay_rule_ops assay_rule_check_input_images = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "CheckInputImages",
     .summary = "Inputs whose channels are not centred around zero.",
     .advice = "Subtract the mean and divide by the standard deviation of each channel over the training set, and do "
@@ -154,8 +149,8 @@ const assay_rule_ops assay_rule_check_input_images = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("away from mean 0", "away from variance 1"),
+    .sentences = ASSAY_TEXTS("{tensor} was not centred around zero at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -431,38 +431,28 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const remedies[] = {
-    "Resume from the checkpoint before, whose tensors are all there.",
-    "Look at the last lines of the job that wrote it: killed, or a full disk or quota, is the usual cause.",
-    "Give every rank time to finish: wait for all of them before the job ends and before older checkpoints are "
-    "deleted.",
-    "Compare the model's code at both steps: a renamed module, another vocabulary, untied weights.",
-    NULL,
-};
-
-static const char *const value_units[] = {"tensor(s)", "damaged or missing part(s)", NULL};
-
-static const char *const sentences[] = {[APPEARED] = "{tensor}{of} was not in the checkpoint before, and is at {when}",
-                                        [DTYPE] = "the dtype of {tensor}{of} changed at {when}",
-                                        [FILES] = "the checkpoint is damaged or incomplete at {when}",
-                                        [SHAPE] = "the shape of {tensor}{of} changed at {when}",
-                                        [TIED] = "{tensor}{of} was no longer tied at {when}",
-                                        [VANISHED] = "{tensor}{of} was gone from the checkpoint at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_checkpoint_structure = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "CheckpointStructure",
     .summary = "Checkpoints with damaged files, or with other tensors, shapes or dtypes than the one before.",
     .advice = "The checkpoint is not what the training would load: do not resume from it before this is understood.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Resume from the checkpoint before, whose tensors are all there.",
+        "Look at the last lines of the job that wrote it: killed, or a full disk or quota, is the usual cause.",
+        "Give every rank time to finish: wait for all of them before the job ends and before older checkpoints are "
+        "deleted.",
+        "Compare the model's code at both steps: a renamed module, another vocabulary, untied weights."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("tensor(s)", "damaged or missing part(s)"),
+    .sentences = ASSAY_TEXTS([APPEARED] = "{tensor}{of} was not in the checkpoint before, and is at {when}",
+                             [DTYPE] = "the dtype of {tensor}{of} changed at {when}",
+                             [FILES] = "the checkpoint is damaged or incomplete at {when}",
+                             [SHAPE] = "the shape of {tensor}{of} changed at {when}",
+                             [TIED] = "{tensor}{of} was no longer tied at {when}",
+                             [VANISHED] = "{tensor}{of} was gone from the checkpoint at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -85,8 +85,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_class_counts = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "class_counts",
     .summary = "How many labels of each class there are, over all workers.",
     .params = params,

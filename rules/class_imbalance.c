@@ -298,16 +298,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {
-    [IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong", NULL};
-
-static const char *const sentences[] = {[IMBALANCE] = "classes have far fewer labels than others at {when}",
-                                        [MISPREDICTION] = "classes were mostly predicted wrongly at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_class_imbalance = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "ClassImbalance",
     .summary = "Classes with far fewer labels than others, or that are mostly predicted wrongly.",
     .advice = "Rare classes are learned last: collect or resample them, weight the loss by inverse class frequency, "
@@ -319,8 +311,9 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS([IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong"),
+    .sentences = ASSAY_TEXTS([IMBALANCE] = "classes have far fewer labels than others at {when}",
+                             [MISPREDICTION] = "classes were mostly predicted wrongly at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -31,27 +31,18 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
 DUMPED_FINALIZE(find)
 
 static const char *const tests[] = {"dtype", "operation", "size", "total", NULL};
-static const char *const value_units[] = {"ranks", NULL};
-
-static const char *const sentences[] = {"{said}", "{said}", "{said}", "{said}", NULL};
-
-static const char *const remedies[] = {
-    "Compare the program of the ranks named with that of the others at the operation named: a branch that not all ranks "
-    "take, an exception, a last batch of another size.",
-    "Where the dtype differs, look at autocast and at gradients in another precision on that rank.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_collective_mismatch = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "CollectiveMismatch",
     .summary = "Ranks call different collectives, dtypes or sizes under one number of a group.",
     .advice = "Look at what the ranks named do at that operation which the others do not.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Compare the program of the ranks named with that of the others at the operation named: a branch that not all ranks "
+        "take, an exception, a last batch of another size.",
+        "Where the dtype differs, look at autocast and at gradients in another precision on that rank."),
     .tests = tests,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("ranks"),
+    .sentences = ASSAY_TEXTS("{said}", "{said}", "{said}", "{said}"),
     .params = params,
     DUMPED_RULE_STATE,
     .finalize = finalize,

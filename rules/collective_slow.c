@@ -22,8 +22,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const tests[] = {"groups", "history", NULL};
-
 /* Bytes of an element; 0: not known. */
 static int size_of(const char *dtype)
 {
@@ -141,29 +139,19 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"times as long", NULL};
-
-static const char *const sentences[] = {
-    "a collective took {value} times as long in one group as in the others{note}",
-    "a collective took {value} times as long at {when} as it does in its group{note}", NULL};
-
-static const char *const remedies[] = {
-    "Look at the links between the group's ranks: a port that fell back to a lower rate, errors, a busy switch.",
-    "See whether another job shares those links.",
-    "Check the group's placement: ranks of one group on more nodes, or without the fast links between them.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_collective_slow = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "CollectiveSlow",
     .summary = "A collective takes longer in one group than in others, or longer than it did before.",
     .advice = "Look at the links between the ranks of the group.",
-    .remedies = remedies,
-    .tests = tests,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS(
+        "Look at the links between the group's ranks: a port that fell back to a lower rate, errors, a busy switch.",
+        "See whether another job shares those links.",
+        "Check the group's placement: ranks of one group on more nodes, or without the fast links between them."),
+    .tests = ASSAY_TEXTS("groups", "history"),
+    .value_units = ASSAY_TEXTS("times as long"),
+    .sentences = ASSAY_TEXTS("a collective took {value} times as long in one group as in the others{note}",
+                             "a collective took {value} times as long at {when} as it does in its group{note}"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

@@ -460,13 +460,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"of a class right", NULL};
-
-static const char *const sentences[] = {"too many predictions were wrong at {when}", NULL};
-
 const assay_rule_ops assay_rule_confusion = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "Confusion",
     .summary = "Predicted classes of which too few are right, or too many belong to one other class.",
     .advice =
@@ -477,8 +472,8 @@ const assay_rule_ops assay_rule_confusion = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("of a class right"),
+    .sentences = ASSAY_TEXTS("too many predictions were wrong at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -75,8 +75,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_confusion_matrix = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "confusion",
     .summary = "Labels against predictions over all workers, with precision, recall and F1 of each class.",
     .params = params,

@@ -214,8 +214,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_create_xgboost_report = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "CreateXgboostReport",
     .summary = "Sections about a training of boosted trees: metrics, importances, confusion, ROC, residuals. No test.",
     .advice = "This rule reports and does not judge: it never has findings.",

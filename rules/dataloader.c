@@ -13,8 +13,6 @@
 #include "timed.h"
 
 enum { TOO_FEW, TOO_MANY, SECOND = 1000000 };
-static const char *const tests[] = {"too_few", "too_many", NULL};
-
 static const assay_param_def params[] = {DATALOADER_PARAMS(TIMED_OWN){0}};
 
 typedef struct use { /* a process in a second */
@@ -178,22 +176,16 @@ void dataloader_evaluate(timed *t)
 
 TIMED_FINALIZE(dataloader_evaluate)
 
-static const char *const value_units[] = {"loader process(es)", NULL};
-
-static const char *const sentences[] = {[TOO_FEW] = "{worker} had too few data loader processes at {when}",
-                                        [TOO_MANY] = "{worker} had too many data loader processes at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_dataloader = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "Dataloader",
     .summary = "Far fewer or far more loader processes than cores.",
     .advice = "Change the number of loader processes.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("loader process(es)"),
+    .sentences = ASSAY_TEXTS([TOO_FEW] = "{worker} had too few data loader processes at {when}",
+                             [TOO_MANY] = "{worker} had too many data loader processes at {when}"),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("too_few", "too_many"),
     TIMED_RULE_STATE,
     .finalize = finalize,
 };

@@ -29,14 +29,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Lower the learning rate: one large step is enough to push a unit's bias below all its inputs.",
-    "Look for large negative biases in the layer named, and initialise biases with zero.",
-    "Normalise the layer's input (batch or layer normalisation).",
-    "Use leaky ReLU, ELU or GELU, whose gradient does not vanish below zero.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -90,23 +82,22 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return first_cause_put(rule, state, NULL, NULL, "went dead", verdict, err);
 }
 
-static const char *const value_units[] = {"% of the units dead", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} was dead at {when}", NULL};
-
 const assay_rule_ops assay_rule_dead_relu = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "DeadRelu",
     .summary = "Layers in which a large share of the ReLUs are never active.",
     .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large "
               "negative "
               "biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
-    .remedies = remedies,
+    .remedies =
+        ASSAY_TEXTS("Lower the learning rate: one large step is enough to push a unit's bias below all its inputs.",
+                    "Look for large negative biases in the layer named, and initialise biases with zero.",
+                    "Normalise the layer's input (batch or layer normalisation).",
+                    "Use leaky ReLU, ELU or GELU, whose gradient does not vanish below zero."),
     .params = params,
     .traits = ASSAY_RULE_POOLS,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the units dead"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was dead at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -13,8 +13,6 @@
 #include "moments.h"
 
 enum { EMBEDDING, ROWS };
-static const char *const tests[] = {[EMBEDDING] = "embedding", [ROWS] = "rows", NULL};
-
 static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM("tensor_regex", "^optimizer/.*/exp_avg_sq$", "Patterns (re.search) for names of second moments."),
     ASSAY_REAL_PARAM("threshold", "0", 0, 100, "The rule fires when more than this percentage of the rows is dead."),
@@ -98,30 +96,20 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const remedies[] = {
-    "Look whether the rows are experts: a router that sends them no token needs a larger balancing loss or noise.",
-    "Look whether the rows are detached heads, or token numbers that the data never have.",
-    "Leave parameters out of the optimizer that are not to be trained.",
-    NULL,
-};
-
-static const char *const value_units[] = {"dead row(s)", NULL};
-
-static const char *const sentences[] = {[EMBEDDING] = "no gradient had reached rows of {tensor}{of} at {when}",
-                                        [ROWS] = "no gradient had reached rows of {tensor}{of} at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_dead_rows = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "DeadRows",
     .summary = "Rows of parameters that no gradient ever reached, by Adam's second moment.",
     .advice = "Nothing trains these rows: experts without tokens, heads that are not used, token numbers without data.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Look whether the rows are experts: a router that sends them no token needs a larger balancing loss or noise.",
+        "Look whether the rows are detached heads, or token numbers that the data never have.",
+        "Leave parameters out of the optimizer that are not to be trained."),
     .params = params,
-    .tests = tests,
-    .value_units = value_units,
-    .sentences = sentences,
+    .tests = ASSAY_TEXTS([EMBEDDING] = "embedding", [ROWS] = "rows"),
+    .value_units = ASSAY_TEXTS("dead row(s)"),
+    .sentences = ASSAY_TEXTS([EMBEDDING] = "no gradient had reached rows of {tensor}{of} at {when}",
+                             [ROWS] = "no gradient had reached rows of {tensor}{of} at {when}"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

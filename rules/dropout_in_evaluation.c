@@ -29,12 +29,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Call eval() on the network before the evaluation, and train() behind it.",
-    "If it is meant (Monte Carlo dropout), leave the rule out of the job.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)given;
@@ -111,21 +105,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
-static const char *const value_units[] = {"% of the elements dropped", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} was dropped out of in evaluation at {when}{note}", NULL};
-
 const assay_rule_ops assay_rule_dropout_in_evaluation = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "DropoutInEvaluation",
     .summary = "Modules that drop elements in EVAL, as only training does.",
     .advice = "The network was evaluated in the mode of training: its figures are those of a network with parts left "
               "out, and normalisations take those of the batch.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS("Call eval() on the network before the evaluation, and train() behind it.",
+                            "If it is meant (Monte Carlo dropout), leave the rule out of the job."),
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the elements dropped"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was dropped out of in evaluation at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -21,13 +21,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Give the sampler of each worker its rank and the number of workers (DistributedSampler, shard, skip).",
-    "Seed the shuffling alike on all workers and shard after it, or seed it by rank and shard before.",
-    "Tell the sampler the epoch (set_epoch), and check that all workers read the rank from the same launcher.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -138,24 +131,22 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"saved step(s) in a row", NULL};
-
-static const char *const sentences[] = {"{worker} got the same data as another at {when}", NULL};
-
 const assay_rule_ops assay_rule_duplicate_shard = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "DuplicateShard",
     .summary = "Workers that are fed the same labels or inputs as another.",
     .advice = "Workers that see the same samples add nothing but cost: the shards overlap, and the samples of the "
               "missing shards "
               "are never seen.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Give the sampler of each worker its rank and the number of workers (DistributedSampler, shard, skip).",
+        "Seed the shuffling alike on all workers and shard after it, or seed it by rank and shard before.",
+        "Tell the sampler the epoch (set_epoch), and check that all workers read the rank from the same launcher."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("saved step(s) in a row"),
+    .sentences = ASSAY_TEXTS("{worker} got the same data as another at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

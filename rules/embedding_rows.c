@@ -31,12 +31,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Look for a mask on the gradient of the table, a padding index, or a second table that is read in its place.",
-    "Look whether the optimizer has the whole table, and whether updates of sparse gradients reach all rows.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     const assay_measure rows = {.kind = ASSAY_MEASURE_ROWS},
@@ -255,20 +249,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
-static const char *const value_units[] = {"row(s) that never changed", NULL};
-
-static const char *const sentences[] = {"rows of {tensor}{of} that are fed never changed, from {when} on{note}", NULL};
-
 const assay_rule_ops assay_rule_embedding_rows = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "EmbeddingRows",
     .summary = "Rows of a table of codes that are fed and never change.",
     .advice = "What these codes mean is not learned: their rows are what they were begun with.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Look for a mask on the gradient of the table, a padding index, or a second table that is read in its place.",
+        "Look whether the optimizer has the whole table, and whether updates of sparse gradients reach all rows."),
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("row(s) that never changed"),
+    .sentences = ASSAY_TEXTS("rows of {tensor}{of} that are fed never changed, from {when} on{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

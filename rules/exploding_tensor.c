@@ -28,16 +28,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Look at the inputs and labels of the first bad step for extreme, missing or infinite values.",
-    "Lower the learning rate, or lengthen its warm-up.",
-    "Clip gradients by norm before the optimizer's step.",
-    "Guard divisions, logarithms, square roots and exponentials of the layer named.",
-    "In half precision use dynamic loss scaling, or bf16.",
-    "If one worker alone begins, test its device and memory.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -505,11 +495,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 static const char *const value_units[] = {"NaN element(s)", "infinite element(s)", "NaN or infinite element(s)",
                                           "saved reduction(s) not finite", NULL};
 
-static const char *const sentences[] = {"{tensor}{of} was not finite at {when}", NULL};
-
 const assay_rule_ops assay_rule_exploding_tensor = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "ExplodingTensor",
     .summary = "Tensors with NaN or infinite elements.",
     .advice =
@@ -517,11 +504,16 @@ const assay_rule_ops assay_rule_exploding_tensor = {
         "by "
         "norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and square "
         "roots, and in half precision check the loss scale.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Look at the inputs and labels of the first bad step for extreme, missing or infinite values.",
+        "Lower the learning rate, or lengthen its warm-up.", "Clip gradients by norm before the optimizer's step.",
+        "Guard divisions, logarithms, square roots and exponentials of the layer named.",
+        "In half precision use dynamic loss scaling, or bf16.",
+        "If one worker alone begins, test its device and memory."),
     .params = params,
     .series_width = ROW_WIDTH,
     .value_units = value_units,
-    .sentences = sentences,
+    .sentences = ASSAY_TEXTS("{tensor}{of} was not finite at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

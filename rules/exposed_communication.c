@@ -21,26 +21,16 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the time", NULL};
-
-static const char *const sentences[] = {"{worker} only communicated for {percent} of the time", NULL};
-
-static const char *const remedies[] = {
-    "With traces of all ranks see LateRank: much of it may be waiting for one rank.",
-    "Overlap: bucketed gradients, asynchronous gathers, prefetching of shards.",
-    "Communicate less: gradient accumulation, lower precision, another split of the model.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_exposed_communication = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "ExposedCommunication",
     .summary = "A rank communicates while it computes nothing, for too large a share of the time.",
     .advice = "Overlap communication with computation, or communicate less.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS("With traces of all ranks see LateRank: much of it may be waiting for one rank.",
+                            "Overlap: bucketed gradients, asynchronous gathers, prefetching of shards.",
+                            "Communicate less: gradient accumulation, lower precision, another split of the model."),
+    .value_units = ASSAY_TEXTS("of the time"),
+    .sentences = ASSAY_TEXTS("{worker} only communicated for {percent} of the time"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

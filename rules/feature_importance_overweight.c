@@ -72,21 +72,16 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const value_units[] = {"of the total importance", NULL};
-
-static const char *const sentences[] = {"a few features carry most of the importance at {when}", NULL};
-
 const assay_rule_ops assay_rule_feature_importance_overweight = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "FeatureImportanceOverweight",
     .summary = "A few features that carry most of the total importance.",
     .advice =
         "Check whether the heavy features leak the label or will be missing at prediction time; subsample columns "
         "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("of the total importance"),
+    .sentences = ASSAY_TEXTS("a few features carry most of the importance at {when}"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

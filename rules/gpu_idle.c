@@ -21,26 +21,17 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the time", NULL};
-
-static const char *const sentences[] = {"the GPU of {worker} stood idle for {percent} of the time{note}", NULL};
-
-static const char *const remedies[] = {
-    "See the rule for the cause: InputBound, LaunchBound.",
-    "Cause sync: take out .item(), print of tensors and other waits for the device within the step.",
-    "Cause queued: kernels wait for one another or are too short; larger batches, fused kernels, CUDA graphs.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_gpu_idle = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "GpuIdle",
     .summary = "The GPU of a rank stood idle for too large a share of the time.",
     .advice = "The finding's cause says what it waited for: input, sync, host or queued.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS(
+        "See the rule for the cause: InputBound, LaunchBound.",
+        "Cause sync: take out .item(), print of tensors and other waits for the device within the step.",
+        "Cause queued: kernels wait for one another or are too short; larger batches, fused kernels, CUDA graphs."),
+    .value_units = ASSAY_TEXTS("of the time"),
+    .sentences = ASSAY_TEXTS("the GPU of {worker} stood idle for {percent} of the time{note}"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

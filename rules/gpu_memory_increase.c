@@ -56,18 +56,13 @@ void gpu_memory_increase_evaluate(timed *t)
 
 TIMED_FINALIZE(gpu_memory_increase_evaluate)
 
-static const char *const value_units[] = {"percentage points", NULL};
-
-static const char *const sentences[] = {"the memory of {worker} filled fast at {when}", NULL};
-
 const assay_rule_ops assay_rule_gpu_memory_increase = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "GPUMemoryIncrease",
     .summary = "The moving average of a GPU's memory rose sharply.",
     .advice = "Look for tensors that are kept alive; if the need is real, take more memory.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("percentage points"),
+    .sentences = ASSAY_TEXTS("the memory of {worker} filled fast at {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

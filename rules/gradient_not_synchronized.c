@@ -38,15 +38,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Wrap the model for data-parallel training, or call the all-reduce, before the optimizer's step, on every worker.",
-    "Call the wrapped model, not the module inside: calls past the wrapper skip the averaging.",
-    "Look for a no_sync or accumulation block that is not left at the step named.",
-    "Give all workers the same process group; check that none was left out when it was made.",
-    "Make parameters that are used on some workers only known to the wrapper (find_unused_parameters).",
-    NULL,
-};
-
 static int need_change(assay_need *need, int slot, uint32_t figures, assay_error *err)
 {
     assay_measure change = {
@@ -278,29 +269,28 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"apart", NULL};
-
-static const char *const sentences[] = {
-    [DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
-    [DIFFERS] = "gradients were not averaged: {tensor}{of} differs from the other workers at {when}",
-    [NEVER] = "{tensor} was equal on all workers at no step",
-    NULL};
-
 const assay_rule_ops assay_rule_gradient_not_synchronized = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "GradientNotSynchronized",
     .summary = "Workers whose weights drift apart, or whose gradients differ although their weights are the same.",
     .advice =
         "Each worker trains a model of its own from the step named on: the gradients are not averaged, or not on all "
         "workers, before the optimizer takes its step.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Wrap the model for data-parallel training, or call the all-reduce, before the optimizer's step, on every worker.",
+        "Call the wrapped model, not the module inside: calls past the wrapper skip the averaging.",
+        "Look for a no_sync or accumulation block that is not left at the step named.",
+        "Give all workers the same process group; check that none was left out when it was made.",
+        "Make parameters that are used on some workers only known to the wrapper (find_unused_parameters)."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("apart"),
+    .sentences =
+        ASSAY_TEXTS([DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
+                    [DIFFERS] = "gradients were not averaged: {tensor}{of} differs from the other workers at {when}",
+                    [NEVER] = "{tensor} was equal on all workers at no step"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

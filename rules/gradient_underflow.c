@@ -30,7 +30,6 @@ enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
 enum { ALL, RISES };
-static const char *const tests[] = {"all", "rises", NULL};
 #define NO_LOSS 1e-4 /* of the first one: what is left of it may have no gradient */
 
 static const assay_param_def params[] = {
@@ -54,12 +53,6 @@ static const assay_param_def params[] = {
      .help = "Nothing fires where the losses end below this share of their first values: what is learned has no "
              "gradient."},
     {0},
-};
-
-static const char *const remedies[] = {
-    "Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
-    "Keep gradients in float32 where they are accumulated.",
-    NULL,
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
@@ -336,25 +329,20 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             " of a gradient", out);
 }
 
-static const char *const value_units[] = {"% of the elements are 0", NULL};
-static const char *const sentences[] = {[ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
-                                        [RISES] =
-                                            "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_gradient_underflow = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "GradientUnderflow",
     .summary = "Gradients of which ever more elements are exactly zero, without dead units that explain it.",
     .advice = "Gradients that are too small for their format become zero: raise the loss scale, or take bfloat16.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS("Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
+                            "Keep gradients in float32 where they are accumulated."),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("all", "rises"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the elements are 0"),
+    .sentences = ASSAY_TEXTS([ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
+                             [RISES] = "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

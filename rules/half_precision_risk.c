@@ -32,8 +32,6 @@
 enum { FLUSH, OVERFLOWS };
 enum { VALUE, IS, LARGEST, WIDTH };    /* values of a row; LARGEST is the largest |x| */
 enum { IS_FLUSHED, IS_LOSS, IS_OVER }; /* a share that is flushed and matters, a loss, a share that overflows */
-static const char *const tests[] = {"flush", "overflow", NULL};
-
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases,losses"),
     ASSAY_CHOICE_PARAM("format", "fp16", "fp16|bf16|fp8_e4m3|fp8_e5m2", "The format in question."),
@@ -54,14 +52,6 @@ static const assay_param_def params[] = {
         "Overflows do not count where the first saved losses of the worker are beyond the format themselves, up to 100 times of what was there at the beginning."),
     RARE_PARAM,
     {0},
-};
-
-static const char *const remedies[] = {
-    "Scale the loss (dynamic loss scaling) if gradients are flushed; the parameter scale shows what a factor would do.",
-    "Use bf16, which has the range of float32, in place of fp16.",
-    "Keep the tensors named in float32: normalisations, softmax, losses and the master weights.",
-    "Clip gradients and normalise layers whose values overflow.",
-    NULL,
 };
 
 /* Magnitudes up to `flush` become zero, those above `most` infinite. */
@@ -268,26 +258,24 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
-static const char *const value_units[] = {"% of the elements", NULL};
-
-static const char *const sentences[] = {[FLUSH] = "{tensor}{of} would underflow in half precision at {when}",
-                                        [OVERFLOWS] = "{tensor}{of} would overflow in half precision at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_half_precision_risk = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "HalfPrecisionRisk",
     .summary = "Values that a smaller floating-point format would flush to zero or overflow.",
     .advice = "Before training in the format, or when it goes wrong there: the tensors named do not fit into its range "
               "as they are.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Scale the loss (dynamic loss scaling) if gradients are flushed; the parameter scale shows what a factor would do.",
+        "Use bf16, which has the range of float32, in place of fp16.",
+        "Keep the tensors named in float32: normalisations, softmax, losses and the master weights.",
+        "Clip gradients and normalise layers whose values overflow."),
     .params = params,
     .traits = ASSAY_RULE_NOT_LOGGED,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("flush", "overflow"),
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the elements"),
+    .sentences = ASSAY_TEXTS([FLUSH] = "{tensor}{of} would underflow in half precision at {when}",
+                             [OVERFLOWS] = "{tensor}{of} would overflow in half precision at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

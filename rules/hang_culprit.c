@@ -40,32 +40,20 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
 
 DUMPED_FINALIZE(find)
 
-static const char *const tests[] = {"absent", "ahead", "behind", "compute",  "deadlock",
-                                    "device", "group", "launch", "mismatch", NULL};
-static const char *const value_units[] = {"waiting ranks", NULL};
-
-static const char *const sentences[] = {"{said}", "{said}", "{said}", "{said}", "{said}",
-                                        "{said}", "{said}", "{said}", "{said}", NULL};
-
-static const char *const remedies[] = {
-    "behind: look at that host: py-spy dump of the process, its data loader, its node.",
-    "device: replace the GPU; look for Xid in the kernel log of its node.",
-    "absent: read that rank's own log: it most likely raised or was killed.",
-    "mismatch, deadlock, ahead: look at the program: what does the rank call that the others do not?",
-    "compute, launch, group: set TORCH_NCCL_ENABLE_TIMING=1, and look at network cards and links of these ranks.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_hang_culprit = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "HangCulprit",
     .summary = "The ranks for which the others wait in a training that hangs.",
     .advice = "Look at the rank that most others wait for first; those that only wait are well.",
-    .remedies = remedies,
-    .tests = tests,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS(
+        "behind: look at that host: py-spy dump of the process, its data loader, its node.",
+        "device: replace the GPU; look for Xid in the kernel log of its node.",
+        "absent: read that rank's own log: it most likely raised or was killed.",
+        "mismatch, deadlock, ahead: look at the program: what does the rank call that the others do not?",
+        "compute, launch, group: set TORCH_NCCL_ENABLE_TIMING=1, and look at network cards and links of these ranks."),
+    .tests = ASSAY_TEXTS("absent", "ahead", "behind", "compute", "deadlock", "device", "group", "launch", "mismatch"),
+    .value_units = ASSAY_TEXTS("waiting ranks"),
+    .sentences = ASSAY_TEXTS("{said}", "{said}", "{said}", "{said}", "{said}", "{said}", "{said}", "{said}", "{said}"),
     .params = params,
     DUMPED_RULE_STATE,
     .finalize = finalize,

@@ -21,26 +21,16 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the time", NULL};
-
-static const char *const sentences[] = {"{worker} waited {percent} of the time for input", NULL};
-
-static const char *const remedies[] = {
-    "Give the DataLoader more workers (num_workers), pin_memory and prefetch_factor.",
-    "Move decoding and augmentation off the critical path, or to the GPU.",
-    "Look at the storage: many small files, a cold cache, a shared file system.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_input_bound = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "InputBound",
     .summary = "The GPU of a rank waited for the data loader.",
     .advice = "Load data faster: more workers, prefetching, a smaller or packed format, nearer storage.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS("Give the DataLoader more workers (num_workers), pin_memory and prefetch_factor.",
+                            "Move decoding and augmentation off the critical path, or to the GPU.",
+                            "Look at the storage: many small files, a cold cache, a shared file system."),
+    .value_units = ASSAY_TEXTS("of the time"),
+    .sentences = ASSAY_TEXTS("{worker} waited {percent} of the time for input"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

@@ -36,10 +36,6 @@
 #include "input_seen.h"
 #include "workers.h"
 
-static const char *const tests[] = {"channel",       "constant", "evaluated", "evaluation", "labels",
-                                    "probabilities", "repeated", "scale",     "shape",      "shared",
-                                    "sorted",        "target",   "targets",   "unseen",     NULL};
-
 #define SHARE_CLOSE   1e-4 /* of a softmax in single precision */
 #define FARTHER       3.0
 #define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
@@ -61,12 +57,6 @@ static const assay_param_def params[] = {
      .flags = ASSAY_PARAM_ABOVE,
      .help = "Change of scale that is too large."},
     {0},
-};
-
-static const char *const remedies[] = {
-    "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
-    "Compare how training and evaluation, and the workers, make their batches.",
-    NULL,
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
@@ -698,53 +688,41 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
-static const char *const value_units[] = {[CHANNEL] = "channel(s) of one value",
-                                          [CONSTANT] = "is the value",
-                                          [EVALUATED] = "batch",
-                                          [EVALUATION] = "times that of training",
-                                          [LABELS] = "is the class",
-                                          [PROBABILITIES] = "saved step(s)",
-                                          [REPEATED_TEST] = "saved step(s) in a row",
-                                          [SCALE] = "times the usual",
-                                          [SHAPE] = "times as many pairs as elements",
-                                          [SHARED] = "saved step(s) in a row",
-                                          [SORTED] = "is the class",
-                                          [TARGET] = "saved step(s) in a row",
-                                          [TARGETS] = "times the usual",
-                                          [UNSEEN] = "class(es)",
-                                          NULL};
-
-static const char *const sentences[] = {
-    [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
-    [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
-    [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
-    [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
-    [LABELS] = "{tensor}{of} was one class at {when}{note}",
-    [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
-    [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
-    [SCALE] = "{tensor}{of} had another scale at {when}{note}",
-    [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
-    [SHARED] = "{worker} got the same data as another at {when}{note}",
-    [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
-    [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
-    [TARGETS] = "{tensor}{of} had another scale at {when}{note}",
-    [UNSEEN] = "{tensor}{of} of the evaluation has classes that training lacks at {when}{note}",
-    NULL};
-
 const assay_rule_ops assay_rule_input_data = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "InputData",
     .summary = "Inputs, labels and scores that no training is meant to be fed: constant, rescaled, repeated, shared.",
     .advice = "What follows from such data looks like a fault of the model. Look at a batch of the step named before "
               "anything else.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
+        "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("channel", "constant", "evaluated", "evaluation", "labels", "probabilities", "repeated",
+                         "scale", "shape", "shared", "sorted", "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS(
+        [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value", [EVALUATED] = "batch",
+        [EVALUATION] = "times that of training", [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)",
+        [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
+        [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row", [SORTED] = "is the class",
+        [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
+    .sentences =
+        ASSAY_TEXTS([CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
+                    [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
+                    [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
+                    [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
+                    [LABELS] = "{tensor}{of} was one class at {when}{note}",
+                    [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
+                    [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
+                    [SCALE] = "{tensor}{of} had another scale at {when}{note}",
+                    [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
+                    [SHARED] = "{worker} got the same data as another at {when}{note}",
+                    [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
+                    [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
+                    [TARGETS] = "{tensor}{of} had another scale at {when}{note}",
+                    [UNSEEN] = "{tensor}{of} of the evaluation has classes that training lacks at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

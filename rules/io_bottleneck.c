@@ -11,18 +11,13 @@ void io_bottleneck_evaluate(timed *t)
 
 TIMED_FINALIZE(io_bottleneck_evaluate)
 
-static const char *const value_units[] = {"% of the snapshots", NULL};
-
-static const char *const sentences[] = {"GPUs of {worker} waited for I/O at {when}", NULL};
-
 const assay_rule_ops assay_rule_io_bottleneck = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "IOBottleneck",
     .summary = "GPUs idle while cores wait for I/O, for too large a share of the time.",
     .advice = "Prefetch, take larger or binary files, or faster storage.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the snapshots"),
+    .sentences = ASSAY_TEXTS("GPUs of {worker} waited for I/O at {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -42,13 +42,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Look at the samples of the step named: an unknown class, a label counted from 1, or a marker for a missing label.",
-    "Make the output layer as wide as the number of classes, or map the labels to 0 .. classes - 1 in the dataset.",
-    "If the value means no label, pass it as ignore_index to the loss and in the parameter ignore_labels.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -214,22 +207,20 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
-static const char *const value_units[] = {"label(s)", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} had labels out of range at {when}", NULL};
-
 const assay_rule_ops assay_rule_label_out_of_range = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LabelOutOfRange",
     .summary = "Labels that are negative, not whole, or beyond the number of classes.",
     .advice = "On a GPU such a label is an error without a place, or reads memory that is not its own; elsewhere it "
               "spoils the "
               "loss silently.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Look at the samples of the step named: an unknown class, a label counted from 1, or a marker for a missing label.",
+        "Make the output layer as wide as the number of classes, or map the labels to 0 .. classes - 1 in the dataset.",
+        "If the value means no label, pass it as ignore_index to the loss and in the parameter ignore_labels."),
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("label(s)"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} had labels out of range at {when}"),
     .setup = setup,
     .series_width = WIDTH,
     .map = map,

@@ -48,27 +48,17 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the step", NULL};
-
-static const char *const sentences[] = {
-    "{worker} came last to collectives and cost the others {percent} of {when}{note}", NULL};
-
-static const char *const remedies[] = {
-    "See what SlowRank says of the same rank: whether it computed, loaded data, or launched too slowly.",
-    "Compare clocks, temperatures and clock rates of its GPU with another's: throttling is common.",
-    "Balance the work: longer samples, more tokens or experts on that rank, logging and checkpoints.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_late_rank = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LateRank",
     .summary = "A rank came last to collectives, by time that it lost itself.",
     .advice = "Find what the rank does between collectives that the others do faster.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS(
+        "See what SlowRank says of the same rank: whether it computed, loaded data, or launched too slowly.",
+        "Compare clocks, temperatures and clock rates of its GPU with another's: throttling is common.",
+        "Balance the work: longer samples, more tokens or experts on that rank, logging and checkpoints."),
+    .value_units = ASSAY_TEXTS("of the step"),
+    .sentences = ASSAY_TEXTS("{worker} came last to collectives and cost the others {percent} of {when}{note}"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

@@ -21,27 +21,17 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the time", NULL};
-
-static const char *const sentences[] = {"the GPU of {worker} waited {percent} of the time for launches by the host",
-                                        NULL};
-
-static const char *const remedies[] = {
-    "Use torch.compile or CUDA graphs, so that one launch starts many kernels.",
-    "Take larger batches, or fuse small operators.",
-    "Look for work in Python between launches: logging, metrics, other processes on the cores.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_launch_bound = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LaunchBound",
     .summary = "The host of a rank launches kernels more slowly than the GPU runs them.",
     .advice = "Launch less: larger batches, fused kernels, torch.compile, CUDA graphs.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies =
+        ASSAY_TEXTS("Use torch.compile or CUDA graphs, so that one launch starts many kernels.",
+                    "Take larger batches, or fuse small operators.",
+                    "Look for work in Python between launches: logging, metrics, other processes on the cores."),
+    .value_units = ASSAY_TEXTS("of the time"),
+    .sentences = ASSAY_TEXTS("the GPU of {worker} waited {percent} of the time for launches by the host"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

@@ -412,34 +412,25 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const remedies[] = {
-    "Take the worker named out of service and test its device and memory, if others compute the same rightly.",
-    "Go back to the checkpoint before: what was computed wrongly has been learned from since.",
-    "Look for code that changes the tensor between its module and the recording, if all workers are named.",
-    NULL,
-};
-
-static const char *const sentences[] = {
-    [LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
-    [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
-    [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
-    [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
-    [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
-    [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}",
-    NULL};
-
 const assay_rule_ops assay_rule_law_violated = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LawViolated",
     .summary = "Tensors that are not what the recorded inputs of their computation give.",
     .advice = "The equation holds elsewhere, beyond doubt by rounding it does not here: a silent error of hardware, or "
               "code that changes the tensor.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Take the worker named out of service and test its device and memory, if others compute the same rightly.",
+        "Go back to the checkpoint before: what was computed wrongly has been learned from since.",
+        "Look for code that changes the tensor between its module and the recording, if all workers are named."),
     .params = params,
     .tests = tests,
     .series_width = LAW_WIDTH,
-    .sentences = sentences,
+    .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
+                             [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
+                             [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

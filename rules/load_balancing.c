@@ -141,18 +141,13 @@ void load_balancing_evaluate(timed *t)
 
 TIMED_FINALIZE(load_balancing_evaluate)
 
-static const char *const value_units[] = {"Jensen-Shannon distance, 0.83 at most", NULL};
-
-static const char *const sentences[] = {"{worker} had clearly different loads at {when}", NULL};
-
 const assay_rule_ops assay_rule_load_balancing = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LoadBalancing",
     .summary = "GPUs of the same job have clearly different loads.",
     .advice = "Take another distribution strategy, or make the shards of the data even.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("Jensen-Shannon distance, 0.83 at most"),
+    .sentences = ASSAY_TEXTS("{worker} had clearly different loads at {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -87,8 +87,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_loss_curve = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "loss_curve",
     .summary = "Each loss by step and mode, over all workers.",
     .params = params,

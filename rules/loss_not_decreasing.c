@@ -479,13 +479,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return true;
 }
 
-static const char *const value_units[] = {"% decrease", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} hardly fell by {when}", NULL};
-
 const assay_rule_ops assay_rule_loss_not_decreasing = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LossNotDecreasing",
     .summary = "Losses that hardly fall, or rise, from one evaluation to the next.",
     .advice = "If it never fell, check labels, loss function and learning rate on a handful of samples that a healthy "
@@ -496,8 +491,8 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% decrease"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} hardly fell by {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

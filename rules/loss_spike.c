@@ -19,14 +19,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Look at the batch of the step named: wrong labels, extreme inputs, an empty or padded sample.",
-    "Clip gradients by norm, and lower the learning rate or lengthen its warm-up.",
-    "Go back to a checkpoint before the spike and skip that batch, if the loss does not come down again.",
-    "In half precision look at the loss scale at that step (HalfPrecisionRisk).",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -88,24 +80,23 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
-static const char *const value_units[] = {"loss", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} jumped at {when}", NULL};
-
 const assay_rule_ops assay_rule_loss_spike = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LossSpike",
     .summary = "Losses that jump far above what they were at the steps before.",
     .advice = "One batch or one update threw the training off: see what was special about the step named, and whether "
               "the loss "
               "came back.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Look at the batch of the step named: wrong labels, extreme inputs, an empty or padded sample.",
+        "Clip gradients by norm, and lower the learning rate or lengthen its warm-up.",
+        "Go back to a checkpoint before the spike and skip that batch, if the loss does not come down again.",
+        "In half precision look at the loss scale at that step (HalfPrecisionRisk)."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = HISTORY_WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("loss"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} jumped at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

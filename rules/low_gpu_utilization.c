@@ -9,8 +9,6 @@
 #include "timed.h"
 
 enum { FLUCTUATING, LOW, UNUSED };
-static const char *const tests[] = {"fluctuating", "low", "unused", NULL};
-
 static const assay_param_def params[] = {LOW_GPU_UTILIZATION_PARAMS(TIMED_OWN){0}};
 
 static void test_gpu(timed *t, const assay_metric_series *s, timed_samples samples, uint64_t order)
@@ -62,23 +60,17 @@ void low_gpu_utilization_evaluate(timed *t)
 
 TIMED_FINALIZE(low_gpu_utilization_evaluate)
 
-static const char *const value_units[] = {"% GPU use", NULL};
-
-static const char *const sentences[] = {[FLUCTUATING] = "{worker} changed between busy and idle by {when}",
-                                        [LOW] = "{worker} did hardly any work by {when}",
-                                        [UNUSED] = "{worker} did no work by {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_low_gpu_utilization = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LowGPUUtilization",
     .summary = "A GPU is hardly used, or flips between busy and idle.",
     .advice = "Look for bottlenecks and synchronous calls, or enlarge the batch.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% GPU use"),
+    .sentences =
+        ASSAY_TEXTS([FLUCTUATING] = "{worker} changed between busy and idle by {when}",
+                    [LOW] = "{worker} did hardly any work by {when}", [UNUSED] = "{worker} did no work by {when}"),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("fluctuating", "low", "unused"),
     TIMED_RULE_STATE,
     .finalize = finalize,
 };

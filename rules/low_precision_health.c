@@ -43,14 +43,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Keep the layer named in higher precision.",
-    "Shorten the amax history, so that scales follow the values sooner.",
-    "Check the amax reduction group: ranks that share a tensor must share its scale.",
-    "Compare with the what-if statistics of other recipes before choosing one.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -372,26 +364,24 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const sentences[] = {"the error of {tensor}{of} had grown by {when}{note}",
-                                        "values of {tensor}{of} were clipped at {when}{note}",
-                                        "{tensor}{of} left the scale of the other workers at {when}",
-                                        "scales of {tensor}{of} lay far apart at {when}{note}",
-                                        "values of {tensor}{of} underflowed by {when}{note}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_low_precision_health = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "LowPrecisionHealth",
     .summary = "FP8 and FP4 layers that lose values, or whose scales part.",
     .advice =
         "Keep the layers named in higher precision until their statistics are sound, and look at what scales them.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS("Keep the layer named in higher precision.",
+                            "Shorten the amax history, so that scales follow the values sooner.",
+                            "Check the amax reduction group: ranks that share a tensor must share its scale.",
+                            "Compare with the what-if statistics of other recipes before choosing one."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .sentences = sentences,
+    .sentences = ASSAY_TEXTS(
+        "the error of {tensor}{of} had grown by {when}{note}", "values of {tensor}{of} were clipped at {when}{note}",
+        "{tensor}{of} left the scale of the other workers at {when}",
+        "scales of {tensor}{of} lay far apart at {when}{note}", "values of {tensor}{of} underflowed by {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

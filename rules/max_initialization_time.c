@@ -79,18 +79,13 @@ void max_initialization_time_evaluate(timed *t)
 
 TIMED_FINALIZE(max_initialization_time_evaluate)
 
-static const char *const value_units[] = {"min", NULL};
-
-static const char *const sentences[] = {"the first step of {worker} came late, at {when}", NULL};
-
 const assay_rule_ops assay_rule_max_initialization_time = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "MaxInitializationTime",
     .summary = "The first step came late.",
     .advice = "Shorten downloads and set-up; stream the data.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("min"),
+    .sentences = ASSAY_TEXTS("the first step of {worker} came late, at {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -19,20 +19,9 @@
 #include "workers.h"
 
 enum { ABSENT, KILLED, NEVER };
-static const char *const tests[] = {"absent", "killed", "never", NULL};
-
 static const assay_param_def params[] = {
     ASSAY_INT_PARAM("num_steps", "1", 1, 1000000, "Consecutive saved steps a worker must miss."),
     {0},
-};
-
-static const char *const remedies[] = {
-    "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device "
-    "lost.",
-    "Check that its directory was writable and not full, and that its files were copied along with the others.",
-    "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
-    "node.",
-    NULL,
 };
 
 enum { MODE, TIME, WIDTH }; /* of the step, and when the newest of its tensors was written */
@@ -351,29 +340,28 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {
-    [ABSENT] = "step(s) missed in a row", [KILLED] = "time(s)", [NEVER] = "of {workers} workers", NULL};
-
-static const char *const sentences[] = {[ABSENT] = "{worker} wrote nothing at {when}",
-                                        [KILLED] = "{worker} stopped without closing behind {when}",
-                                        [NEVER] = "{worker} never wrote anything",
-                                        NULL};
-
 const assay_rule_ops assay_rule_missing_worker = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "MissingWorker",
     .summary = "Workers that stopped writing, left steps out, or never wrote.",
     .advice = "What the worker would have shown is unknown from the step named on; the last step it wrote says where "
               "to look in "
               "its own log.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device "
+        "lost.",
+        "Check that its directory was writable and not full, and that its files were copied along with the others.",
+        "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
+        "node."),
     .params = params,
-    .tests = tests,
+    .tests = ASSAY_TEXTS("absent", "killed", "never"),
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units =
+        ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
+    .sentences = ASSAY_TEXTS([ABSENT] = "{worker} wrote nothing at {when}",
+                             [KILLED] = "{worker} stopped without closing behind {when}",
+                             [NEVER] = "{worker} never wrote anything"),
     .setup = times_setup,
     .map = map,
     .finalize = finalize,

@@ -44,28 +44,18 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const remedies[] = {
-    "Resume from the checkpoint before: its square root is NaN at the next update.",
-    "Test the device and memory of the rank that wrote it: no optimizer computes a negative average of squares.",
-    "Look for a quantised or compressed optimizer state that was read with the wrong type.",
-    NULL,
-};
-
-static const char *const value_units[] = {"element(s) below zero", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} was below zero at {when}, though it is an average of squares",
-                                        NULL};
-
 const assay_rule_ops assay_rule_negative_second_moment = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "NegativeSecondMoment",
     .summary = "Averages of squared gradients, as optimizers keep them, that have elements below zero.",
     .advice = "An average of squares is never negative: the optimizer's state was damaged, and its next update is NaN.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Resume from the checkpoint before: its square root is NaN at the next update.",
+        "Test the device and memory of the rank that wrote it: no optimizer computes a negative average of squares.",
+        "Look for a quantised or compressed optimizer state that was read with the wrong type."),
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("element(s) below zero"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was below zero at {when}, though it is an average of squares"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

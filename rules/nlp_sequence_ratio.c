@@ -84,13 +84,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const value_units[] = {"% of the tokens", NULL};
-
-static const char *const sentences[] = {"one token took too large a share of {tensor}{of} at {when}", NULL};
-
 const assay_rule_ops assay_rule_nlp_sequence_ratio = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "NLPSequenceRatio",
     .summary = "Input sequences of which a given token, such as padding, takes too large a share.",
     .advice = "Padding costs compute and dilutes the loss: bucket sequences by length or pack them, shorten the "
@@ -98,8 +93,8 @@ const assay_rule_ops assay_rule_nlp_sequence_ratio = {
               "mask padding in the loss; many unknown tokens mean that vocabulary or tokenizer do not fit the data.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the tokens"),
+    .sentences = ASSAY_TEXTS("one token took too large a share of {tensor}{of} at {when}"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -39,14 +39,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "If one worker alone spikes: test its node's device and memory (ECC counters, a burn-in), and run without it.",
-    "If all workers spike at one step: look at that step's batch, clip gradients by norm and lower or warm up the "
-    "learning rate.",
-    "Go back to the last checkpoint before the step named: what came after it is built on the bad update.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -285,27 +277,25 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
            reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
-static const char *const value_units[] = {"deviations", NULL};
-
-static const char *const sentences[] = {[HISTORY] = "the norm of {tensor}{of} jumped at {when}",
-                                        [WORKERS] = "the norm of {tensor}{of} left that of the other workers at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_norm_spike = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "NormSpike",
     .summary = "Tensors whose norm jumps, against their own past or against the other workers.",
     .advice = "A jump on one worker alone is the signature of a silent hardware fault; one on all workers is a bad "
               "batch or an "
               "unstable learning rate.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "If one worker alone spikes: test its node's device and memory (ECC counters, a burn-in), and run without it.",
+        "If all workers spike at one step: look at that step's batch, clip gradients by norm and lower or warm up the "
+        "learning rate.",
+        "Go back to the last checkpoint before the step named: what came after it is built on the bad update."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("deviations"),
+    .sentences = ASSAY_TEXTS([HISTORY] = "the norm of {tensor}{of} jumped at {when}",
+                             [WORKERS] = "the norm of {tensor}{of} left that of the other workers at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -26,8 +26,7 @@ void overall_framework_metrics_evaluate(timed *t)
 TIMED_FINALIZE(overall_framework_metrics_evaluate)
 
 const assay_rule_ops assay_rule_overall_framework_metrics = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "OverallFrameworkMetrics",
     .summary = "A summary of the timelines; it never fires.",
     .advice = "Nothing to do: the summary is in the report.",

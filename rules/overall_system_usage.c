@@ -20,8 +20,7 @@ void overall_system_usage_evaluate(timed *t)
 TIMED_FINALIZE(overall_system_usage_evaluate)
 
 const assay_rule_ops assay_rule_overall_system_usage = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "OverallSystemUsage",
     .summary = "A summary of the machines' use; it never fires.",
     .advice = "Nothing to do: the summary is in the report.",

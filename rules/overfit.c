@@ -197,13 +197,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_no_evaluation(rule, out);
 }
 
-static const char *const value_units[] = {"times the training loss above it", NULL};
-
-static const char *const sentences[] = {"the validation loss rose above the training loss by {when}", NULL};
-
 const assay_rule_ops assay_rule_overfit = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "Overfit",
     .summary = "A validation loss that stays above the training loss by more than a given share.",
     .advice = "The model memorises: stop at the best validation loss, add data or augmentation, raise weight decay or "
@@ -212,8 +207,8 @@ const assay_rule_ops assay_rule_overfit = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("times the training loss above it"),
+    .sentences = ASSAY_TEXTS("the validation loss rose above the training loss by {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

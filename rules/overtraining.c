@@ -108,13 +108,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_no_evaluation(rule, out);
 }
 
-static const char *const value_units[] = {"validation step(s) without a new best", NULL};
-
-static const char *const sentences[] = {"the losses did not improve any more at {when}", NULL};
-
 const assay_rule_ops assay_rule_overtraining = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "Overtraining",
     .summary = "Neither the training loss nor the validation loss has improved for a while.",
     .advice = "Further steps cost and gain nothing: keep the checkpoint of the best validation loss and stop, or lower "
@@ -123,8 +118,8 @@ const assay_rule_ops assay_rule_overtraining = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("validation step(s) without a new best"),
+    .sentences = ASSAY_TEXTS("the losses did not improve any more at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -181,19 +181,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {[GRADIENT_RANGE] = "between the 5 % and 95 % quantiles",
-                                          [LOSS_STALLED] = "step(s) without a new best",
-                                          [VARIANCE_RATIO] = "times the smallest variance",
-                                          NULL};
-
-static const char *const sentences[] = {[GRADIENT_RANGE] = "gradients were almost flat at {when}",
-                                        [LOSS_STALLED] = "the loss did not fall at first, up to {when}",
-                                        [VARIANCE_RATIO] = "layers{of} had very unequal variances at {when}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_poor_weight_initialization = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "PoorWeightInitialization",
     .summary = "First steps with very unequal layers, flat gradients or a loss that does not fall.",
     .advice = "Initialise by the activation (Kaiming for ReLU, Xavier for tanh and sigmoid), never with constants; "
@@ -203,8 +192,12 @@ const assay_rule_ops assay_rule_poor_weight_initialization = {
     .traits = ASSAY_RULE_NOT_LOGGED,
     .tests = tests,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units =
+        ASSAY_TEXTS([GRADIENT_RANGE] = "between the 5 % and 95 % quantiles",
+                    [LOSS_STALLED] = "step(s) without a new best", [VARIANCE_RATIO] = "times the smallest variance"),
+    .sentences = ASSAY_TEXTS([GRADIENT_RANGE] = "gradients were almost flat at {when}",
+                             [LOSS_STALLED] = "the loss did not fall at first, up to {when}",
+                             [VARIANCE_RATIO] = "layers{of} had very unequal variances at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

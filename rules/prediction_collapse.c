@@ -35,15 +35,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are "
-    "unequal.",
-    "Look for dead or saturated layers before the output (DeadRelu, SaturatedActivation) and for vanished gradients.",
-    "Lower the learning rate if the collapse follows a loss spike, and go back to a checkpoint before it.",
-    "Check that evaluation runs with the right preprocessing and with normalisation in its evaluation mode.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -234,24 +225,24 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"of the predictions", NULL};
-
-static const char *const sentences[] = {"nearly all predictions were one class at {when}", NULL};
-
 const assay_rule_ops assay_rule_prediction_collapse = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "PredictionCollapse",
     .summary = "Predictions of which nearly all are one class.",
     .advice = "The model ignores its input: it gives the same class for every input, which a low loss or a high "
               "accuracy on "
               "unequal classes can hide.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are "
+        "unequal.",
+        "Look for dead or saturated layers before the output (DeadRelu, SaturatedActivation) and for vanished gradients.",
+        "Lower the learning rate if the collapse follows a loss spike, and go back to a checkpoint before it.",
+        "Check that evaluation runs with the right preprocessing and with normalisation in its evaluation mode."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("of the predictions"),
+    .sentences = ASSAY_TEXTS("nearly all predictions were one class at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

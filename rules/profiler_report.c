@@ -81,15 +81,12 @@ static void evaluate(timed *t)
 
 TIMED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"finding(s)", NULL};
-
 const assay_rule_ops assay_rule_profiler_report = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "ProfilerReport",
     .summary = "Runs all other rules over profiler data at once; fires once for each that fires.",
     .advice = "See the rules that fired: each says what to do.",
-    .value_units = value_units,
+    .value_units = ASSAY_TEXTS("finding(s)"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

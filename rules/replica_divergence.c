@@ -35,14 +35,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Take the worker named out of service and test its device and memory if it is odd alone: a silent hardware fault.",
-    "Broadcast parameters and buffers from one worker at the start and after loading a checkpoint.",
-    "Let every worker run the same update: same optimizer state, learning rate, loss scale and number of steps.",
-    "Look for code that changes weights on one rank only, such as rank 0's own clipping or averaging.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -255,24 +247,23 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"apart", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} differed from the other copies at {when}{note}", NULL};
-
 const assay_rule_ops assay_rule_replica_divergence = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "ReplicaDivergence",
     .summary = "Tensors that should be equal on all workers and are not.",
     .advice =
         "The workers no longer train one model. If one worker is odd alone, its device is suspect; if all differ, the "
         "parameters were not broadcast or the updates are not the same.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Take the worker named out of service and test its device and memory if it is odd alone: a silent hardware fault.",
+        "Broadcast parameters and buffers from one worker at the start and after loading a checkpoint.",
+        "Let every worker run the same update: same optimizer state, learning rate, loss scale and number of steps.",
+        "Look for code that changes weights on one rank only, such as rank 0's own clipping or averaging."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("apart"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} differed from the other copies at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -96,13 +96,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
-static const char *const value_units[] = {"% of the units saturated", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} was saturated at {when}", NULL};
-
 const assay_rule_ops assay_rule_saturated_activation = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "SaturatedActivation",
     .summary = "Layers in which a large share of the tanh or sigmoid units hardly leave their flat ends.",
     .advice = "Saturated units pass no gradient: scale the inputs, normalise before the activation, start with smaller "
@@ -110,8 +105,8 @@ const assay_rule_ops assay_rule_saturated_activation = {
               "(Xavier) or a lower learning rate, or use ReLU or GELU in hidden layers.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("% of the units saturated"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was saturated at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

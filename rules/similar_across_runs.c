@@ -98,21 +98,16 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
-static const char *const value_units[] = {"apart", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} differed from the other trial at {when}", NULL};
-
 const assay_rule_ops assay_rule_similar_across_runs = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "SimilarAcrossRuns",
     .summary = "Tensors that differ from those of another trial at the same step and worker.",
     .advice = "The first step named is where the two runs part: compare seeds, data order and library versions if they "
               "should be "
               "equal up to there; a difference in inputs or labels comes before one in weights.",
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("apart"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} differed from the other trial at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -92,27 +92,18 @@ static void evaluate(traced *t)
 
 TRACED_FINALIZE(evaluate)
 
-static const char *const value_units[] = {"of the peers' median", NULL};
-
-static const char *const sentences[] = {
-    "{worker} needed {percent} more time of its own than ranks with the same role at {when}{note}", NULL};
-
-static const char *const remedies[] = {
-    "Cause input: look at the rank's data loader, its shard of the data, and the storage of its node.",
-    "Cause compute: compare clock rates, temperatures and device errors of its GPU; then the work that it has.",
-    "Cause host: look for another process on its node, for garbage collection, logging or checkpoints on that rank.",
-    NULL,
-};
-
 const assay_rule_ops assay_rule_slow_rank = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "SlowRank",
     .summary = "A rank needs more time of its own than ranks with the same role.",
     .advice = "The finding's cause says where the time goes: input, compute or host.",
-    .remedies = remedies,
-    .value_units = value_units,
-    .sentences = sentences,
+    .remedies = ASSAY_TEXTS(
+        "Cause input: look at the rank's data loader, its shard of the data, and the storage of its node.",
+        "Cause compute: compare clock rates, temperatures and device errors of its GPU; then the work that it has.",
+        "Cause host: look for another process on its node, for garbage collection, logging or checkpoints on that rank."),
+    .value_units = ASSAY_TEXTS("of the peers' median"),
+    .sentences =
+        ASSAY_TEXTS("{worker} needed {percent} more time of its own than ranks with the same role at {when}{note}"),
     .params = params,
     TRACED_RULE_STATE,
     .finalize = finalize,

@@ -65,13 +65,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_few_steps(rule, ASSAY_MODE_NONE, 2, " to have a time between them", out);
 }
 
-static const char *const value_units[] = {"s", NULL};
-
-static const char *const sentences[] = {"no step was saved for long after {when}", NULL};
-
 const assay_rule_ops assay_rule_stalled_training_rule = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "StalledTrainingRule",
     .summary = "A long time without a newly saved step.",
     .advice = "Look at the time before the step named: a data loader or storage that hangs, a collective that waits "
@@ -81,8 +76,8 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = 1,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("s"),
+    .sentences = ASSAY_TEXTS("no step was saved for long after {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -159,18 +159,13 @@ void step_outlier_evaluate(timed *t)
 
 TIMED_FINALIZE(step_outlier_evaluate)
 
-static const char *const value_units[] = {"outlier step(s)", NULL};
-
-static const char *const sentences[] = {"{value} {tensor} step(s){of} took far longer than the rest by {when}", NULL};
-
 const assay_rule_ops assay_rule_step_outlier = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "StepOutlier",
     .summary = "Some steps took far longer than the rest.",
     .advice = "See what ran at those times: I/O, checkpoints, other processes.",
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("outlier step(s)"),
+    .sentences = ASSAY_TEXTS("{value} {tensor} step(s){of} took far longer than the rest by {when}"),
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -30,16 +30,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is "
-    "common.",
-    "Look for another job or process on that node, and for a slower path to data or storage.",
-    "Balance the work: a shard with longer samples, or extra work on that rank such as logging and checkpoints.",
-    "Take the node out and run again: if the lag stays with the rank and not with the node, it is the data or the "
-    "code.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     int status = refuse_one_worker(given, err);
@@ -268,24 +258,25 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return alone;
 }
 
-static const char *const value_units[] = {"s late", NULL};
-
-static const char *const sentences[] = {"{worker} was later than the others at {when}", NULL};
-
 const assay_rule_ops assay_rule_straggler_worker = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "StragglerWorker",
     .summary = "A worker whose steps are written later than the others', again and again.",
     .advice = "Where workers wait for one another, the slowest sets the pace of all: find out whether the lag belongs "
               "to the node, "
               "to the data of that rank, or to work that only it does.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is "
+        "common.",
+        "Look for another job or process on that node, and for a slower path to data or storage.",
+        "Balance the work: a shard with longer samples, or extra work on that rank such as logging and checkpoints.",
+        "Take the node out and run again: if the lag stays with the rank and not with the node, it is the data or the "
+        "code."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = 1,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("s late"),
+    .sentences = ASSAY_TEXTS("{worker} was later than the others at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -158,8 +158,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_tensor_curves = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "tensor_curves",
     .summary = "Norm, mean, magnitude and zeros of every tensor by step and mode, over all workers.",
     .params = params,

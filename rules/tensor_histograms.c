@@ -180,8 +180,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_tensor_histograms = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "tensor_histograms",
     .summary = "How the elements of tensors are distributed by step and mode: quantiles, over all workers.",
     .params = params,

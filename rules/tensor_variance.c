@@ -63,13 +63,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const value_units[] = {"variance", NULL};
-
-static const char *const sentences[] = {"the variance of {tensor}{of} was out of its range at {when}", NULL};
-
 const assay_rule_ops assay_rule_tensor_variance = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "TensorVariance",
     .summary = "Tensors whose variance is above or below given limits.",
     .advice =
@@ -78,8 +73,8 @@ const assay_rule_ops assay_rule_tensor_variance = {
         "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
         "learning rate of the tensors named.",
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("variance"),
+    .sentences = ASSAY_TEXTS("the variance of {tensor}{of} was out of its range at {when}"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -128,21 +128,16 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static const char *const value_units[] = {"level(s)", NULL};
-
-static const char *const sentences[] = {"a tree was too deep at {when}", NULL};
-
 const assay_rule_ops assay_rule_tree_depth = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "TreeDepth",
     .summary = "Boosted trees that are deeper than a given depth.",
     .advice = "Deep trees fit single samples: lower max_depth or max_leaves, raise min_child_weight or gamma, and "
               "compare the "
               "validation metric before and after.",
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("level(s)"),
+    .sentences = ASSAY_TEXTS("a tree was too deep at {when}"),
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

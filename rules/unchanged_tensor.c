@@ -409,13 +409,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             (uint64_t)assay_param_int(rule->params, "num_steps"), " in a row (num_steps)", out);
 }
 
-static const char *const value_units[] = {"saved step(s) unchanged", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} had not changed at {when}", NULL};
-
 const assay_rule_ops assay_rule_unchanged_tensor = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "UnchangedTensor",
     .summary = "Tensors that do not change over several saved steps.",
     .advice =
@@ -426,8 +421,8 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("saved step(s) unchanged"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} had not changed at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -39,14 +39,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Replace sigmoid and tanh between the layers named by ReLU or GELU.",
-    "Add residual connections or normalisation, so that gradients reach the layers below the one named.",
-    "Initialise by Kaiming (ReLU) or Xavier (tanh), and compare the layers' variances (PoorWeightInitialization).",
-    "In half precision scale the loss, so that small gradients are not flushed to zero (HalfPrecisionRisk).",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)given;
@@ -154,24 +146,23 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"mean magnitude", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} vanished at {when}", NULL};
-
 const assay_rule_ops assay_rule_vanishing_gradient = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "VanishingGradient",
     .summary = "Gradients whose mean magnitude is so small that their layers no longer learn.",
     .advice =
         "The layers named here receive next to no signal: replace saturating activations by ReLU or GELU, add residual "
         "connections or normalisation between the deep layers, use Kaiming or Xavier initialisation, and in half "
         "precision scale the loss so that small gradients are not flushed to zero.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Replace sigmoid and tanh between the layers named by ReLU or GELU.",
+        "Add residual connections or normalisation, so that gradients reach the layers below the one named.",
+        "Initialise by Kaiming (ReLU) or Xavier (tanh), and compare the layers' variances (PoorWeightInitialization).",
+        "In half precision scale the loss, so that small gradients are not flushed to zero (HalfPrecisionRisk)."),
     .params = params,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("mean magnitude"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} vanished at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

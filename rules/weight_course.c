@@ -43,13 +43,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "If one layer alone jumped: was it restored, initialised or set from outside at that step?",
-    "If all did: look at the learning rate and its schedule there, and at that step's batch and loss.",
-    "If they shrink: lower the weight decay; with Adam take AdamW.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)given;
@@ -300,32 +293,26 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
-static const char *const value_units[] = {[JUMP] = "of the weights' norm",
-                                          [LARGE] = "of the weights' norm",
-                                          [SHRUNK] = "of the first norm",
-                                          [SLOW] = "of the norm a step",
-                                          NULL};
-
-static const char *const sentences[] = {[JUMP] = "{tensor}{of} jumped at {when}{note}",
-                                        [LARGE] = "one update changed {tensor}{of} by more than its norm at {when}",
-                                        [SHRUNK] = "{tensor}{of} shrank toward zero, seen at {when}{note}",
-                                        [SLOW] = "{tensor}{of} hardly moved by {when}{note}",
-                                        NULL};
-
 const assay_rule_ops assay_rule_weight_course = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "WeightCourse",
     .summary = "Weights that jump, are overwritten by their updates, or shrink away.",
     .advice = "An optimizer changes weights little by little. Look at what happened at the step named: a restart, a "
               "learning rate, a bad batch, or a decay that is larger than what the gradients put against it.",
-    .remedies = remedies,
+    .remedies =
+        ASSAY_TEXTS("If one layer alone jumped: was it restored, initialised or set from outside at that step?",
+                    "If all did: look at the learning rate and its schedule there, and at that step's batch and loss.",
+                    "If they shrink: lower the weight decay; with Adam take AdamW."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS([JUMP] = "of the weights' norm", [LARGE] = "of the weights' norm",
+                               [SHRUNK] = "of the first norm", [SLOW] = "of the norm a step"),
+    .sentences = ASSAY_TEXTS([JUMP] = "{tensor}{of} jumped at {when}{note}",
+                             [LARGE] = "one update changed {tensor}{of} by more than its norm at {when}",
+                             [SHRUNK] = "{tensor}{of} shrank toward zero, seen at {when}{note}",
+                             [SLOW] = "{tensor}{of} hardly moved by {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -32,15 +32,6 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const char *const remedies[] = {
-    "Check that the optimizer was given this parameter: it was made before the layer, or the layer was replaced since.",
-    "Check the learning rate of its group at the steps named: zero in a schedule, or set to freeze the layer.",
-    "Check that the optimizer's step is called, and not skipped, for example by a loss scaler that keeps finding "
-    "overflows.",
-    "In half precision keep float32 master weights: updates below half a unit in the last place are lost.",
-    NULL,
-};
-
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -262,25 +253,24 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
-static const char *const value_units[] = {"saved step(s) unchanged", NULL};
-
-static const char *const sentences[] = {"{tensor}{of} had not moved at {when} although its gradient was not zero",
-                                        NULL};
-
 const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "WeightFrozenDespiteGradient",
     .summary = "Weights that do not move although their gradients are not zero.",
     .advice = "The gradient is there and nobody applies it: the optimizer does not hold the parameter, takes no step, "
               "or takes "
               "steps that are too small to change it.",
-    .remedies = remedies,
+    .remedies = ASSAY_TEXTS(
+        "Check that the optimizer was given this parameter: it was made before the layer, or the layer was replaced since.",
+        "Check the learning rate of its group at the steps named: zero in a schedule, or set to freeze the layer.",
+        "Check that the optimizer's step is called, and not skipped, for example by a loss scaler that keeps finding "
+        "overflows.",
+        "In half precision keep float32 master weights: updates below half a unit in the last place are lost."),
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("saved step(s) unchanged"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} had not moved at {when} although its gradient was not zero"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -69,14 +69,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
-static const char *const value_units[] = {"of the weights' norm", NULL};
-
-static const char *const sentences[] = {
-    "the update of {tensor}{of} was too large or too small for its weights at {when}", NULL};
-
 const assay_rule_ops assay_rule_weight_update_ratio = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "WeightUpdateRatio",
     .summary = "Weights whose update, relative to their size, is too large or too small.",
     .advice = "Ratios far above 1 mean that each update overwrites what was learned: lower the learning rate or clip "
@@ -85,8 +79,8 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
               "and check "
               "that the optimizer holds the parameter.",
     .params = params,
-    .value_units = value_units,
-    .sentences = sentences,
+    .value_units = ASSAY_TEXTS("of the weights' norm"),
+    .sentences = ASSAY_TEXTS("the update of {tensor}{of} was too large or too small for its weights at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -423,8 +423,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 const assay_rule_ops assay_rule_wrong_predictions = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "wrong_predictions",
     .summary = "Samples whose predicted class is not their label, the first of them with their input images.",
     .params = params,

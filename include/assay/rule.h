@@ -537,6 +537,11 @@ int assay_common_combine(const assay_rule *rule, void *earlier, const void *late
 int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out);
 int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err);
 
+/* The first two members of assay_rule_ops: the interface that a rule was compiled for. */
+#define ASSAY_RULE_HEAD .abi = ASSAY_RULE_ABI, .size = sizeof(assay_rule_ops)
+/* A list of texts that ends with NULL, where it is used: `.tests = ASSAY_TEXTS("too_few", "too_many")`. */
+#define ASSAY_TEXTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 #define ASSAY_COMMON_STATE                                                                                             \
     .state_new = assay_common_new, .state_free = assay_common_free, .combine = assay_common_combine,                   \
     .pack = assay_common_pack, .unpack = assay_common_unpack

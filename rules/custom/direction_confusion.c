@@ -117,8 +117,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 static const assay_rule_ops direction_confusion = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "DirectionConfusion",
     .summary = "Two classes, such as turn left and turn right, that are taken for one another.",
     .advice = "Look at samples of the two classes: when one is the mirror image of the other, take random mirroring "

@@ -54,8 +54,7 @@ static int add_nothing(const assay_rule *rule, void *state, const assay_step_vie
 }
 
 static const assay_rule_ops EVERYTHING = {
-    .abi = ASSAY_RULE_ABI,
-    .size = sizeof(assay_rule_ops),
+    ASSAY_RULE_HEAD,
     .name = "everything",
     .summary = "Reads every tensor.",
     .traits = ASSAY_RULE_AGGREGATION,
