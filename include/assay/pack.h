@@ -24,6 +24,8 @@ typedef struct assay_buf {
 
 /* Makes an empty buffer that never grows past `ceiling` bytes. Release it with assay_buf_release(). */
 void assay_buf_init(assay_buf *buf, size_t ceiling);
+/* The same as an expression: `assay_buf text = ASSAY_BUF(SIZE_MAX);` */
+#define ASSAY_BUF(most) ((assay_buf){.ceiling = (most)})
 /* Frees the bytes; the buffer must be initialised again before use. */
 void assay_buf_release(assay_buf *buf);
 /* Forgets contents and failure, keeps the allocation. */

@@ -30,8 +30,7 @@ int dumped_add(const assay_rule *rule, assay_findings *findings, bool counted, c
 {
     const size_t kept = rule->max_findings > 0 ? rule->max_findings : ASSAY_MAX_FINDINGS;
     char worker[32] = "*";
-    assay_buf extra;
-    assay_buf_init(&extra, SIZE_MAX);
+    assay_buf extra = ASSAY_BUF(SIZE_MAX);
     if (finding->order < kept)
         finding->put(finding->what, &extra);
     assay_put_u8(&extra, 0);

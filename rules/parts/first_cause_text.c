@@ -327,8 +327,7 @@ static void put_configuration(const cause *c, assay_buf *out)
 
 static void put_json_text(const cause *c, void (*put)(const cause *, assay_buf *), assay_buf *out)
 {
-    assay_buf text;
-    assay_buf_init(&text, TEXT_ROOM);
+    assay_buf text = ASSAY_BUF(TEXT_ROOM);
     put(c, &text);
     assay_json_put_text_n(out, text.data ? (const char *)text.data : "", text.size);
     assay_buf_release(&text);

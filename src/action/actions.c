@@ -174,8 +174,7 @@ static void carry_out(firing *f, const action_event *event)
 /* On standard error, with stdout left to the report. */
 static void show(const action *a, const action_event *event)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 20);
+    assay_buf text = ASSAY_BUF(1 << 20);
     assay_put_format(&text, "assay: would do: ");
     assay_text_put_clean(&text, a->name, strlen(a->name));
     assay_put_u8(&text, '\n');

@@ -88,8 +88,7 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
     if (test)
         assay_put_format(out, ", test %s", test);
     assay_put_format(out, ", value ");
-    assay_buf value;
-    assay_buf_init(&value, MESSAGE_BYTES);
+    assay_buf value = ASSAY_BUF(MESSAGE_BYTES);
     report_put_value(info, rule, f, &value);
     assay_text_put_clean(out, (const char *)value.data, value.size);
     assay_buf_release(&value);
@@ -172,8 +171,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     put_name(rule->instance->name, NAME_BYTES, text);
     assay_put_format(text, " (%s): %s", assay_severity_name(rule->instance->severity), status);
     if (first) {
-        assay_buf where;
-        assay_buf_init(&where, TEXT);
+        assay_buf where = ASSAY_BUF(TEXT);
         assay_put_format(text, ", %" PRIu64 " finding%s, %s", report_findings_total(rule),
                          assay_plural(report_findings_total(rule)),
                          origin.cause.size > 0 ? "first cause: " : "the first at ");

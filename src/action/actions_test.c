@@ -7,8 +7,7 @@
 /* Messages of failures mostly begin with the target's name, which is said once. */
 static void put_line(const char *word, const char *name, const char *failure, const assay_draw *draw, assay_buf *out)
 {
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     assay_put_format(&line, "%s  ", word);
     if (strncmp(failure, name, strlen(name)) != 0)
         assay_put_format(&line, failure[0] ? "%s: " : "%s", name);

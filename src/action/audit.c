@@ -318,8 +318,7 @@ static int take_line(assay_audit *audit, const char *line, size_t size)
     if (status == ASSAY_ENOMEM)
         return status;
     int result = status == ASSAY_OK ? result_of(cJSON_GetObjectItemCaseSensitive(object, "result")) : -1;
-    assay_buf key;
-    assay_buf_init(&key, LINE);
+    assay_buf key = ASSAY_BUF(LINE);
     if (result >= 0 && read_key(cJSON_GetObjectItemCaseSensitive(object, "key"), &key)) {
         uint8_t *state = state_of(audit, &key);
         status = state ? ASSAY_OK : ASSAY_ENOMEM;
@@ -349,8 +348,7 @@ int assay_audit_take(assay_audit *audit, const char *text, size_t size, size_t *
 
 bool assay_audit_has(const assay_audit *audit, const assay_audit_key *key)
 {
-    assay_buf text;
-    assay_buf_init(&text, LINE);
+    assay_buf text = ASSAY_BUF(LINE);
     put_key(key, &text);
     uint32_t id = assay_dict_find(audit->keys, (const char *)text.data, text.size);
     assay_buf_release(&text);
@@ -419,8 +417,7 @@ static int append(assay_audit *audit, const assay_buf *line, assay_error *err)
 static int write_line(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
                       unsigned attempt, const char *text, assay_error *err)
 {
-    assay_buf line;
-    assay_buf_init(&line, LINE);
+    assay_buf line = ASSAY_BUF(LINE);
     if (audit->rest.size > 0) /* the line before was cut */
         assay_put_u8(&line, '\n');
     assay_put_format(&line, "{\"time\": ");
@@ -457,8 +454,7 @@ int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char 
 static int claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                  assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, LINE);
+    assay_buf text = ASSAY_BUF(LINE);
     put_key(key, &text);
     uint8_t *state = state_of(audit, &text);
     assay_buf_release(&text);

@@ -45,8 +45,7 @@ static void put_escaped(const char *text, size_t most, assay_buf *out)
 
 static void put_slack(const assay_message *message, assay_buf *out)
 {
-    assay_buf text;
-    assay_buf_init(&text, NOTIFY_BODY);
+    assay_buf text = ASSAY_BUF(NOTIFY_BODY);
     assay_put_u8(&text, '*');
     put_escaped(message->subject, SNS_SUBJECT * 3, &text);
     assay_put_bytes(&text, "*\n", 2);

@@ -89,8 +89,7 @@ int notify_mail_parse(const job_reader *r, const char *place, const cJSON *objec
     ASSAY_TRY(status);
     if (target->from && !is_address(target->from))
         return job_fail(r, place, "\"from\": expected a plain address like name@example.org");
-    assay_buf name;
-    assay_buf_init(&name, 64 << 10);
+    assay_buf name = ASSAY_BUF(64 << 10);
     assay_put_format(&name, "mail ");
     put_recipients(target, ", ", &name);
     if (assay_buf_status(&name) == ASSAY_OK)
@@ -113,8 +112,7 @@ static void put_plain_line(const char *text, size_t length, assay_buf *out)
 /* ASCII as it is, anything else in encoded words (RFC 2047), each of whole characters. */
 static void put_subject(const char *subject, assay_buf *out)
 {
-    assay_buf line;
-    assay_buf_init(&line, LINE_BYTES);
+    assay_buf line = ASSAY_BUF(LINE_BYTES);
     for (const char *at = subject; *at; at += strspn(at, "\r\n\t")) {
         size_t part = strcspn(at, "\r\n\t");
         if (line.size > 0)
@@ -187,12 +185,11 @@ void notify_put_mail(const assay_notify *target, const assay_message *message, b
 int notify_mail_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                      assay_delivery *delivery, assay_error *err)
 {
-    assay_buf mail;
+    assay_buf mail = ASSAY_BUF(NOTIFY_BODY);
     assay_error why = {""};
     assay_command_result result;
     size_t used = 0;
     const char **argv = assay_realloc_array(NULL, 6 + target->to_count, sizeof *argv);
-    assay_buf_init(&mail, NOTIFY_BODY);
     notify_put_mail(target, message, true, &mail);
     if (!argv || assay_buf_status(&mail) != ASSAY_OK) {
         free(argv);

@@ -117,8 +117,7 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
 
 static int make_name(const job_reader *r, assay_notify *target)
 {
-    assay_buf name;
-    assay_buf_init(&name, 2 * URL_BYTES);
+    assay_buf name = ASSAY_BUF(2 * URL_BYTES);
     assay_put_format(&name, "%s ", STYLES[target->style]);
     assay_secret_put_source(&target->url, &name);
     if (target->url.kind == ASSAY_SECRET_LITERAL)
@@ -288,8 +287,7 @@ static int attempt_all(const assay_notify *target, const assay_http_request *req
 int notify_webhook_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                         assay_delivery *delivery, assay_error *err)
 {
-    assay_buf body;
-    assay_buf_init(&body, NOTIFY_BODY);
+    assay_buf body = ASSAY_BUF(NOTIFY_BODY);
     notify_put_body(target->style, message, &body);
     char **headers = make_headers(target);
     int status = headers ? assay_buf_status(&body) : ASSAY_ENOMEM;

@@ -71,8 +71,7 @@ static void release_trial(assay_trial_files *files, assay_trial *info)
 
 static void check_rule(const assay_instance *instance, const assay_trial *info, const char *path, assay_jw *w)
 {
-    assay_buf why;
-    assay_buf_init(&why, 1 << 16);
+    assay_buf why = ASSAY_BUF(1 << 16);
     assay_rule rule = {.ops = instance->ops,
                        .params = instance->params,
                        .data = instance->data,
@@ -242,14 +241,12 @@ static int check(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     assay_actions *actions = NULL;
-    assay_buf text, no_data, out;
+    assay_buf text = ASSAY_BUF(CLI_JOB_CEILING), no_data = ASSAY_BUF(ASSAY_REPORT_CEILING),
+              out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     check_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_check, argc, argv, &options, path, &operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    assay_buf_init(&text, CLI_JOB_CEILING);
-    assay_buf_init(&no_data, ASSAY_REPORT_CEILING);
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     status = cli_load_rules(options.rules_path, &err);
     if (status == ASSAY_OK && path[0])
         status = cli_read_job_text(path[0], &text, &err);

@@ -109,8 +109,7 @@ int cli_finish(assay_buf *buf, int code)
 int cli_finish_line(assay_buf *sentence, int code)
 {
     assay_draw draw;
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_text_put_sentence(&text, cli_draw_style(CLI_DRAW_AUTO, &draw), (const char *)sentence->data, sentence->size);
     if (assay_buf_status(sentence) != ASSAY_OK)
         text.status = assay_buf_status(sentence);
@@ -120,8 +119,7 @@ int cli_finish_line(assay_buf *sentence, int code)
 
 int cli_share_code(assay_comm *comm, int code)
 {
-    assay_buf byte;
-    assay_buf_init(&byte, 1);
+    assay_buf byte = ASSAY_BUF(1);
     if (assay_comm_rank(comm) == 0)
         assay_put_u8(&byte, (uint8_t)code);
     int status = assay_comm_broadcast(comm, &byte);
@@ -171,8 +169,7 @@ void cli_put_json_problems(const assay_problems *problems, assay_jw *w)
 
 int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
 {
-    assay_buf found;
-    assay_buf_init(&found, SIZE_MAX);
+    assay_buf found = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0) {
         status = assay_job_expand_trials(job, err);

@@ -358,8 +358,7 @@ static void put_largest(const tensors_summary *s, assay_buf *out)
 
 static void put_kind(const assay_diff_pair *p, assay_table *table)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     if (p->state == ASSAY_DIFF_UNREAD)
         assay_put_format(&text, "not read");
     else if (p->state == ASSAY_DIFF_SHAPE)
@@ -436,8 +435,7 @@ static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out
 static void put_unread(const assay_diff *d, const assay_draw *draw, assay_buf *out)
 {
     size_t said = 0;
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     for (size_t i = 0; i < d->pairs && said < NAMES; i++) {
         const assay_diff_pair *p = &d->pair[i];
         if (p->state != ASSAY_DIFF_UNREAD)
@@ -455,8 +453,7 @@ static void put_problems(const assay_trial_files *own, const assay_draw *draw, a
 {
     const assay_problems *problems = &own->problems;
     size_t said = 0;
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     for (size_t i = 0; i < problems->kept && said < NAMES; i++) {
         const assay_problem *p = &problems->list[i];
         if (!assay_problem_is_loss(p->kind))
@@ -483,10 +480,9 @@ static void put_problems(const assay_trial_files *own, const assay_draw *draw, a
 static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,
                         const assay_draw *draw, assay_buf *out)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(1 << 20);
     if (singles->count == 0)
         return;
-    assay_buf_init(&text, 1 << 20);
     assay_put_format(&text, "Only in %s (%zu%s): ", assay_store_location(own->store), singles->count,
                      count_lacked(d, singles) ? "" : ", of kinds that were not compared");
     for (size_t i = 0; i < singles->count && i < NAMES; i++)
@@ -501,10 +497,9 @@ static void put_singles(const assay_diff *d, const assay_diff_singles *singles, 
 static void put_steps(const int64_t *steps, size_t count, const assay_trial_files *own, const assay_draw *draw,
                       assay_buf *out)
 {
-    assay_buf line;
+    assay_buf line = ASSAY_BUF(1 << 20);
     if (count == 0)
         return;
-    assay_buf_init(&line, 1 << 20);
     assay_put_format(&line, "Steps only in %s (%zu, not compared):", assay_store_location(own->store), count);
     for (size_t i = 0; i < count && i < NAMES; i++)
         assay_put_format(&line, " %" PRId64, steps[i]);
@@ -516,8 +511,7 @@ static void put_steps(const int64_t *steps, size_t count, const assay_trial_file
 
 static void put_text(const assay_diff *d, const tensors_summary *s, const assay_draw *draw, assay_buf *out)
 {
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     put_verdict(d, s, &line);
     assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     assay_buf_clear(&line);
@@ -546,8 +540,7 @@ static int conclude(const assay_diff *d, bool json)
 {
     const tensors_summary s = summarize(d);
     assay_draw draw;
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (json)
         tensors_put_json(d, &s, &out);
     else

@@ -212,11 +212,10 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
 int cli_complete(int argc, char **argv)
 {
     assay_error err = {""};
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(64 << 20);
     if (argc < 1 || assay_rule_register_builtin(&err) != ASSAY_OK)
         return CLI_DONE;
     const cli_command *command = argc > 1 ? cli_command_find(argv[0]) : NULL;
-    assay_buf_init(&out, 64 << 20);
     offers to = {.start = argv[argc - 1], .lead = argv[argc - 1], .out = &out};
     if (command) {
         complete_command(command, argc - 1, argv + 1, &to);

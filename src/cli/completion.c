@@ -26,8 +26,7 @@ static int completion(const cli_context *context, int argc, char **argv)
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         if (strcmp(scripts[i].shell, shell[0]) != 0)
             continue;
-        assay_buf out;
-        assay_buf_init(&out, 1 << 20);
+        assay_buf out = ASSAY_BUF(1 << 20);
         assay_put_bytes(&out, scripts[i].script, scripts[i].size);
         return cli_finish(&out, CLI_DONE);
     }

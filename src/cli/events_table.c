@@ -80,8 +80,7 @@ static int put_row(event_table *t, int64_t time, int64_t duration, assay_text ph
 /* Of the file's source and kind and the event's row: nested events go on in the writer's next file. */
 static char *place_of(const event_table *t, const assay_event_span *span)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 20);
+    assay_buf text = ASSAY_BUF(1 << 20);
     assay_put_format(&text, "%u/%s/", t->file->kind, t->file->source);
     assay_put_bytes(&text, span->row.bytes ? span->row.bytes : "", span->row.length);
     char *out = assay_buf_status(&text) == ASSAY_OK ? copy((assay_text){(const char *)text.data, text.size}) : NULL;

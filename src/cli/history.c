@@ -96,8 +96,7 @@ static int run_trials(const cli_context *context, run_options *options, assay_re
                       assay_error *err)
 {
     assay_job job = {0};
-    assay_buf text;
-    assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_buf text = ASSAY_BUF(CLI_JOB_CEILING);
     options->out = "."; /* nothing is written */
     options->job_text = (const char *)cli_built_in_job;
     options->job_size = cli_built_in_job_size;
@@ -120,7 +119,7 @@ static int run_trials(const cli_context *context, run_options *options, assay_re
 static int add_report(assay_report_history *history, const char *operand, assay_error *err)
 {
     struct stat about;
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(MOST_BYTES);
     if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode)) {
         char *path = assay_path_join(operand, "report.json");
         int status = !path                                               ? ASSAY_ENOMEM
@@ -131,7 +130,6 @@ static int add_report(assay_report_history *history, const char *operand, assay_
         free(path);
         return status;
     }
-    assay_buf_init(&text, MOST_BYTES);
     int status = assay_file_read(operand, MOST_BYTES, &text, err);
     ASSAY_THEN(status, assay_history_add(history, operand, text.data, text.size,
                                          stat(operand, &about) == 0 ? (int64_t)about.st_mtime : 0, err));
@@ -150,13 +148,12 @@ static int read_remote(const remote *r, const char *path, assay_error *err)
 {
     assay_error why = {""};
     assay_store_stamp stamp = {.time = 0};
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(MOST_BYTES);
     const char *place = assay_store_location(r->store);
     char *shown = assay_path_join(place, path);
     if (!shown)
         return ASSAY_ENOMEM;
     (void)assay_store_stamp_of(r->store, path, &stamp, &why);
-    assay_buf_init(&text, MOST_BYTES);
     int status = assay_store_read(r->store, path, MOST_BYTES, &text, &why);
     if (status == ASSAY_OK)
         status = assay_history_add(r->history, shown, text.data, text.size, stamp.time / 1000000000, err);
@@ -263,12 +260,11 @@ static int put(const cli_context *context, const history_options *options, const
                size_t left_out, int status, assay_error *err)
 {
     assay_draw draw;
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK && options->fail_on && all->reports < 2)
         status = assay_fail(err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
     const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
     (void)context;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     ASSAY_THEN(status, options->json
                            ? assay_history_put_json(all, &out)
                            : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out));

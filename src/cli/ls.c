@@ -26,10 +26,9 @@ static void print_collections(const overview *o, const assay_draw *draw, assay_b
     for (size_t i = 0; i < all->count; i++) {
         const assay_collection *c = &all->list[i];
         size_t members = 0;
-        assay_buf patterns;
+        assay_buf patterns = ASSAY_BUF(ASSAY_REPORT_CEILING);
         for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
             members += o->member[i][t];
-        assay_buf_init(&patterns, ASSAY_REPORT_CEILING);
         for (size_t r = 0; r < c->regexes; r++)
             assay_put_format(&patterns, "%s%s", r ? "  " : "", c->regex[r]);
         assay_put_u8(&patterns, '\0');
@@ -45,8 +44,7 @@ static void print_collections(const overview *o, const assay_draw *draw, assay_b
 
 static void put_saved(const overview *o, const overview_tensor *t, assay_table *table)
 {
-    assay_buf saved;
-    assay_buf_init(&saved, ASSAY_REPORT_CEILING);
+    assay_buf saved = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (t->raw)
         assay_put_format(&saved, "values");
     for (int k = 0; k < ASSAY_KINDS; k++) {
@@ -64,8 +62,7 @@ static void put_saved(const overview *o, const overview_tensor *t, assay_table *
 
 static void put_shape_cell(const overview_tensor *t, assay_table *table)
 {
-    assay_buf shape;
-    assay_buf_init(&shape, 4096);
+    assay_buf shape = ASSAY_BUF(4096);
     if (t->dims >= 0)
         cli_put_shape(&shape, t->shape, t->dims);
     assay_put_u8(&shape, '\0');
@@ -504,13 +501,12 @@ static int ls(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     overview o;
     assay_draw draw;
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_options_parse(&cli_ls, argc, argv, &options, location, &operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     status = overview_read(location[0], &o, &err);
     o.all = options.all;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK) {
         status = options.json ? overview_put_json(&o, &out)
                               : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);

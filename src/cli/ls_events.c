@@ -13,8 +13,7 @@ static int add_writer(overview *o, assay_dict *known, const assay_event_file *fi
 {
     char name[ASSAY_TIMELINE_NAME_ROOM];
     const char kind = (char)file->kind;
-    assay_buf key;
-    assay_buf_init(&key, 1 << 16);
+    assay_buf key = ASSAY_BUF(1 << 16);
     assay_put_u8(&key, (uint8_t)kind);
     assay_put_bytes(&key, file->source, strlen(file->source));
     int status = assay_buf_status(&key);
@@ -116,8 +115,7 @@ static void put_when(const overview_writer *w, int64_t time, assay_table *table)
 
 static void put_writer(const overview_writer *w, assay_table *table)
 {
-    assay_buf size;
-    assay_buf_init(&size, 256);
+    assay_buf size = ASSAY_BUF(256);
     assay_text_put_bytes(&size, w->bytes);
     assay_table_cell(table, w->name);
     assay_table_cell(table, assay_event_kind_name(w->largest->kind));
@@ -131,10 +129,8 @@ static void put_writer(const overview_writer *w, assay_table *table)
 /* A line for each list of metrics, with the machines that have it. */
 static void put_metric_lines(const overview *o, const assay_draw *draw, assay_buf *out)
 {
-    assay_buf line, last, names;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_buf_init(&last, ASSAY_REPORT_CEILING);
-    assay_buf_init(&names, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING), last = ASSAY_BUF(ASSAY_REPORT_CEILING),
+              names = ASSAY_BUF(ASSAY_REPORT_CEILING);
     for (size_t i = 0; i <= o->writers; i++) {
         const bool end = i == o->writers || o->writer[i].largest->kind != ASSAY_EVENTS_SYSTEM;
         assay_buf_clear(&line);

@@ -31,9 +31,8 @@ static bool is_first(void)
 static int print_help(const cli_command *command, bool brief)
 {
     assay_draw room;
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(1 << 20);
     const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
-    assay_buf_init(&out, 1 << 20);
     if (command)
         cli_options_put_help(command, brief, draw, &out);
     else
@@ -46,8 +45,7 @@ static int print_help(const cli_command *command, bool brief)
 
 static int print_version(void)
 {
-    assay_buf out;
-    assay_buf_init(&out, 1 << 20);
+    assay_buf out = ASSAY_BUF(1 << 20);
     cli_put_version(ASSAY_VERSION, &out);
     return cli_finish(&out, CLI_DONE);
 }

@@ -286,8 +286,7 @@ static const char CSV_HEAD[] = "time_us,worker,metric,unit,value\n";
 int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err)
 {
     const cli_course_choice all = {NULL, NULL};
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_put_format(&out, "%s", CSV_HEAD);
     int status = cli_metrics_each(metrics, &all, put_csv, &out, err);
     ASSAY_THEN(status, assay_file_write(path, out.data, out.size, err));
@@ -391,8 +390,7 @@ int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_
 {
     cli_metrics metrics;
     assay_error err = {""};
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_metrics_read(location, &metrics, &err);
     for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
         assay_log_warn("%s: %s", location, metrics.problems.list[i].text);

@@ -45,7 +45,7 @@ static int notify(const cli_context *context, int argc, char **argv)
     const char *path[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
-    assay_buf text, out;
+    assay_buf text = ASSAY_BUF(CLI_JOB_CEILING), out = ASSAY_BUF(1 << 20);
     notify_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_notify, argc, argv, &options, path, &operands, &err);
     if (status == ASSAY_OK && !options.test)
@@ -54,8 +54,6 @@ static int notify(const cli_context *context, int argc, char **argv)
     ASSAY_THEN(status, cli_load_rules(options.rules_path, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    assay_buf_init(&text, CLI_JOB_CEILING);
-    assay_buf_init(&out, 1 << 20);
     status = send_test(path[0], &text, &out, &err);
     assay_buf_release(&text);
     int printed = cli_finish(&out, CLI_DONE);

@@ -37,8 +37,7 @@ static const assay_setting OPTIONS[] = {
 
 static int print_figures(const pack_options *options, const assay_pack_figures *f)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     if (options->resume && f->anew)
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
     if (f->kept) {

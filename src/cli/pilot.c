@@ -66,18 +66,16 @@ static int go(assay_pilot *pilot, const pilot_options *options, bool *stopped, a
 
 static int print_next(const assay_pilot *pilot)
 {
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_PILOT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_PILOT_CEILING);
     assay_pilot_put_next(pilot, &out);
     return cli_finish(&out, CLI_DONE);
 }
 
 static int print_status(const assay_pilot *pilot)
 {
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(4 * ASSAY_PILOT_CEILING);
     assay_draw draw;
     assay_error err = {""};
-    assay_buf_init(&out, 4 * ASSAY_PILOT_CEILING);
     int status = assay_pilot_put_status(pilot, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);
@@ -90,8 +88,7 @@ static int print_status(const assay_pilot *pilot)
 static int print_end(assay_pilot *pilot)
 {
     bool damaged, clean = assay_pilot_clean(pilot, &damaged);
-    assay_buf out;
-    assay_buf_init(&out, 2 * ASSAY_PILOT_CEILING);
+    assay_buf out = ASSAY_BUF(2 * ASSAY_PILOT_CEILING);
     assay_put_format(&out, "%s: %s\n", clean ? "clean run" : "no clean run", assay_pilot_reason(pilot));
     assay_pilot_put_state(pilot, &out);
     return cli_finish(&out, clean ? CLI_DONE : damaged ? CLI_LOSSES : CLI_FINDINGS);

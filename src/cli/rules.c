@@ -235,8 +235,7 @@ static int fail_parameter(const assay_rule_ops *ops, const char *name)
 static int make_new(const char *name, const rules_options *options)
 {
     assay_error err = {""};
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_new_rule(name, options->directory, options->python, &out, &err);
     int printed = cli_finish(&out, CLI_DONE); /* what was written before a failure, too */
     return status == ASSAY_OK ? printed : cli_fail(status, &err);
@@ -248,7 +247,7 @@ static int rules(const cli_context *context, int argc, char **argv)
     const char *name[2] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     rules_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
@@ -274,7 +273,6 @@ static int rules(const cli_context *context, int argc, char **argv)
     }
     assay_draw room;
     const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (options.json)
         put_json(rule, aggregation, &out);
     else if (operands == 2)

@@ -90,9 +90,8 @@ static int is_same(assay_comm *comm, uint64_t number, bool *same)
 static int agree_on_setup(assay_comm *comm, assay_instance *instance)
 {
     assay_error why = instance->error;
-    assay_buf need;
+    assay_buf need = ASSAY_BUF(SIZE_MAX);
     bool same = true;
-    assay_buf_init(&need, SIZE_MAX);
     if (instance->status == ASSAY_OK)
         assay_need_pack(instance->need, &need);
     if (instance->status == ASSAY_OK && assay_python_rule_place(instance->ops)) {
@@ -114,8 +113,7 @@ static int agree_on_setup(assay_comm *comm, assay_instance *instance)
 
 int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err)
 {
-    assay_buf names;
-    assay_buf_init(&names, 1 << 24);
+    assay_buf names = ASSAY_BUF(1 << 24);
     for (size_t i = 0; assay_rule_at(i); i++) {
         assay_put_text(&names, assay_rule_at(i)->name);
         assay_put_u32(&names, assay_rule_at(i)->traits);

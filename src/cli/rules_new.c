@@ -67,8 +67,7 @@ static void find_prefix(char *program, char *out, size_t room)
 /* The path of a file to be written, which must not be there yet. The caller frees it. */
 static int new_path(const char *directory, const char *pattern, const blanks *b, char **out, assay_error *err)
 {
-    assay_buf name;
-    assay_buf_init(&name, 1 << 12);
+    assay_buf name = ASSAY_BUF(1 << 12);
     put_filled(pattern, b, &name);
     assay_put_u8(&name, '\0');
     char *path = assay_buf_status(&name) == ASSAY_OK ? assay_path_join(directory, (const char *)name.data) : NULL;
@@ -87,8 +86,7 @@ static int new_path(const char *directory, const char *pattern, const blanks *b,
 static int write_one(const char *directory, const cli_new_text *text, const blanks *b, assay_buf *out, assay_error *err)
 {
     char *path = NULL;
-    assay_buf content;
-    assay_buf_init(&content, TEXT_CEILING);
+    assay_buf content = ASSAY_BUF(TEXT_CEILING);
     int status = new_path(directory, text->file, b, &path, err);
     for (size_t i = 0; status == ASSAY_OK && text->line[i]; i++) {
         put_filled(text->line[i], b, &content);

@@ -106,8 +106,7 @@ static int run_output_begin(assay_comm *comm, const char *place, assay_output **
 /* The path of a file that all ranks write together; the caller frees it. Collective. */
 static int run_output_make(assay_comm *comm, assay_output *output, const char *name, char **path, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX / 4);
+    assay_buf text = ASSAY_BUF(SIZE_MAX / 4);
     *path = NULL;
     int status = output ? assay_output_make(output, name, path, err) : ASSAY_OK;
     if (*path) {
@@ -154,8 +153,7 @@ static int run_output_end(assay_comm *comm, assay_output *output, int code)
 /* The command line as a shell takes it, without secrets; to be freed. NULL without memory. Not collective. */
 static char *run_command_line(const cli_context *context)
 {
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     for (int i = 0; i < context->argc; i++) {
         assay_put_bytes(&line, " ", i ? 1 : 0);
         assay_put_shell_word(&line, context->argv[i]);
@@ -318,8 +316,7 @@ static int print_report(const cli_context *context, const run_options *options, 
 {
     char hex[65];
     assay_error err = {""};
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = put_report(context, options, report, &text);
     if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json) {
         status = assay_report_digest(report, hex, &err);
@@ -397,12 +394,11 @@ static int conclude(const cli_context *context, const run_options *options, assa
 /* Writes the bands of the trials. */
 static int learn(const run_options *options, const assay_outcome *outcome, assay_error *err)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ASSAY_BAND_CEILING);
     assay_noise noise = ASSAY_NOISE_DEFAULTS;
     const char *path = options->learn;
     if (options->noise && assay_noise_parse(options->noise, &noise, err) != ASSAY_OK)
         return ASSAY_EUSAGE;
-    assay_buf_init(&text, ASSAY_BAND_CEILING);
     int status = assay_bands_put(outcome, &noise, &text);
     if (status == ASSAY_OK)
         status = assay_file_write(path, text.data, text.size, err);
@@ -472,8 +468,7 @@ static int write_results(const cli_context *context, assay_output *output, const
  */
 static int read_bands(assay_comm *comm, const run_options *options, assay_bands *out, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_BAND_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_BAND_CEILING);
     int status = ASSAY_OK;
     if (options->against && assay_comm_rank(comm) == 0) {
         status = assay_file_read(options->against, ASSAY_BAND_CEILING, &text, err);
@@ -592,8 +587,7 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
                     run_options *options, assay_error *err)
 {
     assay_job job = {0};
-    assay_buf text;
-    assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_buf text = ASSAY_BUF(CLI_JOB_CEILING);
     int status = run_load_job(context, parsed, path, options, &text, &job, err);
     int code = status == ASSAY_OK ? run_job(context, options, &job, &text) : cli_fail(status, err);
     run_end(options, code);

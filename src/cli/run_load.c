@@ -202,8 +202,7 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
                  assay_job *job, assay_error *err)
 {
     assay_comm *comm = context->comm;
-    assay_buf list;
-    assay_buf_init(&list, CLI_JOB_CEILING);
+    assay_buf list = ASSAY_BUF(CLI_JOB_CEILING);
     if (parsed == ASSAY_OK && options->memory < LEAST_MEMORY)
         parsed =
             assay_fail(err, ASSAY_EUSAGE, "run: --memory %zu: that many bytes hold no step; at least 1M, such as 2G",

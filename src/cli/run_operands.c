@@ -52,8 +52,7 @@ static int look_at_operands(const char *const *operand, size_t count, assay_buf 
 int run_take_operands(const cli_context *context, int parsed, const char *const *operand, size_t count,
                       run_options *options, const char **job, assay_error *err)
 {
-    assay_buf kinds;
-    assay_buf_init(&kinds, RUN_OPERANDS_MOST);
+    assay_buf kinds = ASSAY_BUF(RUN_OPERANDS_MOST);
     int status = parsed;
     *job = NULL;
     if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)

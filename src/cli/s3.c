@@ -59,8 +59,7 @@ int cli_s3_begin(assay_comm *comm, const assay_job *job, const char *out, assay_
 {
     if (!reads_there(job) && !lies_there(out))
         return ASSAY_OK;
-    assay_buf session;
-    assay_buf_init(&session, 1 << 20);
+    assay_buf session = ASSAY_BUF(1 << 20);
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0) {
         (void)assay_s3_open(NULL);

@@ -66,8 +66,7 @@ static int seal(const cli_context *context, const seal_options *options, const c
         return CLI_DONE;
     int code = CLI_DONE;
     if (first) {
-        assay_buf out;
-        assay_buf_init(&out, ASSAY_REPORT_CEILING);
+        assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
         code = tell(&figures, &out);
     }
     return cli_share_code(context->comm, code);

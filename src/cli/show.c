@@ -549,10 +549,8 @@ static int read_remote_report(const char *path, assay_buf *text, assay_error *er
 static int show_report(const show_options *options, const char *path)
 {
     assay_draw draw;
-    assay_buf text, out;
+    assay_buf text = ASSAY_BUF(MOST_REPORT), out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_error err = {""};
-    assay_buf_init(&text, MOST_REPORT);
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     int status = strncmp(path, "s3://", 5) == 0 ? read_remote_report(path, &text, &err)
                                                 : assay_file_read(path, MOST_REPORT, &text, &err);
     if (status == ASSAY_EIO) /* a directory, as a rule */

@@ -65,9 +65,7 @@ static bool same_series(const run_of_points *a, const run_of_points *b, int figu
 static void put_line(show_chart *chart, const run_of_points *run, int figure, const uint32_t *worker, size_t workers,
                      double *value, assay_buf *out)
 {
-    assay_buf label, who;
-    assay_buf_init(&label, LABEL_ROOM);
-    assay_buf_init(&who, LABEL_ROOM);
+    assay_buf label = ASSAY_BUF(LABEL_ROOM), who = ASSAY_BUF(LABEL_ROOM);
     assay_worker_names_put(chart->names, worker, workers, &who);
     assay_put_format(&label, "%s %s ", NAMES[figure], assay_mode_name(run->first->mode));
     assay_text_put_clean(&label, (const char *)who.data, who.size);

@@ -168,9 +168,8 @@ static int table_for(show_sink *sink, const show_row *row)
 static void put_text_row(assay_table *table, const show_row *row)
 {
     figure figures[FIGURES];
-    assay_buf shape;
+    assay_buf shape = ASSAY_BUF(8192);
     bool numeric = row->raw && row->dtype != ASSAY_STRING;
-    assay_buf_init(&shape, 8192);
     if (row->raw || row->only_shape)
         cli_put_shape(&shape, row->shape, row->dims);
     else

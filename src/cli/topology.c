@@ -108,9 +108,8 @@ static bool is_megatron(const assay_groups *groups)
 static int put_preset(assay_said *said, const char *preset, assay_buf *why)
 {
     assay_rank_layout ranks;
-    assay_buf unheard;
+    assay_buf unheard = ASSAY_BUF(SIZE_MAX);
     assay_topology_draft d = {.preset = preset};
-    assay_buf_init(&unheard, SIZE_MAX);
     int status = assay_groups_lay_out(&said->groups, &ranks, &unheard);
     for (uint32_t a = 0; status == ASSAY_OK && ranks.meshes > 0 && a < ranks.mesh[0].axes; a++) {
         d.axis[d.axes].name = ranks.mesh[0].axis[a].name;
@@ -339,10 +338,9 @@ static bool says_nothing(const assay_topology *t)
 /* Prints what groups alone say, where there are no tensors. */
 static int show_groups(const topology_options *o, const char *location, assay_buf *out, assay_error *err)
 {
-    assay_buf why;
+    assay_buf why = ASSAY_BUF(SIZE_MAX);
     bool made = false;
     assay_error unheard = {""};
-    assay_buf_init(&why, SIZE_MAX);
     int status = cli_topology_of_groups(location, o->groups, NULL, 0, o->preset, out, &why, &made, &unheard);
     if (status == ASSAY_OK && made) {
         assay_log_note("%s: not a trial, but the groups in which ranks communicated are there", location);
@@ -368,14 +366,12 @@ static int show(const topology_options *o, const char *location, const char *giv
                 assay_error *err)
 {
     assay_trial_files files;
-    assay_buf why, groups;
+    assay_buf why = ASSAY_BUF(SIZE_MAX), groups = ASSAY_BUF(SIZE_MAX);
     bool made = false;
     int status = assay_trial_open_laid_out(location, given, &files, err);
     const bool is_none = status != ASSAY_OK && status != ASSAY_ENOMEM && status != ASSAY_EIO; /* and not one unread */
     if (status != ASSAY_OK)
         return !given && is_none && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
-    assay_buf_init(&why, SIZE_MAX);
-    assay_buf_init(&groups, SIZE_MAX);
     if (!given && (o->groups || o->preset || says_nothing(files.catalog.topology)))
         status = cli_topology_of_groups(location, o->groups, files.catalog.worker, files.catalog.workers, o->preset,
                                         &groups, &why, &made, err);

@@ -19,8 +19,7 @@ static const assay_setting OPTIONS[] = {{"out", ASSAY_SETTING_TEXT, offsetof(unp
 
 static int print_figures(const unpack_options *options, const assay_pack_figures *f)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     assay_put_format(&text, "unpacked %" PRIu64 " file%s, ", f->files - f->unreadable,
                      assay_plural(f->files - f->unreadable));
     assay_text_put_bytes(&text, f->bytes);

@@ -69,8 +69,7 @@ static void put_file(const assay_verify_file *f, size_t widest, const assay_draw
     const assay_draw_colour colour = f->state >= ASSAY_VERIFY_DAMAGED   ? ASSAY_DRAW_ALARM
                                      : f->state >= ASSAY_VERIFY_SUSPECT ? ASSAY_DRAW_BAD
                                                                         : ASSAY_DRAW_PLAIN;
-    assay_buf content;
-    assay_buf_init(&content, ASSAY_REPORT_CEILING);
+    assay_buf content = ASSAY_BUF(ASSAY_REPORT_CEILING);
     put_content(f, &content);
     const size_t columns = assay_text_columns((const char *)content.data, content.size);
     assay_draw_begin(draw, colour, out);
@@ -99,8 +98,7 @@ static bool is_listed(const verify_options *options, const assay_verify_file *f)
 static void put_text(const verify_options *options, const assay_verification *j, const assay_draw *draw, assay_buf *out)
 {
     size_t widest = 0, listed = 0;
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_verification_put_line(j, &line);
     assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
@@ -136,8 +134,7 @@ static int code_of(const verify_options *options, const assay_verification *j)
 static int conclude(const verify_options *options, const assay_verification *j)
 {
     assay_draw draw;
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (options->json)
         assay_verification_put_json(j, &out);
     else

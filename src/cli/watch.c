@@ -115,10 +115,9 @@ static void put_gauge(const char *name, const char *help, double value, assay_bu
 /* A collector may read the file at any time: it is whole or the one before. */
 static int write_metrics(const follower *f, double now, assay_error *err)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (!f->options->metrics)
         return ASSAY_OK;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
     put_gauge("assay_watch_steps", "Steps that are complete and evaluated.", (double)f->steps, &text);
     put_gauge("assay_watch_steps_waiting", "Steps that wait for files.", (double)f->waiting, &text);
     put_gauge("assay_watch_seconds_since_change", "Seconds since something was written.", now - f->last_change, &text);
@@ -244,8 +243,7 @@ static int evaluate(follower *f, assay_error *err)
 
 static void note_figures(const follower *f)
 {
-    assay_buf size;
-    assay_buf_init(&size, 64);
+    assay_buf size = ASSAY_BUF(64);
     assay_text_put_bytes(&size, f->bytes_read);
     assay_log_note("watched: %llu step%s in %llu evaluation%s, which read %.*s of records; the report reads them once "
                    "more",
@@ -303,8 +301,7 @@ static int watch(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
-    assay_buf text;
-    assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_buf text = ASSAY_BUF(CLI_JOB_CEILING);
     watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60, .report_every = -1};
     assay_activity_show(false); /* it reads on and on, and says itself what comes */
     int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);

@@ -58,8 +58,7 @@ void watch_causes_free(watch_causes *causes)
 static void put_line(const watch_causes *c, const char *word, assay_draw_colour colour, const char *text,
                      assay_buf *out)
 {
-    assay_buf lead;
-    assay_buf_init(&lead, 256);
+    assay_buf lead = ASSAY_BUF(256);
     assay_draw_begin(c->draw, colour, &lead);
     assay_put_format(&lead, "%-9s", word);
     assay_draw_end(c->draw, colour, &lead);
@@ -82,8 +81,7 @@ static void put_line(const watch_causes *c, const char *word, assay_draw_colour 
 static int find(watch_causes *c, const assay_trial_outcome *trial, const assay_cause *cause,
                 const assay_evidence *evidence, uint32_t *id)
 {
-    assay_buf key;
-    assay_buf_init(&key, ASSAY_REPORT_CEILING);
+    assay_buf key = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_put_format(&key, "%s\t%s\t%zu\t%s\t%" PRId64, trial->trial->name, cause->name, evidence->rule, evidence->test,
                      cause->began.step);
     int status = assay_buf_status(&key);
@@ -105,8 +103,7 @@ static int tell(watch_causes *c, const assay_outcome *outcome, uint32_t number, 
     int status = find(c, trial, cause, evidence, &id);
     if (status != ASSAY_OK || c->list[id].told)
         return status;
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_put_format(&text, "%s: %s (%s)", trial->trial->name, cause->sentence, evidence->name);
     status = assay_buf_status(&text);
     char *sentence = status == ASSAY_OK ? assay_copy_bytes_as_text((const char *)text.data, text.size) : NULL;
@@ -148,8 +145,7 @@ static void take_back(watch_causes *c, const assay_outcome *outcome, assay_buf *
 
 int watch_causes_tell(watch_causes *causes, const assay_outcome *outcome, assay_error *err)
 {
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = ASSAY_OK;
     for (uint32_t t = 0; t < outcome->trial_count && status == ASSAY_OK; t++)
         if (outcome->trials[t].status == ASSAY_OK && outcome->trials[t].rules)

@@ -113,10 +113,9 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
                 assay_buf *out)
 {
     assay_worker_names names;
-    assay_buf who;
+    assay_buf who = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = assay_worker_names_init(&names, &trial->catalog);
     ASSAY_TRY(status);
-    assay_buf_init(&who, ASSAY_REPORT_CEILING);
     if (group->count > 1)
         assay_worker_names_put(&names, group->worker, group->count, &who);
     else
@@ -230,9 +229,7 @@ static int take_back(watch_findings *f, const assay_outcome *outcome, assay_buf 
 
 int watch_findings_tell(watch_findings *f, const assay_outcome *outcome, assay_error *err)
 {
-    assay_buf line, out;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING), out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     f->evaluation++;
     int status = ASSAY_OK;
     for (uint32_t t = 0; t < outcome->trial_count; t++)

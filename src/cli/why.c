@@ -43,9 +43,8 @@ static const assay_setting OPTIONS[] = {
 static int conclude(const why_options *options, const assay_why *why)
 {
     assay_draw draw;
-    assay_buf out;
+    assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     const int code = assay_why_failed(why) ? CLI_FINDINGS : assay_why_has_losses(why) ? CLI_LOSSES : CLI_DONE;
-    assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (options->json)
         assay_why_put_json(why, &out);
     else if (options->form == FORM_MARKDOWN)

@@ -263,9 +263,7 @@ static int get_pair(assay_cursor *in, assay_diff *d)
 /* What every rank found, to rank 0. */
 static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, assay_error *err)
 {
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     for (size_t i = first; i < end; i++) {
         assay_put_u64(&mine, i);
@@ -332,10 +330,8 @@ static int refuse_other(int rank, const assay_problems *mine, const assay_proble
  * others'. */
 static int check_same(assay_comm *comm, const assay_diff *d, assay_error *err)
 {
-    assay_buf room, told;
+    assay_buf room = ASSAY_BUF(SIZE_MAX), told = ASSAY_BUF(SIZE_MAX);
     assay_problems own, first;
-    assay_buf_init(&room, SIZE_MAX);
-    assay_buf_init(&told, SIZE_MAX);
     assay_problems_init(&own);
     assay_problems_init(&first);
     const uint64_t mine = hash_pairs(d, &room);

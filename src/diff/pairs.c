@@ -342,8 +342,7 @@ static int pair_steps(assay_diff *d, const assay_diff_options *o, side *a, side 
 int assay_diff_pair_up(assay_diff *d, const assay_diff_options *o, assay_error *err)
 {
     side a = {.trial = &d->a}, b = {.trial = &d->b};
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     b.met = assay_alloc_zeroed(assay_dict_count(d->b.tensors) + (size_t)1, sizeof *b.met);
     int status = b.met ? pair_steps(d, o, &a, &b, &text) : ASSAY_ENOMEM;
     free(b.met);

@@ -83,8 +83,7 @@ static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
     assay_pause pause = {0};
     int status = ASSAY_OK, sent;
     while (loop->mapper->sharing && l->next <= l->sharing.share.last && status == ASSAY_OK) {
-        assay_buf lost;
-        assay_buf_init(&lost, 0);
+        assay_buf lost = ASSAY_BUF(0);
         status = receive_next(l, &lost);
         assay_buf_release(&lost);
     }

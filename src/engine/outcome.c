@@ -42,9 +42,7 @@ static void put_sentences(assay_buf *out, const assay_buf *more)
  * rule says itself comes last in every case. */
 static int explain_no_data(assay_verdict *v, const assay_instance *instance, const assay_rule *rule)
 {
-    assay_buf known, all;
-    assay_buf_init(&known, 1 << 16);
-    assay_buf_init(&all, 1 << 17);
+    assay_buf known = ASSAY_BUF(1 << 16), all = ASSAY_BUF(1 << 17);
     bool aggregation = rule->ops->traits & ASSAY_RULE_AGGREGATION; /* never has datapoints */
     bool none = assay_no_data_explain(rule, instance, &known);
     if (!none)

@@ -92,8 +92,7 @@ static int answer(assay_steal *m, uint64_t at, uint64_t word)
     const int to = rank_of(word);
     assay_stolen_chunks *place = at < m->end ? free_place(m, at) : NULL;
     const uint64_t first = place ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     assay_put_u64(&bytes, first);
     assay_put_u64(&bytes, m->end);
     if (first == m->end || assay_plan_pack_steps(m->plan, m->sources, first, m->end, &bytes) != ASSAY_OK) {
@@ -188,8 +187,7 @@ static size_t room_of(const assay_steal *m)
 /* Measures what rank `from` gives and sends it the results; nothing where that fails. */
 static int work_for(assay_steal *m, int from, assay_error *err)
 {
-    assay_buf steps;
-    assay_buf_init(&steps, SIZE_MAX);
+    assay_buf steps = ASSAY_BUF(SIZE_MAX);
     assay_buf_clear(&m->sent);
     int status = assay_comm_receive(m->comm, from, &steps);
     ASSAY_THEN(status, assay_buf_status(&steps));

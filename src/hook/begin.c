@@ -47,10 +47,9 @@ static void take_position(assay_hook *hook, const hook_position *position)
 
 int hook_write_facts(assay_hook *hook, bool ended, assay_error *err)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(HOOK_FACTS_CEILING);
     if (!hook->config.run_facts)
         return ASSAY_OK;
-    assay_buf_init(&text, HOOK_FACTS_CEILING);
     hook_facts_put(&hook->facts, &hook->config, hook->worker, hook->rank, hook->num_workers,
                    ended ? &hook->recorded : NULL, &text);
     int rc = hook_output_facts(&hook->output, &text, ended, err);

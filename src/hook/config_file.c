@@ -54,9 +54,8 @@ static bool put_value(assay_buf *out, const cJSON *item, bool in_list)
 
 static int set_value(const reader *r, const char *collection, const cJSON *item)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(VALUE_CEILING);
     assay_error why = {""};
-    assay_buf_init(&text, VALUE_CEILING);
     bool fits = put_value(&text, item, false);
     assay_put_u8(&text, 0);
     int rc = assay_buf_status(&text);

@@ -60,8 +60,7 @@ static size_t kept_length(const char *text, size_t most)
 /* A text in JSON without its secrets, cut where it is long. */
 static void put_text(assay_buf *out, const char *text)
 {
-    assay_buf clean;
-    assay_buf_init(&clean, HOOK_FACTS_CEILING);
+    assay_buf clean = ASSAY_BUF(HOOK_FACTS_CEILING);
     assay_put_masked(&clean, text);
     size_t whole = clean.size;
     assay_put_u8(&clean, '\0');
@@ -90,8 +89,7 @@ static bool is_json_atom(const char *value)
 
 static char *value_of(const char *name, const char *value)
 {
-    assay_buf out;
-    assay_buf_init(&out, HOOK_FACTS_CEILING);
+    assay_buf out = ASSAY_BUF(HOOK_FACTS_CEILING);
     if (assay_name_is_secret(name, strlen(name)))
         assay_put_format(&out, "\"" ASSAY_MASK "\"");
     else if (is_json_atom(value))

@@ -171,8 +171,7 @@ static int load(hook_config *config, const char *path, const char *none1, const 
 {
     (void)none1;
     (void)none2;
-    assay_buf text;
-    assay_buf_init(&text, HOOK_CONFIG_CEILING);
+    assay_buf text = ASSAY_BUF(HOOK_CONFIG_CEILING);
     int rc = hook_read_file(path, HOOK_CONFIG_CEILING, &text, err);
     ASSAY_THEN(rc, hook_config_load(config, path, text.data, text.size, true, err));
     assay_buf_release(&text);

@@ -367,8 +367,7 @@ bool hook_output_wants_collections(const hook_output *out, uint64_t version)
 
 int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, INDEX_CEILING);
+    assay_buf text = ASSAY_BUF(INDEX_CEILING);
     int rc = hook_collections_write(out->config, out->num_workers, known, count, &text);
     if (rc < 0)
         rc = assay_fail(err, rc, "%s: the collections of %s: %s", out->directory, out->worker, assay_status_text(rc));

@@ -409,9 +409,8 @@ static void write_until_end(hook_profile *p, bool samples, assay_buf *lines)
 static void *run(void *argument)
 {
     hook_profile *p = argument;
-    assay_buf lines;
+    assay_buf lines = ASSAY_BUF(64 << 20);
     const char *why = NULL;
-    assay_buf_init(&lines, 64 << 20);
     const bool samples = claim_machine(p);
     if (samples && !(p->machine->gpus = hook_gpus_open(&why)))
         assay_log_note("%s: no GPUs are recorded: %s", p->directory, why);

@@ -124,8 +124,7 @@ static int hook_topology_set(hook_topology *t, const char *mesh, int axes, const
     if (status == ASSAY_OK && tensors)
         status = take_tensors(t, tensors, err);
     ASSAY_TRY(status);
-    assay_buf text;
-    assay_buf_init(&text, TEXT_MOST);
+    assay_buf text = ASSAY_BUF(TEXT_MOST);
     assay_json_put_text(&text, mesh);
     const size_t key = text.size;
     assay_put_format(&text, ": {\"axes\": [");
@@ -147,8 +146,7 @@ static int hook_topology_add_group(hook_topology *t, const char *name, size_t co
         return assay_fail(err, ASSAY_EPARAM, "the name of a group is UTF-8 of 1 to %d bytes", NAME_MOST);
     if (count < 1 || count > RANKS_MOST || !ranks)
         return assay_fail(err, ASSAY_EPARAM, "group %s: %zu ranks (1 to %d are possible)", name, count, RANKS_MOST);
-    assay_buf text;
-    assay_buf_init(&text, TEXT_MOST);
+    assay_buf text = ASSAY_BUF(TEXT_MOST);
     assay_put_format(&text, "{\"name\": ");
     assay_json_put_text(&text, name);
     assay_put_format(&text, ", \"ranks\": [");

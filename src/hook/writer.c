@@ -100,8 +100,7 @@ static void write_front(assay_hook *hook, const hook_item *item)
  * whole, what it dropped, and what it cost. */
 static void say_what_was_recorded(const assay_hook *hook)
 {
-    assay_buf text;
-    assay_buf_init(&text, HOOK_FACTS_CEILING);
+    assay_buf text = ASSAY_BUF(HOOK_FACTS_CEILING);
     assay_put_format(&text, "recorded ");
     size_t before = text.size;
     hook_recorded_put(&hook->recorded, &hook->config, hook->num_workers, &text);

@@ -71,8 +71,7 @@ static int match_below(const job_reader *r, const char *bucket, const char *pref
                        job_places *found)
 {
     matching m = {r, pattern, last, strlen(prefix), found};
-    assay_buf text;
-    assay_buf_init(&text, 64 << 10);
+    assay_buf text = ASSAY_BUF(64 << 10);
     assay_put_format(&text, "%s%.*s", prefix, (int)strcspn(pattern, "*?[\\"), pattern);
     assay_put_u8(&text, '\0');
     assay_s3_listing *listing =
@@ -84,8 +83,7 @@ static int match_below(const job_reader *r, const char *bucket, const char *pref
 /* Adds a part before all patterns as it is. */
 static int append(const job_reader *r, const char *prefix, const char *part, job_places *found)
 {
-    assay_buf text;
-    assay_buf_init(&text, 64 << 10);
+    assay_buf text = ASSAY_BUF(64 << 10);
     assay_put_format(&text, "%s%s/", prefix, part);
     assay_put_u8(&text, '\0');
     int status =
@@ -99,8 +97,7 @@ static int name_places(const job_reader *r, const char *bucket, const job_places
 {
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && i < prefixes->count; i++) {
-        assay_buf text;
-        assay_buf_init(&text, 64 << 10);
+        assay_buf text = ASSAY_BUF(64 << 10);
         assay_put_format(&text, "s3://%s/%.*s", bucket, (int)strlen(prefixes->place[i]) - 1, prefixes->place[i]);
         assay_put_u8(&text, '\0');
         status =

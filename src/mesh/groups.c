@@ -53,8 +53,7 @@ static int are_different(const uint32_t *rank, size_t ranks)
 /* 1: it is new; 0: it was seen before. */
 static int see(assay_groups *g, const char *name, size_t length, const uint32_t *rank, size_t ranks)
 {
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     assay_put_bytes(&key, rank, ranks * sizeof *rank);
     assay_put_bytes(&key, name, length);
     const uint32_t count = assay_dict_count(g->seen);

@@ -93,8 +93,7 @@ static int copy_window(copier *c, uint64_t first, assay_error *err)
 static int put_sums(copier *c, assay_error *err)
 {
     assay_comm *comm = c->p->comm;
-    assay_buf all;
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     uint32_t *sums = assay_alloc_zeroed((size_t)c->blocks, sizeof *sums);
     int status = starts && sums ? assay_buf_status(&c->sums) : ASSAY_ENOMEM;

@@ -210,9 +210,7 @@ static int take_probes(const assay_buf *all, assay_file_list *list)
 static int find_sizes(assay_comm *comm, assay_store *store, assay_file_list *list, assay_error *err)
 {
     int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm);
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)ranks + 1) * sizeof *starts);
     int status = starts ? probe(list, store, assay_share(list->count, rank, ranks),
                                 assay_share(list->count, rank + 1, ranks), &mine, err)

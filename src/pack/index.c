@@ -39,8 +39,7 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
 /* The files that problems name, known to rank 0; with more problems than are kept, any may be. */
 static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     const assay_problems *problems = &p->source->problems;
     if (assay_comm_rank(p->comm) == 0) {
         assay_put_u8(&text, problems->total > problems->kept);
@@ -106,9 +105,7 @@ static int make_rows(const assay_packing *p, const assay_dict *faulty, index_row
 static int find_places(assay_packing *p, index_rows *rows, assay_error *err)
 {
     int rank = assay_comm_rank(p->comm), ranks = assay_comm_size(p->comm);
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     assay_put_u64(&mine, rows->part_count);
     assay_put_u64(&mine, rows->entry_count);
     uint64_t *starts = assay_alloc(((size_t)ranks + 1) * sizeof *starts);
@@ -179,8 +176,7 @@ static int put_tensors(assay_packing *p, assay_error *err)
         {"name_length", ASSAY_COLUMN_U64, offsetof(assay_packed_tensor, name_length), 0}};
     const assay_dict *dict = p->source->info->tensors;
     uint32_t count = assay_dict_count(dict);
-    assay_buf names;
-    assay_buf_init(&names, SIZE_MAX);
+    assay_buf names = ASSAY_BUF(SIZE_MAX);
     assay_packed_tensor *rows = assay_alloc_zeroed(count, sizeof *rows);
     for (uint32_t i = 0; rows && i < count; i++) {
         size_t length = 0;

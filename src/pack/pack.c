@@ -74,8 +74,7 @@ static int put_files(assay_packing *p, assay_error *err)
 static int put_workers(assay_packing *p, assay_error *err)
 {
     const assay_catalog *catalog = &p->source->catalog;
-    assay_buf names;
-    assay_buf_init(&names, SIZE_MAX);
+    assay_buf names = ASSAY_BUF(SIZE_MAX);
     for (uint32_t w = 0; w < catalog->workers; w++)
         assay_put_bytes(&names, catalog->worker[w], strlen(catalog->worker[w]) + 1);
     int status = assay_comm_agree(p->comm, assay_buf_status(&names), err);

@@ -63,8 +63,7 @@ static void join(const assay_packing *p, const assay_buf *all, uint32_t *sums)
 int assay_pack_sums(assay_packing *p, assay_error *err)
 {
     uint64_t count = 0;
-    assay_buf all;
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf all = ASSAY_BUF(SIZE_MAX);
     for (int t = 0; t < ASSAY_PACKED_TABLE_COUNT; t++)
         count += assay_packed_sum_count(p->rows[t], (size_t)p->row[t]);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(p->comm) + 1) * sizeof *starts);

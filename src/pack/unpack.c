@@ -79,8 +79,7 @@ static int copy_share(const unpacking *u, assay_error *err)
     int rank = assay_comm_rank(u->comm), ranks = assay_comm_size(u->comm), status = ASSAY_OK;
     uint64_t end = assay_share(u->list.count, rank + 1, ranks);
     uint8_t *room = assay_alloc(PIECE);
-    assay_buf made;
-    assay_buf_init(&made, SIZE_MAX);
+    assay_buf made = ASSAY_BUF(SIZE_MAX);
     if (!room)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while unpacking", u->directory);
     for (uint64_t i = assay_share(u->list.count, rank, ranks); status == ASSAY_OK && i < end; i++) {

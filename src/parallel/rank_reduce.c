@@ -3,8 +3,7 @@
 
 static int pack_and_send(assay_comm *comm, const assay_joiner *joiner, const void *mine, int to, int status)
 {
-    assay_buf out;
-    assay_buf_init(&out, SIZE_MAX);
+    assay_buf out = ASSAY_BUF(SIZE_MAX);
     ASSAY_THEN(status, joiner->pack(mine, &out));
     ASSAY_THEN(status, assay_buf_status(&out));
     if (status != ASSAY_OK)
@@ -17,8 +16,7 @@ static int pack_and_send(assay_comm *comm, const assay_joiner *joiner, const voi
 static int receive_and_join(assay_comm *comm, const assay_joiner *joiner, void *mine, int from, int status,
                             assay_error *err)
 {
-    assay_buf in;
-    assay_buf_init(&in, SIZE_MAX);
+    assay_buf in = ASSAY_BUF(SIZE_MAX);
     int rc = assay_comm_receive(comm, from, &in);
     rc = rc == ASSAY_OK ? assay_buf_status(&in) : rc;
     if (status == ASSAY_OK && rc == ASSAY_OK && in.size > 0) {

@@ -38,8 +38,7 @@ int pilot_read_launches(const job_reader *r, assay_pilot *pilot)
 
 static bool fits(const cJSON *list)
 {
-    assay_buf text;
-    assay_buf_init(&text, LAUNCHES_BYTES);
+    assay_buf text = ASSAY_BUF(LAUNCHES_BYTES);
     pilot_put_json(list, 0, 0, &text);
     bool fits = cJSON_GetArraySize(list) <= LAUNCHES && assay_buf_status(&text) == ASSAY_OK;
     assay_buf_release(&text);
@@ -120,9 +119,8 @@ static void put_line(const assay_draw *draw, const char *lead, const assay_buf *
 static void put_launch(const cJSON *launch, const cJSON *before, const assay_draw *draw, assay_buf *out)
 {
     static const char *const leads[][2] = {{"findings", "    findings:  "}, {"log", "    log:       "}};
-    assay_buf line;
+    assay_buf line = ASSAY_BUF(ASSAY_PILOT_CEILING);
     const char *job = text_of(launch, "job_id");
-    assay_buf_init(&line, ASSAY_PILOT_CEILING);
     assay_put_format(&line, "%.200s: %.40s, %.40s", text_of(launch, "name"), text_of(launch, "job_status"),
                      text_of(launch, "rule_status"));
     assay_put_format(&line, "%s%.40s", job[0] ? ", job " : "", job);
@@ -146,8 +144,7 @@ int assay_pilot_put_status(const assay_pilot *pilot, const assay_draw *draw, ass
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "launches"), *before = NULL;
     const unsigned long long launched = pilot_count(pilot, "num_retraining"),
                              known = (unsigned long long)cJSON_GetArraySize(list);
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_PILOT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_PILOT_CEILING);
     if (assay_pilot_ended(pilot))
         assay_put_format(&line, "%s after %llu launch%s%s%s", assay_pilot_clean(pilot, NULL) ? "clean run" : "ended",
                          launched, launched == 1 ? "" : "es", pilot->reason[0] ? ": " : "", pilot->reason);

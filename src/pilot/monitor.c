@@ -128,8 +128,7 @@ static const char **analysis(const assay_pilot *pilot, const char *trial, const 
 static int look_at_report(const assay_pilot *pilot, const char *directory, pilot_verdict *out, assay_error *err)
 {
     char *path = assay_path_join(directory, "report.json");
-    assay_buf text;
-    assay_buf_init(&text, REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(REPORT_CEILING);
     int status = path ? assay_file_read(path, REPORT_CEILING, &text, err)
                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
     ASSAY_THEN(status, pilot_read_report(path, text.data, text.size, pilot->fail_on, out, err));

@@ -195,12 +195,11 @@ static int take_lock(const char *path, int *lock, assay_error *err)
 int assay_pilot_open(const char *name, bool lock, assay_pilot **out, assay_error *err)
 {
     int fd = -1, status = ASSAY_OK;
-    assay_buf bytes;
+    assay_buf bytes = ASSAY_BUF(ASSAY_PILOT_CEILING);
     char *path = realpath(name, NULL);
     if (!path)
         return assay_fail(err, errno == ENOENT ? ASSAY_ENOTFOUND : ASSAY_EIO, "%s: cannot open: %s", name,
                           strerror(errno));
-    assay_buf_init(&bytes, ASSAY_PILOT_CEILING);
     if (lock)
         status = take_lock(path, &fd, err);
     ASSAY_THEN(status, assay_file_read(path, ASSAY_PILOT_CEILING, &bytes, err));
@@ -312,8 +311,7 @@ int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
 
 int pilot_write(assay_pilot *pilot, assay_error *err)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, ASSAY_PILOT_CEILING);
+    assay_buf bytes = ASSAY_BUF(ASSAY_PILOT_CEILING);
     int status = assay_pilot_put_state(pilot, &bytes);
     if (status == ASSAY_OK)
         status = assay_file_write(pilot->file, bytes.data, bytes.size, err);

@@ -78,8 +78,7 @@ int pilot_plan(assay_pilot *pilot, const char *what, assay_error *err)
         pilot_set_next(pilot, PILOT_END, "%s; caps.num_retraining is reached", what);
         return ASSAY_OK;
     }
-    assay_buf change;
-    assay_buf_init(&change, PILOT_REASON);
+    assay_buf change = ASSAY_BUF(PILOT_REASON);
     pilot_put_change(pilot, s, &change);
     int status = pilot_apply(pilot, s, err);
     if (status == ASSAY_OK)

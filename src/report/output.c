@@ -102,13 +102,12 @@ static bool has(const output_list *list, const char *name)
 static bool is_as_written(const char *path, const output_entry *entry)
 {
     struct stat about;
-    assay_buf bytes;
+    assay_buf bytes = ASSAY_BUF(MOST_REMOVED);
     if (lstat(path, &about) != 0 || !S_ISREG(about.st_mode))
         return false;
     if (!entry->hex[0])
         return (uint64_t)about.st_size == entry->size;
     char hex[65] = "";
-    assay_buf_init(&bytes, MOST_REMOVED);
     if (assay_file_read(path, MOST_REMOVED, &bytes, NULL) == ASSAY_OK) {
         assay_sha256 hash;
         assay_sha256_init(&hash);
@@ -166,11 +165,10 @@ static void remove_stale(const output_list *list, const char *directory, char *t
  * when the list cannot be written, ASSAY_ENOMEM. */
 static int output_list_end(output_list *list, const char *directory, assay_error *err)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(MOST_BYTES);
     char *path = assay_path_join(directory, NAME);
     if (!path)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory);
-    assay_buf_init(&text, MOST_BYTES);
     if (assay_file_read_own(path, MAGIC, MOST_BYTES, &text, NULL) == ASSAY_OK) {
         assay_put_u8(&text, '\0');
         if (assay_buf_status(&text) == ASSAY_OK)

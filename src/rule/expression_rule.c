@@ -61,8 +61,7 @@ static int template_pattern(const char *text, assay_buf *out)
 static int declare(assay_need *need, uint32_t modes, assay_expression_selector *selector, assay_error *err)
 {
     assay_slot slot = {.kinds = selector->kinds, .modes = modes, .flags = ASSAY_SLOT_NO_STRINGS};
-    assay_buf pattern;
-    assay_buf_init(&pattern, 1 << 16);
+    assay_buf pattern = ASSAY_BUF(1 << 16);
     int status = ASSAY_OK;
     if (selector->kind == ASSAY_SELECT_COLLECTION)
         slot.collection = selector->text;

@@ -170,11 +170,10 @@ static char *name_copy(const assay_findings *f, const assay_finding *finding, in
 {
     enum { NAMED = 8 };
     uint32_t count = 0;
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     const assay_relation of = assay_trial_relation(f->trial, finding->tensor, finding->worker);
     if (!of.split)
         return NULL;
-    assay_buf_init(&text, SIZE_MAX);
     assay_put_format(&text, "%s%sa copy with ", finding->note ? finding->note : "", finding->note ? "; " : "");
     for (uint32_t w = 0; w < assay_trial_workers(f->trial); w++)
         if (w != finding->worker && assay_trial_relation(f->trial, finding->tensor, w).copy == of.copy &&

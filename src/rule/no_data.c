@@ -282,8 +282,7 @@ static bool compares_workers(const assay_need *need)
 /* Appends why a slot can have no data, unless another slot's sentence says the same. */
 static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *trial, unsigned *modes, assay_buf *out)
 {
-    assay_buf why;
-    assay_buf_init(&why, SENTENCE_CEILING);
+    assay_buf why = ASSAY_BUF(SENTENCE_CEILING);
     bool none = explain_slot(slot, trial, modes, &why);
     if (why.size > 0 && (out->size == 0 || !memmem(out->data, out->size, why.data, why.size))) {
         begin_sentence(out);

@@ -190,10 +190,9 @@ static int reason(server *s, exchange *x)
 {
     int status = take_context(s, x);
     unsigned modes = assay_get_u32(&x->in);
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(REASON_CEILING);
     if (status != ASSAY_OK || !s->rule.ops->reason)
         return status != ASSAY_OK ? status : fail_damaged(x);
-    assay_buf_init(&text, REASON_CEILING);
     assay_put_u8(&x->out, s->rule.ops->reason(&s->rule, modes, &text));
     assay_put_bytes(&x->out, text.data, text.size);
     status = assay_buf_status(&text);

@@ -323,9 +323,8 @@ static int look_at_file(python_rule *rule, assay_error *err)
     char *file = assay_copy_bytes_as_text(rule->place, (size_t)(class - rule->place) - 1);
     if (!file)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    assay_buf source;
+    assay_buf source = ASSAY_BUF(SOURCE_CEILING);
     assay_sha256 hash;
-    assay_buf_init(&source, SOURCE_CEILING);
     int status = assay_file_read(file, SOURCE_CEILING, &source, err);
     free(file);
     assay_sha256_init(&hash);

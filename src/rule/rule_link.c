@@ -166,11 +166,10 @@ static uint32_t find_place(const assay_rule_link *link, const assay_trial *trial
 
 static int give_trial(assay_rule_link *link, const assay_trial *trial, const assay_trial *beside, assay_error *err)
 {
-    assay_buf bytes;
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     if (!trial || place_of(link, trial) < ASSAY_RULE_TRIALS)
         return ASSAY_OK;
     uint32_t place = find_place(link, trial, beside);
-    assay_buf_init(&bytes, SIZE_MAX);
     assay_put_u32(&bytes, place);
     link->pack_trial(trial, &bytes);
     link->trial[place] = 0;

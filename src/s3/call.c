@@ -111,10 +111,9 @@ static unsigned put_signed(work *w, size_t at[HEADERS])
     char date[NO_DATE];
     time_t clock = time(NULL);
     struct tm tm;
-    assay_buf signature;
+    assay_buf signature = ASSAY_BUF(8192);
     unsigned count = 0;
     const char *payload = payload_of(w);
-    assay_buf_init(&signature, 8192);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&clock, &tm));
     sign(w, payload, date, &signature);
     put_line(w, &at[count++], "x-amz-content-sha256", payload);

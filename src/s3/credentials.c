@@ -228,8 +228,7 @@ static int check_keys(s3_keys *keys, assay_error *err)
 int s3_credentials_find(const s3_profiles *profiles, const char *region, const char *ca_file, bool allow_none,
                         s3_keys *out, assay_error *err)
 {
-    assay_buf looked;
-    assay_buf_init(&looked, 4096);
+    assay_buf looked = ASSAY_BUF(4096);
     assay_put_format(&looked, "AWS_ACCESS_KEY_ID");
     int status = from_environment(out, err);
     if (status == 0)

@@ -109,8 +109,7 @@ static int ask(const assay_http_request *request, const char *who, assay_http_an
 int s3_keys_from_process(const char *command, const char *profile, s3_keys *out, assay_error *err)
 {
     char name[160], piece[4096];
-    assay_buf text;
-    assay_buf_init(&text, ANSWER_MOST);
+    assay_buf text = ASSAY_BUF(ANSWER_MOST);
     snprintf(name, sizeof name, "credential_process of the profile \"%.80s\"", profile);
     FILE *pipe = popen(command, "re");
     if (!pipe)
@@ -209,10 +208,7 @@ int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *
         assay_put_format(looked, ", AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN");
         return 0;
     }
-    assay_buf token, form, url;
-    assay_buf_init(&token, ANSWER_MOST);
-    assay_buf_init(&form, 4 * ANSWER_MOST);
-    assay_buf_init(&url, 4096);
+    assay_buf token = ASSAY_BUF(ANSWER_MOST), form = ASSAY_BUF(4 * ANSWER_MOST), url = ASSAY_BUF(4096);
     put_sts(region, &url);
     int status = assay_file_read(path, ANSWER_MOST, &token, err);
     ASSAY_THEN(status, trim_and_know(&token));
@@ -255,8 +251,7 @@ static int put_authorization(assay_buf *out, assay_error *err)
 {
     const char *path = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
                *token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    assay_buf text;
-    assay_buf_init(&text, ANSWER_MOST);
+    assay_buf text = ASSAY_BUF(ANSWER_MOST);
     int status = path ? assay_file_read(path, ANSWER_MOST, &text, err) : ASSAY_OK;
     if (status == ASSAY_OK && !path && token)
         assay_put_bytes(&text, token, strlen(token));
@@ -315,8 +310,7 @@ int s3_keys_from_container(const char *ca_file, s3_keys *out, assay_buf *looked,
             err, ASSAY_EUSAGE,
             "AWS_CONTAINER_CREDENTIALS_FULL_URI: keys are asked for over https, or over http at this machine "
             "and the addresses of container agents only");
-    assay_buf header;
-    assay_buf_init(&header, ANSWER_MOST);
+    assay_buf header = ASSAY_BUF(ANSWER_MOST);
     int status = put_authorization(&header, err);
     ASSAY_THEN(status, fetch_json("the container's credentials (AWS_CONTAINER_CREDENTIALS_..._URI)", url,
                                   (const char *)header.data, ca_file, 2, out, err));
@@ -357,9 +351,7 @@ static int walk_instance(const char *endpoint, s3_keys *out, assay_http_answer *
 {
     static const char roles[] = "/latest/meta-data/iam/security-credentials/";
     char url[2048];
-    assay_buf header, role;
-    assay_buf_init(&header, ANSWER_MOST);
-    assay_buf_init(&role, 1024);
+    assay_buf header = ASSAY_BUF(ANSWER_MOST), role = ASSAY_BUF(1024);
     assay_put_format(&header, "X-aws-ec2-metadata-token: ");
     int status = ask_instance("PUT", endpoint, "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600",
                               &header, answer, err);

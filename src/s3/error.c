@@ -124,8 +124,7 @@ static void put_advice(kind is, const char *key, const s3_refusal *refusal, cons
                        size_t room)
 {
     char region[64];
-    assay_buf source;
-    assay_buf_init(&source, 256);
+    assay_buf source = ASSAY_BUF(256);
     s3_session_put_source(&source);
     const int length = (int)source.size;
     const char *from = source.data ? (const char *)source.data : "";

@@ -153,8 +153,7 @@ assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bo
         free(listing);
         return NULL;
     }
-    assay_buf query;
-    assay_buf_init(&query, 64 << 10);
+    assay_buf query = ASSAY_BUF(64 << 10);
     put_query(p, &query);
     listing->pages = p;
     const s3_request request = {.method = "GET",

@@ -167,8 +167,7 @@ int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t 
 static void call_off(const char *bucket, const char *key, const assay_buf *upload)
 {
     assay_http_answer *answer;
-    assay_buf query;
-    assay_buf_init(&query, REFUSAL_MOST);
+    assay_buf query = ASSAY_BUF(REFUSAL_MOST);
     assay_put_format(&query, "uploadId=");
     assay_http_put_escaped(&query, (const char *)upload->data, upload->size - 1, false);
     assay_put_u8(&query, '\0');
@@ -190,7 +189,7 @@ int assay_s3_may_put(const char *bucket, const char *key, assay_error *err)
 {
     assay_http_answer *answer = NULL;
     assay_error why = {""};
-    assay_buf upload;
+    assay_buf upload = ASSAY_BUF(REFUSAL_MOST);
     const s3_request request = {.method = "POST",
                                 .bucket = bucket,
                                 .key = key,
@@ -201,7 +200,6 @@ int assay_s3_may_put(const char *bucket, const char *key, assay_error *err)
     s3_call *call = s3_call_begin(&request);
     if (!call)
         return fail_memory(bucket, key, err);
-    assay_buf_init(&upload, REFUSAL_MOST);
     int status = s3_call_wait(call, &answer, &why);
     if (status == ASSAY_OK && s3_upload_parse(answer->body.data, answer->body.size, &upload))
         call_off(bucket, key, &upload);

@@ -88,8 +88,7 @@ void s3_put_authorization(const s3_to_sign *r, assay_buf *out)
 {
     char hex[65];
     uint8_t key[DIGEST];
-    assay_buf text;
-    assay_buf_init(&text, 1 << 20);
+    assay_buf text = ASSAY_BUF(1 << 20);
     digest_request(r, &text, hex);
     make_key(r, &text, key);
     assay_put_format(&text, "AWS4-HMAC-SHA256\n%s\n%.*s/%s/%s/aws4_request\n%s", r->time, DAY, r->time, r->region,

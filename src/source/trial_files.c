@@ -132,10 +132,9 @@ int assay_trial_open_listed(assay_store *store, assay_trial_options *options, co
                             assay_trial_files *out, assay_error *err)
 {
     assay_trial_files t = {.store = store, .options = assay_trial_options_share(options)};
-    assay_buf packed;
+    assay_buf packed = ASSAY_BUF(SIZE_MAX);
     assay_shard_init(&t.shard);
     assay_problems_init(&t.problems);
-    assay_buf_init(&packed, SIZE_MAX);
     assay_catalog_pack(listed, &packed);
     int status = assay_buf_status(&packed);
     assay_cursor in = assay_cursor_over(packed.data, packed.size);

@@ -23,8 +23,7 @@ int assay_names_copy(const assay_names *from, assay_names *out)
     if (from->count == 0)
         return ASSAY_OK;
     /* The texts of sorted names need not lie in their order: assay_names_from_text() wants them so. */
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX / 4);
+    assay_buf text = ASSAY_BUF(SIZE_MAX / 4);
     for (size_t i = 0; i < from->count; i++)
         assay_put_bytes(&text, from->name[i], strlen(from->name[i]) + 1);
     int status = assay_buf_status(&text);
@@ -121,8 +120,7 @@ static int unpack_one(assay_cursor *in, assay_buf *text, assay_listings *listing
 
 int assay_listings_unpack(assay_cursor *in, assay_listings *listings)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX / 4);
+    assay_buf text = ASSAY_BUF(SIZE_MAX / 4);
     int status = ASSAY_OK;
     for (uint64_t left = assay_get_count(in, sizeof(uint32_t) + sizeof(uint64_t)); status == ASSAY_OK && left > 0;
          left--)

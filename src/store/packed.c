@@ -190,8 +190,7 @@ int assay_packed_list(const assay_packed *packed, const char *directory, assay_n
         return file ? assay_fail(err, ASSAY_EIO, "%s: %s", directory, strerror(ENOTDIR))
                     : assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", directory);
     }
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX / 4);
+    assay_buf text = ASSAY_BUF(SIZE_MAX / 4);
     size_t count = put_children(packed, prefix, length, &text);
     int status = assay_buf_status(&text);
     ASSAY_THEN(status, assay_names_from_text((const char *)text.data, text.size, count, out));

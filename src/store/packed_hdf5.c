@@ -78,8 +78,7 @@ static int packed_file_of_s3(packed_file *file, const char *name, assay_h5 *h5, 
 {
     assay_error why = {""};
     const char *slash = strrchr(name, '/'); /* a bucket is before it */
-    assay_buf directory;
-    assay_buf_init(&directory, 64 << 10);
+    assay_buf directory = ASSAY_BUF(64 << 10);
     assay_put_format(&directory, "s3://%.*s", (int)(slash - name), name);
     assay_put_u8(&directory, '\0');
     int status = assay_buf_status(&directory);

@@ -476,8 +476,7 @@ static int posix_list(assay_store *store, const char *directory, assay_names *ou
         close(number);
         return fail_path(directory, reason, err);
     }
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX / 4);
+    assay_buf text = ASSAY_BUF(SIZE_MAX / 4);
     size_t count = 0;
     int status = assay_links_enter(&root->links, root->number, number, directory, err);
     if (status == ASSAY_OK)

@@ -106,8 +106,7 @@ static s3_directory *add_directory(s3_root *root, const char *path)
 
 static assay_s3_listing *begin_listing(s3_root *root, const char *path)
 {
-    assay_buf prefix;
-    assay_buf_init(&prefix, KEY_MOST);
+    assay_buf prefix = ASSAY_BUF(KEY_MOST);
     assay_put_format(&prefix, "%s%s%s", root->place.prefix, path, path[0] ? "/" : "");
     assay_put_u8(&prefix, '\0');
     assay_s3_listing *listing = assay_buf_status(&prefix) == ASSAY_OK

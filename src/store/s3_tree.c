@@ -56,8 +56,7 @@ static int take(void *context, const assay_s3_object *object)
 /* Lists what is behind a key (NULL: all). */
 static int list(const s3_root *root, const s3_tree *tree, const char *after, s3_tree *fresh, assay_error *err)
 {
-    assay_buf prefix;
-    assay_buf_init(&prefix, SIZE_MAX / 4);
+    assay_buf prefix = ASSAY_BUF(SIZE_MAX / 4);
     assay_buf_init(&fresh->keys, SIZE_MAX / 4);
     assay_put_format(&prefix, "%s%s/", root->place.prefix, tree->top);
     assay_put_u8(&prefix, '\0');

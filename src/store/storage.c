@@ -22,8 +22,7 @@
 /* Adds the names of a directory to those that were listed, and the directory itself with a '/' behind it. */
 static bool add_names(assay_dict *listed, const char *directory, const assay_names *names)
 {
-    assay_buf path;
-    assay_buf_init(&path, SIZE_MAX / 4);
+    assay_buf path = ASSAY_BUF(SIZE_MAX / 4);
     const char *slash = *directory ? "/" : "";
     assay_put_format(&path, "%s/", directory);
     bool added = assay_buf_status(&path) == ASSAY_OK &&
@@ -207,8 +206,7 @@ bool assay_store_local_path(const assay_store *store, const char *path, char *ou
 
 void assay_store_note(assay_store *store, const char *path, const char *text)
 {
-    assay_buf note;
-    assay_buf_init(&note, SIZE_MAX / 4);
+    assay_buf note = ASSAY_BUF(SIZE_MAX / 4);
     assay_put_bytes(&note, path, strlen(path) + 1);
     assay_put_bytes(&note, text, strlen(text));
     if (!store->notes)

@@ -71,9 +71,8 @@ static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
     enum { NAMED = 5 };
     const assay_timeline *line = &t->line;
     assay_clock *clock = assay_alloc_zeroed(line->workers, sizeof *clock);
-    assay_buf names;
+    assay_buf names = ASSAY_BUF(SIZE_MAX);
     unsigned skewed = 0;
-    assay_buf_init(&names, SIZE_MAX);
     int status = clock ? assay_timeline_clocks(line, clock) : ASSAY_ENOMEM;
     for (uint32_t w = 0; status == ASSAY_OK && w < line->workers; w++) {
         if (!assay_clock_is_skewed(&clock[w]))

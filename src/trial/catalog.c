@@ -462,8 +462,7 @@ static int fail_unknown(const assay_lister *l)
     const char *location = assay_store_location(l->store), *path, *text;
     if (assay_store_take_note(l->store, &path, &text))
         return assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
-    assay_buf what;
-    assay_buf_init(&what, 4096);
+    assay_buf what = ASSAY_BUF(4096);
     const unsigned below = assay_trials_below(l->store, l->top, &what);
     int status;
     if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {

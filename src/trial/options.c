@@ -85,8 +85,7 @@ int assay_trial_options_set_run(assay_trial_options *options, const char *root, 
 assay_trial_options *assay_trial_options_copy(const assay_trial_options *options)
 {
     assay_trial_options *own = NULL;
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     assay_trial_options_pack(options, &bytes);
     assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
     if (assay_buf_status(&bytes) == ASSAY_OK && assay_trial_options_unpack(&in, &own) == ASSAY_OK && !own)

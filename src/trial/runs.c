@@ -32,8 +32,7 @@ enum { NAMED_MOST = 8 };
 
 static int fail_several(const char *location, const assay_trial_runs *runs, assay_error *err)
 {
-    assay_buf names;
-    assay_buf_init(&names, 4096);
+    assay_buf names = ASSAY_BUF(4096);
     for (size_t i = 0; i < runs->count && i < NAMED_MOST; i++)
         assay_put_format(&names, "%s%.40s", i ? ", " : "", runs->list[i].name);
     const int status = assay_fail(err, ASSAY_EUSAGE, "%.120s holds %zu runs; give one of them, as in %.160s: %.*s%s",

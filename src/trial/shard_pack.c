@@ -181,13 +181,12 @@ static int get_list(assay_cursor *in, assay_file *list, uint64_t count, assay_bu
 static int get_files_of_list(assay_cursor *in, assay_files **out)
 {
     const uint64_t count = assay_get_u32(in);
-    assay_buf names;
+    assay_buf names = ASSAY_BUF(SIZE_MAX);
     if (in->failed || count == 0 || count > ASSAY_FILES_MOST || count > assay_cursor_left(in))
         return ASSAY_EFORMAT;
     assay_file *list = assay_alloc_zeroed(count, sizeof *list);
     if (!list)
         return ASSAY_ENOMEM;
-    assay_buf_init(&names, SIZE_MAX);
     int status = get_list(in, list, count, &names);
     *out = status == ASSAY_OK ? assay_files_new(list, (uint32_t)count) : NULL;
     assay_buf_release(&names);

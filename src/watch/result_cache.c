@@ -60,8 +60,7 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
 {
     const assay_source_plan *to = &plan->sources[number];
     int status = follow_train(source, seen->info);
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     assay_put_u64(&text, source->numbers.generation);
     assay_put_u64(&text, to->window > 0 ? source->train_changes : 0);
     for (uint32_t w = 0; w < seen->catalog.workers; w++)
@@ -307,8 +306,7 @@ int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources 
                      assay_error *err)
 {
     assay_watch *watch = context;
-    assay_buf all;
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(watch->comm) + 1, sizeof *starts);
     int status = assay_comm_agree(watch->comm, starts ? ASSAY_OK : ASSAY_ENOMEM, err);
     ASSAY_THEN(status, assay_comm_gather(watch->comm, 0, mapped, &all, starts));

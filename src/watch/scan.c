@@ -247,8 +247,7 @@ static void match_late(const watched_source *source, const assay_catalog *fresh,
 /* A hash of all that rules may know of the trial except its steps and tensors. */
 static int hash_facts(const assay_catalog *catalog, uint64_t *hash)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     for (uint32_t w = 0; w < catalog->workers; w++)
         assay_put_text(&text, catalog->worker_key[w]);
     assay_put_u32(&text, catalog->expected_workers);

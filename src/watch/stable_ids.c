@@ -134,8 +134,7 @@ static uint32_t add_filler(const assay_dict *all, uint32_t before, uint32_t dept
     char text[WIDEST_GAP];
     size_t length = 0;
     const char *name = before == ASSAY_NO_ID ? "" : assay_dict_name(all, before, &length);
-    assay_buf whole;
-    assay_buf_init(&whole, SIZE_MAX);
+    assay_buf whole = ASSAY_BUF(SIZE_MAX);
     memset(text, FILLER, sizeof text);
     assay_put_bytes(&whole, name, length);
     assay_put_bytes(&whole, text, depth);

@@ -69,8 +69,7 @@ static int assay_watch_read_index(void *context, uint32_t number, assay_dict *na
 {
     assay_watch *watch = context;
     watched_source *source = &watch->list[number];
-    assay_buf packed;
-    assay_buf_init(&packed, SIZE_MAX);
+    assay_buf packed = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK;
     for (size_t i = 0; source->listed && status == ASSAY_OK && i < source->catalog.unit_count; i++) {
         if (!watched_part_seen(source->part[i]))

@@ -94,8 +94,7 @@ bool why_put_time(const assay_log_event *e, assay_buf *out)
 
 static void put_when(const assay_why *why, const why_link *link, assay_buf *out)
 {
-    assay_buf time;
-    assay_buf_init(&time, 256);
+    assay_buf time = ASSAY_BUF(256);
     if (why_put_time(link->event, &time))
         assay_put_format(out, " %s %.*s", link->event->near ? "at or after" : "at", (int)time.size,
                          (const char *)time.data);
@@ -185,8 +184,7 @@ static void put_healthy(const assay_why *why, assay_buf *out)
 
 int why_put_answer(assay_why *why)
 {
-    assay_buf out;
-    assay_buf_init(&out, 1 << 20);
+    assay_buf out = ASSAY_BUF(1 << 20);
     if (!why->failed) {
         put_healthy(why, &out);
     } else if (!why->has_cause) {

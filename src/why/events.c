@@ -124,9 +124,7 @@ static int read_share(const char *directory, const why_places *places, const int
 static int agree_on_level(assay_comm *comm, const reading *r, size_t budget, uint64_t *starts, size_t *level,
                           assay_error *err)
 {
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX / 4);
-    assay_buf_init(&all, SIZE_MAX / 4);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX / 4), all = ASSAY_BUF(SIZE_MAX / 4);
     assay_put_bytes(&mine, r->count.list, r->count.count * sizeof *r->count.list);
     int status = assay_comm_agree(comm, assay_buf_status(&mine), err);
     ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));

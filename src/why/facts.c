@@ -292,7 +292,7 @@ const char *why_node_of(const why_facts *f, int64_t rank)
 int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
 {
     said s = {.tasks = -1};
-    assay_buf names;
+    assay_buf names = ASSAY_BUF(64 << 20);
     int status = ASSAY_OK;
     *out = (why_facts){.tasks = -1};
     const char *own = getenv("SLURM_JOB_ID");
@@ -308,11 +308,10 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
     for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
         const why_place *p = &places->list.list[i];
         table t = {0};
-        assay_buf text;
+        assay_buf text = ASSAY_BUF(FILE_MOST);
         assay_error why = {""};
         if (p->kind != WHY_SLURM)
             continue;
-        assay_buf_init(&text, FILE_MOST);
         status = assay_store_read(store, p->path, FILE_MOST, &text, &why);
         status = status == ASSAY_ENOMEM ? status : ASSAY_OK;
         for (size_t at = 0; at < text.size;) {
@@ -326,7 +325,6 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
         }
         assay_buf_release(&text);
     }
-    assay_buf_init(&names, 64 << 20);
     expand(out, s.nodes, &names);
     if (assay_buf_status(&names) != ASSAY_OK)
         out->nodes = 0;

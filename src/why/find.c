@@ -372,11 +372,10 @@ static int take_job_file(walker *w, assay_error *err)
 {
     static const char *const keys[] = {"outputs", "slurm",  "dumps",   "checkpoints",
                                        "metrics", "traces", "records", NULL};
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(1 << 20);
     cJSON *root = NULL;
     if (assay_store_exists(w->store, "job.json", NULL) != 1)
         return 0;
-    assay_buf_init(&text, 1 << 20);
     int status = assay_store_read(w->store, "job.json", 1 << 20, &text, err);
     ASSAY_THEN(status, assay_json_parse_commented("job.json", text.data, text.size, &root, err));
     assay_buf_release(&text);

@@ -85,8 +85,7 @@ static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *tr
 /* On rank 0: the first line of the report over a place. */
 static int take_verdict(assay_why *why, const why_place *place, const assay_outcome *outcome)
 {
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
+    assay_buf line = ASSAY_BUF(1 << 20);
     report_put_trial_verdict(outcome, &outcome->trials[0], &line);
     char *text = text_of(&line);
     const bool made = text && why_add_text(&why->verdict, "%s %s: %s", why_kind_name(place->kind),
@@ -129,8 +128,7 @@ static int ask_checkpoints(assay_comm *comm, const char *location, const char *p
         (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)) {
         taken = why_add_text(&why->problem, "%s", own.text) ? ASSAY_OK : ASSAY_ENOMEM;
     } else if (assay_comm_rank(comm) == 0 && status == ASSAY_OK && !why->verify) {
-        assay_buf line;
-        assay_buf_init(&line, 1 << 20);
+        assay_buf line = ASSAY_BUF(1 << 20);
         assay_verification_put_line(&found, &line);
         why->verify = text_of(&line);
         taken = why->verify ? ASSAY_OK : ASSAY_ENOMEM;

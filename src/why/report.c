@@ -47,8 +47,7 @@ static const char *class_of(const why_link *link)
 static void put_link_members(const assay_why *why, const why_link *link, bool cause, assay_jw *w)
 {
     const assay_log_event *e = link->event;
-    assay_buf time;
-    assay_buf_init(&time, 64);
+    assay_buf time = ASSAY_BUF(64);
     assay_jw_text(w, "class", class_of(link));
     if (cause)
         assay_jw_text(w, "certainty", CERTAINTIES[why->certainty]);
@@ -182,8 +181,7 @@ static void put_chain(doc *d, const assay_why *why)
     doc_table(d, &(doc_table_def){"timeline", "events", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, false});
     for (size_t i = 0; i < why->chain.count; i++) {
         const why_link *link = &why->chain.list[i];
-        assay_buf text;
-        assay_buf_init(&text, 1 << 16);
+        assay_buf text = ASSAY_BUF(1 << 16);
         doc_row(d, i == 0 && why->has_cause ? DOC_BAD : DOC_PLAIN);
         if (why_put_time(link->event, &text)) {
             doc_cell(d);

@@ -63,8 +63,7 @@ bool assay_why_has_losses(const assay_why *why)
 /* Rank 0's list to everyone: each has to read the same files. Collective. */
 static int share_places(assay_comm *comm, const assay_why *why, why_places *out, assay_error *err)
 {
-    assay_buf packed;
-    assay_buf_init(&packed, SIZE_MAX / 4);
+    assay_buf packed = ASSAY_BUF(SIZE_MAX / 4);
     if (why)
         why_places_pack(&why->places, &packed);
     int status = assay_comm_agree(comm, assay_buf_status(&packed), err);

@@ -290,9 +290,8 @@ static int find_partner(const assay_record_work *w, uint32_t reference, assay_re
     static const char OUTPUT[] = "_output_";
     size_t length = 0;
     const char *name = assay_dict_name(w->pool->source->source->info->tensors, w->entry->tensor, &length);
-    assay_buf partner;
+    assay_buf partner = ASSAY_BUF(SIZE_MAX);
     int status = 0;
-    assay_buf_init(&partner, SIZE_MAX);
     if (reference == ASSAY_REFERENCE_SECOND_MOMENT) {
         while (length > 0 && name[length - 1] != '/')
             length--;

@@ -130,8 +130,7 @@ int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, co
 int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work, int rank, size_t room, assay_buf *out)
 {
     const size_t before = work->charge.held;
-    assay_buf packed;
-    assay_buf_init(&packed, room);
+    assay_buf packed = ASSAY_BUF(room);
     work->measurer = rank >= 0 ? &rank : NULL;
     int status = assay_step_reader_read(reader, work);
     work->measurer = NULL;
@@ -213,9 +212,8 @@ static int take_range(assay_step_work *work, const uint8_t *bytes, size_t size, 
 static int join_range(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing, int rank,
                       bool *helped, assay_error *err)
 {
-    assay_buf bytes;
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     bool taken = false;
-    assay_buf_init(&bytes, SIZE_MAX);
     int status = sharing->receive(sharing->context, &bytes);
     ASSAY_THEN(status, assay_buf_status(&bytes));
     ASSAY_THEN(status, take_range(work, bytes.data, bytes.size, &taken, err));

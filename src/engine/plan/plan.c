@@ -277,8 +277,7 @@ static int cut_all(assay_plan *plan, const assay_sources *sources, const costs *
 
 static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     if (assay_comm_rank(comm) == 0)
         assay_put_bytes(&bytes, plan->chunks, plan->chunk_count * sizeof *plan->chunks);
     int status = assay_comm_agree(comm, assay_buf_status(&bytes), NULL);

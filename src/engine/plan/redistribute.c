@@ -152,8 +152,7 @@ static int exchange_shards(assay_comm *comm, assay_plan *plan, assay_sources *so
     outbox box = {.ranks = assay_comm_size(comm), .rank = assay_comm_rank(comm)};
     box.to = assay_alloc_zeroed((size_t)box.ranks, sizeof *box.to);
     uint64_t *starts = assay_alloc(((size_t)box.ranks + 1) * sizeof *starts);
-    assay_buf in;
-    assay_buf_init(&in, SIZE_MAX);
+    assay_buf in = ASSAY_BUF(SIZE_MAX);
     int status = box.to && starts ? ASSAY_OK : ASSAY_ENOMEM;
     for (int r = 0; box.to && r < box.ranks; r++)
         assay_buf_init(&box.to[r], SIZE_MAX);
@@ -236,9 +235,7 @@ static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_
 static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *source, uint32_t number, assay_error *err)
 {
     int rank = assay_comm_rank(comm), last = assay_comm_size(comm) - 1, status = ASSAY_OK, rc;
-    assay_buf before, after;
-    assay_buf_init(&before, SIZE_MAX);
-    assay_buf_init(&after, SIZE_MAX);
+    assay_buf before = ASSAY_BUF(SIZE_MAX), after = ASSAY_BUF(SIZE_MAX);
     if (rank > 0) {
         status = assay_comm_receive(comm, rank - 1, &before);
         rc = status == ASSAY_OK ? prepend(&source->shard, &before, err) : status;

@@ -57,8 +57,7 @@ int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *
 
 static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_partial *partial, int to, int status)
 {
-    assay_buf out;
-    assay_buf_init(&out, SIZE_MAX);
+    assay_buf out = ASSAY_BUF(SIZE_MAX);
     ASSAY_THEN(status, assay_partial_pack(partial, combiner->rules, &out));
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
@@ -71,8 +70,7 @@ static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_par
  * failure. */
 static int receive_node(assay_comm *comm, assay_combiner *combiner, int from, assay_partial *partial, assay_error *err)
 {
-    assay_buf in;
-    assay_buf_init(&in, SIZE_MAX);
+    assay_buf in = ASSAY_BUF(SIZE_MAX);
     int status = assay_comm_receive(comm, from, &in);
     status = status == ASSAY_OK ? assay_buf_status(&in) : status;
     if (status == ASSAY_OK && in.size > 0) {
@@ -94,8 +92,7 @@ static int join_from(assay_comm *comm, assay_combiner *combiner, size_t at, int 
     assay_partial right;
     int made = assay_partial_init(&right, combiner->rule_count);
     if (made != ASSAY_OK) { /* the message is taken all the same, or its sender would wait */
-        assay_buf lost;
-        assay_buf_init(&lost, 0);
+        assay_buf lost = ASSAY_BUF(0);
         (void)assay_comm_receive(comm, from, &lost);
         assay_buf_release(&lost);
         return made;

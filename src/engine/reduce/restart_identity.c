@@ -8,8 +8,7 @@
 
 static void identify_job(const assay_job *job, const assay_engine_options *options, char hex[65])
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     assay_put_text(&text, options->job_digest);
     assay_put_u64(&text, options->memory);
     assay_put_i64(&text, options->from);
@@ -41,8 +40,7 @@ static void identify_job(const assay_job *job, const assay_engine_options *optio
 /* A sum over the units that this rank read: whoever reads which, the sum over the ranks is the same. */
 static int add_up_index(const assay_sources *sources, uint64_t *sum)
 {
-    assay_buf part;
-    assay_buf_init(&part, SIZE_MAX);
+    assay_buf part = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < sources->count; s++) {
         const assay_shard *shard = &sources->list[s].shard;
@@ -71,11 +69,10 @@ static void put_source(const assay_source *source, assay_buf *out)
 
 static int identify_trials(const assay_sources *sources, const assay_plan *plan, uint64_t index, char hex[65])
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     assay_sha256 hash;
     int status = ASSAY_OK;
     assay_sha256_init(&hash);
-    assay_buf_init(&text, SIZE_MAX);
     assay_put_u64(&text, index);
     for (uint32_t s = 0; status == ASSAY_OK && s < sources->count; s++) {
         put_source(&sources->list[s], &text);

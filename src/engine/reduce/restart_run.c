@@ -14,8 +14,7 @@ enum { CEILING_SHIFT = 40, TABLE_ROW = 4 + 4 + 8 + 8 };
 static int put_combiners(const assay_plan *plan, const assay_combiner *combiners, assay_buf *out, uint64_t *count,
                          uint64_t *done)
 {
-    assay_buf packed;
-    assay_buf_init(&packed, SIZE_MAX);
+    assay_buf packed = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t s = 0; s < plan->source_count; s++) {
         for (size_t i = 0; status == ASSAY_OK && i < combiners[s].count; i++) {
@@ -48,8 +47,7 @@ static int put_mine(const assay_plan *plan, const assay_combiner *combiners, con
 static int write_file(const char *path, const assay_restart_identity *identity, const assay_plan *plan,
                       const assay_buf *nodes, uint64_t count, assay_error *err)
 {
-    assay_buf file;
-    assay_buf_init(&file, SIZE_MAX);
+    assay_buf file = ASSAY_BUF(SIZE_MAX);
     assay_restart_put_file(&file, identity, plan->chunk_count, nodes, count);
     int status = assay_buf_status(&file);
     ASSAY_THEN(status, assay_file_write(path, file.data, file.size, err));
@@ -62,9 +60,7 @@ int assay_restart_save(assay_comm *comm, const char *path, const assay_restart_i
                        uint64_t *done, assay_error *err)
 {
     uint64_t numbers[2] = {0, 0}; /* nodes, chunks */
-    assay_buf own, all;
-    assay_buf_init(&own, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf own = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(comm) + 1, sizeof *starts);
     ASSAY_THEN(status, starts ? put_mine(plan, combiners, mine, &own, &numbers[0], &numbers[1]) : ASSAY_ENOMEM);
     if (status == ASSAY_ENOMEM && err && !err->text[0])
@@ -174,8 +170,7 @@ static int hand_out(assay_comm *comm, const assay_restart *file, const assay_pla
 int assay_restart_hand_out(assay_comm *comm, const assay_restart *all, assay_plan *plan, assay_restart *mine,
                            assay_error *err)
 {
-    assay_buf table;
-    assay_buf_init(&table, SIZE_MAX);
+    assay_buf table = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK, rank = assay_comm_rank(comm);
     if (rank == 0)
         status = put_table(all, &table);

@@ -179,8 +179,7 @@ static int align_source(assay_comm *comm, assay_source *source, summary *s, assa
 /* Aligns the sources whose steps disagree. Collective. */
 int assay_sources_align(assay_comm *comm, assay_sources *sources, summaries *joined, assay_error *err)
 {
-    assay_buf which;
-    assay_buf_init(&which, SIZE_MAX);
+    assay_buf which = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t i = 0; assay_comm_rank(comm) == 0 && status == ASSAY_OK && i < sources->count; i++) {
         const assay_catalog *catalog = &sources->list[i].catalog;

@@ -270,9 +270,7 @@ static int share_files(assay_comm *comm, assay_sources *s, uint64_t *starts, ass
 int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
 {
     int rank = assay_comm_rank(comm), size = assay_comm_size(comm), status = ASSAY_OK;
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)size + 1) * sizeof *starts);
     if (!starts)
         status = ASSAY_ENOMEM;

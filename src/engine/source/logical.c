@@ -31,8 +31,7 @@ static int join_known(void *mine, assay_cursor *later, assay_error *err)
 static int share_layouts(assay_comm *comm, known *k, int status, assay_error *err)
 {
     static const assay_joiner joiner = {pack_known, join_known};
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     status = assay_rank_reduce(comm, &joiner, k, status, err);
     if (status == ASSAY_OK && assay_comm_size(comm) > 1) {
         const bool first = assay_comm_rank(comm) == 0;
@@ -76,8 +75,7 @@ static int name_tensors(assay_sources *sources, uint32_t i, summary *s, bool fir
         return status;
     if (!sources->view)
         return assay_form_names(t, &source->layouts, s->names, &source->shard, &s->problems);
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     assay_layouts_pack(sources->view->layouts(sources->view->context, i), &bytes);
     assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
     status = assay_buf_status(&bytes);

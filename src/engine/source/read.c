@@ -192,8 +192,7 @@ static int broadcast_summaries(assay_comm *comm, summaries *joined, assay_error 
 {
     bool first = assay_comm_rank(comm) == 0;
     summaries common = {0};
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     int status = assay_comm_agree(comm, first ? assay_summaries_pack(joined, &bytes) : ASSAY_OK, err);
     ASSAY_THEN(status, assay_comm_broadcast(comm, &bytes));
     if (status == ASSAY_OK && !first) {

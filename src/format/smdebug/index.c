@@ -283,8 +283,7 @@ int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const 
                         assay_dict *dict, assay_shard *shard, assay_problems *problems)
 {
     parser p = {0};
-    assay_buf text;
-    assay_buf_init(&text, FILE_MOST);
+    assay_buf text = ASSAY_BUF(FILE_MOST);
     int status = ASSAY_OK;
     size_t asked = 0;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++) {

@@ -141,9 +141,8 @@ static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit
 /* `before`: the collections file read last; workers normally agree to the byte. */
 static int read_collections(assay_lister *l, assay_collections_reader *reader, const char *path, assay_buf *before)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(COLLECTIONS_MOST);
     assay_error why = {{0}};
-    assay_buf_init(&text, COLLECTIONS_MOST);
     int status = assay_store_read(l->store, path, COLLECTIONS_MOST, &text, &why);
     if (status == ASSAY_OK) {
         if (text.size != before->size || text.size == 0 || memcmp(text.data, before->data, text.size) != 0)
@@ -164,8 +163,7 @@ static int visit_collections(assay_lister *l, void *reader, const char *director
                              const assay_names *names)
 {
     (void)bucket;
-    assay_buf before;
-    assay_buf_init(&before, COLLECTIONS_MOST);
+    assay_buf before = ASSAY_BUF(COLLECTIONS_MOST);
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
         char path[PATH_ROOM];

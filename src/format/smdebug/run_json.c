@@ -35,8 +35,7 @@ static char *join_name(const char *prefix, const char *key)
 /* A scalar as text; NULL without memory, or for what is none. */
 static char *value_text(const cJSON *item)
 {
-    assay_buf out;
-    assay_buf_init(&out, 256);
+    assay_buf out = ASSAY_BUF(256);
     if (cJSON_IsString(item))
         return assay_copy_text(item->valuestring);
     if (cJSON_IsNumber(item))
@@ -52,8 +51,7 @@ static char *value_text(const cJSON *item)
 /* Arguments behind one another, as a shell's line shows them. NULL without memory. */
 static char *command_text(const cJSON *list)
 {
-    assay_buf out;
-    assay_buf_init(&out, ASSAY_RUN_JSON_MOST + 1);
+    assay_buf out = ASSAY_BUF(ASSAY_RUN_JSON_MOST + 1);
     for (const cJSON *item = list->child; item; item = item->next)
         if (cJSON_IsString(item))
             assay_put_format(&out, "%s%s", out.size ? " " : "", item->valuestring);
@@ -199,10 +197,9 @@ static bool is_facts_name(const char *name)
 static int read_file(assay_store *store, const char *name, assay_run_facts *out, assay_problems *problems)
 {
     char path[PATH_ROOM];
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ASSAY_RUN_JSON_MOST);
     assay_error why = {""};
     snprintf(path, sizeof path, "run/%s", name);
-    assay_buf_init(&text, ASSAY_RUN_JSON_MOST);
     int status = assay_store_read(store, path, ASSAY_RUN_JSON_MOST, &text, &why);
     if (status == ASSAY_OK)
         status = assay_run_json_add(out, path, text.data, text.size, problems);
@@ -249,10 +246,9 @@ typedef struct leave {
 /* Those that closed after fewer steps than another: the fact `closed`, "worker_1 1764291930.123, worker_3 ...". */
 static int put_closed(assay_run_facts *facts, const leave *list, size_t count)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ASSAY_RUN_JSON_MOST);
     uint64_t most = 0;
     int status = ASSAY_OK;
-    assay_buf_init(&text, ASSAY_RUN_JSON_MOST);
     for (size_t i = 0; i < count; i++)
         most = list[i].passed > most ? list[i].passed : most;
     for (size_t i = 0; i < count; i++) {
@@ -286,10 +282,9 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
     }
     if (names.count > 1)
         qsort(names.name, names.count, sizeof *names.name, by_worker);
-    assay_buf unclosed;
+    assay_buf unclosed = ASSAY_BUF(ASSAY_RUN_JSON_MOST);
     leave left[FILES_MOST];
     size_t leaves = 0;
-    assay_buf_init(&unclosed, ASSAY_RUN_JSON_MOST);
     for (size_t i = 0, files = 0; status == ASSAY_OK && i < names.count && files < FILES_MOST; i++) {
         const uint32_t before = facts.files, closed = facts.closed;
         if (!is_facts_name(names.name[i]))

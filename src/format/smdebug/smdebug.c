@@ -23,13 +23,12 @@ static int read_worker(assay_store *store, const assay_catalog *catalog, uint32_
 {
     char path[PATH_ROOM];
     static const size_t FOLDER = sizeof "topology/" - 1;
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ASSAY_TOPOLOGY_JSON_MOST);
     assay_error why = {""};
     const uint64_t before = problems->total;
     if (snprintf(path, sizeof path, "topology/%s.json", catalog->worker_key[worker]) >= (int)sizeof path ||
         !assay_names_have(names, path + FOLDER))
         return NOTHING;
-    assay_buf_init(&text, ASSAY_TOPOLOGY_JSON_MOST);
     int status = assay_store_read(store, path, ASSAY_TOPOLOGY_JSON_MOST, &text, &why);
     if (status == ASSAY_OK) {
         status = assay_topology_json_add(said, worker, path, text.data, text.size, problems);

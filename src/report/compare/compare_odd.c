@@ -180,10 +180,9 @@ static void put_names(const name_list *list, assay_buf *out)
 
 static int add_names(assay_compared_trial *trial, const name_list *list, const char *what)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(1 << 20);
     if (list->all == 0)
         return ASSAY_OK;
-    assay_buf_init(&text, 1 << 20);
     put_names(list, &text);
     assay_put_format(&text, " %s", what);
     assay_put_u8(&text, '\0');

@@ -139,11 +139,10 @@ static int find_batch(const assay_comparison *c, size_t t, char **out)
     enum { ROOM = 1024 };
     const assay_trial_outcome *trial = &c->outcome->trials[t];
     assay_curves curves;
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(ROOM);
     int status = trial->info ? assay_curves_make(c->outcome, t, &curves) : ASSAY_ENOTFOUND;
     if (status != ASSAY_OK)
         return status == ASSAY_ENOTFOUND ? ASSAY_OK : status;
-    assay_buf_init(&text, ROOM);
     status = put_batch(trial, &curves, &text);
     const char *shape = status == ASSAY_OK ? (const char *)text.data : "";
     const size_t digits = *shape == '[' ? strspn(shape + 1, "0123456789") : 0;
@@ -391,8 +390,7 @@ static void put_workers(const assay_comparison *c, assay_buf *out)
 
 int compare_answer(assay_comparison *c)
 {
-    assay_buf text;
-    assay_buf_init(&text, 1 << 20);
+    assay_buf text = ASSAY_BUF(1 << 20);
     put_answer(c, &text);
     put_workers(c, &text);
     assay_put_u8(&text, '\0');

@@ -17,8 +17,7 @@ static const char *const KINDS[BLOCK_KINDS] = {"document",  "section", "details"
 
 static void put_plain(assay_jw *w, const char *key, const doc_inline *text)
 {
-    assay_buf plain;
-    assay_buf_init(&plain, w->out->ceiling);
+    assay_buf plain = ASSAY_BUF(w->out->ceiling);
     doc_inline_plain(text, &plain);
     assay_jw_text_n(w, key, (const char *)plain.data, plain.size);
     if (w->out->status == ASSAY_OK)
@@ -29,8 +28,7 @@ static void put_plain(assay_jw *w, const char *key, const doc_inline *text)
 /* A text, or a range as people read it. */
 static void put_cell_plain(assay_jw *w, const doc_column *column, const doc_cell_data *cell)
 {
-    assay_buf plain;
-    assay_buf_init(&plain, w->out->ceiling);
+    assay_buf plain = ASSAY_BUF(w->out->ceiling);
     doc_cell_plain(column, cell, &plain);
     assay_jw_text_n(w, NULL, (const char *)plain.data, plain.size);
     if (w->out->status == ASSAY_OK)
@@ -147,8 +145,7 @@ static const doc_block *find_table(const doc_block *parent, const char *id)
 
 static void put_csv_text(assay_buf *out, const doc_column *column, const doc_cell_data *cell)
 {
-    assay_buf plain;
-    assay_buf_init(&plain, out->ceiling);
+    assay_buf plain = ASSAY_BUF(out->ceiling);
     doc_cell_plain(column, cell, &plain);
     assay_put_u8(&plain, '\0');
     if (assay_buf_status(&plain) == ASSAY_OK)

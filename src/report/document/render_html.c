@@ -96,8 +96,7 @@ static void put_more(assay_buf *out, uint64_t left, const char *what)
 static void put_cell(assay_buf *out, const doc_column *column, const doc_cell_data *cell, const char *link)
 {
     markup_put(out, "<td role=\"cell\"%s data-head=\"", doc_is_number(column) ? " class=\"n\"" : "");
-    assay_buf head;
-    assay_buf_init(&head, 4096);
+    assay_buf head = ASSAY_BUF(4096);
     doc_column_plain(column, &head);
     markup_text_n(out, (const char *)head.data, head.size, MARKUP_NAME);
     assay_buf_release(&head);
@@ -158,8 +157,7 @@ static void put_table(assay_buf *out, const doc_block *b, size_t most)
             continue;
         markup_put(out, "<th role=\"columnheader\" scope=\"col\"%s>",
                    doc_is_number(&t->column[c]) ? " class=\"n\"" : "");
-        assay_buf head;
-        assay_buf_init(&head, 4096);
+        assay_buf head = ASSAY_BUF(4096);
         doc_column_plain(&t->column[c], &head);
         markup_text_n(out, (const char *)head.data, head.size, MARKUP_NAME);
         assay_buf_release(&head);

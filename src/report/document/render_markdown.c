@@ -156,8 +156,7 @@ static void put_head(page *p, const doc_table_data *t)
     for (size_t c = 0; c < t->columns; c++) {
         if (!t->filled[c])
             continue;
-        assay_buf name;
-        assay_buf_init(&name, CEILING);
+        assay_buf name = ASSAY_BUF(CEILING);
         doc_column_plain(&t->column[c], &name);
         assay_put_format(&p->piece, "| ");
         put_words(p, (const char *)name.data, name.size, NAME_COLUMNS);

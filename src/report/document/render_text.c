@@ -91,8 +91,7 @@ static void put_items(writer *w, const doc_block *b)
 {
     unsigned number = 1;
     for (const doc_item_data *i = b->items; i; i = i->next) {
-        assay_buf lead;
-        assay_buf_init(&lead, CEILING);
+        assay_buf lead = ASSAY_BUF(CEILING);
         assay_text_put_blanks(&lead, w->indent);
         if (b->numbered || b->kind == BLOCK_ADVICE)
             assay_put_format(&lead, "%u. ", number++);
@@ -112,8 +111,7 @@ static void put_facts(writer *w, const doc_block *b)
     for (const doc_item_data *i = b->items; i; i = i->next)
         longest = strlen(i->name) > longest ? strlen(i->name) : longest;
     for (const doc_item_data *i = b->items; i; i = i->next) {
-        assay_buf lead;
-        assay_buf_init(&lead, CEILING);
+        assay_buf lead = ASSAY_BUF(CEILING);
         assay_text_put_blanks(&lead, w->indent);
         assay_text_put_clean(&lead, i->name, strlen(i->name));
         assay_put_u8(&lead, '\0');
@@ -125,8 +123,7 @@ static void put_facts(writer *w, const doc_block *b)
 
 static void put_advice(writer *w, const doc_block *b)
 {
-    assay_buf lead;
-    assay_buf_init(&lead, CEILING);
+    assay_buf lead = ASSAY_BUF(CEILING);
     assay_text_put_blanks(&lead, w->indent);
     assay_put_bytes(&lead, "What to do: ", sizeof "What to do: ");
     const char *words = assay_buf_status(&lead) == ASSAY_OK ? (const char *)lead.data : NULL;
@@ -231,8 +228,7 @@ static void put_table(writer *w, const doc_table_data *t)
 {
     const char **head = assay_alloc_zeroed(t->columns + 1, sizeof *head);
     char *align = assay_alloc_zeroed(t->columns + 1, 1);
-    assay_buf names;
-    assay_buf_init(&names, CEILING);
+    assay_buf names = ASSAY_BUF(CEILING);
     const size_t shown = head && align ? find_heads(t, &names, head, align) : 0;
     if (!head || !align || assay_buf_status(&names) != ASSAY_OK)
         w->out->status = w->out->status == ASSAY_OK ? ASSAY_ENOMEM : w->out->status;

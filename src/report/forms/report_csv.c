@@ -56,10 +56,9 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    assay_buf sentence;
+    assay_buf sentence = ASSAY_BUF(ASSAY_REPORT_CEILING);
     (void)origin;
     assay_put_format(out, "trial,rule,kind,severity,status,datapoints,findings,first_step,message,first_time_us\n");
-    assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
     report_put_verdict(report, &sentence);
     put_sentence("", &sentence, out);
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -82,10 +81,9 @@ int report_put_verdict_csv(const assay_report *report, const assay_report_origin
 static void put_hardware(const assay_trial *info, const assay_finding *f, assay_buf *out)
 {
     assay_step_time at;
-    assay_buf words;
+    assay_buf words = ASSAY_BUF(4096);
     if (!report_find_hardware(info, f, &at))
         return;
-    assay_buf_init(&words, 4096);
     report_put_hardware(&at, ASSAY_METRICS, &words);
     assay_put_u8(&words, '\0');
     if (assay_buf_status(&words) == ASSAY_OK)
@@ -101,7 +99,7 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     const assay_instance *instance = rule->instance;
     const assay_step_info *step = report_finding_step(trial->info, f);
     const char *test = report_finding_test(rule, f);
-    assay_buf unit;
+    assay_buf unit = ASSAY_BUF(ASSAY_REPORT_CEILING);
     put_text(out, trial->trial->name);
     put_text(out, instance->name);
     put_text(out, report_kind(rule));
@@ -120,7 +118,6 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
         assay_put_format(out, "%s%" PRId64 ":%" PRId64, c ? " " : "", f->cells[2 * c], f->cells[2 * c + 1]);
     assay_put_u8(out, ',');
     put_text(out, f->note ? f->note : "");
-    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
     report_put_unit(trial->info, rule, f, false, &unit);
     assay_csv_put_bytes(out, (const char *)unit.data, unit.size);
     if (assay_buf_status(&unit) != ASSAY_OK && out->status == ASSAY_OK)

@@ -47,12 +47,11 @@ static void put_built(assay_jw *w, const char *key, assay_buf *text)
 /* The value of a finding, its threshold, and what the value is. */
 static void put_value(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_jw *w)
 {
-    assay_buf unit;
+    assay_buf unit = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_jw_number(w, "value", f->value);
     assay_jw_number(w, "threshold", f->threshold);
     if (!report_has_unit(rule, f))
         return;
-    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
     report_put_unit(info, rule, f, false, &unit);
     put_built(w, "value_unit", &unit);
 }
@@ -414,8 +413,7 @@ int assay_report_put_body(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_jw w = assay_jw_over(out);
-    assay_buf verdict;
-    assay_buf_init(&verdict, ASSAY_REPORT_CEILING);
+    assay_buf verdict = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_verdict(report, &verdict);
     assay_jw_object(&w, NULL);
     assay_jw_text(&w, "schema", "assay-report/1");
@@ -494,9 +492,8 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
 
 int assay_report_digest(const assay_report *report, char hex[65], assay_error *err)
 {
-    assay_buf body;
+    assay_buf body = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_sha256 hash;
-    assay_buf_init(&body, ASSAY_REPORT_CEILING);
     int status = assay_report_put_body(report, &body);
     if (status == ASSAY_OK) {
         assay_sha256_init(&hash);

@@ -155,9 +155,7 @@ static void put_rule(const assay_report *report, const assay_trial_outcome *tria
                      assay_buf *out)
 {
     bool stops = report_gate_stops(&report->gate, rule);
-    assay_buf message, body;
-    assay_buf_init(&message, ASSAY_REPORT_CEILING);
-    assay_buf_init(&body, ASSAY_REPORT_CEILING);
+    assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
     start_case(out, trial, rule->instance->name);
     if (rule->status == ASSAY_ISSUES_FOUND) {
         put_summary(trial->info, rule, &message);
@@ -186,9 +184,7 @@ static bool has_losses(const assay_trial_outcome *trial)
 
 static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
 {
-    assay_buf message, body;
-    assay_buf_init(&message, ASSAY_REPORT_CEILING);
-    assay_buf_init(&body, ASSAY_REPORT_CEILING);
+    assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (trial->status == ASSAY_OK) {
         assay_put_format(&message, "%" PRIu64 " thing%s damaged or missing, and %s in no test above",
                          trial->problems.losses, trial->problems.losses == 1 ? " was" : "s were",
@@ -224,8 +220,7 @@ static suite_counts count(const assay_report *report, const assay_trial_outcome 
 
 static void put_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_trial_verdict(outcome, trial, &line);
     assay_put_format(out, "   <property name=\"verdict\"");
     put_attribute(out, "value", (const char *)line.data, line.size);

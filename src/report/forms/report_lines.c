@@ -76,9 +76,8 @@ static int put_losses(const assay_outcome *outcome, size_t t, assay_buf *out)
 int report_put_lines(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    assay_buf sentence;
+    assay_buf sentence = ASSAY_BUF(ASSAY_REPORT_CEILING);
     (void)origin;
-    assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
     report_put_verdict(report, &sentence);
     put_verdict("report", NULL, &sentence, out);
     for (size_t t = 0; t < outcome->trial_count; t++) {

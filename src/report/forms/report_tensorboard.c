@@ -43,9 +43,8 @@ static void put_directory(assay_buf *out, const char *name)
 /* "GROUP/NAME" or "GROUP/MODE/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees it. */
 static char *make_tag(const char *group, int mode, const char *name)
 {
-    assay_buf tag;
+    assay_buf tag = ASSAY_BUF(ASSAY_REPORT_CEILING);
     size_t length = strlen(name);
-    assay_buf_init(&tag, ASSAY_REPORT_CEILING);
     assay_put_format(&tag, "%s/%s%s", group, assay_mode_name(mode), mode ? "/" : "");
     for (size_t at = 0; at < length;) {
         uint32_t code;
@@ -139,9 +138,7 @@ static int put_trial(const assay_outcome *outcome, size_t trial, assay_buf *out)
 
 static int write_trial(const assay_outcome *outcome, size_t trial, assay_output *output, assay_error *err)
 {
-    assay_buf events, name;
-    assay_buf_init(&events, ASSAY_REPORT_CEILING);
-    assay_buf_init(&name, ASSAY_REPORT_CEILING);
+    assay_buf events = ASSAY_BUF(ASSAY_REPORT_CEILING), name = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_put_format(&name, "tensorboard/");
     put_directory(&name, outcome->trials[trial].trial->name);
     assay_put_format(&name, "/%s", FILE_NAME);

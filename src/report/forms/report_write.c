@@ -47,8 +47,7 @@ static const form_file FILES[] = {
 static int write_file(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                       const form_file *file, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = file->put(report, origin, &text);
     if (status == ASSAY_OK)
         status = assay_output_write(output, file->name, text.data, text.size, err);

@@ -69,8 +69,7 @@ static void put_rule(assay_jw *w, const assay_report_history *h, const history_r
 int assay_history_put_json(const assay_report_history *h, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
-    assay_buf answer;
-    assay_buf_init(&answer, out->ceiling);
+    assay_buf answer = ASSAY_BUF(out->ceiling);
     assay_history_put_answer(h, &answer);
     assay_jw_object(&w, NULL);
     assay_jw_text(&w, "schema", "assay-history/1");

@@ -220,8 +220,7 @@ static void put_figure(const assay_report_history *h, const history_rule *rule, 
 
 int assay_history_put_text(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
 {
-    assay_buf answer;
-    assay_buf_init(&answer, out->ceiling);
+    assay_buf answer = ASSAY_BUF(out->ceiling);
     assay_history_put_answer(h, &answer);
     if (draw) {
         assay_text_put_wrapped(out, draw, 0, NULL, (const char *)answer.data, answer.size);

@@ -67,8 +67,7 @@ int assay_history_add_trial(assay_report_history *h, const assay_outcome *outcom
 {
     const assay_trial_outcome *trial = &outcome->trials[number];
     const char *started = trial->status == ASSAY_OK ? assay_run_fact_of(&trial->catalog.facts, "started") : NULL;
-    assay_buf verdict;
-    assay_buf_init(&verdict, SIZE_MAX);
+    assay_buf verdict = ASSAY_BUF(SIZE_MAX);
     if (trial->status == ASSAY_OK)
         report_put_trial_verdict(outcome, trial, &verdict);
     else

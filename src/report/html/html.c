@@ -232,9 +232,7 @@ static const assay_params *find_classes(const assay_job *job)
 int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    assay_buf body, nav;
-    assay_buf_init(&body, ASSAY_REPORT_CEILING);
-    assay_buf_init(&nav, ASSAY_REPORT_CEILING);
+    assay_buf body = ASSAY_BUF(ASSAY_REPORT_CEILING), nav = ASSAY_BUF(ASSAY_REPORT_CEILING);
     html_page page = {.outcome = outcome,
                       .comparison = report->comparison,
                       .only_odd = report->only_odd,

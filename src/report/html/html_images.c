@@ -21,12 +21,11 @@ static void put_class(html_page *page, int64_t class)
 static void put_pixels(html_page *page, const assay_picture *p)
 {
     uint32_t longer = p->width > p->height ? p->width : p->height;
-    assay_buf png;
+    assay_buf png = ASSAY_BUF(1 << 20);
     if (!p->pixel) {
         html_put(page, "<span class=\"no-picture\">no picture</span>");
         return;
     }
-    assay_buf_init(&png, 1 << 20);
     assay_png_put(&png, p->pixel, p->width, p->height, p->channels);
     html_put(page,
              "<img width=\"%u\" height=\"%u\" alt=\"The input, labelled %" PRId64 ", predicted %" PRId64

@@ -153,7 +153,7 @@ static const char *put_workers(const gathering *g, const assay_finding *first)
     const assay_findings *found = g->rule->findings;
     uint32_t count = 0, last = UINT32_MAX;
     const char *name[WORKERS_NAMED];
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(TEXT_ROOM);
     if (first->time || first->worker == ASSAY_ALL_WORKERS || workers < 2)
         return "";
     for (size_t i = 0; i < found->kept; i++) {
@@ -165,7 +165,6 @@ static const char *put_workers(const gathering *g, const assay_finding *first)
             name[count] = report_finding_worker(info, f);
         count++;
     }
-    assay_buf_init(&text, TEXT_ROOM);
     if (count == workers || count > WORKERS_NAMED)
         assay_put_format(&text, count == workers ? "all %" PRIu32 " workers" : "%" PRIu32 " of %" PRIu32 " workers",
                          count, workers);
@@ -180,9 +179,8 @@ static const char *put_workers(const gathering *g, const assay_finding *first)
 /* The finding in the words of its rule; the first cause where the rule looks for one. */
 static const char *put_words(const gathering *g, const assay_finding *first, assay_evidence *e)
 {
-    assay_buf text;
+    assay_buf text = ASSAY_BUF(TEXT_ROOM);
     report_origin origin;
-    assay_buf_init(&text, TEXT_ROOM);
     report_find_origin(g->trial->info, g->rule, &origin);
     e->proven = origin.certain;
     if (origin.cause.size > 0) {

@@ -38,11 +38,10 @@ const char *report_kind(const report_rule *rule)
 
 int report_members(const report_rule *rule, cJSON **members)
 {
-    assay_buf object;
+    assay_buf object = ASSAY_BUF(ASSAY_REPORT_CEILING);
     *members = NULL;
     if (!rule->json || rule->json->size == 0)
         return ASSAY_OK;
-    assay_buf_init(&object, ASSAY_REPORT_CEILING);
     assay_put_u8(&object, '{');
     assay_put_bytes(&object, rule->json->data, rule->json->size);
     assay_put_u8(&object, '}');

@@ -78,12 +78,11 @@ static void put_causes(const report_diagnosis *d, assay_buf *out)
 /* "18 rules passed on 2 of 200 TRAIN steps (1 %)", or "nothing wrong in 18 rules" where all was recorded. */
 static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
 {
-    assay_buf part;
+    assay_buf part = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (report_is_log(trial)) {
         report_put_log_passed(outcome, trial, out);
         return;
     }
-    assay_buf_init(&part, ASSAY_REPORT_CEILING);
     if (report_put_choice(trial, &part)) {
         assay_put_format(out, "%zu rule%s passed on ", n->passed, assay_plural(n->passed));
         assay_put_bytes(out, part.data, part.size);

@@ -89,8 +89,7 @@ static int take_names(const assay_job *job, const assay_buf *bytes, results_name
 int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome,
                         results_names *out, assay_error *err)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     *out = (results_names){0};
     if (assay_comm_rank(comm) == 0)
         put_names(outcome, &bytes);
@@ -157,9 +156,7 @@ static void put_totals(const assay_results *r, assay_buf *out)
 int results_join_totals(assay_comm *comm, assay_results *results, assay_error *err)
 {
     bool first = assay_comm_rank(comm) == 0;
-    assay_buf mine, all;
-    assay_buf_init(&mine, SIZE_MAX);
-    assay_buf_init(&all, SIZE_MAX);
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     if (!first)
         put_totals(results, &mine);
@@ -185,8 +182,7 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
 
 static void take_unit(const assay_trial *info, const report_rule *rule, const assay_finding *f, char unit[RESULTS_UNIT])
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_unit(info, rule, f, false, &text);
     memcpy(unit, text.data ? text.data : (const uint8_t *)"", text.size < RESULTS_UNIT ? text.size : RESULTS_UNIT - 1);
     assay_buf_release(&text);

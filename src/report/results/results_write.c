@@ -54,9 +54,7 @@ static int make_rows(batches *b, uint64_t first, uint64_t count, assay_error *er
 static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_t *all, uint64_t *most,
                       assay_error *err)
 {
-    assay_buf own, counts;
-    assay_buf_init(&own, 8);
-    assay_buf_init(&counts, SIZE_MAX);
+    assay_buf own = ASSAY_BUF(8), counts = ASSAY_BUF(SIZE_MAX);
     assay_put_u64(&own, mine);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     int status = assay_comm_agree(comm, starts ? assay_buf_status(&own) : ASSAY_ENOMEM, err);
@@ -203,8 +201,7 @@ static int write_text(FILE *file, const char *path, const assay_buf *text, assay
  * messages. */
 static int send_lines(assay_comm *comm, batches *b, assay_error *err)
 {
-    assay_buf lines;
-    assay_buf_init(&lines, SIZE_MAX);
+    assay_buf lines = ASSAY_BUF(SIZE_MAX);
     int status = ASSAY_OK, sent = ASSAY_OK;
     for (uint64_t at = 0; status == ASSAY_OK && sent == ASSAY_OK && at < b->table->items->count;) {
         assay_buf_clear(&lines);
@@ -220,8 +217,7 @@ static int send_lines(assay_comm *comm, batches *b, assay_error *err)
 
 static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path, assay_error *err)
 {
-    assay_buf lines;
-    assay_buf_init(&lines, SIZE_MAX);
+    assay_buf lines = ASSAY_BUF(SIZE_MAX);
     for (size_t c = 0; c < b->table->columns; c++)
         assay_put_format(&lines, "%s%s", c ? "," : "", b->table->column[c].name);
     assay_put_u8(&lines, '\n');

@@ -32,8 +32,7 @@ static int compare_incomplete(const void *a, const void *b)
 static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
                              const assay_incomplete *const *sorted, size_t count, int64_t *steps, doc *d)
 {
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     for (size_t i = 0; i < count; i++)
         steps[i] = sorted[i]->step;
     assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
@@ -120,13 +119,12 @@ static void put_map(const assay_trial_outcome *trial, const assay_worker_names *
 
 void sections_put_completeness(const assay_trial_outcome *trial, doc *d)
 {
-    assay_buf line;
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_worker_names names;
     const int status = assay_worker_names_init(&names, &trial->catalog);
     doc_fail(d, status);
     if (status != ASSAY_OK)
         return;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
     if (report_put_choice(trial, &line)) {
         doc_paragraph(d);
         doc_put(d, "Recorded by choice: ");
@@ -185,8 +183,7 @@ void sections_put_problems(const assay_trial_outcome *trial, doc *d)
     /* without checksums damage goes unnoticed, so an empty list of problems would promise too much */
     if (trial->unsummed == 0)
         return;
-    assay_buf size;
-    assay_buf_init(&size, 256);
+    assay_buf size = ASSAY_BUF(256);
     assay_text_put_bytes(&size, trial->unsummed);
     doc_paragraph(d);
     doc_put_words(d, (const char *)size.data, size.size);

@@ -155,8 +155,7 @@ static void put_mode_step(const assay_trial *info, const evidence_row *row, doc 
 
 static void put_workers(const evidence *e, const evidence_row *row, const assay_worker_names *names, doc *d)
 {
-    assay_buf who;
-    assay_buf_init(&who, ASSAY_REPORT_CEILING);
+    assay_buf who = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (row->first->time)
         assay_put_bytes(&who, row->first->time->worker, strlen(row->first->time->worker));
     else if (row->first->worker < assay_trial_workers(e->info))
@@ -173,8 +172,7 @@ static void put_workers(const evidence *e, const evidence_row *row, const assay_
 /* One value or the range of them; behind it what the value is. */
 static void put_values(const evidence *e, const evidence_row *row, doc *d)
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (row->least <= row->most)
         doc_cell_range(d, row->least, row->most, row->nan);
     else
@@ -229,8 +227,7 @@ static void put_hardware(const evidence *e, const assay_finding *f, doc *d)
         doc_cell_none(d);
         return;
     }
-    assay_buf text;
-    assay_buf_init(&text, 4096);
+    assay_buf text = ASSAY_BUF(4096);
     report_put_hardware(&at, REPORT_HARDWARE_BRIEF, &text);
     doc_cell(d);
     doc_put_text(d, (const char *)text.data, text.size);
@@ -349,8 +346,7 @@ static void put_picture(const evidence *e, doc *d)
 static void put_counts(const evidence *e, doc *d)
 {
     const assay_findings *found = e->rule->findings;
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_found(e->info, e->rule, REPORT_RUNS_OF_STEPS, &line);
     doc_paragraph(d);
     doc_put(d, "Found in %" PRIu64 " of %" PRIu64 " tests, ", found->total, found->datapoints);
@@ -364,10 +360,9 @@ static void put_first_hardware(const evidence *e, doc *d)
 {
     assay_step_time at;
     assay_slow_step slow;
-    assay_buf words;
+    assay_buf words = ASSAY_BUF(4096);
     if (!report_first(e->rule) || !report_find_hardware(e->info, report_first(e->rule), &at))
         return;
-    assay_buf_init(&words, 4096);
     report_put_hardware(&at, ASSAY_METRICS, &words);
     doc_paragraph(d);
     doc_put(d, "At the first finding the step of ");

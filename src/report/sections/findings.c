@@ -74,9 +74,8 @@ static bool says_cause(const report_rule *rule, const assay_buf *cause)
 static void put_origin(const assay_trial_outcome *trial, const report_rule *rule, doc *d)
 {
     report_origin origin;
-    assay_buf words;
+    assay_buf words = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_find_origin(trial->info, rule, &origin);
-    assay_buf_init(&words, ASSAY_REPORT_CEILING);
     if (origin.cause.size > 0)
         assay_put_bytes(&words, origin.cause.data, origin.cause.size);
     else if (origin.finding)

@@ -97,8 +97,7 @@ static size_t put_loss(const assay_report *report, size_t t, const assay_curves 
     size_t to = from;
     lines l = {.count = 0};
     double mark[MARKS];
-    assay_buf remark;
-    assay_buf_init(&remark, 4096);
+    assay_buf remark = ASSAY_BUF(4096);
     for (; to < curves->loss_count && curves->losses[to].tensor == tensor; to++) {
         const assay_loss_curve *curve = &curves->losses[to];
         add_loss(&l, curve, mode_style(curve->mode), assay_mode_name(curve->mode), false);

@@ -20,14 +20,13 @@ void section_parameters(const assay_report *report, doc *d)
     doc_table(d, &(doc_table_def){"parameters", "rules", columns, sizeof columns / sizeof *columns, false});
     for (size_t i = 0; i < count; i++) {
         const assay_instance *instance = assay_job_instance(job, i);
-        assay_buf text;
+        assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
         doc_row(d, DOC_PLAIN);
         doc_cell_name(d, instance->name);
         doc_cell_name(d, instance->ops ? instance->ops->name : instance->rule_name);
         doc_cell_words(d, i < job->rule_count ? assay_severity_name(instance->severity) : "aggregation");
         if (!instance->params)
             continue;
-        assay_buf_init(&text, ASSAY_REPORT_CEILING);
         assay_instance_put_parameters(instance, &text);
         doc_fail(d, assay_buf_status(&text));
         doc_cell(d);
@@ -48,8 +47,7 @@ static void put_fact(doc *d, const char *name, const char *value)
 
 static void put_size(doc *d, const char *name, uint64_t bytes)
 {
-    assay_buf text;
-    assay_buf_init(&text, 256);
+    assay_buf text = ASSAY_BUF(256);
     assay_text_put_bytes(&text, bytes);
     doc_fact(d, name);
     doc_put_words(d, (const char *)text.data, text.size);
@@ -59,11 +57,10 @@ static void put_size(doc *d, const char *name, uint64_t bytes)
 void report_add_run(const assay_report *report, const assay_report_origin *origin, doc *d)
 {
     const assay_run_figures *run = &report->outcome->run;
-    assay_buf command;
+    assay_buf command = ASSAY_BUF(ASSAY_REPORT_CEILING);
     doc_section(d, "run", "How this report was made");
     doc_paragraph(d);
     doc_put(d, "To make it again, from the directory it was started in:");
-    assay_buf_init(&command, ASSAY_REPORT_CEILING);
     if (run->ranks > 1)
         assay_put_format(&command, "mpirun -n %d ", run->ranks);
     assay_put_bytes(&command, origin->command, strlen(origin->command));

@@ -34,8 +34,7 @@ static doc_tone tone_of(const assay_report *report)
 
 static void put_sentence(const assay_report *report, doc *d)
 {
-    assay_buf line;
-    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_verdict(report, &line);
     doc_put_text(d, (const char *)line.data, line.size);
     if (report->comparison)

@@ -126,8 +126,7 @@ static void put_words(assay_buf *out, const assay_draw *draw, unsigned indent, s
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length)
 {
-    assay_buf clean;
-    assay_buf_init(&clean, out->ceiling);
+    assay_buf clean = ASSAY_BUF(out->ceiling);
     assay_text_put_clean(&clean, text, length);
     if (assay_buf_status(&clean) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&clean);

@@ -240,14 +240,13 @@ static int read_page(const assay_h5_dataset *d, const char *name, const list *l,
 static int find_chunk(const assay_h5_dataset *d, const char *name, uint64_t number, chunk *out, assay_error *err)
 {
     const uint64_t whole = d->chunk * d->row;
-    assay_buf room;
+    assay_buf room = ASSAY_BUF(SIZE_MAX);
     assay_cursor in;
     list l;
     if (d->layout == ASSAY_H5_ONE_CHUNK) {
         *out = (chunk){d->address, d->bytes, d->left_out};
         return ASSAY_OK;
     }
-    assay_buf_init(&room, SIZE_MAX);
     int status = read_list(d, name, &l, &room, err);
     ASSAY_THEN(status, read_page(d, name, &l, number, &room, &in, err));
     if (status == ASSAY_OK) {

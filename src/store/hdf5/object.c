@@ -178,9 +178,8 @@ static int visit_record(tree *t, assay_cursor *in, assay_error *err)
 static int visit_node(tree *t, uint64_t at, uint64_t records, unsigned height, assay_error *err)
 {
     const unsigned below = height == 0 ? 0 : 8 + t->count_bytes + (height > 1 ? t->total_bytes[height - 1] : 0);
-    assay_buf room;
+    assay_buf room = ASSAY_BUF(SIZE_MAX);
     assay_cursor in;
-    assay_buf_init(&room, SIZE_MAX);
     int status = ASSAY_OK;
     if (records > t->left || NODE_HEAD + records * RECORD + (records + 1) * below + 4 > t->node)
         return assay_h5_damaged(t->file, TREE, err);
@@ -215,9 +214,8 @@ static void find_widths(tree *t, unsigned depth)
 
 static int visit_tree(tree *t, uint64_t at, assay_error *err)
 {
-    assay_buf room;
+    assay_buf room = ASSAY_BUF(SIZE_MAX);
     assay_cursor in;
-    assay_buf_init(&room, SIZE_MAX);
     int status = assay_h5_block(t->file, at, TREE_HEADER, "BTHD", &room, &in, TREE, err);
     if (status == ASSAY_OK) {
         unsigned version = assay_get_u8(&in), kind = assay_get_u8(&in);
@@ -327,11 +325,10 @@ int assay_h5_messages(const assay_h5 *file, uint64_t header, assay_h5_visit *vis
     walk w = {.file = file, .visit = visit, .context = context};
     uint64_t messages = 0;
     size_t before = 0;
-    assay_buf room;
+    assay_buf room = ASSAY_BUF(SIZE_MAX);
     assay_cursor body;
     int status = read_prefix(&w, header, &before, &messages, err);
     ASSAY_TRY(status);
-    assay_buf_init(&room, SIZE_MAX);
     if (messages > file->size)
         status = assay_h5_damaged(file, WHAT, err);
     else
