@@ -144,8 +144,7 @@ const assay_rule_ops assay_rule_check_input_images = {
     .name = "CheckInputImages",
     .summary = "Inputs whose channels are not centred around zero.",
     .advice = "Subtract the mean and divide by the standard deviation of each channel over the training set, and do "
-              "the same at "
-              "evaluation; values around 100 mean that bytes 0..255 were not scaled at all.",
+              "the same at evaluation; values around 100 mean that bytes 0..255 were not scaled at all.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,

@@ -303,10 +303,8 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .name = "ClassImbalance",
     .summary = "Classes with far fewer labels than others, or that are mostly predicted wrongly.",
     .advice = "Rare classes are learned last: collect or resample them, weight the loss by inverse class frequency, "
-              "and judge "
-              "the model by recall per class rather than by accuracy; a class that is mostly mistaken although "
-              "frequent points "
-              "to wrong labels.",
+              "and judge the model by recall per class rather than by accuracy; a class that is mostly mistaken "
+              "although frequent points to wrong labels.",
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,

@@ -466,9 +466,8 @@ const assay_rule_ops assay_rule_confusion = {
     .summary = "Predicted classes of which too few are right, or too many belong to one other class.",
     .advice =
         "Read the cells as (label, prediction): look at samples of those pairs for wrong labels or classes that need "
-        "merging, "
-        "add data for the class that loses, and check that augmentation (mirroring, rotating) does not turn one class "
-        "into another.",
+        "merging, add data for the class that loses, and check that augmentation (mirroring, rotating) does not turn "
+        "one class into another.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,

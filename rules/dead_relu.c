@@ -87,8 +87,7 @@ const assay_rule_ops assay_rule_dead_relu = {
     .name = "DeadRelu",
     .summary = "Layers in which a large share of the ReLUs are never active.",
     .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large "
-              "negative "
-              "biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
+              "negative biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
     .remedies =
         ASSAY_TEXTS("Lower the learning rate: one large step is enough to push a unit's bias below all its inputs.",
                     "Look for large negative biases in the layer named, and initialise biases with zero.",

@@ -136,8 +136,7 @@ const assay_rule_ops assay_rule_duplicate_shard = {
     .name = "DuplicateShard",
     .summary = "Workers that are fed the same labels or inputs as another.",
     .advice = "Workers that see the same samples add nothing but cost: the shards overlap, and the samples of the "
-              "missing shards "
-              "are never seen.",
+              "missing shards are never seen.",
     .remedies = ASSAY_TEXTS(
         "Give the sampler of each worker its rank and the number of workers (DistributedSampler, shard, skip).",
         "Seed the shuffling alike on all workers and shard after it, or seed it by rank and shard before.",

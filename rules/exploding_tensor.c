@@ -501,9 +501,8 @@ const assay_rule_ops assay_rule_exploding_tensor = {
     .summary = "Tensors with NaN or infinite elements.",
     .advice =
         "Start at the first finding, later ones spread from it: lower the learning rate or warm it up, clip gradients "
-        "by "
-        "norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and square "
-        "roots, and in half precision check the loss scale.",
+        "by norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and "
+        "square roots, and in half precision check the loss scale.",
     .remedies = ASSAY_TEXTS(
         "Look at the inputs and labels of the first bad step for extreme, missing or infinite values.",
         "Lower the learning rate, or lengthen its warm-up.", "Clip gradients by norm before the optimizer's step.",

@@ -212,8 +212,7 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .name = "LabelOutOfRange",
     .summary = "Labels that are negative, not whole, or beyond the number of classes.",
     .advice = "On a GPU such a label is an error without a place, or reads memory that is not its own; elsewhere it "
-              "spoils the "
-              "loss silently.",
+              "spoils the loss silently.",
     .remedies = ASSAY_TEXTS(
         "Look at the samples of the step named: an unknown class, a label counted from 1, or a marker for a missing label.",
         "Make the output layer as wide as the number of classes, or map the labels to 0 .. classes - 1 in the dataset.",

@@ -484,10 +484,8 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .name = "LossNotDecreasing",
     .summary = "Losses that hardly fall, or rise, from one evaluation to the next.",
     .advice = "If it never fell, check labels, loss function and learning rate on a handful of samples that a healthy "
-              "model can "
-              "memorise; if it stopped falling, lower the learning rate or end the training; if it rises, the learning "
-              "rate is "
-              "too high or the data changed at the step named.",
+              "model can memorise; if it stopped falling, lower the learning rate or end the training; if it rises, "
+              "the learning rate is too high or the data changed at the step named.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,

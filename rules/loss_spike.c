@@ -85,8 +85,7 @@ const assay_rule_ops assay_rule_loss_spike = {
     .name = "LossSpike",
     .summary = "Losses that jump far above what they were at the steps before.",
     .advice = "One batch or one update threw the training off: see what was special about the step named, and whether "
-              "the loss "
-              "came back.",
+              "the loss came back.",
     .remedies = ASSAY_TEXTS(
         "Look at the batch of the step named: wrong labels, extreme inputs, an empty or padded sample.",
         "Clip gradients by norm, and lower the learning rate or lengthen its warm-up.",

@@ -345,8 +345,7 @@ const assay_rule_ops assay_rule_missing_worker = {
     .name = "MissingWorker",
     .summary = "Workers that stopped writing, left steps out, or never wrote.",
     .advice = "What the worker would have shown is unknown from the step named on; the last step it wrote says where "
-              "to look in "
-              "its own log.",
+              "to look in its own log.",
     .remedies = ASSAY_TEXTS(
         "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device "
         "lost.",

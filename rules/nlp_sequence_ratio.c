@@ -19,8 +19,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     size_t tokens = assay_param_count(given, "token_values");
     if (tokens != assay_param_count(given, "token_thresholds_percent"))
         return assay_fail(err, ASSAY_EPARAM,
-                          "parameter token_thresholds_percent has %zu values, token_values has %zu: they go in "
-                          "pairs",
+                          "parameter token_thresholds_percent has %zu values, token_values has %zu: they go in pairs",
                           assay_param_count(given, "token_thresholds_percent"), tokens);
     if (tokens > ASSAY_MEASURE_NUMBERS)
         return assay_fail(err, ASSAY_EPARAM, "parameter token_values has %zu values, at most %d are counted", tokens,

@@ -282,8 +282,7 @@ const assay_rule_ops assay_rule_norm_spike = {
     .name = "NormSpike",
     .summary = "Tensors whose norm jumps, against their own past or against the other workers.",
     .advice = "A jump on one worker alone is the signature of a silent hardware fault; one on all workers is a bad "
-              "batch or an "
-              "unstable learning rate.",
+              "batch or an unstable learning rate.",
     .remedies = ASSAY_TEXTS(
         "If one worker alone spikes: test its node's device and memory (ECC counters, a burn-in), and run without it.",
         "If all workers spike at one step: look at that step's batch, clip gradients by norm and lower or warm up the "

@@ -202,8 +202,7 @@ const assay_rule_ops assay_rule_overfit = {
     .name = "Overfit",
     .summary = "A validation loss that stays above the training loss by more than a given share.",
     .advice = "The model memorises: stop at the best validation loss, add data or augmentation, raise weight decay or "
-              "dropout, or "
-              "take a smaller model; check too that validation data are prepared like training data.",
+              "dropout, or take a smaller model; check too that validation data are prepared like training data.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,

@@ -230,8 +230,7 @@ const assay_rule_ops assay_rule_prediction_collapse = {
     .name = "PredictionCollapse",
     .summary = "Predictions of which nearly all are one class.",
     .advice = "The model ignores its input: it gives the same class for every input, which a low loss or a high "
-              "accuracy on "
-              "unequal classes can hide.",
+              "accuracy on unequal classes can hide.",
     .remedies = ASSAY_TEXTS(
         "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are "
         "unequal.",

@@ -101,8 +101,7 @@ const assay_rule_ops assay_rule_saturated_activation = {
     .name = "SaturatedActivation",
     .summary = "Layers in which a large share of the tanh or sigmoid units hardly leave their flat ends.",
     .advice = "Saturated units pass no gradient: scale the inputs, normalise before the activation, start with smaller "
-              "weights "
-              "(Xavier) or a lower learning rate, or use ReLU or GELU in hidden layers.",
+              "weights (Xavier) or a lower learning rate, or use ReLU or GELU in hidden layers.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .value_units = ASSAY_TEXTS("% of the units saturated"),

@@ -103,8 +103,7 @@ const assay_rule_ops assay_rule_similar_across_runs = {
     .name = "SimilarAcrossRuns",
     .summary = "Tensors that differ from those of another trial at the same step and worker.",
     .advice = "The first step named is where the two runs part: compare seeds, data order and library versions if they "
-              "should be "
-              "equal up to there; a difference in inputs or labels comes before one in weights.",
+              "should be equal up to there; a difference in inputs or labels comes before one in weights.",
     .params = params,
     .value_units = ASSAY_TEXTS("apart"),
     .sentences = ASSAY_TEXTS("{tensor}{of} differed from the other trial at {when}"),

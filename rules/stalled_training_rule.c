@@ -70,9 +70,8 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .name = "StalledTrainingRule",
     .summary = "A long time without a newly saved step.",
     .advice = "Look at the time before the step named: a data loader or storage that hangs, a collective that waits "
-              "for one worker, "
-              "a checkpoint or evaluation that takes too long, or a preempted node; the workers' own logs of that time "
-              "tell which.",
+              "for one worker, a checkpoint or evaluation that takes too long, or a preempted node; the workers' own "
+              "logs of that time tell which.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = 1,

@@ -263,8 +263,7 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .name = "StragglerWorker",
     .summary = "A worker whose steps are written later than the others', again and again.",
     .advice = "Where workers wait for one another, the slowest sets the pace of all: find out whether the lag belongs "
-              "to the node, "
-              "to the data of that rank, or to work that only it does.",
+              "to the node, to the data of that rank, or to work that only it does.",
     .remedies = ASSAY_TEXTS(
         "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is "
         "common.",

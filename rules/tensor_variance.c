@@ -69,9 +69,8 @@ const assay_rule_ops assay_rule_tensor_variance = {
     .summary = "Tensors whose variance is above or below given limits.",
     .advice =
         "A variance that is too small means that units have become alike (initialisation without randomness, collapse, "
-        "a "
-        "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
-        "learning rate of the tensors named.",
+        "a frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers "
+        "and learning rate of the tensors named.",
     .params = params,
     .value_units = ASSAY_TEXTS("variance"),
     .sentences = ASSAY_TEXTS("the variance of {tensor}{of} was out of its range at {when}"),

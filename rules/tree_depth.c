@@ -133,8 +133,7 @@ const assay_rule_ops assay_rule_tree_depth = {
     .name = "TreeDepth",
     .summary = "Boosted trees that are deeper than a given depth.",
     .advice = "Deep trees fit single samples: lower max_depth or max_leaves, raise min_child_weight or gamma, and "
-              "compare the "
-              "validation metric before and after.",
+              "compare the validation metric before and after.",
     .params = params,
     .value_units = ASSAY_TEXTS("level(s)"),
     .sentences = ASSAY_TEXTS("a tree was too deep at {when}"),

@@ -68,8 +68,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int64_t earlier = against_current(given) ? assay_param_int(given, "num_steps") - 1 : 1;
     if (earlier > MOST_CURRENT)
         return assay_fail(err, ASSAY_EPARAM,
-                          "parameter num_steps has the value %lld: with against = current it must be at "
-                          "most %d",
+                          "parameter num_steps has the value %lld: with against = current it must be at most %d",
                           (long long)earlier + 1, MOST_CURRENT + 1);
     uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : 1u << ASSAY_DIGEST);
     int slot = selection_slot(given, need, kinds, true, err);
@@ -415,9 +414,8 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .summary = "Tensors that do not change over several saved steps.",
     .advice =
         "Weights that stand still are not trained: check that the optimizer holds these parameters and is stepped, "
-        "that "
-        "they require gradients, that the learning rate is not zero at this point of its schedule, and that gradients "
-        "reach them (VanishingGradient).",
+        "that they require gradients, that the learning rate is not zero at this point of its schedule, and that "
+        "gradients reach them (VanishingGradient).",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,

@@ -258,8 +258,7 @@ const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .name = "WeightFrozenDespiteGradient",
     .summary = "Weights that do not move although their gradients are not zero.",
     .advice = "The gradient is there and nobody applies it: the optimizer does not hold the parameter, takes no step, "
-              "or takes "
-              "steps that are too small to change it.",
+              "or takes steps that are too small to change it.",
     .remedies = ASSAY_TEXTS(
         "Check that the optimizer was given this parameter: it was made before the layer, or the layer was replaced since.",
         "Check the learning rate of its group at the steps named: zero in a schedule, or set to freeze the layer.",

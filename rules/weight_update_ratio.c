@@ -74,10 +74,8 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
     .name = "WeightUpdateRatio",
     .summary = "Weights whose update, relative to their size, is too large or too small.",
     .advice = "Ratios far above 1 mean that each update overwrites what was learned: lower the learning rate or clip "
-              "gradients. "
-              "Ratios near 0 mean that the layer stands still: raise the learning rate, look for vanishing gradients, "
-              "and check "
-              "that the optimizer holds the parameter.",
+              "gradients. Ratios near 0 mean that the layer stands still: raise the learning rate, look for vanishing "
+              "gradients, and check that the optimizer holds the parameter.",
     .params = params,
     .value_units = ASSAY_TEXTS("of the weights' norm"),
     .sentences = ASSAY_TEXTS("the update of {tensor}{of} was too large or too small for its weights at {when}"),

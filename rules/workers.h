@@ -115,9 +115,8 @@ static inline void say_no_replicas(const assay_trial *trial, assay_verdict *verd
         unknown += assay_trial_relation(trial, t, 0).unknown;
     assay_verdict_no_data(
         verdict,
-        "the topology says of no tensor that matches and that two workers saved at one step that they "
-        "have copies of it; of %u of %u tensors it does not say what workers along some axis have "
-        "(`assay topology` lists them).",
+        "the topology says of no tensor that matches and that two workers saved at one step that they have copies of "
+        "it; of %u of %u tensors it does not say what workers along some axis have (`assay topology` lists them).",
         unknown, tensors);
 }
 

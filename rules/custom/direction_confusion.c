@@ -121,8 +121,7 @@ static const assay_rule_ops direction_confusion = {
     .name = "DirectionConfusion",
     .summary = "Two classes, such as turn left and turn right, that are taken for one another.",
     .advice = "Look at samples of the two classes: when one is the mirror image of the other, take random mirroring "
-              "out of the "
-              "augmentation, or mirror the label with the image.",
+              "out of the augmentation, or mirror the label with the image.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,

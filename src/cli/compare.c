@@ -25,8 +25,7 @@ static const assay_setting OPTIONS[] = {
      "and none of --job, --all, --out, --format, --learn, --against and --baseline is given."},
     {"map", ASSAY_SETTING_REPEATED, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
      "With --tensors: a tensor of the first trial in whose name REGEX is found is compared with the one of that NAME, "
-     "in which "
-     "\\1 stands for a group; NAME[0:64], NAME[:, 0:64] and NAME[0/3] (block 0 of 3) mean a part, NAME^T the "
+     "in which \\1 stands for a group; NAME[0:64], NAME[:, 0:64] and NAME[0/3] (block 0 of 3) mean a part, NAME^T the "
      "transposed tensor. "
      "Repeatable; the first that fits counts."},
     {"rtol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.relative), "X",

@@ -524,8 +524,7 @@ static int ls(const cli_context *context, int argc, char **argv)
 const cli_command cli_ls = {"ls",
                             "TRIAL",
                             "Lists a trial: workers, steps by mode, collections, tensors with their shapes, profiler "
-                            "data with its metrics, and "
-                            "what is missing or damaged.",
+                            "data with its metrics, and what is missing or damaged.",
                             OPTIONS,
                             1,
                             1,

@@ -291,8 +291,7 @@ static int rules(const cli_context *context, int argc, char **argv)
 const cli_command cli_rules = {
     "rules",
     "[NAME [PARAMETER] | FILE.py:CLASS [PARAMETER] | new NAME]",
-    "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
-    "a rule of your own.",
+    "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts a rule of your own.",
     OPTIONS,
     0,
     2,

@@ -25,8 +25,7 @@ static int check_name(const char *name, assay_error *err)
     size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
     if (letters == 0 || name[letters] || letters > LONGEST_NAME || strchr("0123456789_", name[0]))
         return assay_fail(err, ASSAY_EUSAGE,
-                          "rules new: \"%.60s\" is not a name for a rule: letters and digits like LossJump, at "
-                          "most %d",
+                          "rules new: \"%.60s\" is not a name for a rule: letters and digits like LossJump, at most %d",
                           name, LONGEST_NAME);
     if (assay_rule_find(name))
         return assay_fail(err, ASSAY_EUSAGE, "rules new: there is a rule %s already", name);

@@ -168,8 +168,7 @@ static const char *const PYTHON_RULE[] = {
 static const char *const PYTHON_TEST[] = {
     "#!/usr/bin/env python3",
     "\"\"\"Records a trial that makes @NAME@ fire at its last step, and one that does not, and has assay look at both: "
-    "python3 "
-    "test_@FILE@.py\"\"\"",
+    "python3 test_@FILE@.py\"\"\"",
     "import json",
     "import os",
     "import shutil",

@@ -268,8 +268,7 @@ static const assay_setting OPTIONS[] = {
     {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "As JSON, one row a line."},
     {"draw", ASSAY_SETTING_WORD, FIELD(draw), "WHEN",
      "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), "
-     "always or "
-     "never. Default: auto.",
+     "always or never. Default: auto.",
      CLI_DRAW_WORDS},
     {0}};
 

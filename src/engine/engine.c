@@ -151,8 +151,7 @@ static int take_over(const assay_rank_loop *loop, const assay_restart_node *pack
         status = assay_partial_unpack(&in, &partial, combiner->rules, err);
         if (status == ASSAY_OK && assay_cursor_bad(&in))
             status = assay_fail(err, ASSAY_EFORMAT,
-                                "the results in the checkpoint do not have the form that the "
-                                "rules give them");
+                                "the results in the checkpoint do not have the form that the rules give them");
     }
     ASSAY_THEN(status, assay_combiner_add_node(combiner, packed->level, packed->index, &partial));
     assay_partial_release(&partial, combiner->rules);
@@ -212,9 +211,8 @@ static int save(const assay_rank_loop *loop, assay_call call, int status, assay_
     if (call == ASSAY_CALL_SAVE)
         return ASSAY_OK;
     return assay_fail(err, ASSAY_ESTOPPED,
-                      "%s: stopped with %llu of %llu chunks done; run again with --resume to "
-                      "go on",
-                      path, (unsigned long long)done, (unsigned long long)loop->plan->chunk_count);
+                      "%s: stopped with %llu of %llu chunks done; run again with --resume to go on", path,
+                      (unsigned long long)done, (unsigned long long)loop->plan->chunk_count);
 }
 
 /* Goes through this rank's chunks. `status` is how the rank fared before: one that failed maps nothing and takes part

@@ -343,8 +343,7 @@ static bool belongs(const hook_collection *c, const char *tensor, size_t length)
             return true;
         if (found < 0) /* each name is looked at once */
             assay_log_warn("collection \"%s\": include_regex \"%.200s\" takes too long on tensor \"%.200s\", which is "
-                           "not recorded "
-                           "for it: simplify the pattern",
+                           "not recorded for it: simplify the pattern",
                            c->name, c->patterns.items[p], tensor);
     }
     return false;

@@ -349,10 +349,9 @@ static int put_object(const assay_output *output, const char *name, const void *
     char *key = key_of(output, name);
     if (!key)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
-    int status = assay_alloc_refused() ? assay_fail(err, ASSAY_ENOMEM,
-                                                    "s3://%.80s/%.200s: not written: memory ran out "
-                                                    "while it was made",
-                                                    output->root.bucket, key)
+    int status = assay_alloc_refused()
+                     ? assay_fail(err, ASSAY_ENOMEM, "s3://%.80s/%.200s: not written: memory ran out while it was made",
+                                  output->root.bucket, key)
                  : assay_fault_now(ASSAY_FAULT_WRITE)
                      ? assay_fail(err, ASSAY_EIO, "s3://%.80s/%.200s: writing failed (asked for by ASSAY_FAULT)",
                                   output->root.bucket, key)

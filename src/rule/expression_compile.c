@@ -178,8 +178,7 @@ static int open_function(expression_compiler *c, const expression_token *t, int 
                                "write it the other way round");
     if (c->in_before && before)
         return expression_fail(c->text, t->at, c->err,
-                               "only one step before can be looked at: previous(), change() and "
-                               "ratio() do not nest");
+                               "only one step before can be looked at: previous(), change() and ratio() do not nest");
     c->in_pool = c->in_pool || kind == POOL;
     c->in_before = c->in_before || before;
     return expression_push_entry(
@@ -270,9 +269,7 @@ static int expression_end_function(expression_compiler *c, const expression_entr
     case SEVERAL:
         if (entry->arguments == 0)
             return expression_fail(c->text, entry->at, c->err,
-                                   "%s() compares two numbers or more, or is the statistic of a "
-                                   "tensor",
-                                   f->name);
+                                   "%s() compares two numbers or more, or is the statistic of a tensor", f->name);
         for (uint16_t i = 0; status == ASSAY_OK && i < entry->arguments; i++)
             status = expression_emit(c, f->code, 0, 0, entry->at);
         c->values -= entry->arguments;

@@ -317,8 +317,7 @@ static int look_at_file(python_rule *rule, assay_error *err)
     if (assay_rule_find(class))
         return assay_fail(
             err, ASSAY_EPARAM,
-            "%.200s: there is a rule %s already: give the class another name, so that a report tells them "
-            "apart",
+            "%.200s: there is a rule %s already: give the class another name, so that a report tells them apart",
             rule->place, class);
     char *file = assay_copy_bytes_as_text(rule->place, (size_t)(class - rule->place) - 1);
     if (!file)

@@ -64,8 +64,7 @@ static const char *advice_of_fault(assay_http_fault fault)
         return "; AWS_CA_BUNDLE names a file of certificates to trust";
     case ASSAY_HTTP_BROKEN:
         return "; where that is so for every request, does the endpoint speak http while its URL says https, or the "
-               "other way "
-               "round?";
+               "other way round?";
     case ASSAY_HTTP_NO_FAULT:
     case ASSAY_HTTP_TIMEOUT:
     case ASSAY_HTTP_LONG:

@@ -178,8 +178,7 @@ static int check_head(packed_root *r, assay_error *err)
         return assay_h5_damaged(&r->file, "its version", err);
     if (r->version > ASSAY_PACKED_VERSION)
         return assay_fail(err, ASSAY_EUNSUPPORTED,
-                          "%s: packed in format version %llu, and this assay reads up to version %d; use a "
-                          "newer assay",
+                          "%s: packed in format version %llu, and this assay reads up to version %d; use a newer assay",
                           r->where, (unsigned long long)r->version, ASSAY_PACKED_VERSION);
     found = assay_h5_attribute_number(&r->file, r->file.root, "complete", &complete, err);
     if (found < 0)

@@ -367,8 +367,7 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     if (reason == ENOTDIR)
         return assay_fail(err, ASSAY_ENOTFOUND,
                           "%s: not a directory; a trial is the directory that the training wrote to, a checkpoint's "
-                          "file, or the HDF5 "
-                          "file that `assay pack` made of it",
+                          "file, or the HDF5 file that `assay pack` made of it",
                           store->location);
     return assay_fail(err, ASSAY_EIO, "%s: cannot open the directory: %s", store->location, strerror(reason));
 }

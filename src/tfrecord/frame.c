@@ -21,8 +21,7 @@ int assay_frame_check_head(const uint8_t *head, uint64_t record_length, const ch
     if (said != is)
         return assay_fail(err, ASSAY_EFORMAT,
                           "%s: offset %llu: the checksum of the record's length is wrong: either the record is damaged "
-                          "or none begins "
-                          "here",
+                          "or none begins here",
                           path, (unsigned long long)offset);
     if (payload != record_length - ASSAY_FRAME_BYTES)
         return assay_fail(err, ASSAY_EFORMAT,

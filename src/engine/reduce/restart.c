@@ -124,9 +124,7 @@ int assay_restart_parse(const char *path, const void *bytes, size_t size, const 
     char hex[HEX + 1];
     if (size < MAGIC || memcmp(bytes, ASSAY_RESTART_MAGIC, MAGIC) != 0)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: not a checkpoint of assay: give another --checkpoint, or remove "
-                          "the file",
-                          path);
+                          "%s: not a checkpoint of assay: give another --checkpoint, or remove the file", path);
     if (size < MAGIC + HEX)
         return damaged(path, err);
     digest_of(bytes, size - HEX, hex);
@@ -137,8 +135,7 @@ int assay_restart_parse(const char *path, const void *bytes, size_t size, const 
     uint32_t format = assay_get_u32(&in);
     if (format != FORMAT_VERSION)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: the checkpoint has format %lu, this assay reads %d: remove the "
-                          "file and start anew",
+                          "%s: the checkpoint has format %lu, this assay reads %d: remove the file and start anew",
                           path, (unsigned long)format, FORMAT_VERSION);
     size_t length;
     const char *version = assay_get_text(&in, &length);
@@ -150,14 +147,12 @@ int assay_restart_parse(const char *path, const void *bytes, size_t size, const 
     if (!same_hex(assay_get_bytes(&in, HEX), identity->job))
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: the checkpoint is of another job: the job file, --trial, --steps, --memory or "
-                          "--max-findings "
-                          "differ; put them back, or remove the file",
+                          "--max-findings differ; put them back, or remove the file",
                           path);
     if (!same_hex(assay_get_bytes(&in, HEX), identity->trials) || assay_get_u64(&in) != plan->chunk_count)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: the checkpoint is of another state of the trial: files were added, removed or "
-                          "changed since; "
-                          "remove the file and start anew",
+                          "%s: the checkpoint is of another state of the trial: files were added, removed or changed "
+                          "since; remove the file and start anew",
                           path);
     return read_nodes(&in, path, plan, nodes, count, err);
 }

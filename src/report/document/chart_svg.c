@@ -265,8 +265,7 @@ static void put_plot(assay_buf *out, const doc_chart *chart, const axis *x, cons
     const size_t id = out->size; /* a chart begins where no other one does */
     markup_put(out,
                "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
-               "aria-labelledby=\"c%zut c%zud\">"
-               "<title id=\"c%zut\">",
+               "aria-labelledby=\"c%zut c%zud\"><title id=\"c%zut\">",
                WIDTH, HEIGHT, id, id, id);
     markup_text_n(out, chart->title, strlen(chart->title), MARKUP_TITLE);
     markup_put(out, "</title><desc id=\"c%zud\">", id);

@@ -187,8 +187,7 @@ static void put_binned(html_page *page, const matrix *m)
     walk(m, add_to_bin, b);
     html_put(page,
              "<svg class=\"heatmap\" viewBox=\"0 0 %d %d\" role=\"img\"><title>Confusion matrix of %" PRId64
-             " classes, labels "
-             "down, predictions across, %.1f classes a cell</title>",
+             " classes, labels down, predictions across, %.1f classes a cell</title>",
              BINS, BINS, m->classes, (double)m->classes / BINS);
     for (int l = 0; l < BINS; l++) {
         for (int p = 0; p < BINS; p++) {
@@ -213,10 +212,9 @@ static void put_per_class(html_page *page, const cJSON *list)
 {
     int shown = 0;
     html_put(page, "<details><summary>Precision, recall and F1 of each class</summary><div class=\"scroll\" "
-                   "tabindex=\"0\" role=\"region\" "
-                   "aria-label=\"Classes\"><table><thead><tr><th>Class</th><th class=\"n\">Precision</th><th "
-                   "class=\"n\">Recall</th>"
-                   "<th class=\"n\">F1</th><th class=\"n\">Samples</th></tr></thead><tbody>\n");
+                   "tabindex=\"0\" role=\"region\" aria-label=\"Classes\"><table><thead><tr><th>Class</th><th "
+                   "class=\"n\">Precision</th><th class=\"n\">Recall</th><th class=\"n\">F1</th><th "
+                   "class=\"n\">Samples</th></tr></thead><tbody>\n");
     for (const cJSON *item = list->child; item && shown < CLASSES_SHOWN && !html_full(page);
          item = item->next, shown++) {
         const cJSON *class = cJSON_GetObjectItemCaseSensitive(item, "class");
@@ -278,8 +276,7 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
             if (!any && !open) {
                 html_section(page, "confusion", "Confusion: what was taken for what", HTML_BUDGET_CONFUSION);
                 html_put(page, "<p class=\"note\">The stronger the colour of a cell, the larger its share of the "
-                               "label's samples; right predictions "
-                               "are on the framed diagonal.</p>\n");
+                               "label's samples; right predictions are on the framed diagonal.</p>\n");
                 end = page->end;
             }
             if (!any) {

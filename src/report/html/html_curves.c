@@ -225,8 +225,7 @@ void html_tensors(html_page *page)
         if (count > 0 && !open) {
             html_section(page, "tensors", "Tensors in findings", HTML_BUDGET_TENSORS);
             html_put(page, "<p class=\"note\">All workers together; the tensor with the earliest finding first. Bars "
-                           "at the lower edge "
-                           "stand at the steps of its findings.</p>\n");
+                           "at the lower edge stand at the steps of its findings.</p>\n");
             end = page->end;
             open = true;
         }
