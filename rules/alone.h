@@ -1,7 +1,6 @@
 /* alone.h - rules over what one rank's trace tells by itself: a share of the time from the first to the last activity of
  * its GPU. One datapoint a rank. */
-#ifndef ASSAY_RULES_ALONE_H
-#define ASSAY_RULES_ALONE_H
+#pragma once
 
 #include "traced.h"
 
@@ -13,5 +12,3 @@
 typedef int64_t alone_time(const assay_trace_alone *alone);
 /* Tests every rank that has activities of a GPU; `cause`: the finding says where most of the idle time went. */
 void alone_evaluate(traced *t, alone_time *time, bool cause);
-
-#endif

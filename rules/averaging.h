@@ -5,8 +5,7 @@
  * of different steps is healed if the tensor is equal again afterwards. Two or more healed stretches of nearly the same
  * length are averaging, and no stretch of that length or less is a fault. A single odd worker does not count as
  * different: averaging leaves none. */
-#ifndef ASSAY_RULES_AVERAGING_H
-#define ASSAY_RULES_AVERAGING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ static inline uint64_t averaging_length(const averaging *a)
 {
     return a->healed >= 2 && a->longest <= a->shortest + 1 ? a->longest : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* bottleneck.h - what CPUBottleneck and IOBottleneck share. */
-#ifndef ASSAY_RULES_BOTTLENECK_H
-#define ASSAY_RULES_BOTTLENECK_H
+#pragma once
 
 #include "timed.h"
 
@@ -8,5 +7,3 @@
  * A group with both kinds is a snapshot, a bottleneck when a GPU is below gpu_threshold while a core is above `limit`
  * (the name of a parameter). Fires when more than `threshold` percent of the snapshots so far are bottlenecks. */
 void bottleneck_evaluate(timed *t, int metric, const char *limit);
-
-#endif

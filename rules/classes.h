@@ -3,8 +3,7 @@
  * Labels of shape (N, ...) belong to scores of shape (N, ..., C) or (N, C, ...): the shapes tell which. Labels may also
  * have an axis of length 1 in place of the classes. If both axes fit, the framework decides: PyTorch's losses have
  * classes on axis 1, others on the last axis. */
-#ifndef ASSAY_RULES_CLASSES_H
-#define ASSAY_RULES_CLASSES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -182,5 +181,3 @@ static inline bool are_classes(const assay_tensor_view *labels, const assay_tens
         return false;
     return !several && !(s && isfinite(s->sum) && !(is_whole(s->min) && is_whole(s->max) && is_whole(s->sum)));
 }
-
-#endif

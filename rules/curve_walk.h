@@ -1,7 +1,6 @@
 /* curve_walk.h - shared by loss_curve and tensor_curves: walks the rows of a series curve by curve, and writes what was
  * left out. */
-#ifndef ASSAY_RULES_CURVE_WALK_H
-#define ASSAY_RULES_CURVE_WALK_H
+#pragma once
 
 #include "shared/curves.h"
 #include <assay/rule.h>
@@ -109,5 +108,3 @@ static inline void curve_put_strides(const assay_trial *trial, const uint64_t st
     }
     assay_put_format(json, "}");
 }
-
-#endif

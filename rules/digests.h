@@ -1,7 +1,6 @@
 /* digests.h - what recorded digests say of a tensor since the saved step before: that it changed, or that it did not.
  */
-#ifndef ASSAY_RULES_DIGESTS_H
-#define ASSAY_RULES_DIGESTS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -54,5 +53,3 @@ static inline assay_series *digests_compared(const assay_series *series, const u
     }
     return made;
 }
-
-#endif

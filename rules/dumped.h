@@ -1,7 +1,6 @@
 /* dumped.h - what the rules over dumps of flight recorders have in common: they map nothing, and look at who hung
  * (assay/hang.h) when they finalize. */
-#ifndef ASSAY_RULES_DUMPED_H
-#define ASSAY_RULES_DUMPED_H
+#pragma once
 
 #include <string.h>
 
@@ -48,5 +47,3 @@ int dumped_map(const assay_rule *rule, void *state, const assay_step_view *view,
 #define DUMPED_RULE_STATE                                                                                              \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_DUMPS | ASSAY_RULE_POOLS, .setup = dumped_setup, .map = dumped_map,     \
     ASSAY_COMMON_STATE
-
-#endif

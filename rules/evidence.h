@@ -1,6 +1,5 @@
 /* evidence.h - does a share exceed a limit, or only by chance? */
-#ifndef ASSAY_RULES_EVIDENCE_H
-#define ASSAY_RULES_EVIDENCE_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ static inline double share_lower_bound(uint64_t hits, uint64_t n, double z)
 #define EVIDENCE_PARAM                                                                                                 \
     ASSAY_REAL_PARAM("evidence", "0", 0, 100,                                                                          \
                      "Standard deviations by which a share must exceed its limit, because few samples prove little.")
-
-#endif

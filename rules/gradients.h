@@ -1,6 +1,5 @@
 /* gradients.h - which gradient belongs to which weight: "gradient/NAME" is that of NAME. */
-#ifndef ASSAY_RULES_GRADIENTS_H
-#define ASSAY_RULES_GRADIENTS_H
+#pragma once
 
 #include <assay/rule.h>
 #include <assay/search.h>
@@ -60,5 +59,3 @@ static inline uint64_t row_of(const assay_series *series, const uint64_t *order,
     assay_row row = assay_series_row(series, order[i]);
     return row.tensor == tensor && row.worker == worker && row.step == step ? i : count;
 }
-
-#endif

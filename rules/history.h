@@ -16,8 +16,7 @@
  * steps have half the size, (value - level) * sqrt(r), and 1 / HISTORY_APART of the r, the curve has heavy tails. It has them too if a step has between
  * 1 / HISTORY_APART and half of the size and at least half of the r: a tail thins out, and a spike stands apart. A jump
  * that lasts counts once. */
-#ifndef ASSAY_RULES_HISTORY_H
-#define ASSAY_RULES_HISTORY_H
+#pragma once
 
 #include <assay/rule.h>
 #include <assay/search.h>
@@ -324,5 +323,3 @@ static inline int history_walk(const assay_params *params, const assay_series *s
     free(order);
     return status;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The counter of the state has pairs (class, tensor * ASSAY_MODES + mode), over all workers. A class is unseen when EVAL
  * has it and TRAIN does not, though it would have n * share of its n labels: SURE or more of a class, and so many of all
  * unseen ones together that no chance hides them. */
-#ifndef ASSAY_RULES_INPUT_LABELS_H
-#define ASSAY_RULES_INPUT_LABELS_H
+#pragma once
 
 #include "input_rows.h"
 
@@ -145,5 +144,3 @@ static inline int test_unseen(const walk *w, uint64_t from, uint64_t to)
     const uint64_t unseen = unseen_classes(w, assay_series_row(w->series, w->order[first]).tensor, note);
     return test(w, first, UNSEEN, unseen > 0, (double)unseen, 0, note);
 }
-
-#endif

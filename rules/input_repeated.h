@@ -1,6 +1,5 @@
 /* input_repeated.h - InputData: is a TRAIN input the same batch again and again? */
-#ifndef ASSAY_RULES_INPUT_REPEATED_H
-#define ASSAY_RULES_INPUT_REPEATED_H
+#pragma once
 
 #include "input_rows.h"
 
@@ -69,5 +68,3 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
     }
     return status;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* input_rows.h - what InputData keeps of each tensor it looks at, and how its tests put findings. */
-#ifndef ASSAY_RULES_INPUT_ROWS_H
-#define ASSAY_RULES_INPUT_ROWS_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -117,5 +116,3 @@ static inline bool in_mode(const walk *w, uint64_t i, int mode)
     const double is = row_of(w, i)[MODE];
     return is == mode || (mode == ASSAY_MODE_TRAIN && is != ASSAY_MODE_EVAL && is != ASSAY_MODE_PREDICT);
 }
-
-#endif

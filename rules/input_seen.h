@@ -3,8 +3,7 @@
  * A row, an index of axis 0, is known by its digest. The counter of the state has pairs (digest, tensor * ASSAY_MODES +
  * mode), over all workers; digests are negative there, classes are not. Of long trials only each 2^k-th digest is kept,
  * of large batches the first ROWS_MOST rows: about ROWS_ROOM in all, as the rule is asked for by default. */
-#ifndef ASSAY_RULES_INPUT_SEEN_H
-#define ASSAY_RULES_INPUT_SEEN_H
+#pragma once
 
 #include "input_rows.h"
 
@@ -68,5 +67,3 @@ static inline bool are_seen(uint64_t seen, uint64_t all)
 {
     return seen >= SEEN_LEAST && (double)seen >= SEEN_SHARE * (double)all;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A unit's activity is the percentage of samples for which it lies inside the measured range. Counts are added over the
  * workers of the step; if the shapes after axis 0 differ, each worker is a separate layer. */
-#ifndef ASSAY_RULES_LAYER_H
-#define ASSAY_RULES_LAYER_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -84,5 +83,3 @@ static inline int layer_test_workers(assay_findings *findings, const assay_step_
         status = layer_test(findings, view, limits, items + i, 1, items[i]->worker);
     return status;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * How it works: map adds a row for each loss and step (logged_pairs_add()); finalize hands the rows of one pair after
  * the other to the rule's own walk, which counts at first. The first pair that fires makes the findings, the others
  * datapoints. */
-#ifndef ASSAY_RULES_LOGGED_PAIRS_H
-#define ASSAY_RULES_LOGGED_PAIRS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -86,5 +85,3 @@ static inline int logged_pairs_judge(const assay_rule *rule, const assay_series 
         assay_verdict_message(verdict, "%d of the log's pairs of losses are judged.", (int)PAIRS_JUDGED);
     return status;
 }
-
-#endif

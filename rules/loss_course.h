@@ -23,8 +23,7 @@
  * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. A rise does, where
  * each block is above the one before, and the last above twice the first losses: the noise of such a course is its own
  * growth. */
-#ifndef ASSAY_RULES_LOSS_COURSE_H
-#define ASSAY_RULES_LOSS_COURSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -125,5 +124,3 @@ static inline bool few_came_back(const double *x, uint64_t n, double *room, cour
         above = x[i] - c->best > fmax(gained / 2, 6 * noise);
     return above;
 }
-
-#endif

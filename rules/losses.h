@@ -1,6 +1,5 @@
 /* losses.h - the loss of a step: the mean over the (tensor, worker) pairs of the mean of their elements. */
-#ifndef ASSAY_RULES_LOSSES_H
-#define ASSAY_RULES_LOSSES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -25,5 +24,3 @@ static inline bool step_loss(const assay_slot_view *slot, const char *const *pre
         *loss = sum / (double)pairs;
     return pairs > 0;
 }
-
-#endif

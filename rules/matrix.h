@@ -1,6 +1,5 @@
 /* matrix.h - a confusion matrix made from counts of (label, prediction), and its output. */
-#ifndef ASSAY_RULES_MATRIX_H
-#define ASSAY_RULES_MATRIX_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -159,5 +158,3 @@ static inline int put_matrix(const matrix *m, assay_buf *json, assay_buf *text)
     assay_put_format(text, "  accuracy: %" PRIu64 " of %" PRIu64 "\n", m->right, m->samples);
     return status;
 }
-
-#endif

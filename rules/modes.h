@@ -1,6 +1,5 @@
 /* modes.h - the parameter `mode` of several rules. */
-#ifndef ASSAY_RULES_MODES_H
-#define ASSAY_RULES_MODES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -14,5 +13,3 @@ static inline uint32_t chosen_modes(const assay_params *params)
     const char *mode = assay_param_text(params, "mode");
     return mode ? 1u << assay_mode_parse(mode, strlen(mode)) : 0;
 }
-
-#endif

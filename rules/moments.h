@@ -1,6 +1,5 @@
 /* moments.h - names of what an optimizer keeps of its parameters: optimizer/PARAMETER/KEY. */
-#ifndef ASSAY_RULES_MOMENTS_H
-#define ASSAY_RULES_MOMENTS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -46,5 +45,3 @@ static inline bool moments_keeps_only(const assay_trial *trial, uint32_t tensor,
     }
     return true;
 }
-
-#endif

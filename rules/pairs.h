@@ -1,6 +1,5 @@
 /* pairs.h - labels and predictions of a step, paired per worker and in match order. */
-#ifndef ASSAY_RULES_PAIRS_H
-#define ASSAY_RULES_PAIRS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -102,5 +101,3 @@ static inline int add_pairs(assay_counter *counter, const assay_trial *trial, co
     }
     return status;
 }
-
-#endif

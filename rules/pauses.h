@@ -5,8 +5,7 @@
  * the worker was saved say nothing about pauses, except for weights without any gradient in the trial: a running mean
  * of the weights does not move over passes behind which nothing is trained, as those that take new statistics for it.
  * No such weight pauses where one that has a gradient moves. */
-#ifndef ASSAY_RULES_PAUSES_H
-#define ASSAY_RULES_PAUSES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -109,5 +108,3 @@ static inline bool pauses_gradients_go_on(const pauses *p, uint32_t worker, int6
 {
     return entry_not_before(p->saved, worker, INT64_MAX) - entry_not_before(p->saved, worker, step) >= least;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A gradient of next to nothing is a fault where it is the rule. Where it is the exception, as of an expert that gets a
  * sample now and then, which it knows already, it says nothing. The share of bad datapoints is known at the end. */
-#ifndef ASSAY_RULES_RARE_H
-#define ASSAY_RULES_RARE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -46,5 +45,3 @@ static inline bool is_rare(const assay_rule *rule, const bool *rare, uint32_t te
 {
     return tensor < assay_trial_tensors(rule->trial) && rare[tensor];
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Robust z-score (Iglewicz and Hoaglin 1993): z = 0.6745 * (x - median) / MAD, where MAD is the median of |x_i -
  * median|; 0.6745 makes it a standard score for normal numbers. Numbers that hardly vary have a MAD near 0, compared
  * with which any change would be enormous: so the MAD counts as at least `floor` times |median|. */
-#ifndef ASSAY_RULES_ROBUST_H
-#define ASSAY_RULES_ROBUST_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ static inline robust_score robust_score_of(double value, robust_center c)
     double z = value == c.median ? 0 : 0.6745 * (value - c.median) / c.spread;
     return (robust_score){isfinite(value) ? z : INFINITY, c.median};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* saved.h - what is known of tensors in a checkpoint by their names. */
-#ifndef RULES_SAVED_H
-#define RULES_SAVED_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -29,5 +28,3 @@ static inline bool may_begin_at_zero(const char *name)
             return true;
     return false;
 }
-
-#endif

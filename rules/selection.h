@@ -1,6 +1,5 @@
 /* selection.h - the parameters collection_names and tensor_regex, which several rules share. */
-#ifndef ASSAY_RULES_SELECTION_H
-#define ASSAY_RULES_SELECTION_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -48,5 +47,3 @@ static inline bool has_digest_alone(const assay_tensor_view *item)
 {
     return item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;
 }
-
-#endif

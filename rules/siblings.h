@@ -4,8 +4,7 @@
  * noise. Measured on trainings in float32, bfloat16 and mixed precision, such gradients have at most 0.022 of the mean
  * magnitude of the gradients of their layer's weights (6e-6 in float32), all others at least 0.066. A bias below
  * ROUNDING_SHARE learns nothing that its layer's weights do not. */
-#ifndef ASSAY_RULES_SIBLINGS_H
-#define ASSAY_RULES_SIBLINGS_H
+#pragma once
 
 #include <assay/rule.h>
 #include <assay/search.h>
@@ -63,5 +62,3 @@ static inline bool is_rounding(const assay_trial *trial, const assay_slot_view *
     const assay_tensor_view *beside = weights == ASSAY_NO_TENSOR ? NULL : item_in(slot, weights, item->worker);
     return beside && mean < ROUNDING_SHARE * abs_mean_of(beside);
 }
-
-#endif

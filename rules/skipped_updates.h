@@ -13,8 +13,7 @@
  *
  * An optimizer that clips gradients by value, or takes only their signs, keeps its weights finite too. At so few steps
  * that looks the same. What is bad on purpose (masks) does not count. */
-#ifndef ASSAY_RULES_SKIPPED_UPDATES_H
-#define ASSAY_RULES_SKIPPED_UPDATES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -101,5 +100,3 @@ static inline assay_counter *skipped_updates(const assay_counter *judged, const 
     assay_counter_free(left_out);
     return NULL;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Such a rule maps nothing. Its evaluate() gets the whole timeline, counts datapoints and adds findings; ProfilerReport
  * calls those of all the others. */
-#ifndef ASSAY_RULES_TIMED_H
-#define ASSAY_RULES_TIMED_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -111,5 +110,3 @@ extern const assay_rule_ops assay_rule_batch_size, assay_rule_cpu_bottleneck, as
     assay_rule_gpu_memory_increase, assay_rule_low_gpu_utilization, assay_rule_load_balancing,
     assay_rule_max_initialization_time, assay_rule_step_outlier, assay_rule_dataloader, assay_rule_overall_system_usage,
     assay_rule_overall_framework_metrics;
-
-#endif

@@ -2,8 +2,7 @@
  * for ProfilerReport.
  *
  * P(rule, name, type, default, least, most, flags, choices, help) */
-#ifndef ASSAY_RULES_TIMED_PARAMS_H
-#define ASSAY_RULES_TIMED_PARAMS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -101,5 +100,3 @@
      .flags = (flags_) | ASSAY_PARAM_QUIET,                                                                            \
      .choices = choices_,                                                                                              \
      .help = help_},
-
-#endif

@@ -1,6 +1,5 @@
 /* too_few.h - why a rule has nothing to test: steps or values that are not there. */
-#ifndef ASSAY_RULES_TOO_FEW_H
-#define ASSAY_RULES_TOO_FEW_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/rule.h>
@@ -70,5 +69,3 @@ static inline int say_longest(const assay_rule *rule, const assay_series *series
     free(order);
     return ASSAY_OK;
 }
-
-#endif

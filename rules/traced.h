@@ -1,7 +1,6 @@
 /* traced.h - what the rules that look at traces have in common. Such a rule maps nothing: it tests on one rank what the
  * traces of all came to (trace/trace.h). */
-#ifndef ASSAY_RULES_TRACED_H
-#define ASSAY_RULES_TRACED_H
+#pragma once
 
 #include <assay/rule.h>
 #include <assay/traces.h>
@@ -65,5 +64,3 @@ void traced_test(traced *t, bool fired, const traced_finding *finding);
 #define TRACED_RULE_STATE                                                                                              \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_TRACES | ASSAY_RULE_POOLS, .setup = traced_setup, .map = traced_map,    \
     ASSAY_COMMON_STATE
-
-#endif

@@ -10,8 +10,7 @@
  * A weight may also come to rest: at the end of a cosine schedule, or of a loss near zero, its changes fade out until
  * rounding takes them. Its last change before it stands still was one of rounding. That of a weight which the optimizer
  * dropped was not. */
-#ifndef ASSAY_RULES_UPDATES_H
-#define ASSAY_RULES_UPDATES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -173,5 +172,3 @@ static inline bool updates_passes(const assay_counter *passed, uint32_t worker, 
     assay_counter_get(passed, i, &a, &b, &count);
     return a == worker && b == step;
 }
-
-#endif

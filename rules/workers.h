@@ -1,6 +1,5 @@
 /* workers.h - one tensor as all workers saved it: which of them agree. */
-#ifndef ASSAY_RULES_WORKERS_H
-#define ASSAY_RULES_WORKERS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -128,5 +127,3 @@ static inline int times_setup(const assay_params *given, assay_need *need, void 
     int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
     return slot < 0 ? slot : ASSAY_OK;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A law is an equation between tensors of one step and worker. Each has a file here: it finds the tensors that belong
  * together, and says of each equation how far its two sides are apart in proportion to what rounding may do. Which
  * equations hold at all is decided when all steps are known (law_violated.c). */
-#ifndef ASSAY_RULES_LAWS_LAW_H
-#define ASSAY_RULES_LAWS_LAW_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -106,5 +105,3 @@ double law_signs(uint64_t from, uint64_t end);
 
 /* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
 double law_rounding(int dtype);
-
-#endif

@@ -1,7 +1,6 @@
 /* regression.h - a law whose factors nobody recorded: rates, decays, momenta. At one step they are the same for all
  * parameters, so that they are inferred from those, and a parameter that they do not fit is the odd one. */
-#ifndef ASSAY_RULES_LAWS_REGRESSION_H
-#define ASSAY_RULES_LAWS_REGRESSION_H
+#pragma once
 
 #include "laws/law.h"
 
@@ -24,5 +23,3 @@ typedef struct regression_case {
 /* Finds the factors of all cases of one step and worker, leaving out those that fit least, and adds a row for each
  * case. */
 int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms);
-
-#endif

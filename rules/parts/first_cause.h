@@ -9,8 +9,7 @@
  *      recorded nothing, only what a worker was fed is its own: all else may have come from those.
  *   4. `certain` holds if the step before was good, everything that is computed earlier was recorded, and a worker is
  *      named. Otherwise the report says between which steps it began and what to record to know more. */
-#ifndef ASSAY_RULES_FIRST_CAUSE_H
-#define ASSAY_RULES_FIRST_CAUSE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -28,5 +27,3 @@ int first_cause_judge(const assay_common_state *state, const assay_step_view *vi
  * Inf, by the kind. 0 or ASSAY_ENOMEM. */
 int first_cause_put(const assay_rule *rule, const assay_common_state *state, const assay_onset *onsets,
                     const bool *leave_out, const char *became, assay_verdict *verdict, assay_error *err);
-
-#endif

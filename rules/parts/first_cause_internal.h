@@ -1,6 +1,5 @@
 /* first_cause_internal.h - a first cause as first_cause.c finds it and first_cause_text.c writes it. */
-#ifndef ASSAY_RULES_FIRST_CAUSE_INTERNAL_H
-#define ASSAY_RULES_FIRST_CAUSE_INTERNAL_H
+#pragma once
 
 #include "parts/first_cause.h"
 
@@ -46,5 +45,3 @@ const char *first_cause_phase(const cause *c);
 /* Append the member "first_cause" and the lines below the rule. */
 void first_cause_put_json(const cause *c, assay_buf *out);
 void first_cause_put_text(const cause *c, assay_buf *out);
-
-#endif

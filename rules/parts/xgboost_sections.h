@@ -1,6 +1,5 @@
 /* xgboost_sections.h - the rows that CreateXgboostReport keeps of each step, and the report's sections made of them. */
-#ifndef ASSAY_RULES_XGBOOST_SECTIONS_H
-#define ASSAY_RULES_XGBOOST_SECTIONS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -17,5 +16,3 @@ enum { BINS = 1024 /* of scores in 0..1 */ };
 
 /* Writes every section that the series has rows for. 0 or ASSAY_ENOMEM. */
 int xgboost_sections_put(const assay_rule *rule, const assay_series *series, assay_buf *json, assay_buf *text);
-
-#endif

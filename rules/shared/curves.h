@@ -1,7 +1,6 @@
 /* curves.h - the layout of a row of the aggregations loss_curve and tensor_curves, for code that draws or compares
  * them. */
-#ifndef ASSAY_RULES_SHARED_CURVES_H
-#define ASSAY_RULES_SHARED_CURVES_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -95,5 +94,3 @@ static inline assay_curve_bounds assay_curve_bounds_of(const assay_trial *trial,
     }
     return b;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* histograms.h - the layout of a row of the aggregation tensor_histograms, for code that draws them. */
-#ifndef ASSAY_RULES_SHARED_HISTOGRAMS_H
-#define ASSAY_RULES_SHARED_HISTOGRAMS_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ static inline double assay_histogram_share(const double *quantile, double x, boo
     const double in_bin = isfinite(wide) && wide > 0 ? (x - quantile[k]) / wide : 0;
     return low + in_bin * (assay_histogram_level[k + 1] - low);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* wrong_predictions.h - the state of the aggregation wrong_predictions, for code that shows the pictures. */
-#ifndef ASSAY_RULES_SHARED_WRONG_PREDICTIONS_H
-#define ASSAY_RULES_SHARED_WRONG_PREDICTIONS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -21,5 +20,3 @@ typedef struct assay_wrong_predictions {
     uint64_t unfit;                /* labels, predictions or images that do not fit together */
     char note[ASSAY_PICTURE_NOTE]; /* the first of these, in words; "" without any */
 } assay_wrong_predictions;
-
-#endif

@@ -9,8 +9,7 @@
  * Every action runs at most once for a finding and a target, also across runs that share an output directory: the audit
  * log there remembers. A finding is a rule's first one in a trial. Only rank 0 calls these functions. All but _parse()
  * accept NULL for no actions. */
-#ifndef ASSAY_ACTION_ACTIONS_H
-#define ASSAY_ACTION_ACTIONS_H
+#pragma once
 
 #include "report/report.h"
 
@@ -56,5 +55,3 @@ int assay_actions_put_list(const assay_actions *actions, assay_buf *out);
 /* The same as a list of JSON, every default filled in; of secrets and of variables that a script is given only the
  * names. Works before assay_actions_prepare() too. Returns the buffer's status. */
 int assay_actions_put_json(const assay_actions *actions, assay_buf *out);
-
-#endif

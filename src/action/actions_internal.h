@@ -1,6 +1,5 @@
 /* actions_internal.h - the parsed actions. Inside actions*.c only. */
-#ifndef ASSAY_ACTION_ACTIONS_INTERNAL_H
-#define ASSAY_ACTION_ACTIONS_INTERNAL_H
+#pragma once
 
 #include "action/actions.h"
 #include "action/audit.h"
@@ -63,5 +62,3 @@ int action_event_finding(action_event *event, const assay_outcome *outcome, cons
 /* The message for the end, with the report's digest, which is borrowed. */
 int action_event_end(action_event *event, const assay_outcome *outcome, int code, const char *digest);
 void action_event_release(action_event *event);
-
-#endif

@@ -3,8 +3,7 @@
  * A line is on disk before the action begins, and another one after it has ended. A run that is killed in between is
  * not repeated, because nobody knows whether the action happened. Several processes may share a log. docs/actions.md
  * describes it. */
-#ifndef ASSAY_ACTION_AUDIT_H
-#define ASSAY_ACTION_AUDIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ uint64_t assay_audit_strangers(const assay_audit *audit);
 int assay_audit_take(assay_audit *audit, const char *text, size_t size, size_t *taken);
 /* True when the key is taken. For tests. */
 bool assay_audit_has(const assay_audit *audit, const assay_audit_key *key);
-
-#endif

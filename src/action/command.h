@@ -1,6 +1,5 @@
 /* command.h - runs another program: without a shell, with a time limit, and with a ceiling on the output it keeps. */
-#ifndef ASSAY_ACTION_COMMAND_H
-#define ASSAY_ACTION_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ void assay_command_release(assay_command_result *result);
 
 /* Sleeps, also when signals arrive meanwhile. */
 void assay_command_sleep(double seconds);
-
-#endif

@@ -7,8 +7,7 @@
  *     assay_notify_free(target);
  *
  * No text from here contains a secret. docs/actions.md has the keys. */
-#ifndef ASSAY_ACTION_NOTIFY_H
-#define ASSAY_ACTION_NOTIFY_H
+#pragma once
 
 #include "base/json.h"
 
@@ -67,5 +66,3 @@ void assay_notify_set_hasty(assay_notify *target, bool hasty);
 /* Appends what would go out for a message, for people to look at: JSON text, or the mail with its headers. No secrets.
  */
 int assay_notify_put_preview(const assay_notify *target, const assay_message *message, assay_buf *out);
-
-#endif

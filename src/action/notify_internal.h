@@ -1,6 +1,5 @@
 /* notify_internal.h - what the two kinds of target share. Inside notify*.c only. */
-#ifndef ASSAY_ACTION_NOTIFY_INTERNAL_H
-#define ASSAY_ACTION_NOTIFY_INTERNAL_H
+#pragma once
 
 #include "action/notify.h"
 #include "action/secret.h"
@@ -62,5 +61,3 @@ int notify_mail_send(assay_notify *target, const assay_message *message, assay_a
                      assay_delivery *delivery, assay_error *err);
 /* Appends the mail with its headers; `date` false leaves out the header that differs every time. */
 void notify_put_mail(const assay_notify *target, const assay_message *message, bool date, assay_buf *out);
-
-#endif

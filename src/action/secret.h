@@ -1,6 +1,5 @@
 /* secret.h - texts of a job file that may be secret: given literally, or by the place where they are kept. */
-#ifndef ASSAY_ACTION_SECRET_H
-#define ASSAY_ACTION_SECRET_H
+#pragma once
 
 #include "job/job_internal.h"
 
@@ -24,5 +23,3 @@ int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err
 
 /* "env:NAME" or "file:PATH"; "" for a literal. */
 void assay_secret_put_source(const assay_secret *secret, assay_buf *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* slurm.h - Slurm through its commands: scancel, sbatch, and the state of a job by scontrol, squeue and sacct.
  *
  * It uses commands rather than Slurm's library because they exist wherever jobs can be submitted, in any version. */
-#ifndef ASSAY_ACTION_SLURM_H
-#define ASSAY_ACTION_SLURM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
 
 /* Cancels this user's waiting jobs that are called so, but for `keep`. Errors as assay_slurm_find(). */
 int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *err);
-
-#endif

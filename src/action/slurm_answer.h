@@ -1,7 +1,6 @@
 /* slurm_answer.h - reads the output of Slurm's commands. What it does not understand is reported, and never taken for
  * the end of a job. All texts are terminated. Inside action only. */
-#ifndef ASSAY_ACTION_SLURM_ANSWER_H
-#define ASSAY_ACTION_SLURM_ANSWER_H
+#pragma once
 
 #include "action/slurm.h"
 
@@ -23,5 +22,3 @@ void slurm_answer_newest(const char *lines, char job[ASSAY_SLURM_ID]);
 /* The same lines one by one: job gets the digits that the first one begins with, "" when there are none. Returns the
  * next line, or the end. */
 const char *slurm_answer_next(const char *lines, char job[ASSAY_SLURM_ID]);
-
-#endif

@@ -3,8 +3,7 @@
  * After a second and a half, one line on standard error says how far the work is. A thread rewrites it twice a second,
  * so it goes on while the program waits for one slow read, a server or a computation. The line makes room for anything
  * else that is said. It is off unless it is switched on: a library says nothing. */
-#ifndef ASSAY_BASE_ACTIVITY_H
-#define ASSAY_BASE_ACTIVITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void assay_activity_tell(const assay_activity_work *work);
 /* The work as text, such as "3 of 40 steps, 1.2 of 16 GB read, 310 MB/s, 48 s left", in at most `columns` columns.
  * `line` has room for columns + 1. */
 void assay_activity_put_work(const assay_activity_work *work, double time, char *line, size_t columns);
-
-#endif

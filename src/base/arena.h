@@ -1,6 +1,5 @@
 /* arena.h - memory of one step: taken piece by piece, given back all at once, with a ceiling. */
-#ifndef ASSAY_BASE_ARENA_H
-#define ASSAY_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@ size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_piece_cost(size_t size);
 size_t assay_arena_loan_cost(size_t size);
 size_t assay_arena_ceiling_for(size_t cost);
-
-#endif

@@ -1,6 +1,5 @@
 /* crc32c.h - CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of record files. */
-#ifndef ASSAY_BASE_CRC32C_H
-#define ASSAY_BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n);
 /* The form in which record files store it: rotated and offset, so that a checksum of data that holds checksums stays
  * good. */
 uint32_t assay_crc32c_mask(uint32_t crc);
-
-#endif

@@ -1,8 +1,7 @@
 /* crc32c_ways.h - the three ways of computing CRC-32C. Inside base and for its tests only.
  *
  * All take and give the register as the hardware holds it: bit-reversed and not inverted. */
-#ifndef ASSAY_BASE_CRC32C_WAYS_H
-#define ASSAY_BASE_CRC32C_WAYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ uint32_t assay_crc32c_by_avx512(uint32_t state, const uint8_t *at, size_t n);
 
 /* The polynomial x^n modulo CRC-32C's, bit-reversed: what advances a register over bytes. */
 uint32_t assay_crc32c_power(uint64_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* dict.h - a dictionary of byte strings with dense ids. */
-#ifndef ASSAY_BASE_DICT_H
-#define ASSAY_BASE_DICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
 int assay_dict_sort(assay_dict *d, uint32_t *new_id);
 /* Appends the count and the names in order. */
 void assay_dict_pack(const assay_dict *d, assay_buf *out);
-
-#endif

@@ -6,8 +6,7 @@
  * memory, `ahead` treats a small tensor as a large one (engine/map/lookahead.h). `slow:N[@rankR]` makes every chunk
  * take N milliseconds longer. `die:POINT[@rankR]` kills the process at that point by SIGKILL; docs/pilot.md has the
  * points. Without the variable a check costs one comparison. */
-#ifndef ASSAY_BASE_FAULT_H
-#define ASSAY_BASE_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void *assay_alloc_note(void *memory);
 /* A copy that the caller frees; NULL without memory. */
 char *assay_copy_text(const char *text);
 char *assay_copy_bytes_as_text(const char *bytes, size_t length);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * Bytes are taken for a stranger's: unpacking never reads past their end, allocates no more than a fixed multiple of
  * what is there, and refuses counts and values out of bounds, bools other than 0 and 1, and texts with NUL in them. */
-#ifndef ASSAY_BASE_FIELDS_H
-#define ASSAY_BASE_FIELDS_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -121,5 +120,3 @@ size_t assay_fields_least(const assay_field *fields);
  * those of assay_fields_unpack(); *list and *count are unchanged then. */
 void assay_fields_pack_rows(const assay_field *fields, const void *list, size_t count, size_t size, assay_buf *out);
 int assay_fields_unpack_rows(const assay_field *fields, assay_cursor *in, size_t size, void **list, size_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* file.h - reads small files as a whole, and writes files that are either complete or absent. */
-#ifndef ASSAY_BASE_FILE_H
-#define ASSAY_BASE_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int assay_file_open_append(const char *path, assay_error *err);
 
 /* Makes a directory and its parents; one that exists already is fine. */
 int assay_dir_make(const char *path, assay_error *err);
-
-#endif

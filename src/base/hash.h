@@ -1,6 +1,5 @@
 /* hash.h - SHA-256 (FIPS 180-4) for digests that people compare, and a fast 64-bit hash for tables. */
-#ifndef ASSAY_BASE_HASH_H
-#define ASSAY_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void assay_sha256_hex(assay_sha256 *h, char hex[65]);
 
 /* A hash for in-memory tables . Not stable across versions, nor the same on machines of another byte order. */
 uint64_t assay_hash_bytes(const void *bytes, size_t size);
-
-#endif

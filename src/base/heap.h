@@ -1,6 +1,5 @@
 /* heap.h - keeps the process's resident memory close to what it allocated, and reports how much that was. */
-#ifndef ASSAY_BASE_HEAP_H
-#define ASSAY_BASE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -47,5 +46,3 @@ void assay_heap_forget(void *bytes, size_t size);
 size_t assay_heap_most_resident(void);
 /* Bytes resident now; the most so far where the system does not tell. */
 size_t assay_heap_resident(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* json.h - JSON that is read whole, as a tree of cJSON: job files, configurations, reports. Only this header includes
  * cJSON's, and none of its parsing is used: the tree is built by the pull scanner (base/json_pull.h), which also reads
  * what would be too large for a tree, such as the index of a trial. Writing is json_writer.h's. */
-#ifndef ASSAY_BASE_JSON_H
-#define ASSAY_BASE_JSON_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ assay_json_place assay_json_find(const void *text, size_t size, const char *path
 /* True when the number is integral and at most 2^53 in magnitude (beyond, cJSON's double may not be the number that was
  * written); *out is set then. */
 bool assay_json_i64(const cJSON *item, int64_t *out);
-
-#endif

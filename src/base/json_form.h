@@ -3,8 +3,7 @@
  * Machines write such lines. A line of a new form is taken apart by the pull scanner (json_pull.h), and the bytes
  * between its values are kept. A later line that has the same bytes there is compared with them, and its values are cut
  * out; what fits no form goes to the scanner. Both ways give the same members. */
-#ifndef ASSAY_BASE_JSON_FORM_H
-#define ASSAY_BASE_JSON_FORM_H
+#pragma once
 
 #include "base/json_pull.h"
 
@@ -53,5 +52,3 @@ int assay_json_take(assay_json_forms *f, const char *text, size_t length);
 double assay_json_real(assay_json_forms *f, const assay_json_member *m);
 /* As an integer; false: it is none, or does not fit. */
 bool assay_json_integer(const assay_json_member *m, int64_t *value);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The first thing that is wrong is kept in `fault` and every later call fails. RFC 8259, but strings may hold bytes
  * that are no UTF-8 (tensor names do), and a surrogate without its pair is taken as three bytes. */
-#ifndef ASSAY_BASE_JSON_PULL_H
-#define ASSAY_BASE_JSON_PULL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ static inline const char *assay_pull_plain_end(const char *p, const char *end)
         p++;
     return p;
 }
-
-#endif

@@ -19,8 +19,7 @@
  *
  * `key` is a member's name, escaped where it must be; NULL in an array, and for the one value outside of everything.
  * Mistakes in nesting set the buffer's status to ASSAY_EINTERNAL; failures of the buffer stay in it as always. */
-#ifndef ASSAY_BASE_JSON_WRITER_H
-#define ASSAY_BASE_JSON_WRITER_H
+#pragma once
 
 #include <assay/pack.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ void assay_jw_numbers(assay_jw *w, const char *key, const double *list, size_t c
 /* Writes what stands in front of a value, and returns the buffer: the caller appends exactly one value of JSON to it.
  */
 assay_buf *assay_jw_value(assay_jw *w, const char *key);
-
-#endif

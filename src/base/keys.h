@@ -3,8 +3,7 @@
  * A reader passes over keys that it does not know: later versions write more. But a key that is damaged is one of
  * those, too, and what it had is lost without a word. So an unknown key that is near to a known one which the object
  * lacks counts as that one, damaged. */
-#ifndef ASSAY_BASE_KEYS_H
-#define ASSAY_BASE_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int assay_keys_find_flipped(assay_keys *keys, const char *key, size_t length);
 bool assay_key_is_off(const char *key, size_t length, const char *known);
 /* At the end of the object: the known key that an unknown one stands in the place of; NULL: none does. */
 const char *assay_keys_damaged(const assay_keys *keys);
-
-#endif

@@ -4,8 +4,7 @@
  * meets each text: a look is four bytes, their hash and one bit. Only where the bit is set the texts themselves are
  * compared. Where few texts are too short for a stride, their windows take a byte beside the text as well, whatever it is.
  * How many texts there are changes how often that is, hardly the speed of the rest. */
-#ifndef ASSAY_BASE_LITERALS_H
-#define ASSAY_BASE_LITERALS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at
 typedef void assay_literal_visit(void *context, size_t number, size_t at);
 void assay_literals_all(const assay_literals *l, const char *bytes, size_t size, assay_literal_visit *visit,
                         void *context);
-
-#endif

@@ -1,8 +1,7 @@
 /* log.h - messages to stderr. stdout is for the report.
  *
  * Only rank 0 prints, unless all ranks are asked to (--log=all); then each line names its rank. */
-#ifndef ASSAY_BASE_LOG_H
-#define ASSAY_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void assay_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)
 void assay_log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line "assay: error: <text>". Never silenced by quiet. */
 void assay_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -1,6 +1,5 @@
 /* mask.h - masks secrets in the facts of a run: whoever reads its trial or a report reads them. */
-#ifndef ASSAY_BASE_MASK_H
-#define ASSAY_BASE_MASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void assay_put_masked(assay_buf *out, const char *text);
 
 /* True when the argument is an option whose value is the next argument, and that value is secret: "--password". */
 bool assay_option_is_secret(const char *argument);
-
-#endif

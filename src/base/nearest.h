@@ -1,6 +1,5 @@
 /* nearest.h - the name that a misspelt word was most likely meant to be: "did you mean". */
-#ifndef ASSAY_BASE_NEAREST_H
-#define ASSAY_BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void assay_nearest_offer(assay_nearest *nearest, const char *name);
 
 /* ` (did you mean "NAME"?)` to stand behind the word in a message, or "". The text lies in `room`. */
 const char *assay_nearest_hint(const assay_nearest *nearest, char room[ASSAY_NEAREST_ROOM]);
-
-#endif

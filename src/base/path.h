@@ -1,6 +1,5 @@
 /* path.h - paths and names of files as texts; nothing here asks the file system. */
-#ifndef ASSAY_BASE_PATH_H
-#define ASSAY_BASE_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ static inline bool assay_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
-
-#endif

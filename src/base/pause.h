@@ -1,6 +1,5 @@
 /* pause.h - waiting for another process by looking again and again, without keeping a processor busy. */
-#ifndef ASSAY_BASE_PAUSE_H
-#define ASSAY_BASE_PAUSE_H
+#pragma once
 
 /* One wait; {0} before its first look. */
 typedef struct assay_pause {
@@ -11,5 +10,3 @@ typedef struct assay_pause {
  * take. A sleep is an eighth of the wait so far and at most a fifth of a millisecond, so that what is waited for is
  * noticed soon. */
 void assay_pause_take(assay_pause *pause);
-
-#endif

@@ -1,8 +1,7 @@
 /* process_state.h - what belongs to the process as a whole, and foreign code may change under the feet of everything
  * else: the floating-point environment (flush to zero, rounding), the locale, the working directory, the signal mask
  * and the mask of file modes. Results and reports depend on all of them. */
-#ifndef ASSAY_BASE_PROCESS_STATE_H
-#define ASSAY_BASE_PROCESS_STATE_H
+#pragma once
 
 #include <fenv.h>
 #include <signal.h>
@@ -22,5 +21,3 @@ void assay_process_state_save(assay_process_state *state);
 void assay_process_state_note(assay_process_state *state);
 /* Puts everything back. May be called any number of times. */
 void assay_process_state_restore(const assay_process_state *state);
-
-#endif

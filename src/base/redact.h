@@ -1,6 +1,5 @@
 /* redact.h - secrets that this process knows, and taking them out of whatever leaves it: messages, logs, files. */
-#ifndef ASSAY_BASE_REDACT_H
-#define ASSAY_BASE_REDACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool assay_redact_is_variable(const char *entry);
 void assay_redact_text(char *text);
 /* The same for what a buffer holds from `from` on. */
 void assay_redact_buf(assay_buf *buf, size_t from);
-
-#endif

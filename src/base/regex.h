@@ -1,6 +1,5 @@
 /* regex.h - the only place that uses PCRE2: Python-style `re.search`, unanchored and case-sensitive. */
-#ifndef ASSAY_BASE_REGEX_H
-#define ASSAY_BASE_REGEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
  * in it; negative as assay_regex_search(). */
 int assay_regex_group(const assay_regex *regex, const char *text, size_t length, uint32_t group, size_t *from,
                       size_t *end);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * To find an item that is equal, or to sort, take bsearch() and qsort(); integers are sorted faster by
  * assay_sort_integers() (assay/timeline.h). */
-#ifndef ASSAY_BASE_SEARCH_H
-#define ASSAY_BASE_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ static inline size_t assay_lower_bound_u64(const uint64_t *list, size_t count, u
     }
     return low;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * default and help. Reading, messages, --help, completion, man pages and the JSON Schemas (docs/schema) follow it.
  *
  * A table ends with {0}. `at` is the offset of the member that gets the value; its type depends on the kind. */
-#ifndef ASSAY_BASE_SETTINGS_H
-#define ASSAY_BASE_SETTINGS_H
+#pragma once
 
 #include <assay/status.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ const char *assay_setting_hint(const assay_setting *setting, const char *text, c
  * the caller's to free in any case. */
 int assay_settings_read(const assay_setting *table, const char *place, const cJSON *object, void *into,
                         assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* simd.h - which instructions the vector code of this module may use. */
-#ifndef ASSAY_BASE_SIMD_H
-#define ASSAY_BASE_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool assay_simd_has(assay_simd level);
 assay_simd assay_simd_level(void);
 /* "scalar", "avx2" or "avx512". */
 const char *assay_simd_name(assay_simd level);
-
-#endif

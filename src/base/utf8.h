@@ -1,6 +1,5 @@
 /* utf8.h - the one decoder of UTF-8's grammar (RFC 3629). */
-#ifndef ASSAY_BASE_UTF8_H
-#define ASSAY_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool assay_utf8_acts(uint32_t code);
  * byte that belongs to none. Writes *size bytes to `out`, without a terminator; returns the bytes it stands for. */
 enum { ASSAY_UTF8_SHOWN = 11 };
 size_t assay_utf8_show(const char *text, size_t left, char out[ASSAY_UTF8_SHOWN], size_t *size);
-
-#endif

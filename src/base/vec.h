@@ -10,8 +10,7 @@
  *         return ASSAY_ENOMEM;
  *     *word = text;
  *     free(words.list); */
-#ifndef ASSAY_BASE_VEC_H
-#define ASSAY_BASE_VEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ static inline size_t assay_vec_sum(size_t a, size_t b)
 {
     return a > (size_t)-1 - b ? (size_t)-1 : a + b;
 }
-
-#endif

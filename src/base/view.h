@@ -2,8 +2,7 @@
  *
  * A window of the range is in memory; the rest is fetched in blocks on access. So one decoder serves small records (all
  * in the window, nothing is copied) and large ones (it steps over the content). All positions are file offsets. */
-#ifndef ASSAY_BASE_VIEW_H
-#define ASSAY_BASE_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ static inline const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint
 }
 /* Copies [at, end) out. */
 int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err);
-
-#endif

@@ -1,10 +1,7 @@
 /* built_in.h - the job used without a job file: jobs/built-in.json as of the build. */
-#ifndef ASSAY_CLI_BUILT_IN_H
-#define ASSAY_CLI_BUILT_IN_H
+#pragma once
 
 #include <stddef.h>
 
 extern const unsigned char cli_built_in_job[];
 extern const size_t cli_built_in_job_size;
-
-#endif

@@ -1,6 +1,5 @@
 /* cli.h - shared by the commands: exit codes, standard output, reading a trial record by record. */
-#ifndef ASSAY_CLI_CLI_H
-#define ASSAY_CLI_CLI_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "cli/options.h"
@@ -65,5 +64,3 @@ void cli_put_json_problems(const assay_problems *problems, assay_jw *w);
 /* Puts the trials that patterns and places of several runs stand for into the job. They are looked up on one rank, so
  * that all have the same. Collective. */
 int cli_expand_trials(assay_comm *comm, assay_job *job, assay_error *err);
-
-#endif

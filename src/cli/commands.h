@@ -1,6 +1,5 @@
 /* commands.h - the table of all commands, and what is printed from it. */
-#ifndef ASSAY_CLI_COMMANDS_H
-#define ASSAY_CLI_COMMANDS_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -21,5 +20,3 @@ void cli_put_version(const char *version, assay_buf *out);
 /* Prints what the last of the words can become, a line each: the value, a tab, what it is. ":files": a path, too. The
  * exit code, always CLI_DONE or CLI_FAILED: a shell shows no message. */
 int cli_complete(int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* compare_tensors.h - assay compare of two trials tensor by tensor. */
-#ifndef ASSAY_CLI_COMPARE_TENSORS_H
-#define ASSAY_CLI_COMPARE_TENSORS_H
+#pragma once
 
 #include "cli/cli.h"
 #include "diff/diff.h"
@@ -37,5 +36,3 @@ typedef struct tensors_summary {
 /* Is a pair listed? */
 bool tensors_differ(const assay_diff_pair *pair);
 const char *tensors_verdict(const tensors_summary *summary);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A line is OPTION = VALUE, for every command that has the option, or COMMAND.OPTION = VALUE; a switch stands alone.
  * Lines that begin with # are comments. What the command line says counts more. */
-#ifndef ASSAY_CLI_DEFAULTS_H
-#define ASSAY_CLI_DEFAULTS_H
+#pragma once
 
 #include "cli/options.h"
 #include "parallel/comm.h"
@@ -23,5 +22,3 @@ typedef struct cli_default {
  * cli_defaults_release(), its place until the next call, 0 at the end, or a status. Lines about commands that are not there are refused. Not collective. */
 int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, assay_error *err);
 void cli_defaults_release(void);
-
-#endif

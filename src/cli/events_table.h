@@ -1,6 +1,5 @@
 /* events_table.h - every event of the timelines of a trial as a table, for `assay stats --events`. */
-#ifndef ASSAY_CLI_EVENTS_TABLE_H
-#define ASSAY_CLI_EVENTS_TABLE_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -8,5 +7,3 @@
  * begins and ends is one event, where it ends. Comma-separated, with a line of names. *losses: what was damaged; each
  * is said. 0 or what went wrong. */
 int cli_events_write(const char *location, const char *path, uint64_t *losses, assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* metrics.h - what a trial recorded in time, series by series: for `assay show --metric`, `assay stats --metrics` and
  * `assay ls`. */
-#ifndef ASSAY_CLI_METRICS_H
-#define ASSAY_CLI_METRICS_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -51,5 +50,3 @@ int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_
 
 /* Writes a row for every sample of every course into a table: comma-separated, with a line of names. */
 int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err);
-
-#endif

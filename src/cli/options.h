@@ -1,6 +1,5 @@
 /* options.h - one table per command, for parsing and for --help; a test compares it with the man page. */
-#ifndef ASSAY_CLI_OPTIONS_H
-#define ASSAY_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
 void cli_options_release(const cli_command *command, void *fields);
 /* Appends the text of --help, as wide as the terminal (NULL: there is none); in brief, as for -h: the first sentence of each option. Not collective. */
 void cli_options_put_help(const cli_command *command, bool brief, const assay_draw *draw, assay_buf *out);
-
-#endif

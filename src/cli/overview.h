@@ -1,6 +1,5 @@
 /* overview.h - what `assay ls` knows about a trial before it prints text or JSON. */
-#ifndef ASSAY_CLI_OVERVIEW_H
-#define ASSAY_CLI_OVERVIEW_H
+#pragma once
 
 #include "cli/cli.h"
 #include "report/text/draw.h"
@@ -49,5 +48,3 @@ int overview_read_events(overview *o, assay_error *err);
 void overview_release_events(overview *o);
 void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out);
 void overview_put_events_json(const overview *o, assay_jw *w);
-
-#endif

@@ -1,7 +1,6 @@
 /* own_place.h - a directory of its own for the report of a run that was told none: assay-report/NAME, after the trial,
  * or after the time where there are several. Nothing that stands there already is written over. */
-#ifndef ASSAY_CLI_OWN_PLACE_H
-#define ASSAY_CLI_OWN_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ int own_place_make(const assay_job *job, char **place, assay_error *err);
 void own_place_keep(const char *place);
 /* Removes the directories again as far as they are empty, and frees the text; accepts NULL. */
 void own_place_end(char *place);
-
-#endif

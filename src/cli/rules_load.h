@@ -1,6 +1,5 @@
 /* rules_load.h - loads custom rules, for the commands that use rules. */
-#ifndef ASSAY_CLI_RULES_LOAD_H
-#define ASSAY_CLI_RULES_LOAD_H
+#pragma once
 
 #include "cli/cli.h"
 #include "job/job.h"
@@ -23,5 +22,3 @@ int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err);
  * small letters), which must not have them yet: a rule in C, or in Python. Appends what was made to `out`. Not
  * collective. */
 int cli_new_rule(const char *name, const char *directory, bool python, assay_buf *out, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* rules_new_texts.h - the files that `assay rules new` writes. */
-#ifndef ASSAY_CLI_RULES_NEW_TEXTS_H
-#define ASSAY_CLI_RULES_NEW_TEXTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ extern const cli_new_text cli_new_texts[];
 extern const size_t cli_new_text_count;
 extern const cli_new_text cli_new_python_texts[];
 extern const size_t cli_new_python_text_count;
-
-#endif

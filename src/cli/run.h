@@ -1,6 +1,5 @@
 /* run.h - what `assay run` shares with other commands that end in a report: the options, and the run itself. */
-#ifndef ASSAY_CLI_RUN_H
-#define ASSAY_CLI_RUN_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/rules_load.h"
@@ -153,5 +152,3 @@ int run_report_so_far(const cli_context *context, const run_options *options, co
                       const assay_outcome *outcome, assay_error *err);
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
-
-#endif

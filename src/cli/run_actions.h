@@ -1,6 +1,5 @@
 /* run_actions.h - runs the actions of a job, for the commands that make a report. */
-#ifndef ASSAY_CLI_RUN_ACTIONS_H
-#define ASSAY_CLI_RUN_ACTIONS_H
+#pragma once
 
 #include "action/actions.h"
 
@@ -24,5 +23,3 @@ void run_actions_seen(const run_actions *run, const assay_outcome *outcome);
  * the actions. For rank 0; nothing elsewhere. Not collective. */
 void run_actions_end(const run_actions *run, const assay_report *report, int code);
 void run_actions_release(run_actions *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* run_checkpoint.h - the checkpoint options of `assay run`, and what they do before and after the engine. */
-#ifndef ASSAY_CLI_RUN_CHECKPOINT_H
-#define ASSAY_CLI_RUN_CHECKPOINT_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -17,5 +16,3 @@ typedef struct run_checkpoint {
 #define RUN_CHECKPOINT_EVERY_HELP "Also write the checkpoint every so many minutes, and continue."
 #define RUN_RESUME_HELP                                                                                                \
     "Continue from the checkpoint, at any number of ranks; start from the beginning if there is none."
-
-#endif

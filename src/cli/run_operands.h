@@ -1,6 +1,5 @@
 /* run_operands.h - sorts the operands of `assay run` into a job file and trials. */
-#ifndef ASSAY_CLI_RUN_OPERANDS_H
-#define ASSAY_CLI_RUN_OPERANDS_H
+#pragma once
 
 #include "cli/run.h"
 
@@ -12,5 +11,3 @@ enum { RUN_OPERANDS_MOST = 1000 };
  * there are two jobs, or neither a job nor a trial. Collective. */
 int run_take_operands(const cli_context *context, int parsed, const char *const *operand, size_t count,
                       run_options *options, const char **job, assay_error *err);
-
-#endif

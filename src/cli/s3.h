@@ -1,6 +1,5 @@
 /* s3.h - what commands do about trials in S3 before they read: options, memory, and one session for all ranks. */
-#ifndef ASSAY_CLI_S3_H
-#define ASSAY_CLI_S3_H
+#pragma once
 
 #include "cli/cli.h"
 #include "s3/s3.h"
@@ -19,5 +18,3 @@ size_t cli_engine_memory(const assay_job *job, size_t memory);
 /* Where a trial, or `out` (NULL: none), lies in S3: rank 0 finds credentials and settings, and hands them to the other
  * ranks. When it cannot, nothing happens: each trial tells why it cannot be read. Collective. */
 int cli_s3_begin(assay_comm *comm, const assay_job *job, const char *out, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* show.h - one row of `assay show`: what a worker saved of a tensor at one step, and the forms to print it in. */
-#ifndef ASSAY_CLI_SHOW_H
-#define ASSAY_CLI_SHOW_H
+#pragma once
 
 #include "cli/cli.h"
 #include "report/text/draw.h"
@@ -74,5 +73,3 @@ int show_flush(show_sink *sink, bool always, assay_error *err);
 void show_put_json_head(assay_buf *out, const show_row *row);
 /* The fields that every CSV row begins with. */
 void show_put_csv_head(assay_buf *out, const show_row *row);
-
-#endif

@@ -1,6 +1,5 @@
 /* terminal.h - what standard output can show. */
-#ifndef ASSAY_CLI_TERMINAL_H
-#define ASSAY_CLI_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool cli_is_terminal(void);
 void cli_keep_terminal(void);
 /* What --color says. */
 void cli_set_colour(cli_draw_when when);
-
-#endif

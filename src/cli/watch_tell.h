@@ -1,7 +1,6 @@
 /* watch_tell.h - what a watch prints between its beginning and the report: a line for each cause, for people, or every
  * finding as columns, for programs. Both are used on rank 0 alone; docs/watch.md has the forms. */
-#ifndef ASSAY_CLI_WATCH_TELL_H
-#define ASSAY_CLI_WATCH_TELL_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -22,5 +21,3 @@ void watch_causes_free(watch_causes *causes);
  * yet: one that only follows from another, and advice, wait for the report. A cause told of whose rule finds nothing any
  * more is withdrawn. ASSAY_ENOMEM, ASSAY_EIO. */
 int watch_causes_tell(watch_causes *causes, const assay_outcome *outcome, assay_error *err);
-
-#endif

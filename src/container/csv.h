@@ -1,7 +1,6 @@
 /* csv.h - the rows of a CSV file (RFC 4180): quotes, doubled quotes, line ends within quotes, CRLF or LF, a byte order
  * mark in front. */
-#ifndef ASSAY_CONTAINER_CSV_H
-#define ASSAY_CONTAINER_CSV_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -33,5 +32,3 @@ static inline const char *assay_csv_text(const assay_csv *csv, size_t column)
 {
     return (const char *)csv->text.data + csv->cells[column].at;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Readers of pickles and of JSON hand over groups, status and entries in any order; assay_flight_fold() makes a row of them
  * (trial/flight_row.h). Entries are kept with numbers in place of texts, some 60 bytes each. */
-#ifndef ASSAY_CONTAINER_FLIGHT_DUMP_H
-#define ASSAY_CONTAINER_FLIGHT_DUMP_H
+#pragma once
 
 #include "base/dict.h"
 #include "base/vec.h"
@@ -139,5 +138,3 @@ assay_flight_kind assay_flight_kind_of(const void *bytes, size_t size);
 /* Reads a file, whose kind is known, into an initialised dump. 0; ASSAY_EFORMAT: it is damaged or no dump, and the
  * message says what and at which offset; ASSAY_EIO, ASSAY_ENOMEM. Adds what was read to *bytes. */
 int assay_flight_read(assay_store *store, const char *path, assay_flight_dump *d, uint64_t *bytes, assay_error *err);
-
-#endif

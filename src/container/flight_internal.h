@@ -1,6 +1,5 @@
 /* flight_internal.h - what the readers of dumps share. Inside flight_*.c only. */
-#ifndef ASSAY_CONTAINER_FLIGHT_INTERNAL_H
-#define ASSAY_CONTAINER_FLIGHT_INTERNAL_H
+#pragma once
 
 #include "container/flight_dump.h"
 #include "container/pickle.h"
@@ -32,5 +31,3 @@ bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file);
 int assay_flight_read_from(assay_flight_dump *d, assay_flight_file *file);
 /* The same of a pickle whose nodes are all in memory: what tests hold streaming against. */
 bool assay_flight_take_pickle(assay_flight_dump *d, const assay_pickle *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* frames.h - the records of a TFRecord file, one after the other, without an index. */
-#ifndef ASSAY_CONTAINER_FRAMES_H
-#define ASSAY_CONTAINER_FRAMES_H
+#pragma once
 
 #include "container/stream.h"
 
@@ -24,5 +23,3 @@ typedef struct assay_frames {
 
 /* The next record's kind in *kind. END, LOST and UNFINISHED are the last one. ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_frames_next(assay_frames *frames, assay_frame_kind *kind, assay_error *err);
-
-#endif

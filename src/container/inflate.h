@@ -1,7 +1,6 @@
 /* inflate.h - entries of zip files, stored, deflated or compressed by Zstandard, as a stream of bytes. Inside this
  * folder only. "Deflated" stands for both ways of compression here and in what includes this. */
-#ifndef ASSAY_CONTAINER_INFLATE_H
-#define ASSAY_CONTAINER_INFLATE_H
+#pragma once
 
 #include "container/zip.h"
 
@@ -29,5 +28,3 @@ int assay_inflate_whole(assay_view_read *read, void *context, const char *path, 
 
 /* CRC-32 as zip files have it, over so many bytes more. */
 uint32_t assay_crc32(uint32_t sum, const void *bytes, size_t size);
-
-#endif

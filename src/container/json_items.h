@@ -1,7 +1,6 @@
 /* json_items.h - the members of a JSON object in a file, one after the other, as a stream: of a large object in a large
  * file one member or element at a time is in memory. */
-#ifndef ASSAY_CONTAINER_JSON_ITEMS_H
-#define ASSAY_CONTAINER_JSON_ITEMS_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -36,5 +35,3 @@ int assay_json_items_next(assay_json_items *items, assay_error *err);
 /* Takes the value that stands there as a text, valid until the next call. Its brackets and quotes match; what is within
  * was not looked at. 0 or negative as above. */
 int assay_json_items_take(assay_json_items *items, const char **text, size_t *length, assay_error *err);
-
-#endif

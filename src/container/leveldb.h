@@ -1,8 +1,7 @@
 /* leveldb.h - the records of a LevelDB log as Weights & Biases writes its `.wandb` files: a head of seven bytes, then
  * blocks of 32 768 bytes, counted from the file's beginning, of chunks. A record is one chunk, or a first one, any
  * middle ones and a last one. */
-#ifndef ASSAY_CONTAINER_LEVELDB_H
-#define ASSAY_CONTAINER_LEVELDB_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -34,5 +33,3 @@ int assay_leveldb_open(assay_store *store, const char *path, assay_leveldb *out,
 void assay_leveldb_close(assay_leveldb *log);
 /* The next record, or what stands in its place. ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_leveldb_next(assay_leveldb *log, assay_leveldb_kind *kind, assay_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* lines.h - the lines of a text file of a trial, one after the other, packed by gzip or not.
  *
  * A block of the file is in memory, and the line; so a file of any length takes the same memory. */
-#ifndef ASSAY_CONTAINER_LINES_H
-#define ASSAY_CONTAINER_LINES_H
+#pragma once
 
 #include "store/storage.h"
 
@@ -28,5 +27,3 @@ bool assay_lines_is_ended(const assay_lines *lines);
 uint64_t assay_lines_number(const assay_lines *lines);
 /* Bytes read from the file. */
 uint64_t assay_lines_bytes_read(const assay_lines *lines);
-
-#endif

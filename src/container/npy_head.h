@@ -1,6 +1,5 @@
 /* npy_head.h - the header of a NumPy file: the text that tells dtype, order and shape. */
-#ifndef ASSAY_CONTAINER_NPY_HEAD_H
-#define ASSAY_CONTAINER_NPY_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ int assay_npy_head_read(const char *text, size_t size, const int *void_dtypes, a
 
 /* Is it the header of an array of Python's objects? Of one that was refused. */
 bool assay_npy_is_objects(const char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * A pickle is a program for a stack machine that may import modules and call functions. This machine does neither: a
  * function is a node with two names, a call is a node with a function and its arguments, and nobody carries it out.
  * Nodes may be shared, and may hold themselves. */
-#ifndef ASSAY_CONTAINER_PICKLE_H
-#define ASSAY_CONTAINER_PICKLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ bool assay_pickle_is_global(const assay_pickle *p, uint32_t node, const char *mo
 uint32_t assay_pickle_get(const assay_pickle *p, uint32_t node, const char *key);
 /* The i-th item of a list or tuple, or ASSAY_PICKLE_NOTHING. O(i). */
 uint32_t assay_pickle_at(const assay_pickle *p, uint32_t node, size_t i);
-
-#endif

@@ -4,8 +4,7 @@
  * through the machine; its bytes are kept, with holes for the numbers that may differ. A later one that has the same
  * bytes between its holes means the same, as long as no filled slot is filled again: then all forms are forgotten. What
  * fits no form goes through the machine. */
-#ifndef ASSAY_CONTAINER_PICKLE_FORM_H
-#define ASSAY_CONTAINER_PICKLE_FORM_H
+#pragma once
 
 #include "base/dict.h"
 #include "base/vec.h"
@@ -54,5 +53,3 @@ void assay_pickle_forms_drop(assay_pickle_forms *f, const assay_pickle_form *for
 /* Is the item that begins at `bytes`, of which `size` are there, of a known form? Its length, and its numbers; 0: no. */
 size_t assay_pickle_forms_match(struct assay_pickle_machine *m, const uint8_t *bytes, size_t size,
                                 assay_pickle_number *number, const assay_pickle_form **form);
-
-#endif

@@ -1,8 +1,7 @@
 /* pickle_stack.h - what the opcodes of a pickle work on. Inside pickle.c and pickle_stack.c only.
  *
  * All calls return false once something is wrong, and leave it in the machine. */
-#ifndef ASSAY_CONTAINER_PICKLE_STACK_H
-#define ASSAY_CONTAINER_PICKLE_STACK_H
+#pragma once
 
 #include "container/pickle_form.h"
 
@@ -85,5 +84,3 @@ bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot);
 bool assay_pickle_memo_get(assay_pickle_machine *m, uint64_t slot);
 /* The node in a slot; false: none. */
 bool assay_pickle_memo_find(const assay_pickle_machine *m, uint64_t slot, uint32_t *node);
-
-#endif

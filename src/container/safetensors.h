@@ -2,8 +2,7 @@
  *
  * A file is a length (8 bytes, little-endian), so many bytes of JSON, and the data:
  *   {"__metadata__": {"text": "text"}, "NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} */
-#ifndef ASSAY_CONTAINER_SAFETENSORS_H
-#define ASSAY_CONTAINER_SAFETENSORS_H
+#pragma once
 
 #include "base/dict.h"
 
@@ -37,5 +36,3 @@ typedef struct assay_safetensors {
  * file can be used. ASSAY_ENOMEM. Release `out`, which is empty after a failure, with assay_safetensors_release(). */
 int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out, uint64_t *at, assay_error *err);
 void assay_safetensors_release(assay_safetensors *s);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What lies before the place that is asked for is forgotten: a file of any length takes the memory of its largest
  * stretch. */
-#ifndef ASSAY_CONTAINER_STREAM_H
-#define ASSAY_CONTAINER_STREAM_H
+#pragma once
 
 #include "store/storage.h"
 
@@ -23,5 +22,3 @@ void assay_stream_close(assay_stream *stream);
  * or more, fewer where the file ends before. Valid until the next call. ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_stream_look(assay_stream *stream, uint64_t at, size_t least, const uint8_t **bytes, size_t *have,
                       assay_error *err);
-
-#endif

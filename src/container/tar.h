@@ -1,6 +1,5 @@
 /* tar.h - what lies in a tar file: names and where their bytes are. */
-#ifndef ASSAY_CONTAINER_TAR_H
-#define ASSAY_CONTAINER_TAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool assay_is_tar(const uint8_t *head, size_t size);
  * header or content is cut; errors of read(). */
 int assay_tar_next(assay_tar_read *read, void *context, uint64_t size, uint64_t *at, assay_tar_entry *out,
                    assay_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * gzip is known by its magic bytes; a file may have several members, and zeros behind the last one. Two blocks are in
  * memory, however long the file is. */
-#ifndef ASSAY_CONTAINER_UNPACKED_H
-#define ASSAY_CONTAINER_UNPACKED_H
+#pragma once
 
 #include "store/storage.h"
 
@@ -22,5 +21,3 @@ uint64_t assay_unpacked_bytes_read(const assay_unpacked *u);
 uint64_t assay_unpacked_bytes(const assay_unpacked *u);
 /* Bytes follow the last member that are neither zeros nor another member: they are not read. Known at the end. */
 bool assay_unpacked_has_trailing(const assay_unpacked *u);
-
-#endif

@@ -1,7 +1,6 @@
 /* unzstd.h - Zstandard streams (RFC 8878), unpacked piece by piece. It has two bodies: with libzstd and without. Inside
  * trial, and for `assay --version`. */
-#ifndef ASSAY_CONTAINER_UNZSTD_H
-#define ASSAY_CONTAINER_UNZSTD_H
+#pragma once
 
 #include <assay/status.h>
 
@@ -31,5 +30,3 @@ void assay_unzstd_free(assay_unzstd *stream); /* NULL is ignored */
  * which nothing is left to hand out. ASSAY_EFORMAT: it is damaged; ASSAY_EBUDGET: it wants a larger window;
  * ASSAY_ENOMEM. */
 int assay_unzstd_next(assay_unzstd *stream, assay_unzstd_flow *flow, bool *whole);
-
-#endif

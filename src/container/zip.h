@@ -1,8 +1,7 @@
 /* zip.h - the directory of a zip file: which entries it has, and where their bytes lie. Inside this folder only.
  *
  * Writers of checkpoints put sizes in the central directory alone, so local headers are only compared with it. */
-#ifndef ASSAY_CONTAINER_ZIP_H
-#define ASSAY_CONTAINER_ZIP_H
+#pragma once
 
 #include "base/view.h"
 #include "base/dict.h"
@@ -30,5 +29,3 @@ typedef struct assay_zip {
 int assay_zip_open(assay_view_read *read, void *context, uint64_t size, const char *path, assay_zip *out,
                    assay_error *err);
 void assay_zip_release(assay_zip *zip);
-
-#endif

@@ -1,6 +1,5 @@
 /* causes.h - the table of causes. */
-#ifndef ASSAY_DIAGNOSIS_CAUSES_H
-#define ASSAY_DIAGNOSIS_CAUSES_H
+#pragma once
 
 #include "diagnosis/diagnosis.h"
 
@@ -70,5 +69,3 @@ bool assay_is_of_one_worker(const assay_evidence *evidence);
 const assay_cause_kind *assay_cause_table(size_t *count);
 /* The bit of what a rule's findings are; 0: of no such kind. */
 unsigned assay_finding_bit(const assay_evidence *evidence);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * No engine, no trial and no file is needed: the caller describes the evidence. Results are the same for the same
  * evidence in any order of ties that the numbers of rules do not decide. */
-#ifndef ASSAY_DIAGNOSIS_DIAGNOSIS_H
-#define ASSAY_DIAGNOSIS_DIAGNOSIS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ typedef struct assay_diagnosis {
 /* Fills *out; release it with assay_diagnosis_release(). ASSAY_OK or ASSAY_ENOMEM. */
 int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_course_facts *facts, assay_diagnosis *out);
 void assay_diagnosis_release(assay_diagnosis *diagnosis);
-
-#endif

@@ -6,8 +6,7 @@
  *      them has a topology, tensors are paired as a whole, whoever has their pieces.
  *   2. The pairs are in the order in which the first trial saved them; each rank compares a stretch of about as many
  *      bytes (compare.c), and sends rank 0 what it found. */
-#ifndef ASSAY_DIFF_DIFF_H
-#define ASSAY_DIFF_DIFF_H
+#pragma once
 
 #include "diff/figures.h"
 #include "diff/name_map.h"
@@ -85,5 +84,3 @@ typedef struct assay_diff_reading {
     const assay_diff_options *options;
     assay_progress *progress;
 } assay_diff_reading;
-
-#endif

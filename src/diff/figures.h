@@ -1,6 +1,5 @@
 /* figures.h - how two tensors of one shape differ, element by element, as they pass by. */
-#ifndef ASSAY_DIFF_FIGURES_H
-#define ASSAY_DIFF_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ void assay_differ_feed(assay_differ *d, const uint8_t *a, const uint8_t *b, uint
 void assay_differ_end(assay_differ *d);
 /* The cosine of the angle between both, over finite elements; 1 where both are zero, 0 where one is. */
 double assay_diff_cosine(const assay_diff_figures *f);
-
-#endif

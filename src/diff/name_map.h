@@ -6,8 +6,7 @@
  *   NAME[:, a:b]   of axis 1, and so on for every axis
  *   NAME[k/n]      block k, from 0, of n equal ones
  *   NAME^T         with its axes in reverse order, behind the brackets if there are some */
-#ifndef ASSAY_DIFF_NAME_MAP_H
-#define ASSAY_DIFF_NAME_MAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ int assay_name_map_apply(const assay_name_map *map, const char *name, size_t len
 
 /* The part of a tensor of that shape which is meant: first[axis] and size[axis]. False: it is not in the tensor. */
 bool assay_name_map_part(const assay_name_map *map, const int64_t *shape, int dims, int64_t *first, int64_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* engine.h - one job over its trials on all ranks: list, plan, read and map, ordered combine, finalize. */
-#ifndef ASSAY_ENGINE_ENGINE_H
-#define ASSAY_ENGINE_ENGINE_H
+#pragma once
 
 #include "engine/source/options.h"
 #include "parallel/comm.h"
@@ -83,5 +82,3 @@ void assay_outcome_release(assay_outcome *outcome);
 
 /* True when something that the trials promise was damaged or missing: exit code 3. */
 bool assay_outcome_has_losses(const assay_outcome *outcome);
-
-#endif

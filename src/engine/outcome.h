@@ -1,6 +1,5 @@
 /* outcome.h - from combined states to the outcome: the last part of the run, on rank 0. */
-#ifndef ASSAY_ENGINE_OUTCOME_H
-#define ASSAY_ENGINE_OUTCOME_H
+#pragma once
 
 #include "engine/engine.h"
 #include "engine/reduce/partial.h"
@@ -12,5 +11,3 @@
  * and the listings are filled in. Returns 0 or ASSAY_ENOMEM. */
 int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_plan *plan, const assay_rule *rules,
                        assay_partial *whole, bool dry_run);
-
-#endif

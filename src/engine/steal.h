@@ -15,8 +15,7 @@
  *   5. A rank that nobody has work for tells rank 0 so. When all have, rank 0 tells everyone, and nobody asks any more.
  * Nobody waits in a circle: a rank asks only when nothing of its own is waiting to be taken. Not with checkpoints,
  * which all ranks write at chunk borders, nor with comparisons between trials, nor while trials are watched. */
-#ifndef ASSAY_ENGINE_STEAL_H
-#define ASSAY_ENGINE_STEAL_H
+#pragma once
 
 #include "engine/map/mapper.h"
 
@@ -61,5 +60,3 @@ void assay_steal_after(assay_steal *m, uint64_t at);
 /* This rank is done with its chunks, or has failed: works for others, and waits until all are done. `status` is how it
  * fared so far; one that failed only answers. Returns `status`, or what went wrong. Every rank calls it. */
 int assay_steal_finish(assay_steal *m, int status, assay_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each rank folds some files into rows; rows of neighbouring ranks are appended, so that rank 0 has all of them in the
  * order of the files, whoever read them. */
-#ifndef ASSAY_HANG_COLLECT_H
-#define ASSAY_HANG_COLLECT_H
+#pragma once
 
 #include "base/vec.h"
 #include "hang/hang.h"
@@ -41,5 +40,3 @@ int assay_hang_files_finish(assay_hang_files *files, const assay_event_files *li
 /* Adds what was wrong with the files, and the ranks that left none or an older one. 0 or ASSAY_ENOMEM. */
 int assay_hang_files_name_problems(assay_hang_files *files, const assay_event_files *list,
                                    struct assay_problems *problems);
-
-#endif

@@ -8,8 +8,7 @@
  *   4. Ranks that call different things (mismatch.c).
  *
  * Everything follows from the rows, in the order of ranks: how they were read does not matter. */
-#ifndef ASSAY_HANG_HANG_H
-#define ASSAY_HANG_HANG_H
+#pragma once
 
 #include <assay/hang.h>
 
@@ -19,5 +18,3 @@ enum { ASSAY_HANG_AGE_MOST = 3600 }; /* seconds, where no rule says otherwise: t
 
 /* Finds causes in the rows, which it changes and does not keep; they outlive the result. 0 or ASSAY_ENOMEM. */
 int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay_hang **out, assay_error *err);
-
-#endif

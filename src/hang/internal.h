@@ -1,8 +1,7 @@
 /* internal.h - the ranks of a training, their groups, and who waits for whom. Inside hang only.
  *
  * Ranks are numbered densely in ascending order; a member is one rank in one group. All memory is the arena's. */
-#ifndef ASSAY_HANG_INTERNAL_H
-#define ASSAY_HANG_INTERNAL_H
+#pragma once
 
 #include <assay/hang.h>
 
@@ -188,5 +187,3 @@ const char *hang_keep_text(hang_world *w, assay_buf *text);
 
 /* result.c: what callers see, of a world that is known. */
 void hang_put_result(hang_world *w, const assay_flight_row *row, size_t rows, assay_hang *out);
-
-#endif

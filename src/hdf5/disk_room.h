@@ -1,7 +1,6 @@
 /* disk_room.h - makes sure of room on the disk before a file is written: Open MPI 4.1 says that writing went well when
  * the disk was full, because the error of the one rank that writes for others is lost. */
-#ifndef ASSAY_HDF5_DISK_ROOM_H
-#define ASSAY_HDF5_DISK_ROOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@
 int assay_disk_room_take(const char *path, uint64_t promised, uint64_t more, uint64_t margin, assay_error *err);
 /* Gives back what was reserved behind the end. A file system that does not is no failure. */
 void assay_disk_room_return(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* finishing.h - the end of a run whose ranks wait for each other within HDF5: while a file is finished, a rank whose
  * write fails does not come back from there. */
-#ifndef ASSAY_HDF5_FINISHING_H
-#define ASSAY_HDF5_FINISHING_H
+#pragma once
 
 #include "parallel/comm.h"
 
@@ -16,5 +15,3 @@ void assay_finishing_end(void);
 
 /* Does so at once: the others wait for this rank, which failed. Not collective. */
 _Noreturn void assay_finishing_give_up(assay_comm *comm, const char *temporary, const assay_error *why);
-
-#endif

@@ -5,8 +5,7 @@
  * status there. After a write that failed on any rank, the library is not called for that file again: it would try to
  * write the rest, on some ranks only. What it holds of the file stays allocated. Data sets are one-dimensional:
  * numbers, or rows of named columns. */
-#ifndef ASSAY_HDF5_HDF5_FILE_H
-#define ASSAY_HDF5_HDF5_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ int assay_hdf5_rename(assay_hdf5_file *file, assay_error *err);
 /* Removes what there is, and frees the object; NULL is ignored. The library is not asked to close the file: it would
  * write what is left to be written first. */
 void assay_hdf5_abandon(assay_hdf5_file *file);
-
-#endif

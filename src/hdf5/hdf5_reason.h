@@ -1,6 +1,5 @@
 /* hdf5_reason.h - HDF5's own words for a failure. Only in builds with HDF5. */
-#ifndef ASSAY_HDF5_HDF5_REASON_H
-#define ASSAY_HDF5_HDF5_REASON_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
  * with the first call of assay_hdf5_quiet(). */
 const char *assay_hdf5_reason(char *room, size_t size);
 void assay_hdf5_quiet(void);
-
-#endif

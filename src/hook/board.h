@@ -2,8 +2,7 @@
  *
  * Histograms of a collection that keeps statistics are written in any case: the format has no other place for them.
  * TensorBoard follows files that grow, so these are appended to, a step at a time, and never renamed. */
-#ifndef ASSAY_HOOK_BOARD_H
-#define ASSAY_HOOK_BOARD_H
+#pragma once
 
 #include "hook/output.h"
 
@@ -18,5 +17,3 @@ void hook_board_item(hook_output *out, const hook_item *item, const assay_stats 
 /* Appends what was taken, or forgets it when the step could not be written. A failure turns TensorBoard off with a
  * warning. */
 void hook_board_close_step(hook_output *out, bool written);
-
-#endif

@@ -1,6 +1,5 @@
 /* commit.h - the commit of a directory's git tree, read from git's files: a training starts no program. */
-#ifndef ASSAY_HOOK_COMMIT_H
-#define ASSAY_HOOK_COMMIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ typedef struct hook_commit {
 /* Looks for .git in `directory` and those above it, linked work trees and submodules included. False when there is
  * none, or its files are not as git writes them. */
 bool hook_find_commit(const char *directory, hook_commit *out);
-
-#endif

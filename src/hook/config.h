@@ -3,8 +3,7 @@
  * Parameters arrive as text, for the hook as a whole or for one collection, until hook_config_freeze() resolves them.
  * After that the configuration does not change (names are matched against it by many threads). Precedence, weakest
  * first: defaults, the hook's parameters, the hook's for one mode, the collection's, the collection's for one mode. */
-#ifndef ASSAY_HOOK_CONFIG_INTERNAL_H
-#define ASSAY_HOOK_CONFIG_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ int hook_reductions_parse(const char *text, hook_reductions *out, assay_error *e
 const char *hook_reduction_name(int code, bool *absolute);
 /* Writes a list the way it stands in a collections file: "min,l1_norm,abs_mean". */
 void hook_reductions_put(assay_buf *out, const hook_reductions *reductions);
-
-#endif

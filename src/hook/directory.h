@@ -3,8 +3,7 @@
  * Workers do not communicate. They leave empty files in TRIAL/.assay-hook-<workers>/: <worker>.open while one records,
  * <worker>.closed after that. The last one to close finds that all are closed, writes training_job_end.ts and removes
  * the directory. A reader of the trial never looks there. */
-#ifndef ASSAY_HOOK_DIRECTORY_H
-#define ASSAY_HOOK_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ typedef struct hook_position {
 /* Finds how far a trial has come: the last global step of any worker, and the last step of each mode of this one. What
  * cannot be read counts as not there. */
 void hook_directory_position(const char *path, const char *worker, hook_position *position);
-
-#endif

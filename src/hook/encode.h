@@ -3,8 +3,7 @@
  * A record of a tensor has three parts so that the content is never copied: the bytes before it (including the frame
  * header), the content, and the bytes after it. hook_encode_footer() adds the footer's checksum. Fields are ordered by
  * number and zero values left out: the reference's writer gives the same bytes for the same record. */
-#ifndef ASSAY_HOOK_ENCODE_H
-#define ASSAY_HOOK_ENCODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ typedef struct hook_histogram {
 
 /* Appends a whole framed record, with true checksums, for TensorBoard. */
 void hook_encode_histogram(assay_buf *out, double wall_time, int64_t step, const char *tag, const hook_histogram *h);
-
-#endif

@@ -4,8 +4,7 @@
  * Each worker writes its own file: workers do not communicate, so none knows what another has written, and each has its
  * own host and start. It is written when recording begins, so that a run that dies has it, and again at the end, with
  * how much of the run was recorded. docs/format.md has the members. */
-#ifndef ASSAY_HOOK_FACTS_H
-#define ASSAY_HOOK_FACTS_H
+#pragma once
 
 #include <time.h>
 
@@ -53,5 +52,3 @@ void hook_facts_put(const hook_facts *facts, const hook_config *config, const ch
 /* Appends what was left out by choice, "1 of 4 workers, 1 of 60 TRAIN steps (every 500th)"; nothing when all was
  * recorded. */
 void hook_recorded_put(const hook_recorded *recorded, const hook_config *config, int workers, assay_buf *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* gpus.h - how busy the GPUs of this machine are, by NVIDIA's library, which is loaded when it is there. */
-#ifndef ASSAY_HOOK_GPUS_H
-#define ASSAY_HOOK_GPUS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ void hook_gpus_close(hook_gpus *gpus);
 unsigned hook_gpus_count(const hook_gpus *gpus);
 /* Percent of the time that the GPU computed, and of its memory in use. False when it does not say. */
 bool hook_gpus_read(const hook_gpus *gpus, unsigned gpu, unsigned *busy, unsigned *memory);
-
-#endif

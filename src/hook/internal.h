@@ -1,6 +1,5 @@
 /* internal.h - the state of one hook. The API is in hook.c and save.c, the thread that writes in writer.c. */
-#ifndef ASSAY_HOOK_INTERNAL_H
-#define ASSAY_HOOK_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -93,5 +92,3 @@ int hook_writer_start(assay_hook *hook, assay_error *err);
 bool hook_writer_stop(assay_hook *hook);
 /* True when every closed step is on disk. The caller holds the lock. */
 bool hook_writer_idle(assay_hook *hook);
-
-#endif

@@ -1,6 +1,5 @@
 /* layout.h - which piece of a tensor this worker has: kept with the tensor's name, written beside its records. */
-#ifndef ASSAY_HOOK_LAYOUT_H
-#define ASSAY_HOOK_LAYOUT_H
+#pragma once
 
 #include <assay/hook.h>
 #include <assay/pack.h>
@@ -21,5 +20,3 @@ int hook_layout_note(hook_names *names, hook_name *name, int ndim, const int64_t
                      const assay_hook_layout *layout, assay_error *err);
 /* Appends its keys to a JSON object that has others before: `, "global_shape": [..], "offset": [..], "replica": n`. */
 void hook_layout_put(const assay_hook_layout *layout, int ndim, assay_buf *out);
-
-#endif

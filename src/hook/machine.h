@@ -1,7 +1,6 @@
 /* machine.h - what this machine does at one instant, from /proc and the GPUs' library: as lines of a profiler's file of
  * system metrics (docs/profiler.md). */
-#ifndef ASSAY_HOOK_MACHINE_H
-#define ASSAY_HOOK_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct hook_machine {
 
 /* Appends the lines of this instant; the first one has no rates. */
 void hook_machine_sample(hook_machine *machine, const char *node, double time, assay_buf *out);
-
-#endif

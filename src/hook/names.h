@@ -1,6 +1,5 @@
 /* names.h - the tensor names seen so far, and the collections of each. */
-#ifndef ASSAY_HOOK_NAMES_H
-#define ASSAY_HOOK_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int hook_names_find(hook_names *names, const hook_config *config, const char *te
  * `known` are `count` names with their masks. */
 int hook_collections_write(const hook_config *config, int num_workers, const hook_name *known, size_t count,
                            assay_buf *out);
-
-#endif

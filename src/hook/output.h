@@ -1,7 +1,6 @@
 /* output.h - turns queued items into files: one event file and one index file per step, the collections file,
  * TensorBoard's files. Only the writer thread uses it. */
-#ifndef ASSAY_HOOK_OUTPUT_H
-#define ASSAY_HOOK_OUTPUT_H
+#pragma once
 
 #include <assay/hook.h>
 #include <assay/pack.h>
@@ -46,5 +45,3 @@ bool hook_output_wants_collections(const hook_output *out, uint64_t version);
 int hook_output_facts(hook_output *out, const assay_buf *text, bool again, assay_error *err);
 /* Writes the collections file, and what is known of pieces (topology/<worker>.json) where there are some. */
 int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
-
-#endif

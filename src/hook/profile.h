@@ -4,8 +4,7 @@
  *   TRIAL/framework/pevents/HOUR/END_ID_pythontimeline.json            steps and phases of this worker
  * A thread beside the writer of tensors writes them, so that the training never waits for their disk; what cannot be
  * written is noted once. */
-#ifndef ASSAY_HOOK_PROFILE_H
-#define ASSAY_HOOK_PROFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void hook_profile_event(hook_profile *profile, const char *phase, const char *na
 /* A step begins in a mode ("TRAIN") with its number there; what was begun before ends. */
 void hook_profile_step(hook_profile *profile, const char *mode, int64_t number);
 void hook_profile_step_end(hook_profile *profile);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A producer reserves a place under the hook's lock, fills it without the lock, and marks it ready under the lock
  * again. The writer takes items in the order of their reservation. All memory is one allocation, which is the bound. */
-#ifndef ASSAY_HOOK_QUEUE_H
-#define ASSAY_HOOK_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ hook_item *hook_queue_reserve(hook_queue *queue, int ndim, size_t bytes);
 hook_item *hook_queue_front(hook_queue *queue);
 /* Gives the oldest item's place back. The caller holds the lock. */
 void hook_queue_pop(hook_queue *queue);
-
-#endif

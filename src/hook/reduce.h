@@ -2,8 +2,7 @@
  *
  * Over the flattened tensor, in double precision; std and variance divide by N, or by N-1 on request. A complex element
  * counts by its magnitude. */
-#ifndef ASSAY_HOOK_REDUCE_H
-#define ASSAY_HOOK_REDUCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void hook_buckets_init(hook_buckets *buckets);
  * bucket. */
 bool hook_count_buckets(int dtype, const void *data, uint64_t elements, const assay_stats *stats,
                         hook_buckets *buckets);
-
-#endif

@@ -1,8 +1,7 @@
 /* stream.h - a file written piece by piece under a temporary name, that is either complete or absent.
  *
  * base/file.h does this for contents that are in memory; this is for gigabytes. */
-#ifndef ASSAY_HOOK_STREAM_H
-#define ASSAY_HOOK_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ int hook_stream_put(hook_stream *stream, const void *bytes, size_t size, assay_e
 int hook_stream_commit(hook_stream *stream, bool durable, assay_error *err);
 /* Removes the temporary file. */
 void hook_stream_abandon(hook_stream *stream);
-
-#endif

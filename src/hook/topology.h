@@ -3,8 +3,7 @@
  *
  * Each worker writes its own file, as workers do not communicate. It is written again when a tensor comes that was not
  * saved before, always before the index of that step. docs/format.md has the members. */
-#ifndef ASSAY_HOOK_TOPOLOGY_H
-#define ASSAY_HOOK_TOPOLOGY_H
+#pragma once
 
 #include <assay/hook.h>
 #include <assay/pack.h>
@@ -22,5 +21,3 @@ typedef struct hook_topology {
 void hook_topology_release(hook_topology *topology);
 /* Appends the file; `known` are names with their layouts. False: there is nothing to say. */
 bool hook_topology_put(const hook_topology *topology, const hook_name *known, size_t count, assay_buf *out);
-
-#endif

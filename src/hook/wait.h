@@ -1,7 +1,6 @@
 /* wait.h - what keeps the hook from stopping a training: waits that end, children that are left alone, threads that
  * take no signals. */
-#ifndef ASSAY_HOOK_WAIT_H
-#define ASSAY_HOOK_WAIT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ int hook_start_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 /* Reads a file of at most `ceiling` bytes, and waits for its disk no longer than for any other: before the
  * configuration is known, HOOK_STALL_SECONDS. */
 int hook_read_file(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* curl_request.h - one request on one handle of libcurl. Inside http only. */
-#ifndef ASSAY_HTTP_CURL_REQUEST_H
-#define ASSAY_HTTP_CURL_REQUEST_H
+#pragma once
 
 #include <curl/curl.h>
 
@@ -31,5 +30,3 @@ void http_drop(http_transfer *transfer);
 
 /* Gives an empty body the memory of an earlier one of the pool, where one has room for `size` bytes. */
 bool http_pool_lend(assay_http_pool *pool, size_t size, assay_buf *body);
-
-#endif

@@ -4,8 +4,7 @@
  * off. Redirects are not followed. The proxy variables (http_proxy, https_proxy, no_proxy) count as they do for curl.
  * Messages name host and port at most: no URL, no header, no body. With ASSAY_TEST_LOOPBACK=1 no address but those of
  * this machine's loopback is connected to. */
-#ifndef ASSAY_HTTP_HTTP_H
-#define ASSAY_HTTP_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ void assay_http_put_url(const char *url, bool host_only, assay_buf *out);
 void assay_http_put_escaped(assay_buf *out, const char *text, size_t length, bool slashes);
 /* Appends text with every %XX as its byte; false, and something may have been appended, where that is none. */
 bool assay_http_put_unescaped(assay_buf *out, const char *text, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* job.h - the job file: which trials, rules and aggregations, and where the report goes. */
-#ifndef ASSAY_JOB_JOB_H
-#define ASSAY_JOB_JOB_H
+#pragma once
 
 #include "base/nearest.h"
 #include "rule/instance.h"
@@ -111,5 +110,3 @@ int assay_job_add_implicit(assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_LOSS_ROWS = 1 << 22, ASSAY_LOSS_ROWS_OF_TRIAL = 100000 };
 enum { ASSAY_IMPLICIT_LOSSES, ASSAY_IMPLICIT_TENSORS, ASSAY_IMPLICITS }; /* numbers in job->implicit */
-
-#endif

@@ -1,6 +1,5 @@
 /* job_internal.h - shared by the parts of the job parser: the document, and messages that name the place. */
-#ifndef ASSAY_JOB_JOB_INTERNAL_H
-#define ASSAY_JOB_JOB_INTERNAL_H
+#pragma once
 
 #include "base/settings.h"
 #include "job/job.h"
@@ -90,5 +89,3 @@ int job_glob_s3(const job_reader *r, const char *pattern, job_places *out);
 /* The directories and files on this machine that a pattern finds and that may be trials, in byte order; also those that
  * match and cannot be looked at. */
 int job_glob_files(const job_reader *r, const char *pattern, job_places *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_list.h - the file of --trials-from: one trial per line, as [NAME=]PATH or a pattern. */
-#ifndef ASSAY_JOB_TRIAL_LIST_H
-#define ASSAY_JOB_TRIAL_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ typedef struct assay_trial_list {
  * no text; ASSAY_ENOMEM. Release with assay_trial_list_release(), also after a failure. */
 int assay_trial_list_read(const char *name, const void *text, size_t size, assay_trial_list *out, assay_error *err);
 void assay_trial_list_release(assay_trial_list *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* draft.h - writes a topology.json: of what is known of a trial, and what kinds of trainings have in common. */
-#ifndef ASSAY_MESH_DRAFT_H
-#define ASSAY_MESH_DRAFT_H
+#pragma once
 
 #include "mesh/topology.h"
 
@@ -28,5 +27,3 @@ int assay_topology_put_unknown(char *const *worker, uint32_t workers, assay_buf 
 /* Is there such a preset? And their names, separated by commas. */
 bool assay_topology_has_preset(const char *name);
 const char *assay_topology_presets(void);
-
-#endif

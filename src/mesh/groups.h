@@ -1,7 +1,6 @@
 /* groups.h - lays ranks out along axes by the groups in which they communicate: tensor, data, pipeline parallel and so
  * on, as their names say (docs/topology.md). */
-#ifndef ASSAY_MESH_GROUPS_H
-#define ASSAY_MESH_GROUPS_H
+#pragma once
 
 #include "base/dict.h"
 #include "mesh/topology.h"
@@ -54,5 +53,3 @@ int assay_groups_add(assay_groups *groups, const char *name, size_t length, cons
  * ASSAY_ENOMEM; release with assay_rank_layout_release(). */
 int assay_groups_lay_out(const assay_groups *groups, assay_rank_layout *out, assay_buf *why);
 void assay_rank_layout_release(assay_rank_layout *layout);
-
-#endif

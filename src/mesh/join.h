@@ -5,8 +5,7 @@
  *   2 pieces of rows a b, parts [0.5, 0.5]:  a(first half) b(first half) a(second half) b(second half)
  * Along each dimension the order of a piece's elements stays. So whoever goes through the tensor in C order goes
  * through each piece in C order, too, and can read them all as streams (join_walk). */
-#ifndef ASSAY_MESH_JOIN_H
-#define ASSAY_MESH_JOIN_H
+#pragma once
 
 #include <assay/status.h>
 #include <assay/tensor.h>
@@ -69,5 +68,3 @@ int assay_join_walk_begin(assay_join_walk *walk, const assay_join *join);
 void assay_join_walk_end(assay_join_walk *walk);
 /* The next run: so many elements of a piece. False behind the last. */
 bool assay_join_walk_next(assay_join_walk *walk, uint32_t *piece, uint64_t *elements);
-
-#endif

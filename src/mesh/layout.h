@@ -1,7 +1,6 @@
 /* layout.h - what a topology makes of the tensors of a trial: names without the workers' own numbering, what each axis
  * means, which workers together have one copy, and which have copies of the same. */
-#ifndef ASSAY_MESH_LAYOUT_H
-#define ASSAY_MESH_LAYOUT_H
+#pragma once
 
 #include "base/dict.h"
 #include "mesh/topology.h"
@@ -47,5 +46,3 @@ bool assay_layout_agree(const assay_layout *layout, const assay_topology *t, uin
 /* The part of a name that patterns look at: optimizer/P/KEY, optimizer/0.P/KEY, ema/P and gradient/P are P. Sets *from
  * and *length within `name`. */
 void assay_parameter_of(const char *name, size_t length, size_t *from, size_t *parameter_length);
-
-#endif

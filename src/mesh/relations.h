@@ -1,7 +1,6 @@
 /* relations.h - what the workers of a trial are to each other, tensor by tensor, as a topology says: who has copies of
  * the same, whose data differ by design, who together have the tensor. Tensors of one kind share a class. */
-#ifndef ASSAY_MESH_RELATIONS_H
-#define ASSAY_MESH_RELATIONS_H
+#pragma once
 
 #include "mesh/layout.h"
 
@@ -36,5 +35,3 @@ static inline const assay_relation_class *assay_relation_of(const assay_relation
 /* NULL is carried, too. ASSAY_EFORMAT, also where there are not so many tensors and workers; ASSAY_ENOMEM. */
 void assay_relations_pack(const assay_relations *r, assay_buf *out);
 int assay_relations_unpack(assay_cursor *in, uint32_t tensors, uint32_t workers, assay_relations **out);
-
-#endif

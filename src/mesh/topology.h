@@ -4,8 +4,7 @@
  * it matches what the workers along each axis have of them: copies, pieces, partial sums, or data of their own.
  *
  * Nothing here knows formats or rules. Layouts of tensors are in layout.h. */
-#ifndef ASSAY_MESH_TOPOLOGY_H
-#define ASSAY_MESH_TOPOLOGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ static inline uint32_t assay_topology_at(const assay_topology *t, uint32_t worke
 /* For the catalog's way between ranks: the JSON, and the topology again. NULL is carried, too. */
 void assay_topology_pack(const assay_topology *t, assay_buf *out);
 int assay_topology_unpack(assay_cursor *in, char *const *worker, uint32_t workers, assay_topology **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* file_list.h - all files of a trial: what pack stores, unpack writes and --verify compares. */
-#ifndef ASSAY_PACK_FILE_LIST_H
-#define ASSAY_PACK_FILE_LIST_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "store/packed.h"
@@ -37,5 +36,3 @@ static inline uint64_t assay_share(uint64_t count, int rank, int ranks)
 {
     return count / (uint64_t)ranks * (uint64_t)rank + count % (uint64_t)ranks * (uint64_t)rank / (uint64_t)ranks;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* pack.h - packs trials into one HDF5 file, and restores them (docs/packed.md). All ranks work together. */
-#ifndef ASSAY_PACK_PACK_H
-#define ASSAY_PACK_PACK_H
+#pragma once
 
 #include "job/job.h"
 #include "hdf5/hdf5_file.h"
@@ -35,5 +34,3 @@ int assay_pack_matches(assay_comm *comm, const char *trial, const char *packed, 
 /* Writes a packed trial as a directory, which must not exist or be empty: under another name first. Collective. */
 int assay_unpack(assay_comm *comm, const char *packed, const char *directory, assay_pack_figures *out,
                  assay_error *err);
-
-#endif

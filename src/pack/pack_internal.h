@@ -1,6 +1,5 @@
 /* pack_internal.h - the parts of packing one trial. Inside pack only. */
-#ifndef ASSAY_PACK_PACK_INTERNAL_H
-#define ASSAY_PACK_PACK_INTERNAL_H
+#pragma once
 
 #include "engine/source/source.h"
 #include "pack/file_list.h"
@@ -36,5 +35,3 @@ int assay_pack_sums(assay_packing *p, assay_error *err);
 
 /* A job of trials only. The list and its texts are borrowed. */
 assay_job assay_pack_job(assay_job_trial *trials, size_t count);
-
-#endif

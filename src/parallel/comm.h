@@ -3,8 +3,7 @@
  * The contract (docs/mpi.md): between two collective calls nobody returns early. Work, keep the status, call
  * assay_comm_agree(), then all return alike. Messages may be larger than 2 GiB. Every function is collective on the
  * communicator unless it says otherwise, and fails with ASSAY_EMPI on every rank alike, or ASSAY_ENOMEM. */
-#ifndef ASSAY_PARALLEL_COMM_H
-#define ASSAY_PARALLEL_COMM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -80,5 +79,3 @@ int assay_comm_note_take(assay_comm *comm, uint64_t *value);
 
 /* Messages and bytes that this rank sent so far. Not collective. */
 void assay_comm_traffic(const assay_comm *comm, uint64_t *messages, uint64_t *bytes);
-
-#endif

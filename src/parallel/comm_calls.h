@@ -1,6 +1,5 @@
 /* comm_calls.h - the calls behind assay_comm that differ with and without MPI. Inside parallel only. */
-#ifndef ASSAY_PARALLEL_COMM_CALLS_H
-#define ASSAY_PARALLEL_COMM_CALLS_H
+#pragma once
 
 #include "parallel/comm.h"
 
@@ -39,5 +38,3 @@ extern const assay_comm_calls assay_comm_serial;
 /* Starts MPI and makes the communicator one of all ranks. In builds without MPI it stays one of one rank. Collective on
  * MPI_COMM_WORLD. */
 int assay_comm_open_mpi(assay_comm *comm, int *argc, char ***argv, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* comm_mpi.h - the MPI handle behind an assay_comm, for the collective HDF5 writer. Only in builds with MPI. */
-#ifndef ASSAY_PARALLEL_COMM_MPI_H
-#define ASSAY_PARALLEL_COMM_MPI_H
+#pragma once
 
 #include <mpi.h>
 
@@ -15,5 +14,3 @@ int assay_comm_handle(assay_comm *comm, MPI_Comm *out, assay_error *err);
 bool assay_comm_meet(assay_comm *comm, double seconds);
 /* Ends all ranks at once with an exit code. Not collective. */
 _Noreturn void assay_comm_abort(assay_comm *comm, int code);
-
-#endif

@@ -3,8 +3,7 @@
  * A signal may reach one rank or all of them. A rank that got one tells rank 0 when it next finishes a chunk. Rank 0
  * answers with a call, which every rank takes up when it next finishes one. There is no collective call until then: a
  * chunk costs one probe for a message. A rank that has finished its chunks waits for the call that all have. */
-#ifndef ASSAY_PARALLEL_INTERRUPT_H
-#define ASSAY_PARALLEL_INTERRUPT_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "parallel/progress.h"
@@ -53,5 +52,3 @@ assay_call assay_interrupt_wait(assay_interrupt *stop, assay_progress *progress)
 
 /* After ASSAY_CALL_STOP or ASSAY_CALL_FINISH: takes what is still on its way. Returns 0 or ASSAY_EMPI. Collective. */
 int assay_interrupt_close(assay_interrupt *stop);
-
-#endif

@@ -1,6 +1,5 @@
 /* launcher.h - did a launcher start this process as one of several? The environment tells. */
-#ifndef ASSAY_PARALLEL_LAUNCHER_H
-#define ASSAY_PARALLEL_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
 bool assay_launched(void);
 /* The rank that the launcher gave it, as text; NULL where it gave none. The first call's answer stays. */
 const char *assay_launched_rank(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* progress.h - the progress of the ranks on rank 0's stderr: steps and bytes done, rate, time left. */
-#ifndef ASSAY_PARALLEL_PROGRESS_H
-#define ASSAY_PARALLEL_PROGRESS_H
+#pragma once
 
 #include "parallel/comm.h"
 
@@ -19,5 +18,3 @@ void assay_progress_look(assay_progress *p);
 void assay_progress_drop(assay_progress *p);
 /* This rank is done; rank 0 goes on reporting until all are. Frees it. Collective. */
 void assay_progress_end(assay_progress *p);
-
-#endif

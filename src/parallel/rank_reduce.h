@@ -1,6 +1,5 @@
 /* rank_reduce.h - joins values of the ranks, in rank order, on rank 0: log2(ranks) messages per rank. */
-#ifndef ASSAY_PARALLEL_RANK_REDUCE_H
-#define ASSAY_PARALLEL_RANK_REDUCE_H
+#pragma once
 
 #include "parallel/comm.h"
 
@@ -13,5 +12,3 @@ typedef struct assay_joiner {
 /* Collective. `status` is how this rank fared before: a rank that failed takes part all the same, and the failure is
  * everyone's afterwards. On success rank 0's `mine` holds everything. */
 int assay_rank_reduce(assay_comm *comm, const assay_joiner *joiner, void *mine, int status, assay_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  * The file is the whole state. Each step does one thing to the world that may be done again, then writes the file:
  * after a death at any point the next pilot goes on, and no training is launched twice. docs/pilot.md has the keys, the
  * transitions and that argument. None of these functions is collective. */
-#ifndef ASSAY_PILOT_PILOT_H
-#define ASSAY_PILOT_PILOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out);
 /* Why the last plan was made, or how it ended: a sentence; "" when there is nothing to say. Borrowed until the next
  * step. */
 const char *assay_pilot_reason(const assay_pilot *pilot);
-
-#endif

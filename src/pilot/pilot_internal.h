@@ -1,6 +1,5 @@
 /* pilot_internal.h - the state of a pilot, as its parts share it. Inside pilot*.c only. */
-#ifndef ASSAY_PILOT_PILOT_INTERNAL_H
-#define ASSAY_PILOT_PILOT_INTERNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -155,5 +154,3 @@ typedef struct pilot_verdict {
 /* What a report says of its only trial, by the rules of at least `fail_on`. ASSAY_EFORMAT. */
 int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
                       assay_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * something else, so that a walk over more than fits does not decode a part again and again. Strings, and records that
  * cannot be read, are left out: they are read as if nothing were kept. A file whose mapping is as good as a read
  * (place.h) is mapped, and its contents are not copied: clearing memory for them takes longer than all else. */
-#ifndef ASSAY_RECORDING_KEPT_H
-#define ASSAY_RECORDING_KEPT_H
+#pragma once
 
 #include <assay/trial.h>
 
@@ -36,5 +35,3 @@ const uint8_t *recording_kept_find(recording_kept *kept, assay_trial_reader *rea
 void recording_head_of(const assay_record *record, assay_recorded_head *head);
 /* Reads all of the content of the open record, of `bytes` bytes, to `to`. Statuses as assay_reader_content(). */
 int recording_pull(assay_reader *records, uint8_t *to, uint64_t bytes, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* place.h - where a record's content lies on this machine, and its file in memory without a copy. */
-#ifndef ASSAY_RECORDING_PLACE_H
-#define ASSAY_RECORDING_PLACE_H
+#pragma once
 
 #include "source/trial_files.h"
 
@@ -18,5 +17,3 @@ bool recording_place(const assay_trial_reader *reader, const assay_record *recor
  * mapping to give. */
 bool recording_map(const assay_trial_reader *reader, const assay_record *record, recording_mapped *out);
 void recording_unmap(recording_mapped *mapped);
-
-#endif

@@ -6,8 +6,7 @@
  *   rows.c       what was saved of a tensor, a row for each step and worker
  *   read.c       values, reductions and statistics of a row
  *   kept.c       the values of small steps, kept in memory */
-#ifndef ASSAY_RECORDING_RECORDING_H
-#define ASSAY_RECORDING_RECORDING_H
+#pragma once
 
 #include <pthread.h>
 
@@ -68,5 +67,3 @@ int recording_keep_collection(const assay_recording *r, const char *name, uint8_
 
 /* Statistics of the record that is open in a reader. Statuses as assay_recording_stats(). */
 int recording_measure(assay_trial_reader *reader, int dtype, assay_stats *stats, assay_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each file is complete or absent. In S3 `report.json` goes last, when assay_output_finish() says that all others are
  * there: whoever sees it sees a whole report. One process writes; no call is collective. */
-#ifndef ASSAY_REPORT_OUTPUT_H
-#define ASSAY_REPORT_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int assay_output_finish(assay_output *output, assay_error *err);
 /* Nothing was written: removes the directory if assay_output_probe() made it and it is empty. */
 void assay_output_discard(assay_output *output);
 void assay_output_close(assay_output *output);
-
-#endif

@@ -1,7 +1,6 @@
 /* report.h - writes the outcome of a job as report.json, as text and in the other forms (docs/design.md, "The report").
  */
-#ifndef ASSAY_REPORT_REPORT_H
-#define ASSAY_REPORT_REPORT_H
+#pragma once
 
 #include "base/json.h"
 #include "engine/engine.h"
@@ -96,5 +95,3 @@ void assay_report_put_problems(const assay_trial_outcome *trial, const assay_dra
 
 /* How large a report may become in memory. */
 #define ASSAY_REPORT_CEILING ((size_t)1 << 32)
-
-#endif

@@ -1,6 +1,5 @@
 /* common_state.h - the parts of the common state that rules do not see: creating, joining and packing them. */
-#ifndef ASSAY_RULE_COMMON_STATE_H
-#define ASSAY_RULE_COMMON_STATE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -49,5 +48,3 @@ int assay_common_check(const assay_rule *rule, const void *state, assay_error *e
 void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width);
 int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
                              assay_error *err);
-
-#endif

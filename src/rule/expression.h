@@ -4,8 +4,7 @@
  *   columns  figures of one step: a statistic of a tensor, or a sub-program pooled over the workers
  *   code     the condition over the columns of a saved step and of the previous one
  * So map reduces a step to its columns, and the condition needs no more than two rows of them. */
-#ifndef ASSAY_RULE_EXPRESSION_H
-#define ASSAY_RULE_EXPRESSION_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -144,5 +143,3 @@ bool assay_expression_figure(int statistic, const assay_tensor_view *item, const
 
 /* The rule "Expression", which the job's entries with "when" become. */
 extern const assay_rule_ops assay_rule_expression;
-
-#endif

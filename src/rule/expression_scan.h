@@ -1,6 +1,5 @@
 /* expression_scan.h - the tokens of an expression, and messages that point at one of them. */
-#ifndef ASSAY_RULE_EXPRESSION_SCAN_H
-#define ASSAY_RULE_EXPRESSION_SCAN_H
+#pragma once
 
 #include "rule/expression.h"
 
@@ -33,5 +32,3 @@ int expression_scan(const char *text, size_t *at, expression_token *out, assay_e
 bool expression_at_selector(const char *text, size_t at);
 /* The selector at *at, which moves behind it; the caller frees *out. ASSAY_EPARAM, ASSAY_ENOMEM. */
 int expression_scan_selector(const char *text, size_t *at, assay_selector_kind *kind, char **out, assay_error *err);
-
-#endif

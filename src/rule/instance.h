@@ -1,6 +1,5 @@
 /* instance.h - the registry of rules, and a rule that a job configured: parameters parsed, needs declared. */
-#ifndef ASSAY_RULE_INSTANCE_H
-#define ASSAY_RULE_INSTANCE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -65,5 +64,3 @@ void assay_instance_free(assay_instance *instance);
 void assay_instance_fail(assay_instance *instance, int status, const char *text);
 /* All parameters with their values, defaults included, as a JSON object. */
 void assay_instance_put_parameters(const assay_instance *instance, assay_buf *out);
-
-#endif

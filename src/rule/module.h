@@ -1,6 +1,5 @@
 /* module.h - custom rules, in shared objects that export ASSAY_RULE_MODULE (assay/rule.h). docs/custom-rules.md. */
-#ifndef ASSAY_RULE_MODULE_H
-#define ASSAY_RULE_MODULE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -20,5 +19,3 @@ int assay_module_load_directory(const char *directory, assay_error *err);
 
 /* The path of the module that a registered rule came from; NULL for those of the program. */
 const char *assay_module_of(const assay_rule_ops *ops);
-
-#endif

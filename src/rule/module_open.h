@@ -1,11 +1,8 @@
 /* module_open.h - opens a shared object with rules in this process. */
-#ifndef ASSAY_RULE_MODULE_OPEN_H
-#define ASSAY_RULE_MODULE_OPEN_H
+#pragma once
 
 #include <assay/rule.h>
 
 /* Loads the object and asks it for its table of rules, which lives as long as the program. Constructors of the object
  * and the function that gives the table run here. ASSAY_EUSAGE with the reason, without the path. */
 int assay_module_open(const char *path, const assay_rule_ops *const **table, assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* need.h - the needs of a configured rule, as the engine reads them. The rule's setup fills them through assay/rule.h.
  */
-#ifndef ASSAY_RULE_NEED_H
-#define ASSAY_RULE_NEED_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -41,5 +40,3 @@ struct assay_need {
  * ignored. */
 assay_need *assay_need_new(const assay_params *params);
 void assay_need_free(assay_need *need);
-
-#endif

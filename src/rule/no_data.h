@@ -1,6 +1,5 @@
 /* no_data.h - why a rule has nothing to test, as far as the index of a trial tells: before a run and after it. */
-#ifndef ASSAY_RULE_NO_DATA_H
-#define ASSAY_RULE_NO_DATA_H
+#pragma once
 
 #include "rule/instance.h"
 #include "rule/trial_info.h"
@@ -14,5 +13,3 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
 /* For a rule that cannot say why it has no data, though its tensors are there: which they are, how many, and at how
  * many steps the trial has been recorded. */
 void assay_no_data_describe(const assay_rule *rule, const assay_instance *instance, assay_buf *out);
-
-#endif

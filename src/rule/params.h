@@ -1,6 +1,5 @@
 /* params.h - the parameters of one configured rule: parsed, checked, defaults filled in. */
-#ifndef ASSAY_RULE_PARAMS_H
-#define ASSAY_RULE_PARAMS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -38,5 +37,3 @@ void assay_params_put(const assay_params *params, assay_buf *out);
 int assay_param_from_json(const assay_param_def *def, const cJSON *item, assay_param_value *value, assay_error *err);
 int assay_param_from_text(const assay_param_def *def, const char *text, assay_param_value *value, assay_error *err);
 void assay_param_release(assay_param_value *value);
-
-#endif

@@ -1,8 +1,7 @@
 /* process_pack.h - what goes between the program and the process of a rule, as bytes: the rules of a module,
  * parameters, needs, verdicts. Both ends are of one program, so numbers and structures keep their form; what comes from
  * the process of a rule is validated as untrusted input. */
-#ifndef ASSAY_RULE_PROCESS_PACK_H
-#define ASSAY_RULE_PROCESS_PACK_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -45,5 +44,3 @@ int assay_need_unpack(assay_cursor *in, assay_need *need, assay_error *err);
  * have, text for report.json that is no JSON. ASSAY_ENOMEM. */
 void assay_verdict_pack(const assay_verdict *verdict, assay_buf *out);
 int assay_verdict_unpack(assay_cursor *in, const assay_rule *rule, assay_verdict *verdict, assay_error *err);
-
-#endif

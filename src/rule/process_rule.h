@@ -4,8 +4,7 @@
  * its chunk is mapped; else the program holds its packed bytes. So a process that is lost takes nothing with it but the
  * state that it was working on: that one says from then on what happened, and how states are combined and packed is the
  * same on any number of ranks. */
-#ifndef ASSAY_RULE_PROCESS_RULE_H
-#define ASSAY_RULE_PROCESS_RULE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -15,5 +14,3 @@
 int assay_process_rule_new(const char *module, uint32_t number, const assay_rule_ops *table, unsigned has,
                            const assay_rule_ops **out, assay_error *err);
 void assay_process_rule_free(const assay_rule_ops *ops);
-
-#endif

@@ -1,7 +1,6 @@
 /* process_view.h - one step as a rule's map sees it, laid out in the memory that the program shares with the rule's
  * process: written once there, and read in place. */
-#ifndef ASSAY_RULE_PROCESS_VIEW_H
-#define ASSAY_RULE_PROCESS_VIEW_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -32,5 +31,3 @@ typedef struct assay_view_lists {
 int assay_view_get(const uint8_t *from, const assay_trial *trial, const assay_view_measures *measures,
                    assay_view_lists *lists, assay_step_view *out);
 void assay_view_lists_release(assay_view_lists *lists);
-
-#endif

@@ -1,8 +1,7 @@
 /* python_pack.h - what goes between the program and the process of a rule in Python, as bytes, beside what goes to
  * every rule's process (rule/process_pack.h): a trial, a step, and what the rule found at it.
  * src/python/assay/rule_process.py is the other end. */
-#ifndef ASSAY_RULE_PYTHON_PACK_H
-#define ASSAY_RULE_PYTHON_PACK_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -26,5 +25,3 @@ typedef struct assay_python_answer {
  * ASSAY_ENOMEM. */
 int assay_python_answer_read(assay_cursor *in, const assay_trial *trial, int64_t step, assay_findings *findings,
                              assay_python_answer *out, assay_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * steps is a list of findings here. So an interpreter that is lost takes nothing with it, and a report is the same at
  * any number of ranks. A rule that keeps something from one step to the next says so by changing itself: then its steps
  * are evaluated one after the other when the trial is finalized, by one interpreter. */
-#ifndef ASSAY_RULE_PYTHON_RULE_H
-#define ASSAY_RULE_PYTHON_RULE_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -22,5 +21,3 @@ const char *assay_python_rule_class(const char *place);
 const char *assay_python_rule_place(const assay_rule_ops *ops);
 /* The SHA-256 of its file when it was loaded, in hexadecimal; NULL: it is none. */
 const char *assay_python_rule_digest(const assay_rule_ops *ops);
-
-#endif

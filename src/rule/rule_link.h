@@ -1,7 +1,6 @@
 /* rule_link.h - a configured rule's connection to its process: started when something is asked, started again after it
  * was lost, and told of the trials that are asked about. */
-#ifndef ASSAY_RULE_RULE_LINK_H
-#define ASSAY_RULE_RULE_LINK_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -58,5 +57,3 @@ void assay_rule_link_note_lost(assay_rule_link *link, uint64_t trial, const assa
 /* Makes sure of a process that knows the rule's trials, and begins a request with what a rule is told. *request is to
  * be released in any case. No state may be in the process that is about another trial. */
 int assay_rule_link_begin(assay_rule_link *link, const assay_rule *rule, assay_buf *request, assay_error *err);
-
-#endif

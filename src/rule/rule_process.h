@@ -6,8 +6,7 @@
  * memory that both share and only this side writes; a short message on a socket says that there is one. Answers come
  * through the socket. One request is under way at a time; a process that ends, or does not answer in time, is lost, and
  * what it did is known. Only the program's first thread may use these calls. */
-#ifndef ASSAY_RULE_RULE_PROCESS_H
-#define ASSAY_RULE_RULE_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ int assay_rule_process_ask(assay_rule_process *process, assay_rule_request reque
 /* The same with the bytes of a buffer, whose failure is returned. */
 int assay_rule_process_ask_with(assay_rule_process *process, assay_rule_request request, const assay_buf *bytes,
                                 assay_rule_answer *answer, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_info.h - the trial as rules see it (assay_trial of assay/rule.h): built by the engine, same on every rank. */
-#ifndef ASSAY_RULE_TRIAL_INFO_H
-#define ASSAY_RULE_TRIAL_INFO_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -65,5 +64,3 @@ int assay_trial_is_member(const assay_trial *trial, const char *collection, uint
 /* Fills role and order from names, collections and position. 0 or ASSAY_ENOMEM. (trial_order.c) */
 int assay_trial_order_find(assay_trial *trial);
 void assay_trial_info_free(assay_trial *trial);
-
-#endif

@@ -1,6 +1,5 @@
 /* verdict.h - the results of finalize: findings, message, extra JSON and text, and the status that follows. */
-#ifndef ASSAY_RULE_VERDICT_H
-#define ASSAY_RULE_VERDICT_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -57,5 +56,3 @@ void assay_verdict_release(assay_verdict *v);
  * none found, no data where there is no datapoint, error. A failing finalize gives status Error and its text as
  * message. Returns 0 or ASSAY_ENOMEM. */
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v);
-
-#endif

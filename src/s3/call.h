@@ -1,6 +1,5 @@
 /* call.h - one signed request of the S3 protocol, with its retries. Inside s3 only. */
-#ifndef ASSAY_S3_CALL_H
-#define ASSAY_S3_CALL_H
+#pragma once
 
 #include "http/http.h"
 #include "s3/listing.h"
@@ -37,5 +36,3 @@ bool s3_call_is_over(s3_call *call);
 int s3_call_wait(s3_call *call, assay_http_answer **answer, assay_error *err);
 /* NULL is ignored. */
 void s3_call_end(s3_call *call);
-
-#endif

@@ -1,6 +1,5 @@
 /* credentials.h - finds the keys that requests are signed with, as AWS tools do. Inside s3 only. */
-#ifndef ASSAY_S3_CREDENTIALS_H
-#define ASSAY_S3_CREDENTIALS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
                       assay_error *err);
 /* The XML that STS answers with. */
 int s3_keys_from_xml(const void *text, size_t size, s3_keys *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* error.h - what a failed request means, and what to say of it. Inside s3 only. */
-#ifndef ASSAY_S3_ERROR_H
-#define ASSAY_S3_ERROR_H
+#pragma once
 
 #include "http/http.h"
 #include "s3/listing.h"
@@ -13,5 +12,3 @@ bool s3_is_expired(const s3_refusal *refusal);
  * ASSAY_ENOTFOUND, ASSAY_EUSAGE or ASSAY_EIO. */
 int s3_fail(const char *bucket, const char *key, const assay_http_answer *answer, const s3_refusal *refusal,
             const char *why, assay_error *err);
-
-#endif

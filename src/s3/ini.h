@@ -1,6 +1,5 @@
 /* ini.h - the files of profiles that AWS tools share: ~/.aws/credentials and ~/.aws/config. Inside s3 only. */
-#ifndef ASSAY_S3_INI_H
-#define ASSAY_S3_INI_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -12,5 +11,3 @@
 int s3_ini_find(const char *text, size_t size, const char *profile, const char *group, const char *key, char **value);
 /* Is there a section of that profile? */
 bool s3_ini_has(const char *text, size_t size, const char *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* listing.h - answers of the S3 protocol that are XML: a page of a listing, an error. Inside s3 only. */
-#ifndef ASSAY_S3_LISTING_H
-#define ASSAY_S3_LISTING_H
+#pragma once
 
 #include "s3/s3.h"
 
@@ -31,5 +30,3 @@ bool s3_upload_parse(const void *text, size_t size, assay_buf *out);
 
 /* Seconds since 1970 of "2013-05-24T00:00:00.000Z"; INT64_MIN when it is none. */
 int64_t s3_time_parse(const char *text);
-
-#endif

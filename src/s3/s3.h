@@ -3,8 +3,7 @@
  * One session a process: who asks (credentials), where (region, endpoint), and a pool of connections. It opens by
  * itself with the first use, from the environment and the files that AWS tools share. All calls are of one thread;
  * requests are served by the pool's. What is secret is in no message. */
-#ifndef ASSAY_S3_S3_H
-#define ASSAY_S3_S3_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t 
 /* Asks whether that object may be written, without writing it: begins an upload in parts and calls it off. A server
  * without such uploads counts as one that may be written to. Errors as those of a request. */
 int assay_s3_may_put(const char *bucket, const char *key, assay_error *err);
-
-#endif

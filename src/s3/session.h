@@ -1,6 +1,5 @@
 /* session.h - the credentials, region and endpoint of requests. Inside s3 only. */
-#ifndef ASSAY_S3_SESSION_H
-#define ASSAY_S3_SESSION_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -45,5 +44,3 @@ int s3_session_renew(assay_error *err);
 int s3_session_replace(const s3_keys *expired, assay_error *err);
 /* Where the keys are from: "AWS_ACCESS_KEY_ID", "profile default of ...". */
 void s3_session_put_source(assay_buf *out);
-
-#endif

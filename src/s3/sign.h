@@ -2,8 +2,7 @@
  *
  * The signer is assay's own: Debian 12's libcurl sorts no query parameters and encodes no path
  * (docs/s3.md, "Signing"). */
-#ifndef ASSAY_S3_SIGN_H
-#define ASSAY_S3_SIGN_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -29,5 +28,3 @@ typedef struct s3_to_sign {
 
 /* Appends the value of the Authorization header. */
 void s3_put_authorization(const s3_to_sign *request, assay_buf *out);
-
-#endif

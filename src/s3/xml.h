@@ -2,8 +2,7 @@
  *
  * Elements, text, the five entities, references to characters, comments, CDATA and one declaration in front. Attributes
  * are passed over, and so is a name's prefix. A document type is refused: nothing is ever expanded. */
-#ifndef ASSAY_S3_XML_H
-#define ASSAY_S3_XML_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -28,5 +27,3 @@ void s3_xml_release(s3_xml *xml);
  * text has its characters (those behind the last element in it). DONE: the document is over and whole. BAD: it is cut
  * off or damaged, or has more than this reader takes; so is every event from then on. */
 s3_xml_event s3_xml_next(s3_xml *xml);
-
-#endif

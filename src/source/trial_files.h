@@ -1,6 +1,5 @@
 /* trial_files.h - a whole trial opened by one process, as the commands ls and show and the tests use it. */
-#ifndef ASSAY_SOURCE_TRIAL_FILES_H
-#define ASSAY_SOURCE_TRIAL_FILES_H
+#pragma once
 
 #include "trial/reader.h"
 #include "trial/index.h"
@@ -58,5 +57,3 @@ typedef struct assay_trial_reader {
 int assay_trial_record(assay_trial_reader *reader, const assay_part *part, const assay_entry *entry,
                        assay_record *record, assay_error *err);
 void assay_trial_reader_close(assay_trial_reader *reader);
-
-#endif

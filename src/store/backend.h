@@ -1,6 +1,5 @@
 /* backend.h - what a kind of storage provides. Inside trial only. */
-#ifndef ASSAY_STORE_BACKEND_H
-#define ASSAY_STORE_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -79,5 +78,3 @@ bool assay_s3_is_hdf5_place(const char *place, size_t *length);
 /* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or
  * ASSAY_ENOMEM. */
 int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* index_cache.h - index rows that a storage keeps in tables, ready to use: saves reading the index of units. */
-#ifndef ASSAY_STORE_INDEX_CACHE_H
-#define ASSAY_STORE_INDEX_CACHE_H
+#pragma once
 
 #include "store/storage.h"
 
@@ -28,5 +27,3 @@ typedef struct assay_index_cache {
 
 /* NULL for storages that have none. */
 const assay_index_cache *assay_store_index_cache(const assay_store *store);
-
-#endif

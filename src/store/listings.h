@@ -3,8 +3,7 @@
  * Several readers ask for the same directory while a trial is opened: formats that look whether it is theirs, the
  * catalog, the topology. In S3 each listing is a request. All of them see the directory as it was first listed, so a
  * file that comes while the trial is opened belongs to all of what they say, or to none. */
-#ifndef ASSAY_STORE_LISTINGS_H
-#define ASSAY_STORE_LISTINGS_H
+#pragma once
 
 #include "base/dict.h"
 #include "store/storage.h"
@@ -36,5 +35,3 @@ int assay_names_copy(const assay_names *from, assay_names *out);
 /* Of names that are kept. Steps with a hundred files each take 4 KiB: 256 of them fit, and a trial of more steps costs
  * more by its steps than by listing some of them twice. */
 enum { ASSAY_LISTINGS_MOST = 1 << 20 };
-
-#endif

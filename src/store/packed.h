@@ -1,7 +1,6 @@
 /* packed.h - the tables of a packed trial (docs/packed.md) in memory: checked once, then looked up in. Inside trial,
  * and for what writes and reads them: the rows are what lies in the file. */
-#ifndef ASSAY_STORE_PACKED_H
-#define ASSAY_STORE_PACKED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -99,5 +98,3 @@ int assay_packed_list(const assay_packed *packed, const char *directory, assay_n
 bool assay_packed_is_directory(const assay_packed *packed, const char *path);
 /* The row of a step of a worker, or NULL. O(log n). */
 const assay_packed_part *assay_packed_find_part(const assay_packed *packed, int64_t step, uint32_t worker);
-
-#endif

@@ -4,8 +4,7 @@
  * memory, out of the caches, and more processor time. Many are needed where each connection gives little. Which it is,
  * is measured: where the thread that receives sleeps most of the time, twice as many are tried, and kept if the pieces
  * then come a quarter faster. */
-#ifndef ASSAY_STORE_S3_PACE_H
-#define ASSAY_STORE_S3_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void s3_pace_start(s3_pace *pace);
 void s3_pace_take(s3_pace *pace, double now, double slept, uint64_t most);
 /* The row is interrupted: what is being measured begins anew. */
 void s3_pace_break(s3_pace *pace);
-
-#endif

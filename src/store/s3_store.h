@@ -2,8 +2,7 @@
  *
  * A trial's root is a bucket and a prefix. What listings tell of objects is kept by the hashes of their names: sizes
  * are not asked for again, and an object that is another one than the listing said is noticed. */
-#ifndef ASSAY_STORE_S3_STORE_H
-#define ASSAY_STORE_S3_STORE_H
+#pragma once
 
 #include "s3/s3.h"
 #include "store/backend.h"
@@ -125,5 +124,3 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
 void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
 /* Ends all that was asked for ahead. */
 void s3_forget_asked(s3_root *root);
-
-#endif

@@ -11,8 +11,7 @@
  *   3. Who will read a file soon says so (assay_store_ahead). A backend that waits for a disk or a server fetches it
  *      meanwhile, and says by assay_store_waits() whether that is worth while.
  *   4. A stamp tells whether a file or directory changed without reading it. Storages that never change have none. */
-#ifndef ASSAY_STORE_STORAGE_H
-#define ASSAY_STORE_STORAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ bool assay_store_is_unsummed(const assay_store *store);
 
 /* Reads a whole file of at most `ceiling` bytes into an initialised buffer. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);
-
-#endif

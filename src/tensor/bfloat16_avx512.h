@@ -1,6 +1,5 @@
 /* bfloat16_avx512.h - widens 32 elements of bfloat16 at once, by AVX-512. Inside tensor only. */
-#ifndef ASSAY_TENSOR_BFLOAT16_AVX512_H
-#define ASSAY_TENSOR_BFLOAT16_AVX512_H
+#pragma once
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ assay_widen_bfloat16_avx512(const uint8_t *at, __m512d x[4])
     x[2] = _mm512_cvtps_pd(_mm512_castps512_ps256(upper));
     x[3] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(upper, 1));
 }
-
-#endif

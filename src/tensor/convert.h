@@ -1,6 +1,5 @@
 /* convert.h - elements of any numeric dtype as doubles. */
-#ifndef ASSAY_TENSOR_CONVERT_H
-#define ASSAY_TENSOR_CONVERT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
  * integers are rounded to nearest. Nothing is written for strings and numbers that are no dtype. The bytes and `out`
  * must not overlap. Thread-safe. */
 void assay_to_double(int dtype, const void *bytes, size_t n, double *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The measure DIGEST takes it of what is read, the recording library of what is recorded, so the two can be compared.
  * It is no defence against someone who wants equal digests. */
-#ifndef ASSAY_TENSOR_DIGEST_H
-#define ASSAY_TENSOR_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void assay_digest_begin(assay_digest *digest, int dtype, int dims, const int64_t
 void assay_digest_add(assay_digest *digest, const void *bytes, size_t size);
 /* The digest of so many elements. */
 uint64_t assay_digest_end(assay_digest *digest, uint64_t elements);
-
-#endif

@@ -1,8 +1,7 @@
 /* elements.h - one element of every dtype as a double, in plain C. Bytes need no alignment. Inside tensor only.
  *
  * The vector code replaces some of these by instructions that give the same values. */
-#ifndef ASSAY_TENSOR_ELEMENTS_H
-#define ASSAY_TENSOR_ELEMENTS_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -138,5 +137,3 @@ static inline double element_complex128(const uint8_t *at)
     double re = element_float64(at), im = element_float64(at + 8);
     return sqrt(re * re + im * im);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A meter gets the content in order, in pieces of any size; its result does not depend on the pieces. Memory comes from
  * the caller's arena and is bounded by the caller's budget. */
-#ifndef ASSAY_TENSOR_MEASURE_H
-#define ASSAY_TENSOR_MEASURE_H
+#pragma once
 
 #include <assay/measure.h>
 #include <assay/status.h>
@@ -98,5 +97,3 @@ int assay_texts_new(assay_arena *arena, uint64_t count, assay_result *result, as
 /* Copies string i, which need not be terminated, into the arena. ASSAY_EBUDGET, ASSAY_ENOMEM. */
 int assay_texts_set(assay_arena *arena, assay_result *result, uint64_t i, const char *bytes, size_t length,
                     assay_error *err);
-
-#endif

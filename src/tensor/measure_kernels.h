@@ -2,8 +2,7 @@
  *
  * Counts do not depend on order. Sums are taken in MEASURE_LANES lanes, element i of a block in lane i % MEASURE_LANES,
  * or one per column. So every instruction set gives the same bits. Bytes need no alignment. */
-#ifndef ASSAY_TENSOR_MEASURE_KERNELS_H
-#define ASSAY_TENSOR_MEASURE_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ typedef struct measure_kernels {
 
 /* The kernels of a level that this machine has (assay_simd_has). */
 const measure_kernels *assay_measure_kernels_of(assay_simd level);
-
-#endif

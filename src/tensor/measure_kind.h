@@ -1,6 +1,5 @@
 /* measure_kind.h - what each kind of measure provides, and what measure.c does for all. Inside tensor only. */
-#ifndef ASSAY_TENSOR_MEASURE_KIND_H
-#define ASSAY_TENSOR_MEASURE_KIND_H
+#pragma once
 
 #include <assay/tensor.h>
 #include <math.h>
@@ -87,5 +86,3 @@ static inline uint64_t meter_channel(const meter_axes *axes, uint64_t i)
 }
 /* How many of n elements from i on are in one row of columns, or in one run. */
 uint64_t meter_stretch(const meter_axes *axes, uint64_t i, uint64_t n);
-
-#endif

@@ -13,8 +13,7 @@
  * taken of those, at places that depend on the counts in every block of the pass. One more pass follows, so that the
  * worst case costs less than twice a pass a share: values that mislead the second sample too would have to
  * decide where it is taken. (Even that ends: after some misses the limits are halved.) */
-#ifndef ASSAY_TENSOR_ORDER_H
-#define ASSAY_TENSOR_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ uint64_t assay_order_find(const measure_kernels *kernels, void *x, bool wide, ui
 /* The place of element i of a sample of `count` of n elements, 0 being the hash of the first sample; for tests that
  * mislead it. */
 uint64_t assay_order_place(uint64_t n, uint64_t count, uint64_t i, uint64_t hash);
-
-#endif

@@ -1,6 +1,5 @@
 /* result_pack.h - packed results of measures, for a rank that measures what another one maps. */
-#ifndef ASSAY_TENSOR_RESULT_PACK_H
-#define ASSAY_TENSOR_RESULT_PACK_H
+#pragma once
 
 #include <assay/measure.h>
 #include <assay/pack.h>
@@ -15,5 +14,3 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
  * ASSAY_EBUDGET when the arena has no room. */
 int assay_result_unpack(assay_cursor *in, const assay_measure *measure, assay_arena *arena, assay_result *result,
                         assay_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Blocks of 4096 elements, counted from the tensor's start, are summed in 8 lanes (element i in lane i % 8), the lanes
  * are joined in a fixed tree, and blocks are merged in order. So the result depends only on the elements: not on the
  * pieces they arrive in, on alignment or on the instruction set. */
-#ifndef ASSAY_TENSOR_STATS_H
-#define ASSAY_TENSOR_STATS_H
+#pragma once
 
 #include <assay/status.h>
 #include <assay/tensor.h>
@@ -48,5 +47,3 @@ void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements);
 bool assay_stats_is_finite(const assay_stats_acc *acc);
 /* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init(). */
 void assay_stats_finish(assay_stats_acc *acc, assay_stats *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* stats_kernels.h - the functions that each instruction set provides. Inside tensor and for its tests only. */
-#ifndef ASSAY_TENSOR_STATS_KERNELS_H
-#define ASSAY_TENSOR_STATS_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ typedef struct assay_stats_kernels {
 const assay_stats_kernels *assay_stats_kernels_of(assay_simd level);
 
 extern const assay_stats_kernels assay_stats_scalar, assay_stats_avx2, assay_stats_avx512;
-
-#endif

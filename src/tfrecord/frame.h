@@ -1,6 +1,5 @@
 /* frame.h - the TFRecord frame around a payload (docs/format.md). Inside trial only. */
-#ifndef ASSAY_TFRECORD_FRAME_H
-#define ASSAY_TFRECORD_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int assay_frame_check_head(const uint8_t *head, uint64_t record_length, const ch
 uint32_t assay_frame_foot(const uint8_t *foot);
 /* Compares it with the payload's CRC32C (not masked). ASSAY_EFORMAT. */
 int assay_frame_check_foot(uint32_t foot, uint32_t crc, const char *path, uint64_t offset, assay_error *err);
-
-#endif

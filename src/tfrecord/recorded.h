@@ -1,6 +1,5 @@
 /* recorded.h - how the files of a recording are called: the recording library writes them, formats read them. */
-#ifndef ASSAY_TFRECORD_RECORDED_H
-#define ASSAY_TFRECORD_RECORDED_H
+#pragma once
 
 /* The file in a trial's root (or in a folder of profiler data) whose presence says that the training has ended. */
 #define ASSAY_RECORDED_END "training_job_end.ts"
@@ -11,5 +10,3 @@ enum { ASSAY_RECORDED_BUCKET = 1000 };
  * name. */
 #define ASSAY_RECORDED_EVENTS "events/%012lld/%012lld_%s.tfevents"
 #define ASSAY_RECORDED_INDEX  "index/%09lld/%012lld_%s.json"
-
-#endif

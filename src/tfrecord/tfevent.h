@@ -2,8 +2,7 @@
  * Event.
  *
  * Failures stay in the buffer. */
-#ifndef ASSAY_TFRECORD_TFEVENT_H
-#define ASSAY_TFRECORD_TFEVENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void assay_tfevent_end(assay_buf *out, size_t start);
 /* Whole framed records: what an event file begins with, and one scalar (kept as a float of 32 bits). */
 void assay_tfevent_put_version(assay_buf *out, double wall_time);
 void assay_tfevent_put_scalar(assay_buf *out, double wall_time, int64_t step, const char *tag, double value);
-
-#endif

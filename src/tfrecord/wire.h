@@ -1,6 +1,5 @@
 /* wire.h - bounded reading of protobuf wire format, from bytes that need not lie in memory as a whole (base/view.h). */
-#ifndef ASSAY_TFRECORD_WIRE_H
-#define ASSAY_TFRECORD_WIRE_H
+#pragma once
 
 #include "base/view.h"
 
@@ -30,5 +29,3 @@ assay_wire assay_wire_into(const assay_wire *wire, const assay_field *field, con
 
 /* Decodes a varint from `size` bytes; returns the bytes it took, 0 when it is cut short or longer than ten. */
 size_t assay_varint(const uint8_t *bytes, size_t size, uint64_t *value);
-
-#endif

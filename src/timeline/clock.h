@@ -1,6 +1,5 @@
 /* clock.h - how far the clocks of workers are apart, by the starts of the same steps. */
-#ifndef ASSAY_TIMELINE_CLOCK_H
-#define ASSAY_TIMELINE_CLOCK_H
+#pragma once
 
 #include <assay/timeline.h>
 
@@ -14,5 +13,3 @@ typedef struct assay_clock { /* of a worker, against the first one that has step
 int assay_timeline_clocks(const assay_timeline *line, assay_clock *out);
 /* Is it off by more than a second? */
 bool assay_clock_is_skewed(const assay_clock *clock);
-
-#endif

@@ -10,8 +10,7 @@
  * time. Where times go back, or two files have samples of the same time, somebody copied files or moved a clock; which
  * sample of a unit counts is then decided by unit. A collector that met this says so, and everybody reads again with
  * `exact`, which keeps every sample until the end. */
-#ifndef ASSAY_TIMELINE_COLLECT_H
-#define ASSAY_TIMELINE_COLLECT_H
+#pragma once
 
 #include <assay/timeline.h>
 
@@ -122,5 +121,3 @@ int assay_timeline_read(assay_store *store, const assay_event_files *files, assa
 /* Adds what was wrong with the files, what is odd in them, and which workers' clocks differ. 0 or ASSAY_ENOMEM. */
 int assay_timeline_name_problems(const assay_timeline_data *timeline, const assay_event_files *files,
                                  struct assay_problems *problems);
-
-#endif

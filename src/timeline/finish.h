@@ -1,6 +1,5 @@
 /* finish.h - a timeline while it is made. Inside timeline only. */
-#ifndef ASSAY_TIMELINE_FINISH_H
-#define ASSAY_TIMELINE_FINISH_H
+#pragma once
 
 #include "timeline/internal.h"
 
@@ -16,5 +15,3 @@ typedef struct finisher {
 /* Puts the samples in order: of each node its own series, and those of its GPUs. *again: which sample counts can only
  * be told with all units. 0 or ASSAY_ENOMEM. (series.c) */
 int finisher_find_series(finisher *f, bool *again);
-
-#endif

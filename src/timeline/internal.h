@@ -1,6 +1,5 @@
 /* internal.h - what a collector holds. Inside timeline only. */
-#ifndef ASSAY_TIMELINE_INTERNAL_H
-#define ASSAY_TIMELINE_INTERNAL_H
+#pragma once
 
 #include "timeline/collect.h"
 
@@ -151,5 +150,3 @@ int collector_end_spans(assay_collector *c);
 int collector_pair_halves(assay_collector *c, uint64_t *unmatched);
 /* Cells in order, each once. */
 void collector_sort_cells(assay_collector *c);
-
-#endif

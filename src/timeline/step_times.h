@@ -6,8 +6,7 @@
  *   2. whose number it has ("worker_3" and "3-host" or "algo-1-3"), where this holds for all workers, or
  *   3. that is the same in order, where there are as many of both.
  * Steps are those of the same mode and number within the mode. */
-#ifndef ASSAY_TIMELINE_STEP_TIMES_H
-#define ASSAY_TIMELINE_STEP_TIMES_H
+#pragma once
 
 #include <assay/timeline.h>
 
@@ -45,5 +44,3 @@ typedef struct assay_slow_step {
 /* The last one among ASSAY_SLOW_WITHIN steps before `at`. False: there is none. */
 enum { ASSAY_SLOW_WITHIN = 100 };
 bool assay_step_times_slow_before(const assay_step_times *times, const assay_step_time *at, assay_slow_step *out);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The row's file list begins with one entry for each tensor, whose note is the recipe below and whose name is that of
  * the first piece's file; behind them come the lists of files of the parts that the pieces are in. */
-#ifndef ASSAY_TOPOLOGY_ASSEMBLED_H
-#define ASSAY_TOPOLOGY_ASSEMBLED_H
+#pragma once
 
 #include "trial/trial_format.h"
 #include "mesh/join.h"
@@ -34,5 +33,3 @@ typedef struct assay_recipe {
 /* Appends it; the buffer remembers failures. */
 void assay_recipe_pack(const assay_recipe *recipe, assay_buf *out);
 void assay_recipe_release(assay_recipe *recipe);
-
-#endif

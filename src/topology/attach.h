@@ -1,6 +1,5 @@
 /* attach.h - finds the topology of a trial. */
-#ifndef ASSAY_TOPOLOGY_ATTACH_H
-#define ASSAY_TOPOLOGY_ATTACH_H
+#pragma once
 
 #include "trial/catalog.h"
 #include "mesh/topology.h"
@@ -10,5 +9,3 @@
  * should be. ASSAY_EJOB: what is wrong in it, with the place; ASSAY_ENOTFOUND, ASSAY_EIO: it cannot be read;
  * ASSAY_ENOMEM. */
 int assay_topology_attach(assay_store *store, const char *given, assay_catalog *catalog, assay_error *err);
-
-#endif

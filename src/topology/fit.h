@@ -1,6 +1,5 @@
 /* fit.h - what the axes of a mesh mean for a tensor, by the boxes that workers have of it. Part of pieces.h. */
-#ifndef ASSAY_TOPOLOGY_FIT_H
-#define ASSAY_TOPOLOGY_FIT_H
+#pragma once
 
 #include "topology/pieces.h"
 
@@ -18,5 +17,3 @@ int assay_fit_alone(assay_said *said, const assay_said_piece *piece, size_t coun
  * said what they have; or they are of different tensors. Appends it, with the workers that it is about, where two are
  * enough to tell; nothing where the pieces show nothing. */
 void assay_put_misfit(const assay_said *said, const assay_said_piece *piece, size_t count, bool all, assay_buf *out);
-
-#endif

@@ -4,8 +4,7 @@
  * them. Those that make up a copy get one row, in a part of the copy's lowest worker that is of the format ASSEMBLED
  * (assembled.h). What is not split stays as it is. So whoever reads rows and records needs to know nothing of
  * topologies. */
-#ifndef ASSAY_TOPOLOGY_FORM_H
-#define ASSAY_TOPOLOGY_FORM_H
+#pragma once
 
 #include "trial/index.h"
 #include "mesh/layout.h"
@@ -18,5 +17,3 @@ int assay_form_names(const assay_topology *t, assay_layouts *layouts, assay_dict
  * not the piece that is a problem. 0 or ASSAY_ENOMEM. */
 int assay_form_tensors(const assay_catalog *catalog, const assay_topology *t, const assay_layouts *layouts,
                        const assay_dict *tensors, assay_shard *shard, assay_problems *problems);
-
-#endif

@@ -1,7 +1,6 @@
 /* group_files.h - finds process groups in files that lie at a training: dumps of PyTorch's flight recorder (pickled, or
  * JSON) and Kineto traces (JSON, packed by gzip or not). Nothing else of these files is looked at. */
-#ifndef ASSAY_TOPOLOGY_GROUP_FILES_H
-#define ASSAY_TOPOLOGY_GROUP_FILES_H
+#pragma once
 
 #include "store/storage.h"
 #include "mesh/groups.h"
@@ -27,5 +26,3 @@ int assay_groups_read(assay_groups *groups, const void *bytes, size_t size, bool
 /* Adds those of all files in a directory of the store and in its folders, one level deep, that have such names. Counts
  * go up in `found`. 0 or ASSAY_ENOMEM. */
 int assay_groups_find(assay_store *store, const char *directory, assay_groups *groups, assay_group_files *found);
-
-#endif

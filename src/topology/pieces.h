@@ -1,6 +1,5 @@
 /* pieces.h - a topology made of what workers say themselves: where they are, and which box of each tensor they have. */
-#ifndef ASSAY_TOPOLOGY_PIECES_H
-#define ASSAY_TOPOLOGY_PIECES_H
+#pragma once
 
 #include <assay/tensor.h>
 
@@ -58,5 +57,3 @@ int assay_said_add_piece(assay_said *said, const assay_said_piece *piece, const 
  * how it came about, a line each. Pieces of a tensor that overlap, leave a hole or are of different tensors become a
  * problem that names it. 0 or ASSAY_ENOMEM. */
 int assay_said_put_topology(assay_said *said, assay_buf *out, assay_buf *why, assay_problems *problems);
-
-#endif

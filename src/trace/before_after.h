@@ -1,6 +1,5 @@
 /* before_after.h - two traces of a training, before and after a change: what took longer (docs/traces.md). */
-#ifndef ASSAY_TRACE_BEFORE_AFTER_H
-#define ASSAY_TRACE_BEFORE_AFTER_H
+#pragma once
 
 #include <assay/traces.h>
 
@@ -32,5 +31,3 @@ int assay_trace_top(const assay_trace_data *data, assay_trace_sum_kind kind, ass
 
 /* Sets two traces side by side; names stay theirs. 0 or ASSAY_ENOMEM. */
 int assay_trace_compare(const assay_trace_data *before, const assay_trace_data *after, assay_trace_before_after *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* internal.h - what a collector holds of the files that were read. Inside trace only. */
-#ifndef ASSAY_TRACE_INTERNAL_H
-#define ASSAY_TRACE_INTERNAL_H
+#pragma once
 
 #include "base/search.h"
 #include "base/vec.h"
@@ -181,5 +180,3 @@ int64_t trace_length_before(const interval *list, const int64_t *sums, size_t co
 int64_t *trace_prefix(const interval *list, size_t count);
 /* What of a is not in b, both unions, into `out` (room for a + b). Returns how many. */
 size_t trace_without(const interval *a, size_t a_count, const interval *b, size_t b_count, interval *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* side.h - ranks side by side, while they are compared. Inside trace only. */
-#ifndef ASSAY_TRACE_SIDE_H
-#define ASSAY_TRACE_SIDE_H
+#pragma once
 
 #include "base/search.h"
 #include "trace/internal.h"
@@ -97,5 +96,3 @@ int trace_find_late(side *s);   /* (tables.c) */
 int trace_find_work(side *s);
 int trace_find_classes(side *s);
 int trace_what_if(side *s); /* (what_if.c) */
-
-#endif

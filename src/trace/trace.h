@@ -9,8 +9,7 @@
  *
  * Time is cut into bins of 1024 ns. A bin is busy where a kernel computes, exposed where one communicates and none
  * computes. A rank's own clock counts the bins that are not exposed: it stands still while the rank only waits. */
-#ifndef ASSAY_TRACE_TRACE_H
-#define ASSAY_TRACE_TRACE_H
+#pragma once
 
 #include <assay/traces.h>
 
@@ -42,5 +41,3 @@ int assay_trace_name_problems(const assay_trace_data *data, const assay_event_fi
                               struct assay_problems *problems);
 /* All of it in one process. 0 or ASSAY_ENOMEM. */
 int assay_trace_read(assay_store *store, const assay_event_files *files, assay_trace_data **out, assay_error *err);
-
-#endif

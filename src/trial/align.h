@@ -10,8 +10,7 @@
  *      worker has it more than once), or comes into the list behind the step that the worker wrote before.
  *   3. Numbers ascend along the list: a step keeps the number that its lowest worker gave it where that lies between
  * its neighbours', else it takes the next free one. */
-#ifndef ASSAY_TRIAL_ALIGN_H
-#define ASSAY_TRIAL_ALIGN_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -84,5 +83,3 @@ void assay_step_shifts_release(assay_step_shifts *shifts);
  * by number, mode and mode step; `after`: how many numbers there are now. */
 void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t after, const assay_manifest *claims,
                             assay_problems *problems);
-
-#endif

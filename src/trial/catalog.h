@@ -6,8 +6,7 @@
  *
  * In some formats training and evaluation have the same number: their units have a mode. In the others a number is one
  * step, and the index tells its mode. align.h gives every (number, mode) a step of its own. */
-#ifndef ASSAY_TRIAL_CATALOG_H
-#define ASSAY_TRIAL_CATALOG_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -81,5 +80,3 @@ bool assay_catalog_is_unwatched(const assay_catalog *catalog);
 int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The number of a worker by the name that people read; ASSAY_NO_ID when there is none. */
 uint32_t assay_catalog_worker(const assay_catalog *catalog, const char *name);
-
-#endif

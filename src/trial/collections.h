@@ -1,7 +1,6 @@
 /* collections.h - named groups of tensors: union over the workers' files; a tensor belongs when it is listed or an
  * include_regex matches its name (docs/format.md). */
-#ifndef ASSAY_TRIAL_COLLECTIONS_H
-#define ASSAY_TRIAL_COLLECTIONS_H
+#pragma once
 
 #include "base/regex.h"
 #include "trial/names.h"
@@ -38,5 +37,3 @@ int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher
  * no match; the first such name is a problem, unless `problems` is NULL. */
 int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems);
 void assay_matcher_free(assay_matcher *m);
-
-#endif

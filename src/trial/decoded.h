@@ -5,8 +5,7 @@
  *   PULLED   made piece by piece by the format: compressed, swapped, strided, or gathered from several places
  *   TYPED    made as a whole, and kept in memory
  *   STRINGS  made as a whole, and kept in memory */
-#ifndef ASSAY_TRIAL_DECODED_H
-#define ASSAY_TRIAL_DECODED_H
+#pragma once
 
 #include "base/view.h"
 #include "trial/index.h"
@@ -77,5 +76,3 @@ int assay_decoded_sum(assay_decoded *d, assay_view *view, const assay_record *re
 
 /* Reverses the bytes of every number of `width` bytes. */
 void assay_swap_numbers(uint8_t *bytes, size_t size, size_t width);
-
-#endif

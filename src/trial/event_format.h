@@ -2,8 +2,7 @@
  *
  * A format of events is one const table, named in event_formats.def; nothing outside its folder knows its folders,
  * files and lines. It may stand beside any format of tensors in the same trial. */
-#ifndef ASSAY_TRIAL_EVENT_FORMAT_H
-#define ASSAY_TRIAL_EVENT_FORMAT_H
+#pragma once
 
 #include "trial/events.h"
 #include "container/lines.h"
@@ -47,5 +46,3 @@ int assay_event_lister_add(assay_event_lister *lister, const assay_event_file *f
  * cannot be listed is a problem. */
 typedef int assay_event_visit(assay_event_lister *lister, const char *path, const char *name);
 int assay_event_lister_walk(assay_event_lister *lister, const char *directory, int depth, assay_event_visit *visit);
-
-#endif

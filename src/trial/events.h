@@ -5,8 +5,7 @@
  * and sizes tell; a file is read from its beginning to its end, and hands each event to a sink. So memory does not grow
  * with its length, and files can be read by several ranks in any order: what they come to is joined in the order of the
  * list. Times are whole microseconds since 1970 by the clock of the machine that wrote them. */
-#ifndef ASSAY_TRIAL_EVENTS_H
-#define ASSAY_TRIAL_EVENTS_H
+#pragma once
 
 #include <assay/timeline.h> /* assay_natural_order() */
 
@@ -159,5 +158,3 @@ typedef struct assay_event_sink {
  * read to *bytes. 0, ASSAY_ENOMEM, or what the sink returned. */
 int assay_events_read(assay_store *store, const assay_event_file *file, const assay_event_sink *sink, uint64_t *bytes,
                       assay_error *err);
-
-#endif

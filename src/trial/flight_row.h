@@ -3,8 +3,7 @@
  * A dump is the ring buffer of one rank's latest collectives and point-to-point operations (docs/hang.md). The format
  * reads a dump into a row; the rules of hanging see nothing but the rows of all ranks. Ranks are 0 to 10^9 - 1, times
  * nanoseconds since 1970, places count the entries of a dump from 0. */
-#ifndef ASSAY_TRIAL_FLIGHT_ROW_H
-#define ASSAY_TRIAL_FLIGHT_ROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ typedef struct assay_flight_row {
 
 /* For assay_fields_pack(), assay_fields_unpack() and assay_fields_release(). */
 extern const assay_field assay_flight_row_fields[];
-
-#endif

@@ -1,6 +1,5 @@
 /* incomplete.h - the steps that some worker never wrote. */
-#ifndef ASSAY_TRIAL_INCOMPLETE_H
-#define ASSAY_TRIAL_INCOMPLETE_H
+#pragma once
 
 #include "trial/catalog.h"
 
@@ -30,5 +29,3 @@ static inline uint32_t assay_named_workers(const assay_catalog *catalog)
  * The caller frees each `missing` and the list, also after a failure. 0 or ASSAY_ENOMEM. */
 int assay_incomplete_find(const assay_catalog *catalog, const assay_step_info *steps, uint64_t step_count,
                           const uint8_t *worker_modes, assay_incomplete **list, size_t *count);
-
-#endif

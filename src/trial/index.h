@@ -3,8 +3,7 @@
  * Every rank reads the index of its share of units into a shard with a dictionary of its own; the dictionaries are
  * merged into one in byte order, the shards renumbered and exchanged so that each rank has the entries of its own
  * chunks, with the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 56 a part. */
-#ifndef ASSAY_TRIAL_INDEX_H
-#define ASSAY_TRIAL_INDEX_H
+#pragma once
 
 #include "trial/catalog.h"
 #include "trial/manifest.h"
@@ -139,5 +138,3 @@ typedef struct assay_place {
 /* The raw records of (tensor, worker) at steps < `step`, newest first: fills up to `most` places, returns how many. */
 size_t assay_record_history_before(const assay_record_history *h, uint32_t tensor, uint32_t worker, int64_t step,
                                    assay_place *places, size_t most);
-
-#endif

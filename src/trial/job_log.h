@@ -9,8 +9,7 @@
  *   4. Of equal events of a rank in a file the first one is kept, and how many there were. Where there are more than room
  *      is for, the first and the last ones are kept: what began it, and what ended it.
  * A file takes the same memory whatever its length is, and the length of its lines. */
-#ifndef ASSAY_TRIAL_JOB_LOG_H
-#define ASSAY_TRIAL_JOB_LOG_H
+#pragma once
 
 #include "base/vec.h"
 #include "store/storage.h"
@@ -168,5 +167,3 @@ int assay_log_file_unpack(assay_cursor *in, assay_log_file *out);
 
 /* Appends a line as people may see it: without escapes, and with secrets masked; cut behind `most` bytes. */
 void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out);
-
-#endif

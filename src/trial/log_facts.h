@@ -1,6 +1,5 @@
 /* log_facts.h - what is said of a trial that was read from a log of metrics: which log, and what was met in it. */
-#ifndef ASSAY_TRIAL_LOG_FACTS_H
-#define ASSAY_TRIAL_LOG_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const
 void assay_log_facts_pack(const assay_log_facts *log, assay_buf *out);
 /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* manifest.h - what the index of a trial says of its steps beside where records lie: names that belong to a step and
  * cannot be read, second names, decay rates of optimizers. Formats that know of such things add them as they read the
  * index. */
-#ifndef ASSAY_TRIAL_MANIFEST_H
-#define ASSAY_TRIAL_MANIFEST_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -25,5 +24,3 @@ void assay_manifest_release(assay_manifest *claims);
 /* Unpacks into an empty list. ASSAY_EFORMAT, also where a tensor is not below `tensors`; ASSAY_ENOMEM. */
 void assay_manifest_pack(const assay_manifest *claims, assay_buf *out);
 int assay_manifest_unpack(assay_cursor *in, uint64_t tensors, assay_manifest *claims);
-
-#endif

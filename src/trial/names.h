@@ -1,6 +1,5 @@
 /* names.h - the names a trial uses: workers and reductions. */
-#ifndef ASSAY_TRIAL_NAMES_H
-#define ASSAY_TRIAL_NAMES_H
+#pragma once
 
 #include "base/dict.h"
 
@@ -15,5 +14,3 @@
 void assay_worker_display_name(const char *file_form, size_t length, char *out);
 /* Natural order: runs of digits compare as numbers ("worker_2" before "worker_10"), then byte order. */
 int assay_worker_compare(const char *a, const char *b);
-
-#endif

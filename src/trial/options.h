@@ -1,7 +1,6 @@
 /* options.h - what a job says of how a trial is to be read (docs/checkpoints-as-trials.md): which part of a name is the
  * number of a step, which worker has which piece, and which numbers the bytes are that NumPy files call void. */
-#ifndef ASSAY_TRIAL_OPTIONS_H
-#define ASSAY_TRIAL_OPTIONS_H
+#pragma once
 
 #include "base/regex.h"
 #include "container/npy_head.h"
@@ -62,5 +61,3 @@ bool assay_trial_options_step(const assay_trial_options *options, const char *na
 /* NULL is packed as one that says nothing. Unpacking gives NULL in *out for that. ASSAY_EFORMAT, ASSAY_ENOMEM. */
 void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out);
 int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out);
-
-#endif

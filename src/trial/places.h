@@ -1,6 +1,5 @@
 /* places.h - the files and directories by which a watcher notices changes of a trial. */
-#ifndef ASSAY_TRIAL_PLACES_H
-#define ASSAY_TRIAL_PLACES_H
+#pragma once
 
 #include "trial/index.h"
 
@@ -29,5 +28,3 @@ bool assay_unit_is_behind(const assay_catalog *catalog, size_t i);
 /* 1 when the part's files hold every record of its rows, 0 when not yet, or ASSAY_ENOMEM. */
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part);
-
-#endif

@@ -1,6 +1,5 @@
 /* problem.h - damaged or missing parts of a trial. Each is named in the report, and the analysis goes on. */
-#ifndef ASSAY_TRIAL_PROBLEM_H
-#define ASSAY_TRIAL_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
 int assay_problems_append(assay_problems *earlier, const assay_problems *later);
 void assay_problems_pack(const assay_problems *p, assay_buf *out);
 int assay_problems_unpack(assay_cursor *in, assay_problems *p, assay_error *err); /* into an initialised, empty list */
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Work is counted in bytes and not in seconds: a report must not depend on the machine or on the number of ranks. The
  * index of a unit is read by one rank, which sees all of its records, in the same order every time. */
-#ifndef ASSAY_TRIAL_READ_BUDGET_H
-#define ASSAY_TRIAL_READ_BUDGET_H
+#pragma once
 
 #include "trial/index.h"
 
@@ -24,5 +23,3 @@ uint64_t assay_read_budget(uint64_t bytes, uint64_t rows);
  * out the last ones. Bytes beyond a file's end do not count. */
 void assay_shard_limit_work(assay_shard *shard, size_t before, assay_store *store, const assay_catalog *catalog,
                             assay_problems *problems);
-
-#endif

@@ -3,8 +3,7 @@
  * A record is opened by its byte range from the index; its format decodes its head, then its content is pulled in
  * pieces, so that a tensor of any size passes through one buffer. A small record is wholly in the buffer: its content
  * is one piece that points into it, unless the format has to make it (decoded.h). */
-#ifndef ASSAY_TRIAL_READER_H
-#define ASSAY_TRIAL_READER_H
+#pragma once
 
 #include "trial/index.h"
 #include "trial/record.h"
@@ -78,5 +77,3 @@ void assay_reader_let_go(assay_reader *file);
 
 /* The i-th string, not terminated. Only for ASSAY_CONTENT_STRINGS, i < elements. */
 const char *assay_reader_string(const assay_reader *file, uint64_t i, size_t *length);
-
-#endif

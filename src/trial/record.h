@@ -1,6 +1,5 @@
 /* record.h - what is known of a record once its head was read. */
-#ifndef ASSAY_TRIAL_RECORD_H
-#define ASSAY_TRIAL_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ static inline void assay_record_copy(assay_record *to, const assay_record *from)
         to->shape[d] = from->shape[d];
     memcpy((uint8_t *)to + SHAPE_END, (const uint8_t *)from + SHAPE_END, sizeof *to - SHAPE_END);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* run_facts.h - what a run was, as its trial says: command, host, commit, versions, settings, and how much of it was
  * recorded. All facts are optional. */
-#ifndef ASSAY_TRIAL_RUN_FACTS_H
-#define ASSAY_TRIAL_RUN_FACTS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -51,5 +50,3 @@ const char *assay_run_fact_of(const assay_run_facts *facts, const char *name);
 void assay_run_facts_pack(const assay_run_facts *facts, assay_buf *out);
 /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_run_facts_unpack(assay_cursor *in, assay_run_facts *out);
-
-#endif

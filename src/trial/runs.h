@@ -1,7 +1,6 @@
 /* runs.h - several trials at one place: a log in which many runs are kept, and names within it ("mlflow.db/calm-owl-1",
  * "wandb/cc33dd44", "mlruns/mnist/..."). */
-#ifndef ASSAY_TRIAL_RUNS_H
-#define ASSAY_TRIAL_RUNS_H
+#pragma once
 
 #include "trial/catalog.h"
 
@@ -28,5 +27,3 @@ void assay_trial_runs_release(assay_trial_runs *runs);
  * else as assay_trial_runs_find(), assay_store_open() and assay_catalog_read(). After a failure nothing is open. */
 int assay_trial_list(const char *location, assay_store **store, assay_trial_options **options, assay_catalog *catalog,
                      assay_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* shard.h - what builds shards (index.h). Inside trial only.
  *
  * The dimensions of all shapes of a part lie in one block: the first shape's `dim` is its start. */
-#ifndef ASSAY_TRIAL_SHARD_H
-#define ASSAY_TRIAL_SHARD_H
+#pragma once
 
 #include "trial/index.h"
 
@@ -12,5 +11,3 @@ int assay_shard_reserve(assay_shard *s, size_t parts, size_t entries, size_t sha
 int assay_entry_compare(const void *a, const void *b);
 /* Frees what a part owns; its entries and shapes stay in the shard's arrays. */
 void assay_part_release(const assay_shard *s, assay_part *part);
-
-#endif

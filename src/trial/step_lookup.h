@@ -2,8 +2,7 @@
  *
  * The rows of a part lie in the order of their files: to find a tensor's row takes a search over all of them. A
  * comparison needs the rows of all tensors, so that one pass a step puts them into a table by tensor. */
-#ifndef ASSAY_TRIAL_STEP_LOOKUP_H
-#define ASSAY_TRIAL_STEP_LOOKUP_H
+#pragma once
 
 #include "trial/index.h"
 
@@ -37,5 +36,3 @@ int assay_step_workers_turn(assay_step_workers *table, const assay_shard *shard,
 bool assay_step_workers_find(const assay_step_workers *table, uint32_t tensor, uint32_t kind, uint32_t from, size_t i,
                              assay_place *out);
 void assay_step_workers_release(assay_step_workers *table);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A trial is where bytes lie (storage/) times what they mean (a format). A format is one const table, named in
  * formats.def; nothing outside its folder knows its folders, files and layout of records. */
-#ifndef ASSAY_TRIAL_TRIAL_FORMAT_H
-#define ASSAY_TRIAL_TRIAL_FORMAT_H
+#pragma once
 
 #include "trial/decoded.h"
 #include "trial/index.h"
@@ -178,5 +177,3 @@ static inline void assay_index_marks_next(assay_index_marks *marks)
 /* 0; 1: the unit has named it already; ASSAY_ENOMEM. Kinds are below 32. */
 int assay_index_marks_set(assay_index_marks *marks, uint32_t tensor, int kind);
 void assay_index_marks_release(assay_index_marks *marks);
-
-#endif

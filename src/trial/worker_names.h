@@ -1,6 +1,5 @@
 /* worker_names.h - names for the workers that a trial expects, including those that never wrote. */
-#ifndef ASSAY_TRIAL_WORKER_NAMES_H
-#define ASSAY_TRIAL_WORKER_NAMES_H
+#pragma once
 
 #include "trial/catalog.h"
 
@@ -20,5 +19,3 @@ void assay_worker_names_release(assay_worker_names *names);
 const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, char room[ASSAY_WORKER_ROOM]);
 /* K of "worker_K", written without leading zeros; -1 for other names. */
 int64_t assay_worker_number(const char *name);
-
-#endif

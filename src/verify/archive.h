@@ -1,6 +1,5 @@
 /* archive.h - what lies in files: entries under a checksum, and pickles at any depth. Inside this folder only. */
-#ifndef ASSAY_VERIFY_ARCHIVE_H
-#define ASSAY_VERIFY_ARCHIVE_H
+#pragma once
 
 #include "store/storage.h"
 #include "verify/loading.h"
@@ -32,5 +31,3 @@ int assay_archive_walk(assay_store_file *file, const char *path, uint64_t offset
  * torch file anywhere near its end. The same. */
 int assay_archive_walk_tail(assay_store_file *file, const char *path, const assay_archive_visitor *visitor,
                             assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* beyond.h - what of a checkpoint no tensor covers: bytes under a checksum, pickles, zeros at the ends of files. Inside
  * this folder and for `assay run`. */
-#ifndef ASSAY_VERIFY_BEYOND_H
-#define ASSAY_VERIFY_BEYOND_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "source/trial_files.h"
@@ -13,5 +12,3 @@
 int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_files *files,
                         const assay_verify_options *options, assay_problems *problems, assay_verify_remarks *remarks,
                         assay_error *err);
-
-#endif

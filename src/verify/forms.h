@@ -1,6 +1,5 @@
 /* forms.h - one model in two forms: model.safetensors beside pytorch_model.bin. Inside this folder only. */
-#ifndef ASSAY_VERIFY_FORMS_H
-#define ASSAY_VERIFY_FORMS_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "verify/judge.h"
@@ -18,5 +17,3 @@ bool assay_verify_are_forms(const char *a, const char *b);
  * *text, which the caller frees, says what differs; NULL: nothing. Collective; on rank 0. */
 int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *other, size_t memory, char **text,
                                assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* framework.h - what a framework needs to resume from a checkpoint, and which one it would pick. Inside this folder and
  * for options. */
-#ifndef ASSAY_VERIFY_FRAMEWORK_H
-#define ASSAY_VERIFY_FRAMEWORK_H
+#pragma once
 
 #include "source/trial_files.h"
 
@@ -24,5 +23,3 @@ int assay_framework_missing(assay_framework framework, const assay_trial_files *
 
 /* The place that the framework would pick of a trial; NULL: it goes by the newest of its names. The caller frees it. */
 char *assay_framework_pick(assay_framework framework, const assay_trial_files *trial);
-
-#endif

@@ -1,6 +1,5 @@
 /* gap.h - ranks that saved nothing at any step. Inside this folder only. */
-#ifndef ASSAY_VERIFY_GAP_H
-#define ASSAY_VERIFY_GAP_H
+#pragma once
 
 #include "source/trial_files.h"
 
@@ -8,5 +7,3 @@
  * at any step, so that no step before tells of it. And one for each rank that saved its part at other steps, where at
  * those asked for one alone did. 0 or ASSAY_ENOMEM. */
 int assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems);
-
-#endif

@@ -1,6 +1,5 @@
 /* judge.h - from what a run of the engine found to a judgement. Inside this folder only. */
-#ifndef ASSAY_VERIFY_JUDGE_H
-#define ASSAY_VERIFY_JUDGE_H
+#pragma once
 
 #include "engine/outcome.h"
 #include "source/trial_files.h"
@@ -38,5 +37,3 @@ bool assay_verify_is_checkpoint(const assay_catalog *catalog, const assay_unit *
  * ASSAY_ENOMEM. */
 int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,
                 const assay_verify_remarks *remarks, const assay_verify_options *options, assay_verification *out);
-
-#endif

@@ -3,8 +3,7 @@
  * A pickle is a program: opcodes name functions and classes, and call them. Here the opcodes are gone through with a
  * stack that only tells texts, names, what calls return and the rest apart; nothing is imported, built or called. Every name is graded
  * against the list of docs/loading.md. */
-#ifndef ASSAY_VERIFY_LOADING_H
-#define ASSAY_VERIFY_LOADING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ bool assay_loading_leads_to_code(const char *name);
 /* Is the first part of a dotted path, which has so many bytes, a module of Python's library, or of a package whose
  * functions run programs? */
 bool assay_loading_is_code_module(const char *path, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* loading_machine.h - the state of the walk through a pickle: what is known of its stack and its memo (loading.h). */
-#ifndef ASSAY_VERIFY_LOADING_MACHINE_H
-#define ASSAY_VERIFY_LOADING_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void loading_change(loading_machine *m, const loading_value *of);
 /* As those of loading.h, of pickles within one another. */
 int loading_scan(const uint8_t *bytes, size_t size, uint64_t base, int depth, size_t most, assay_loading *out);
 int loading_hunt(const uint8_t *bytes, size_t size, uint64_t base, size_t most, assay_loading *out);
-
-#endif

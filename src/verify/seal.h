@@ -2,8 +2,7 @@
  *
  * A directory has its seal in assay-seal.json, a file NAME in NAME.assay-seal.json; the same names ending in .sha256
  * are lists for sha256sum. */
-#ifndef ASSAY_VERIFY_SEAL_H
-#define ASSAY_VERIFY_SEAL_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "source/trial_files.h"
@@ -30,5 +29,3 @@ int assay_seal_make(assay_comm *comm, const char *trial, const assay_seal_option
  * as above. */
 int assay_seal_check(assay_comm *comm, const char *trial, const assay_trial_files *files, int64_t from, int64_t to,
                      assay_problems *problems, assay_error *err);
-
-#endif

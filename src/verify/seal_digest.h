@@ -1,6 +1,5 @@
 /* seal_digest.h - digests of many files, each read once, in shares of all ranks. Inside this folder only. */
-#ifndef ASSAY_VERIFY_SEAL_DIGEST_H
-#define ASSAY_VERIFY_SEAL_DIGEST_H
+#pragma once
 
 #include "parallel/comm.h"
 
@@ -30,5 +29,3 @@ int assay_seal_digest(assay_comm *comm, const char *root, assay_seal_files *file
 /* Removes all but the first `count`. */
 void assay_seal_files_cut(assay_seal_files *files, size_t count);
 void assay_seal_files_release(assay_seal_files *files);
-
-#endif

@@ -1,6 +1,5 @@
 /* stale.h - files of another step among their neighbours. Inside this folder only. */
-#ifndef ASSAY_VERIFY_STALE_H
-#define ASSAY_VERIFY_STALE_H
+#pragma once
 
 #include "verify/judge.h"
 
@@ -10,5 +9,3 @@
  * is the same. ASSAY_OK, ASSAY_ENOMEM. */
 int assay_verify_stale(const assay_trial_files *trial, const assay_verify_options *options,
                        assay_verify_remarks *remarks, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* unread.h - files of kinds that are known and not read. Inside this folder only. */
-#ifndef ASSAY_VERIFY_UNREAD_H
-#define ASSAY_VERIFY_UNREAD_H
+#pragma once
 
 #include "verify/verify.h"
 
@@ -18,5 +17,3 @@ int assay_verify_unread(const char *place, const assay_verify_options *options, 
  * ASSAY_ENOMEM, ASSAY_EIO. */
 int assay_verify_beside(const char *place, const assay_buf *models, const assay_verify_options *options,
                         assay_verification *out, assay_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  *      findings of the rules of assay_verify_job.
  *   2. What no tensor covers is looked at then (beyond.h): bytes under a CRC-32, pickles, zeros at the ends of files.
  *   3. On rank 0 each file gets its line, each checkpoint its state, and the whole its first line (judge.c). */
-#ifndef ASSAY_VERIFY_VERIFY_H
-#define ASSAY_VERIFY_VERIFY_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -92,5 +91,3 @@ void assay_verification_release(assay_verification *j);
 void assay_verification_put_line(const assay_verification *j, assay_buf *out);
 /* Appends JSON of the schema assay-verify/1. */
 void assay_verification_put_json(const assay_verification *j, assay_buf *out);
-
-#endif

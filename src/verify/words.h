@@ -1,6 +1,5 @@
 /* words.h - what findings mean for a checkpoint, in words. Inside this folder only. */
-#ifndef ASSAY_VERIFY_WORDS_H
-#define ASSAY_VERIFY_WORDS_H
+#pragma once
 
 #include "engine/outcome.h"
 #include "source/trial_files.h"
@@ -20,5 +19,3 @@ const char *assay_verify_said_of(const char *path, const char *text);
 /* Appends, terminated, which tensors of the steps [from, to) are of a kind that is not read, such as sparse ones; *step
  * is the last of these steps that has one. Nothing is appended where all are read. 0 or ASSAY_ENOMEM. */
 int assay_verify_put_unread(const assay_trial_files *trial, int64_t from, int64_t to, int64_t *step, assay_buf *out);
-
-#endif

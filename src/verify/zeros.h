@@ -1,6 +1,5 @@
 /* zeros.h - files whose ends were never written. Inside this folder only. */
-#ifndef ASSAY_VERIFY_ZEROS_H
-#define ASSAY_VERIFY_ZEROS_H
+#pragma once
 
 #include "verify/judge.h"
 
@@ -9,5 +8,3 @@
  * ASSAY_ENOMEM. */
 int assay_verify_zeros(const assay_trial_files *trial, const assay_verify_options *options,
                        assay_verify_remarks *remarks, assay_error *err);
-
-#endif

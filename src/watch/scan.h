@@ -1,6 +1,5 @@
 /* scan.h - one watched trial: its changes, and which of its steps are complete. Inside watch only. */
-#ifndef ASSAY_WATCH_SCAN_H
-#define ASSAY_WATCH_SCAN_H
+#pragma once
 
 #include "watch/watch_internal.h"
 
@@ -26,5 +25,3 @@ int assay_watched_judge(watched_source *source, const char *name, double now, do
 int assay_watched_lay_out(watched_source *source, assay_catalog *fresh, bool *changed, assay_error *err);
 /* Gives the rows of a part the tensors' own names. 0 or ASSAY_ENOMEM. (scan_topology.c) */
 int assay_watched_name(watched_source *source, assay_shard *shard);
-
-#endif

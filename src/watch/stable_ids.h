@@ -1,6 +1,5 @@
 /* stable_ids.h - the numbers of a watched trial's tensors. Inside watch only. */
-#ifndef ASSAY_WATCH_STABLE_IDS_H
-#define ASSAY_WATCH_STABLE_IDS_H
+#pragma once
 
 #include "base/dict.h"
 
@@ -21,5 +20,3 @@ void assay_watch_ids_release(watched_ids *numbers);
  * `generation` changes. 0 or ASSAY_ENOMEM. */
 int assay_watch_number(watched_ids *numbers, const assay_dict *all, const uint8_t *wanted, assay_dict *out,
                        uint32_t *new_id);
-
-#endif

@@ -5,8 +5,7 @@
  * (watch.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
  * what is kept (result_cache.c), so that only new and changed steps are read. What such a run says is provisional: the
  * report of a watched job is that of an ordinary run at its end. docs/watch.md. */
-#ifndef ASSAY_WATCH_H
-#define ASSAY_WATCH_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "job/job.h"
@@ -49,5 +48,3 @@ int assay_watch_hear(assay_watch *watch, assay_watch_call *call);
 int assay_watch_sleep(assay_watch *watch, double seconds, bool *signalled);
 /* After the last call: takes what is still on its way. 0 or ASSAY_EMPI. Collective. */
 int assay_watch_close(assay_watch *watch);
-
-#endif

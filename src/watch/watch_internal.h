@@ -1,6 +1,5 @@
 /* watch_internal.h - what the parts of watch.h share. Inside watch only. */
-#ifndef ASSAY_WATCH_INTERNAL_H
-#define ASSAY_WATCH_INTERNAL_H
+#pragma once
 
 #include "engine/plan/plan.h"
 #include "engine/reduce/restart.h"
@@ -95,5 +94,3 @@ int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *
                        assay_error *err);
 int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                      assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* combine.h - events with their ranks, nodes and times. Inside why only. */
-#ifndef ASSAY_WHY_COMBINE_H
-#define ASSAY_WHY_COMBINE_H
+#pragma once
 
 #include "why/internal.h"
 
@@ -138,5 +137,3 @@ void why_make_unique(why_link *link);
 bool why_add_cause(why_scene *s, why_item *cause);
 /* Adds all that is not told yet, equal things as one, in the order of time. */
 bool why_add_consequences(why_scene *s);
-
-#endif

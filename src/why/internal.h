@@ -1,6 +1,5 @@
 /* internal.h - what the files of this room share. Inside why only. */
-#ifndef ASSAY_WHY_INTERNAL_H
-#define ASSAY_WHY_INTERNAL_H
+#pragma once
 
 #include "base/vec.h"
 #include "trial/job_log.h"
@@ -121,5 +120,3 @@ bool why_put_time(const assay_log_event *event, assay_buf *out);
 /* Adds a text in printf form to a list of texts. False without memory. */
 typedef ASSAY_VEC(char *) why_texts;
 bool why_add_text(void *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

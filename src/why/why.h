@@ -9,8 +9,7 @@
  *   5. answer.c and report.c say it.
  *
  * What is said follows from the events alone, in the order of files and lines: how many ranks read them does not matter. */
-#ifndef ASSAY_WHY_WHY_H
-#define ASSAY_WHY_WHY_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -53,5 +52,3 @@ void assay_why_put_text(const assay_why *why, const assay_draw *draw, assay_buf 
 void assay_why_put_json(const assay_why *why, assay_buf *out);
 void assay_why_put_html(const assay_why *why, assay_buf *out);
 void assay_why_put_markdown(const assay_why *why, assay_buf *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Opening a file costs more than reading a small record, so files stay open: those that records are read from (the main
  * one and, for lookahead.h, those of the next steps), and those that hold references. */
-#ifndef ASSAY_ENGINE_MAP_FILE_POOL_H
-#define ASSAY_ENGINE_MAP_FILE_POOL_H
+#pragma once
 
 #include "engine/map/map_source.h"
 #include "engine/map/reference_cache.h"
@@ -79,5 +78,3 @@ assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *p
 /* Opens a file of a part of `source`; does nothing when it is open there. Errors as assay_reader_open(). */
 int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const assay_source *source,
                          const assay_part *part, uint32_t number, assay_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  *   4. In the step's turn they are unpacked instead of reading the record, provided that the step has room for them.
  *      Otherwise, or if anything was wrong, the record is read again in its turn, which reports the problem.
  * So a content is read twice only at the borders of such strips of steps. */
-#ifndef ASSAY_ENGINE_MAP_LOOKAHEAD_H
-#define ASSAY_ENGINE_MAP_LOOKAHEAD_H
+#pragma once
 
 #include "engine/map/file_pool.h"
 #include "engine/map/step_work.h"
@@ -44,5 +43,3 @@ int assay_lookahead_take(assay_lookahead *a, assay_step_work *work, const assay_
                          assay_tensor_result *result, bool *taken);
 /* The step was read: what still waits of it is forgotten. */
 void assay_lookahead_end_step(assay_lookahead *a, const assay_step_work *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* map_source.h - the trial whose chunks a rank is mapping. */
-#ifndef ASSAY_ENGINE_MAP_MAP_SOURCE_H
-#define ASSAY_ENGINE_MAP_MAP_SOURCE_H
+#pragma once
 
 #include "engine/map/tensor_result.h"
 #include "engine/plan/plan.h"
@@ -22,5 +21,3 @@ static inline const assay_use_class *assay_map_source_class(const assay_map_sour
 
 /* How its results are packed. */
 assay_tensor_result_form assay_map_source_form(const assay_map_source *s);
-
-#endif

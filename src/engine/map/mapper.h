@@ -12,8 +12,7 @@
  *   5. step_work.h has the results of the step and decides whether they fit the memory.
  *   6. mapper.c gives them to the rules. What these make of the chunk's steps goes to the combiner.
  * Each of these files includes only those before it, in the order that .ci/check-tree.py gives (ORDER). */
-#ifndef ASSAY_ENGINE_MAP_MAPPER_H
-#define ASSAY_ENGINE_MAP_MAPPER_H
+#pragma once
 
 #include "engine/map/split_step.h"
 #include "engine/plan/budget.h"
@@ -63,5 +62,3 @@ void assay_mapper_leave(assay_mapper *m);
 /* Measures what `rank` has of a shared step and packs it for the rank that has the step; `out` (empty) stays empty when
  * the other one has to do without. 0 or ASSAY_ENOMEM. */
 int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* measures.h - the measures of one raw record, fed piece by piece as its content is read. */
-#ifndef ASSAY_ENGINE_MAP_MEASURES_H
-#define ASSAY_ENGINE_MAP_MEASURES_H
+#pragma once
 
 #include "engine/map/record_work.h"
 
@@ -28,5 +27,3 @@ void assay_measures_drop(const assay_measures *g);
 bool assay_measures_is_looked_back_at(const assay_measures *g);
 /* Does a comparison with earlier steps pass it by (assay_reference_passes_by)? */
 bool assay_measures_is_passed_by(const assay_measures *g);
-
-#endif

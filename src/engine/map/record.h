@@ -1,7 +1,6 @@
 /* record.h - one record, measured into its tensor's result: head, statistics and measures in one pass over its bytes.
  */
-#ifndef ASSAY_ENGINE_MAP_RECORD_H
-#define ASSAY_ENGINE_MAP_RECORD_H
+#pragma once
 
 #include "engine/map/file_pool.h"
 #include "engine/map/step_work.h"
@@ -11,5 +10,3 @@
  * 0 or ASSAY_ENOMEM. */
 int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,
                          const assay_record_demand *demand, assay_tensor_result *result, bool *measured);
-
-#endif

@@ -1,6 +1,5 @@
 /* record_work.h - a record while it is measured: shared by record.c, measures.c and reference.c. */
-#ifndef ASSAY_ENGINE_MAP_RECORD_WORK_H
-#define ASSAY_ENGINE_MAP_RECORD_WORK_H
+#pragma once
 
 #include <string.h>
 
@@ -43,5 +42,3 @@ static inline size_t assay_record_work_left(const assay_record_work *w)
     size_t left = assay_step_work_left(w->step);
     return left > w->work ? left - w->work : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* reference.h - the record that a comparison refers to. */
-#ifndef ASSAY_ENGINE_MAP_REFERENCE_H
-#define ASSAY_ENGINE_MAP_REFERENCE_H
+#pragma once
 
 #include "engine/map/record_work.h"
 
@@ -17,5 +16,3 @@ int assay_reference_find(const assay_record_work *w, const assay_measure *measur
 /* Is the record being measured passed by, now and by later ones, because a comparison with earlier steps takes TRAIN
  * steps alone? */
 bool assay_reference_passes_by(const assay_record_work *w, const assay_measure *measure);
-
-#endif

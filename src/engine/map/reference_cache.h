@@ -6,8 +6,7 @@
  * tensors come in the same order at every step, so replacing one by another would lose both.
  *
  * The cache saves time and changes no result. */
-#ifndef ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
-#define ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
+#pragma once
 
 #include "trial/reader.h"
 #include "trial/index.h"
@@ -63,5 +62,3 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_referenc
 /* The bytes are complete, and the record was sound. Without this call they are never found. */
 void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                const assay_record *record);
-
-#endif

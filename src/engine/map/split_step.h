@@ -13,8 +13,7 @@
  * Where each rank measures its own tensors (plan->by_tensor), every step is such a step. A part of it is what a rank
  * has of the tensors, and not a range. So a step is taken as a whole, if there is room for all of it whatever the
  * order, and no more than one rank met problems; otherwise the rank that has it reads all of it. */
-#ifndef ASSAY_ENGINE_MAP_SPLIT_STEP_H
-#define ASSAY_ENGINE_MAP_SPLIT_STEP_H
+#pragma once
 
 #include "engine/map/step_reader.h"
 
@@ -52,5 +51,3 @@ int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work,
 /* Takes the next step, work->step, or reads it. *helped tells which. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
 int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, const assay_measured_steps *steps,
                             bool *helped, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* step_reader.h - reads the records of a step, or of a range of it, in the order in which they lie in their files. */
-#ifndef ASSAY_ENGINE_MAP_STEP_READER_H
-#define ASSAY_ENGINE_MAP_STEP_READER_H
+#pragma once
 
 #include "engine/map/lookahead.h"
 
@@ -29,5 +28,3 @@ void assay_step_reader_leave(assay_step_reader *reader);
 /* Reads the records of work->step within work->range and of work->measurer, and appends their results. Takes results
  * that were measured earlier. Problems go to the step. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
 int assay_step_reader_read(assay_step_reader *reader, assay_step_work *work);
-
-#endif

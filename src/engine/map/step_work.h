@@ -11,8 +11,7 @@
  * itself. Whoever measures records out of turn starts with nothing held, and reports what they came to hold and the
  * peak. If the step has that much left in their turn, one rank would have granted them the same; if not, they are
  * measured again. */
-#ifndef ASSAY_ENGINE_MAP_STEP_WORK_H
-#define ASSAY_ENGINE_MAP_STEP_WORK_H
+#pragma once
 
 #include "engine/map/map_source.h"
 #include "engine/plan/demand.h"
@@ -110,5 +109,3 @@ static inline bool assay_step_work_leaves(const assay_step_work *work, uint32_t 
 /* The entries of a part that are read: [first, end). */
 size_t assay_step_work_first(const assay_step_work *work, const assay_part *part);
 size_t assay_step_work_end(const assay_step_work *work, const assay_part *part);
-
-#endif

@@ -1,6 +1,5 @@
 /* tensor_result.h - packed results of tensors that one rank measured and another maps. */
-#ifndef ASSAY_ENGINE_MAP_TENSOR_RESULT_H
-#define ASSAY_ENGINE_MAP_TENSOR_RESULT_H
+#pragma once
 
 #include <assay/pack.h>
 #include <assay/rule.h>
@@ -44,5 +43,3 @@ void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tenso
  * the bytes are none, ASSAY_EBUDGET when the arena has no room. */
 int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
                                assay_tensor_result *item, assay_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  *      three quarters. That decides which tensors are refused, so it depends only on the job and the trials, as if one
  *      rank held the whole index and all rows, and is the same at any number of ranks.
  *   3. The reference cache changes no result. It gets up to a quarter of what is really free when reading begins. */
-#ifndef ASSAY_ENGINE_PLAN_BUDGET_H
-#define ASSAY_ENGINE_PLAN_BUDGET_H
+#pragma once
 
 #include "engine/plan/plan.h"
 
@@ -27,5 +26,3 @@ size_t assay_budget_keep(const assay_budget *budget, size_t memory, size_t more)
 
 /* Warns on rank 0 if the ranks hold so much that a step may lack memory. Collective. */
 int assay_budget_warn(assay_comm *comm, const assay_budget *budget, size_t memory);
-
-#endif

@@ -1,8 +1,7 @@
 /* demand.h - what all rules together want of a tensor at the step of one worker, and what that costs.
  *
  * It is the same for all tensors of a class (plan.h), so it is computed once per part and class. */
-#ifndef ASSAY_ENGINE_PLAN_DEMAND_H
-#define ASSAY_ENGINE_PLAN_DEMAND_H
+#pragma once
 
 #include "engine/plan/plan.h"
 
@@ -48,5 +47,3 @@ static inline uint64_t assay_record_cost(const assay_record_demand *wanted, cons
     return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD
                                             : 0;
 }
-
-#endif

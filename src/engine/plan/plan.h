@@ -4,8 +4,7 @@
  * are taken of its tensors. Steps are cut into chunks by the cost of reading them. Chunks depend only on the trial,
  * never on the number of ranks, and results are combined over chunk numbers: that is why the report does not depend on
  * ranks. */
-#ifndef ASSAY_ENGINE_PLAN_PLAN_H
-#define ASSAY_ENGINE_PLAN_PLAN_H
+#pragma once
 
 #include "engine/source/options.h"
 #include "engine/source/source.h"
@@ -161,5 +160,3 @@ uint64_t assay_plan_steps_shared(const assay_plan *plan, int ranks);
 /* The cost of the busiest of `ranks` ranks over the mean, minus 1, from the cost of the chunks and, for a shared step,
  * of its most expensive record. Not collective. */
 double assay_plan_imbalance(const assay_plan *plan, int ranks);
-
-#endif

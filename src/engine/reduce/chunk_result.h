@@ -1,6 +1,5 @@
 /* chunk_result.h - the packed result of a chunk, for an application that keeps results from one run to the next. */
-#ifndef ASSAY_ENGINE_REDUCE_CHUNK_RESULT_H
-#define ASSAY_ENGINE_REDUCE_CHUNK_RESULT_H
+#pragma once
 
 #include "engine/reduce/partial.h"
 
@@ -15,5 +14,3 @@ typedef struct assay_chunk_result {
 int assay_chunk_result_put(uint64_t chunk, const assay_partial *partial, const assay_rule *rules, assay_buf *out);
 /* Reads the next one. 0, or ASSAY_EFORMAT when the bytes end too early. */
 int assay_chunk_result_get(assay_cursor *in, assay_chunk_result *out);
-
-#endif

@@ -9,8 +9,7 @@
  *      of its left sibling: at most log2(chunks) messages per rank. Messages go only to lower ranks and in the same
  *      order of levels, so no two ranks wait for each other.
  *   4. The root ends on rank 0. */
-#ifndef ASSAY_ENGINE_REDUCE_COMBINE_H
-#define ASSAY_ENGINE_REDUCE_COMBINE_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "engine/reduce/partial.h"
@@ -46,5 +45,3 @@ int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *
  * trials before; a failed rank takes part, and the caller agrees after the last trial. Collective. */
 int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *combiner,
                           int status, assay_partial *whole, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* partial.h - the partial results of one trial over some contiguous chunks: a state per rule, and the problems met. */
-#ifndef ASSAY_ENGINE_REDUCE_PARTIAL_H
-#define ASSAY_ENGINE_REDUCE_PARTIAL_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -34,5 +33,3 @@ int assay_partial_combine(assay_partial *earlier, assay_partial *later, const as
 int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, assay_buf *out);
 /* Into an initialised partial without states. */
 int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_rule *rules, assay_error *err);
-
-#endif

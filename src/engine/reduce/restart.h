@@ -4,8 +4,7 @@
  * The file (docs/checkpoint.md): a magic, the format's version, assay's version, two digests, the number of chunks, the
  * nodes of the combine tree (combine.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level
  * and index, so any number of ranks can continue, and the tree, and with it the report, stays the same. */
-#ifndef ASSAY_ENGINE_REDUCE_RESTART_H
-#define ASSAY_ENGINE_REDUCE_RESTART_H
+#pragma once
 
 #include "engine/reduce/combine.h"
 #include "engine/plan/plan.h"
@@ -77,5 +76,3 @@ int assay_restart_hand_out(assay_comm *comm, const assay_restart *all, assay_pla
 int assay_restart_save(assay_comm *comm, const char *path, const assay_restart_identity *identity,
                        const assay_plan *plan, const assay_combiner *combiners, const assay_restart *mine, int status,
                        uint64_t *done, assay_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A reference skips values that are empty or text, and no index says which are. So a rank may have to go back beyond
  * the entries that it was sent. It then reads the index of earlier steps itself, each once. */
-#ifndef ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
-#define ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
+#pragma once
 
 #include "engine/source/source.h"
 
@@ -18,5 +17,3 @@ void assay_lookback_index_free(assay_lookback_index *f);
  * there is none, or ASSAY_ENOMEM. A unit that cannot be read has none: the rank that it belongs to names it. */
 int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step,
                                 assay_place *out);
-
-#endif

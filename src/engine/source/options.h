@@ -1,6 +1,5 @@
 /* options.h - the options of a run of the engine. */
-#ifndef ASSAY_ENGINE_SOURCE_OPTIONS_H
-#define ASSAY_ENGINE_SOURCE_OPTIONS_H
+#pragma once
 
 #include <assay/rule.h>
 
@@ -27,5 +26,3 @@ typedef struct assay_engine_options {
     const assay_observer *observer;    /* NULL: nobody looks on */
     const struct assay_run_view *view; /* how the run sees the trials (run_view.h); NULL: as they are */
 } assay_engine_options;
-
-#endif

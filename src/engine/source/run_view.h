@@ -3,8 +3,7 @@
  * An ordinary run lists the trials, reads their index and maps every chunk. A watch knows most of that already: with a
  * view the run takes listings, index rows and the results of unchanged chunks from it. All calls get `context`; they
  * return 0 or a negative status. */
-#ifndef ASSAY_ENGINE_SOURCE_RUN_VIEW_H
-#define ASSAY_ENGINE_SOURCE_RUN_VIEW_H
+#pragma once
 
 #include "engine/source/source.h"
 
@@ -36,5 +35,3 @@ typedef struct assay_run_view {
     int (*keep)(void *context, const struct assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                 assay_error *err);
 } assay_run_view;
-
-#endif

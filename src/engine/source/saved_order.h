@@ -3,8 +3,7 @@
  * Each tensor has a predecessor: the tensor whose record lies before its own where it was first saved, by (step,
  * worker). That is the same however the units are divided, and joins like a first-come dictionary. Placing each
  * tensor right after its predecessor gives one order of all tensors, including those saved at different steps. */
-#ifndef ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
-#define ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
+#pragma once
 
 #include "trial/index.h"
 
@@ -17,5 +16,3 @@ uint32_t *saved_order_of(const assay_shard *shard, uint32_t tensors);
 /* The position of each of `tensors` tensors, [tensors], different for each; those that were never saved come last. The
  * caller frees it. NULL: out of memory. */
 uint32_t *saved_order_positions(const uint32_t *predecessor, uint32_t tensors);
-
-#endif

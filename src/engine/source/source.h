@@ -1,6 +1,5 @@
 /* source.h - the trials of a job as the ranks hold them: listed, with their index read, and steps and tensors known. */
-#ifndef ASSAY_ENGINE_SOURCE_SOURCE_H
-#define ASSAY_ENGINE_SOURCE_SOURCE_H
+#pragma once
 
 #include "parallel/comm.h"
 #include "job/job.h"
@@ -57,5 +56,3 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
  * bytes that this rank read to *bytes and the files to *files. Collective. */
 int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, size_t memory,
                               uint64_t *bytes, uint64_t *files, assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* summary.h - what the index of the trials contains, as ranks join it: names of tensors, steps, modes, problems. Inside
  * source only. */
-#ifndef ASSAY_ENGINE_SOURCE_SUMMARY_H
-#define ASSAY_ENGINE_SOURCE_SUMMARY_H
+#pragma once
 
 #include "engine/source/source.h"
 
@@ -49,5 +48,3 @@ int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all,
 int assay_sources_align(assay_comm *comm, assay_sources *sources, summaries *joined, assay_error *err);
 /* On rank 0: names each (mode, mode step) that a worker has twice. 0 or ASSAY_ENOMEM. */
 int assay_summary_check_steps(summary *s);
-
-#endif

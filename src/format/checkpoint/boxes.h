@@ -1,6 +1,5 @@
 /* boxes.h - tensors that lie in several pieces, while the pieces are gathered. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_BOXES_H
-#define ASSAY_FORMAT_CHECKPOINT_BOXES_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 
@@ -26,5 +25,3 @@ void assay_boxes_give_up_all(assay_boxes *b);
 /* Adds the tensors to the contents, in the order in which they were named. Those with holes, with elements in two
  * pieces, or with pieces of different dtypes become problems of `path`. */
 int assay_boxes_finish(assay_boxes *b, assay_contents *c, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* checkpoint.h - what the files of this format share: series of checkpoints (docs/checkpoints-as-trials.md). Inside
  * this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_CHECKPOINT_H
-#define ASSAY_FORMAT_CHECKPOINT_CHECKPOINT_H
+#pragma once
 
 #include "trial/trial_format.h"
 
@@ -47,5 +46,3 @@ bool assay_checkpoint_note_facts(const uint8_t *note, size_t size, assay_note_fa
 bool assay_checkpoint_note_reaches(const uint8_t *note, size_t size, uint32_t file, uint64_t from, uint64_t to);
 int assay_checkpoint_dims(const uint8_t *note, size_t size);
 int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Readers of files add tensors under the names that the files have; names.c then gives them those that rules know.
  * How a tensor's elements are found is written into a note, which the index keeps beside its row and decode.c reads. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_CONTENTS_H
-#define ASSAY_FORMAT_CHECKPOINT_CONTENTS_H
+#pragma once
 
 #include "container/zip.h"
 #include "trial/trial_format.h"
@@ -194,5 +193,3 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f);
 int assay_ckpt_add_npy(assay_ckpt_file *f);
 int assay_ckpt_add_npz(assay_ckpt_file *f);
 int assay_ckpt_add_torch(assay_ckpt_file *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* deepspeed.h - checkpoints of DeepSpeed: files for each tensor-parallel rank, and what ZeRO cut into partitions.
  * Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_DEEPSPEED_H
-#define ASSAY_FORMAT_CHECKPOINT_DEEPSPEED_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 
@@ -37,5 +36,3 @@ assay_dict *assay_deepspeed_models(const assay_names *names);
  * What is wrong becomes a problem. 0 or ASSAY_ENOMEM. */
 int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const assay_names *names, const char *model,
                              bool model_aside);
-
-#endif

@@ -1,6 +1,5 @@
 /* files.h - what the files of a checkpoint are, by their names. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_FILES_H
-#define ASSAY_FORMAT_CHECKPOINT_FILES_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 
@@ -45,5 +44,3 @@ size_t assay_ckpt_stem(const char *name);
 int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker);
 /* Opens a torch file of the checkpoint and hands its pickle over; likewise. */
 int assay_ckpt_read_torch(assay_contents *c, const char *path, const char *name, assay_torch_take *take, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* keys.h - the keys under which programs save the model, the optimizer and moving averages. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_KEYS_H
-#define ASSAY_FORMAT_CHECKPOINT_KEYS_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -23,5 +22,3 @@ int assay_keys_put_path(const assay_pickle *p, uint32_t path, assay_buf *out);
 void assay_keys_put_flat(const char *name, size_t length, assay_buf *out);
 /* Appends what is kept of a parameter: KEY, and one name for the copies of the parameter itself. */
 void assay_keys_put_kept(const char *key, size_t length, assay_buf *out);
-
-#endif

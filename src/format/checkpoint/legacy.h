@@ -1,6 +1,5 @@
 /* legacy.h - files of torch before 1.6: five pickles behind one another, then the storages. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_LEGACY_H
-#define ASSAY_FORMAT_CHECKPOINT_LEGACY_H
+#pragma once
 
 #include "container/pickle.h"
 #include "format/checkpoint/contents.h"
@@ -19,5 +18,3 @@ int assay_ckpt_add_tar(assay_ckpt_file *f);
  * assay_pickle_read() and assay_ckpt_read(). */
 int assay_ckpt_read_pickle(assay_ckpt_file *f, uint64_t *at, uint64_t end, assay_pickle *out, uint8_t **bytes,
                            assay_error *err);
-
-#endif

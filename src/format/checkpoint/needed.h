@@ -1,6 +1,5 @@
 /* needed.h - files that others of a checkpoint need, and that are not there. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_NEEDED_H
-#define ASSAY_FORMAT_CHECKPOINT_NEEDED_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 
@@ -13,5 +12,3 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
 /* Names what `latest` and its like say is the newest checkpoint, where that is not there. `top` are the names in the
  * trial's root. */
 void assay_ckpt_name_latest(assay_store *store, const assay_names *top, assay_problems *problems);
-
-#endif

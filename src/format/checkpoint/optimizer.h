@@ -1,6 +1,5 @@
 /* optimizer.h - the state of optimizers in torch files. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_OPTIMIZER_H
-#define ASSAY_FORMAT_CHECKPOINT_OPTIMIZER_H
+#pragma once
 
 #include "format/checkpoint/torch.h"
 
@@ -12,5 +11,3 @@ int assay_optimizer_add(assay_torch *t, uint32_t node, void *context);
 void assay_optimizer_note_betas(assay_contents *c, const assay_pickle *p, uint32_t groups);
 /* torch.c: adds what is below a node, under names that begin with `prefix`. */
 void assay_torch_add(void *context, uint32_t node, const char *prefix);
-
-#endif

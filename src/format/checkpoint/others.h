@@ -1,6 +1,5 @@
 /* others.h - what a checkpoint holds beside tensors: numbers, texts, bytes, objects. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_OTHERS_H
-#define ASSAY_FORMAT_CHECKPOINT_OTHERS_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 #include "container/pickle.h"
@@ -24,5 +23,3 @@ void assay_ckpt_put_class(const assay_pickle *p, uint32_t node, char *out, size_
 void assay_ckpt_note_archive(const assay_contents *c, const char *path, uint64_t offset, uint64_t length);
 /* Tells of bytes that have a name alone. */
 void assay_ckpt_note_bytes(const assay_contents *c, const char *path, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* said_step.h - steps that files say, not names: of a checkpoint by itself, and of the newest that was finished. Inside
  * this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_SAID_STEP_H
-#define ASSAY_FORMAT_CHECKPOINT_SAID_STEP_H
+#pragma once
 
 #include "trial/trial_format.h"
 
@@ -17,5 +16,3 @@ bool assay_ckpt_read_tag(assay_store *store, const char *file, char tag[ASSAY_CK
 int64_t assay_ckpt_torch_step(assay_store *store, const assay_names *top);
 /* The newest step that was finished, as `latest` and its like say it; -1: they say none. */
 int64_t assay_ckpt_latest_step(assay_store *store, const assay_trial_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* shard_map.h - *.index.json of a sharded checkpoint: which of its files has which tensor. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_SHARD_MAP_H
-#define ASSAY_FORMAT_CHECKPOINT_SHARD_MAP_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 #include "format/checkpoint/files.h"
@@ -25,5 +24,3 @@ int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assa
  * the files that are `sound`, by their number in the map. What is in the map belongs to the contents from now on, be it
  * there or not. The files have been read. 0 or ASSAY_ENOMEM. */
 int assay_shard_map_compare(const assay_shard_map *map, const bool *sound, const char *directory, assay_contents *c);
-
-#endif

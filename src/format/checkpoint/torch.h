@@ -1,7 +1,6 @@
 /* torch.h - a torch zip: a pickle of nested dictionaries whose tensors point into other entries. Inside this folder
  * only. A TorchScript file has a second one, of the constants of its program. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_TORCH_H
-#define ASSAY_FORMAT_CHECKPOINT_TORCH_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 #include "container/pickle.h"
@@ -72,5 +71,3 @@ typedef struct assay_torch_choice {
 int assay_torch_add_chosen(assay_torch *t, const assay_torch_choice *choice);
 /* The same of a file whose zip is open. */
 int assay_ckpt_add_torch_chosen(assay_ckpt_file *f, const assay_torch_choice *choice);
-
-#endif

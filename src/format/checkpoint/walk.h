@@ -1,6 +1,5 @@
 /* walk.h - goes through the dictionaries and lists of a pickle, in their order. Inside this folder only. */
-#ifndef ASSAY_FORMAT_CHECKPOINT_WALK_H
-#define ASSAY_FORMAT_CHECKPOINT_WALK_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -28,5 +27,3 @@ bool assay_walk_is_list(const assay_pickle *p, uint32_t node);
 int assay_walk_numbers(const assay_pickle *p, uint32_t node, int64_t *out);
 /* Appends a key: a text as it is, a number in digits, anything else as "?". */
 void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out);
-
-#endif

@@ -5,8 +5,7 @@
  * flat tensor, of which every rank has a partition:
  *   stages 1 and 2   the flat tensor is cut into one stretch a rank
  *   stage 3          every parameter is: each rank has ceil(elements / ranks) of it, the last ones padding */
-#ifndef ASSAY_FORMAT_CHECKPOINT_ZERO_H
-#define ASSAY_FORMAT_CHECKPOINT_ZERO_H
+#pragma once
 
 #include "format/checkpoint/contents.h"
 
@@ -39,5 +38,3 @@ int assay_zero_promise(assay_zero *z, bool masters);
  * that name and `masters` says so. With key "" tensors are NAME, and padding is not looked at. Groups that do not fit
  * their parameters become problems of `path`, and are promised. 0 or ASSAY_ENOMEM. */
 int assay_zero_finish(assay_zero *z, assay_zero_cut cut, uint32_t ranks, bool masters, const char *path);
-
-#endif

@@ -1,11 +1,8 @@
 /* flight.h - dumps of flight recorders as files of events. Inside this folder only. */
-#ifndef ASSAY_FORMAT_FLIGHT_FLIGHT_H
-#define ASSAY_FORMAT_FLIGHT_FLIGHT_H
+#pragma once
 
 #include "container/flight_dump.h"
 #include "trial/flight_row.h"
 
 /* Makes the row of a dump. 0 or ASSAY_ENOMEM; release the row with assay_fields_release() in any case. */
 int assay_flight_fold(const assay_flight_dump *d, assay_flight_row *row);
-
-#endif

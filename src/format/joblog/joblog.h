@@ -1,6 +1,5 @@
 /* joblog.h - what the files of this format share. Inside this folder only. */
-#ifndef ASSAY_JOBLOG_JOBLOG_H
-#define ASSAY_JOBLOG_JOBLOG_H
+#pragma once
 
 #include "base/regex.h"
 #include "trial/job_log.h"
@@ -163,5 +162,3 @@ void joblog_exception_class(const char *body, size_t length, assay_log_event *ev
 bool joblog_is_exception(const char *body, size_t length, size_t *name);
 /* Finds what a line says that stands before byte `place`: a time, and a step. */
 void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *event);
-
-#endif

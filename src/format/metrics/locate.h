@@ -1,10 +1,7 @@
 /* locate.h - the runs that a location stands for. */
-#ifndef ASSAY_METRICS_LOCATE_H
-#define ASSAY_METRICS_LOCATE_H
+#pragma once
 
 #include "trial/runs.h"
 
 /* As assay_trial_runs_find(). */
 int metrics_locate(const char *location, const assay_trial_options *given, assay_trial_runs *out, assay_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  *   2. Of one kind a place, its table below divides the files into runs.
  *   3. The kind reads a run into series (series.h): numbers by step, of a worker, a mode and a tag.
  *   4. metrics.c makes units and rows of them. The values go along with the catalog: no log is read twice. */
-#ifndef ASSAY_METRICS_METRICS_H
-#define ASSAY_METRICS_METRICS_H
+#pragma once
 
 #include <string.h>
 
@@ -145,5 +144,3 @@ typedef enum metrics_scalar {
 metrics_scalar metrics_json_scalar(assay_pull *pull, double *value);
 /* Settings: "config.a.b" and so on; lists as JSON text. */
 int metrics_json_settings(metrics_log *log, const char *prefix, assay_pull *pull, bool *sound);
-
-#endif

@@ -1,6 +1,5 @@
 /* mlflow.h - what MLflow's two stores share (mlflow.c). */
-#ifndef ASSAY_METRICS_MLFLOW_H
-#define ASSAY_METRICS_MLFLOW_H
+#pragma once
 
 #include "base/vec.h"
 #include "format/metrics/metrics.h"
@@ -38,5 +37,3 @@ int mlflow_db_proven(assay_store *store, const metrics_file *file, assay_error *
 int mlflow_db_divide(metrics_place *place, const metrics_file *file, assay_error *err);
 int mlflow_db_read(metrics_log *log, const metrics_run *run, assay_error *err);
 bool mlflow_is_db(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* place.h - a log as the catalog's only place of this format: tables of names, units in order, and their values. */
-#ifndef ASSAY_METRICS_PLACE_H
-#define ASSAY_METRICS_PLACE_H
+#pragma once
 
 #include "format/metrics/series.h"
 
@@ -21,5 +20,3 @@ typedef struct metrics_units {
 
 /* Appends the place of a finished log; `path` is shown for its index. 0 or ASSAY_ENOMEM, with no units. */
 int metrics_pack_place(const metrics_log *log, const char *path, metrics_units *out, assay_buf *bytes);
-
-#endif

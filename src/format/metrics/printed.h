@@ -1,6 +1,5 @@
 /* printed.h - what logs of printed lines share. */
-#ifndef ASSAY_METRICS_PRINTED_H
-#define ASSAY_METRICS_PRINTED_H
+#pragma once
 
 #include "container/lines.h"
 #include "format/metrics/metrics.h"
@@ -19,5 +18,3 @@ int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *ta
 /* Blanks and digits at the place; false when there is no digit. *step < 0: no step can be so large. */
 bool metrics_take_digits(const char **at, const char *end, int64_t *step);
 void metrics_trim(const char **text, size_t *length);
-
-#endif

@@ -1,6 +1,5 @@
 /* runs.h - the runs of a place: which one is meant, and how a place within one is written. */
-#ifndef ASSAY_METRICS_RUNS_H
-#define ASSAY_METRICS_RUNS_H
+#pragma once
 
 #include "format/metrics/metrics.h"
 
@@ -18,5 +17,3 @@ void metrics_place_said(metrics_place *place);
 void metrics_run_pack(const metrics_place *place, const metrics_run *run, assay_buf *out);
 /* A place of that run alone. Release it in any case. ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, metrics_place *out, assay_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* series.h - what a log comes to: values by step of (worker, mode, tag), counts of what was met, settings. */
-#ifndef ASSAY_METRICS_SERIES_H
-#define ASSAY_METRICS_SERIES_H
+#pragma once
 
 #include "trial/catalog.h"
 
@@ -154,5 +153,3 @@ bool metrics_is_loss(const char *tag, size_t length);
 bool metrics_number(const char *text, size_t length, double *value);
 /* A whole number, as a step. False: it is none at all; *step < 0: it is none that a step can be. */
 bool metrics_step_of(double value, int64_t *step);
-
-#endif

@@ -1,6 +1,5 @@
 /* table.h - what CSV files of logs share: columns by name, the step, and a row's values. */
-#ifndef ASSAY_METRICS_TABLE_H
-#define ASSAY_METRICS_TABLE_H
+#pragma once
 
 #include "container/csv.h"
 #include "format/metrics/metrics.h"
@@ -23,5 +22,3 @@ size_t metrics_table_find(const metrics_table *table, const char *name);
 int metrics_table_next(metrics_table *table, size_t step_column, metrics_log *log, int64_t *step, assay_error *err);
 /* The number in a cell. False: it is empty, or a text, which is counted. */
 bool metrics_table_number(const metrics_table *table, size_t column, metrics_log *log, double *value);
-
-#endif

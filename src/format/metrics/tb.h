@@ -1,6 +1,5 @@
 /* tb.h - which event files are one run (tb_runs.c). */
-#ifndef ASSAY_METRICS_TB_H
-#define ASSAY_METRICS_TB_H
+#pragma once
 
 #include "format/metrics/metrics.h"
 
@@ -13,5 +12,3 @@ typedef struct metrics_tb_place {
 bool metrics_tb_split(const char *path, metrics_tb_place *out);
 /* Divides the event files of a place; a run's key is its directory as metrics_tb_split() has it. */
 int metrics_tb_divide(metrics_place *place, assay_error *err);
-
-#endif

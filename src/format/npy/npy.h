@@ -1,6 +1,5 @@
 /* npy.h - what the files of this format share: trees of NumPy files (docs/format.md). Inside this folder only. */
-#ifndef ASSAY_FORMAT_NPY_NPY_H
-#define ASSAY_FORMAT_NPY_NPY_H
+#pragma once
 
 #include "container/npy_head.h"
 #include "trial/trial_format.h"
@@ -35,5 +34,3 @@ int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, cons
                           assay_place_visit *visit, void *context);
 int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                     assay_dict *tensors, assay_shard *shard, assay_problems *problems);
-
-#endif

@@ -2,8 +2,7 @@
  *
  *   system/incremental/HOUR/SECONDS.NODE.json      one sample a line
  *   framework/pevents/HOUR/END_ID_KIND.json        one event of Chrome's trace format a line */
-#ifndef ASSAY_FORMAT_PROFILER_PROFILER_H
-#define ASSAY_FORMAT_PROFILER_PROFILER_H
+#pragma once
 
 #include "base/json_form.h"
 #include "trial/event_format.h"
@@ -46,5 +45,3 @@ int assay_timeline_reader_new(assay_profiler_file *f, assay_timeline_reader **ou
 void assay_timeline_reader_free(assay_timeline_reader *r);
 /* Takes one event of the file; false in *sound where it is none. */
 int assay_timeline_reader_take(assay_timeline_reader *r, const char *text, size_t length, uint64_t line, bool *sound);
-
-#endif

@@ -1,6 +1,5 @@
 /* collections_json.h - the workers' collections files (docs/format.md). Inside this folder, and for tests. */
-#ifndef ASSAY_FORMAT_SMDEBUG_COLLECTIONS_JSON_H
-#define ASSAY_FORMAT_SMDEBUG_COLLECTIONS_JSON_H
+#pragma once
 
 #include "trial/collections.h"
 #include "base/dict.h"
@@ -26,5 +25,3 @@ typedef struct assay_collections_reader { /* zero it but for `collections` */
 int assay_collections_read(assay_collections_reader *reader, const char *file, const void *text, size_t size,
                            assay_problems *problems);
 void assay_collections_reader_release(assay_collections_reader *reader);
-
-#endif

@@ -1,6 +1,5 @@
 /* index_json.h - the text of one index file as plain values (docs/format.md). Inside trial only. */
-#ifndef ASSAY_FORMAT_SMDEBUG_INDEX_JSON_H
-#define ASSAY_FORMAT_SMDEBUG_INDEX_JSON_H
+#pragma once
 
 #include "base/json_pull.h"
 #include "trial/problem.h"
@@ -37,5 +36,3 @@ typedef struct assay_index_doc {
 int assay_index_json_read(assay_index_doc *doc, const char *file, int64_t step, const void *text, size_t size,
                           assay_problems *problems);
 void assay_index_json_release(assay_index_doc *doc);
-
-#endif

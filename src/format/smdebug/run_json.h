@@ -1,7 +1,6 @@
 /* run_json.h - the files run/<worker>.json (docs/format.md): command, host, commit, versions, settings, and how much
  * was recorded. Inside this folder, and for tests. */
-#ifndef ASSAY_FORMAT_SMDEBUG_RUN_JSON_H
-#define ASSAY_FORMAT_SMDEBUG_RUN_JSON_H
+#pragma once
 
 #include "trial/run_facts.h"
 #include "store/storage.h"
@@ -16,5 +15,3 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
 /* Adds one file's text to `facts` (zeroed or filled before). 0 or ASSAY_ENOMEM. */
 int assay_run_json_add(assay_run_facts *facts, const char *file, const void *text, size_t size,
                        assay_problems *problems);
-
-#endif

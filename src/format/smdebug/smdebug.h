@@ -1,7 +1,6 @@
 /* smdebug.h - what the files of this format share: trials as the recording library and the reference's hook write them
  * (docs/format.md). Inside this folder only. */
-#ifndef ASSAY_FORMAT_SMDEBUG_SMDEBUG_H
-#define ASSAY_FORMAT_SMDEBUG_SMDEBUG_H
+#pragma once
 
 #include "trial/trial_format.h"
 
@@ -30,5 +29,3 @@ int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const 
  * ASSAY_ENOMEM. */
 int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *unit, const void *text, size_t size,
                               assay_dict *dict, assay_shard *shard, assay_problems *problems);
-
-#endif

@@ -1,10 +1,7 @@
 /* decode.h - records of event files, for the formats that have some. Inside trial/format only. */
-#ifndef ASSAY_FORMAT_TFRECORD_DECODE_H
-#define ASSAY_FORMAT_TFRECORD_DECODE_H
+#pragma once
 
 #include "trial/decoded.h"
 
 /* As decode() of a format. The record's name is its whole tag. */
 int assay_tfrecord_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
-
-#endif

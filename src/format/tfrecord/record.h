@@ -1,6 +1,5 @@
 /* record.h - what the payload of a record says: Event, Summary, Value, TensorProto. Inside trial only. */
-#ifndef ASSAY_FORMAT_TFRECORD_RECORD_H
-#define ASSAY_FORMAT_TFRECORD_RECORD_H
+#pragma once
 
 #include "trial/record.h"
 #include "tfrecord/wire.h"
@@ -32,5 +31,3 @@ int assay_record_walk_tensor(assay_view *view, uint64_t at, uint64_t end, assay_
  */
 int assay_record_describe(const assay_view *view, const assay_record_parts *parts, assay_record *record,
                           assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* typed.h - tensors whose elements lie in the typed fields of TensorProto (float_val, string_val, ...) instead of in
  * tensor_content. Inside trial only. */
-#ifndef ASSAY_FORMAT_TFRECORD_TYPED_H
-#define ASSAY_FORMAT_TFRECORD_TYPED_H
+#pragma once
 
 #include "trial/decoded.h"
 #include "format/tfrecord/record.h"
@@ -13,5 +12,3 @@ int assay_typed_numbers(assay_decoded *d, assay_view *view, const assay_record_p
 /* Decodes record->elements strings, likewise, and sets record->content_bytes to the sum of their lengths. */
 int assay_typed_strings(assay_decoded *d, assay_view *view, const assay_record_parts *parts, assay_record *record,
                         size_t budget, assay_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* traces.h - Kineto traces: what torch.profiler writes for each rank, Chrome's trace events as one JSON document
  * (docs/traces.md). Inside format/traces only. */
-#ifndef ASSAY_FORMAT_TRACES_TRACES_H
-#define ASSAY_FORMAT_TRACES_TRACES_H
+#pragma once
 
 #include "base/json_pull.h"
 #include "base/keys.h"
@@ -48,5 +47,3 @@ bool assay_trace_parse_event(assay_pull *p, assay_key_memory *memory, assay_trac
 /* Appends the whole numbers of a list in brackets, ascending, each once. False: it is none, it is cut, or there is no
  * memory. */
 bool assay_trace_parse_ranks(const char *text, size_t length, assay_trace_ranks *ranks);
-
-#endif

@@ -4,8 +4,7 @@
  * The file (schema "assay-bands/3") is JSON: the settings about noise and the scores of the good runs against each
  * other (noise.h); for each figure, tensor and mode the mode steps and, at each, five quantiles over the good runs; the
  * last line has the SHA-256 of everything before it. docs/compare.md describes it. */
-#ifndef ASSAY_REPORT_COMPARE_BANDS_H
-#define ASSAY_REPORT_COMPARE_BANDS_H
+#pragma once
 
 #include "report/compare/noise.h"
 
@@ -94,5 +93,3 @@ int assay_bands_check(const assay_bands *bands, const assay_outcome *outcome, as
 void assay_band_report_free(assay_band_report *report);
 /* True when a trial leaves a band: counts as findings of severity warning. */
 bool assay_band_report_fires(const assay_band_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* compare_internal.h - the parts of a comparison, one file each. */
-#ifndef ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
-#define ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
+#pragma once
 
 #include "base/fault.h"
 #include "report/compare/comparison.h"
@@ -27,5 +26,3 @@ static inline void *compare_one_more(void *list, size_t count, size_t size)
     size_t room = count < 8 ? 8 : count * 2;
     return assay_realloc_array(list, room, size);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Trials are aligned by mode and mode step. The baseline is the job's (by default its first trial). Everything takes
  * time linear in the number of trials except sorting, and depends only on the outcome. */
-#ifndef ASSAY_REPORT_COMPARE_COMPARISON_H
-#define ASSAY_REPORT_COMPARE_COMPARISON_H
+#pragma once
 
 #include "report/compare/noise.h"
 #include "trace/before_after.h"
@@ -197,5 +196,3 @@ static inline bool compare_is_usual(const assay_comparison *c, size_t trial)
 {
     return c && c->judged && !c->trial[trial].odd && c->outcome->trials[trial].problems.losses == 0;
 }
-
-#endif

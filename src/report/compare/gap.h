@@ -3,8 +3,7 @@
  * A training on part of its data learns that part: its training loss falls faster and its evaluations get no better.
  * Each of the two may stay in its band; their ratio does not. Single losses are noisy, so both are averaged over the
  * later half of the training so far. */
-#ifndef ASSAY_REPORT_COMPARE_GAP_H
-#define ASSAY_REPORT_COMPARE_GAP_H
+#pragma once
 
 #include "report/model/curves.h"
 
@@ -13,5 +12,3 @@
  * three TRAIN losses, have no gap. `out` has room for eval->count points. Returns how many it got; 0 also for a loss
  * that is not of EVAL, or has no TRAIN curve. */
 size_t assay_gap_of(const assay_curves *curves, const assay_loss_curve *eval, assay_loss_point *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* grid.h - one figure of one tensor over all trials, aligned by mode step: bands are learned from it, and a trial is
  * compared with the others by it. */
-#ifndef ASSAY_REPORT_COMPARE_GRID_H
-#define ASSAY_REPORT_COMPARE_GRID_H
+#pragma once
 
 #include "report/model/curves.h"
 
@@ -35,5 +34,3 @@ typedef int assay_grid_visit(void *context, const assay_grid *grid);
  * a finite value: at most `most` of them, which lie evenly. Tensors whose names are no UTF-8 are left out: the file of
  * bands is JSON, and could not name them. 0, what a visit returned, or ASSAY_ENOMEM. */
 int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context);
-
-#endif

@@ -10,8 +10,7 @@
  * its curves reach.
  *
  * A loss that is lower than the others', or a gap that is narrower, is none: only what is above counts. */
-#ifndef ASSAY_REPORT_COMPARE_NOISE_H
-#define ASSAY_REPORT_COMPARE_NOISE_H
+#pragma once
 
 #include "report/compare/grid.h"
 
@@ -67,5 +66,3 @@ int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *n
  * room for [trials]. */
 void assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, double *sorted,
                     double *score);
-
-#endif

@@ -1,6 +1,5 @@
 /* block.h - the blocks of a document as renderers see them. Inside report/document only. */
-#ifndef ASSAY_REPORT_DOCUMENT_BLOCK_H
-#define ASSAY_REPORT_DOCUMENT_BLOCK_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -130,5 +129,3 @@ doc *doc_of_chart(const doc_chart *chart, bool brief);
 
 /* Rows that forms for people show: of a sample, and of any table. */
 enum { DOC_TEXT_SAMPLE = 10, DOC_MARKDOWN_SAMPLE = 3, DOC_TEXT_ROWS = 60 };
-
-#endif

@@ -1,6 +1,5 @@
 /* chart_svg.h - charts as inline SVG with their legends and numbers. Inside report only. */
-#ifndef ASSAY_REPORT_DOCUMENT_CHART_SVG_H
-#define ASSAY_REPORT_DOCUMENT_CHART_SVG_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -18,5 +17,3 @@ void chart_put_heat(const doc_chart *chart, size_t most, assay_buf *out);
 void chart_put_pairs(const doc_chart *chart, size_t most, assay_buf *out);
 /* Appends a table with a bar in each row. */
 void chart_put_bars(const doc_chart *chart, size_t most, assay_buf *out);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * How many rows, points and bytes a form shows is the form's own matter (render.h): a section hands over all it has. No
  * call fails: the first failure stays in the document, and doc_status() tells it. No call is collective. */
-#ifndef ASSAY_REPORT_DOCUMENT_DOCUMENT_H
-#define ASSAY_REPORT_DOCUMENT_DOCUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -197,5 +196,3 @@ typedef struct doc_chart {
 /* Adds a chart; everything in it is copied. HTML draws it, a terminal draws lines, bars and heat in characters, the
  * other forms have its numbers as a table. */
 void doc_put_chart(doc *d, const char *id, const doc_chart *chart);
-
-#endif

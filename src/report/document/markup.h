@@ -1,6 +1,5 @@
 /* markup.h - text in HTML. What is escaped, cut and made visible here may hold any bytes. Inside report only. */
-#ifndef ASSAY_REPORT_DOCUMENT_MARKUP_H
-#define ASSAY_REPORT_DOCUMENT_MARKUP_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -25,5 +24,3 @@ void markup_short_name(assay_buf *out, const char *name, size_t most);
 void markup_lines(assay_buf *out, const char *text, size_t length);
 /* The first line of a message as a paragraph, further ones, which show a place in a text, as <pre>. */
 void markup_message(assay_buf *out, const char *text, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* render.h - the forms of a document. Each appends to a buffer, which keeps the first failure, the document's included.
  * A form is one file; the same document gives the same bytes on any machine and any number of ranks. */
-#ifndef ASSAY_REPORT_DOCUMENT_RENDER_H
-#define ASSAY_REPORT_DOCUMENT_RENDER_H
+#pragma once
 
 #include <assay/pack.h>
 
@@ -29,5 +28,3 @@ void doc_render_json(const doc *d, assay_buf *out);
 /* The table with the id as CSV with a head (RFC 4180), without limits; numbers in full. Nothing where it is not there.
  */
 void doc_render_csv(const doc *d, const char *id, assay_buf *out);
-
-#endif

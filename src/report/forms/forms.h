@@ -1,7 +1,6 @@
 /* forms.h - the forms that the report is written in, and the parts that they share. Inside report, and for those who
  * write a part of it elsewhere. */
-#ifndef ASSAY_REPORT_FORMS_FORMS_H
-#define ASSAY_REPORT_FORMS_FORMS_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "report/compare/bands.h"
@@ -37,5 +36,3 @@ void report_put_score(const char *key, const assay_score *score, assay_jw *w);
 void report_put_traces_json(const assay_trial_outcome *trial, assay_jw *w);
 /* The member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
 int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_jw *w);
-
-#endif

@@ -1,7 +1,6 @@
 /* history.h - several reports, or trials themselves, over time: which rule has findings since when, and which figure
  * left the band of the runs before. */
-#ifndef ASSAY_REPORT_HISTORY_HISTORY_H
-#define ASSAY_REPORT_HISTORY_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ history_mark assay_history_mark(const assay_report_history *history, const histo
 void assay_history_put_answer(const assay_report_history *history, assay_buf *out);
 int assay_history_put_text(const assay_report_history *history, bool all, const assay_draw *draw, assay_buf *out);
 int assay_history_put_json(const assay_report_history *history, assay_buf *out);
-
-#endif

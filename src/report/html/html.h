@@ -2,8 +2,7 @@
  *
  * The file stays below HTML_MOST for any outcome: every section has a budget of bytes and asks html_full() before each
  * item, and items are bounded because names and messages are cut. Each section counts what it left out. */
-#ifndef ASSAY_REPORT_HTML_HTML_H
-#define ASSAY_REPORT_HTML_HTML_H
+#pragma once
 
 #include "base/json.h"
 #include "report/document/chart_svg.h"
@@ -128,5 +127,3 @@ cJSON *html_members(html_page *page, const report_rule *rule);
 
 /* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. */
 int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-
-#endif

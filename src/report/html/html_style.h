@@ -1,10 +1,7 @@
 /* html_style.h - the style sheet of report.html; its bytes come from html_style.css when assay is built. */
-#ifndef ASSAY_REPORT_HTML_HTML_STYLE_H
-#define ASSAY_REPORT_HTML_HTML_STYLE_H
+#pragma once
 
 #include <stddef.h>
 
 extern const unsigned char html_style[];
 extern const size_t html_style_size;
-
-#endif

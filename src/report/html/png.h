@@ -1,6 +1,5 @@
 /* png.h - pictures as PNG files (ISO/IEC 15948). The only place that uses zlib. */
-#ifndef ASSAY_REPORT_HTML_PNG_H
-#define ASSAY_REPORT_HTML_PNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
 /* Appends a PNG file of 8-bit pixels [height][width][channels], 1 (grey) or 3 channels (red, green, blue), at most 4096
  * pixels wide and high. Failures stay in the buffer. */
 void assay_png_put(assay_buf *out, const uint8_t *pixel, uint32_t width, uint32_t height, uint32_t channels);
-
-#endif

@@ -4,8 +4,7 @@
  * format that draws; otherwise both lists are empty. A list never exceeds its aggregation's bounds
  * (docs/rules/aggregation-loss_curve.md, docs/rules/aggregation-tensor_curves.md); `every` and `tensors_left_out` say
  * what was left out. Make a trial's curves, use them, release them: with many trials only one has to be in memory. */
-#ifndef ASSAY_REPORT_MODEL_CURVES_H
-#define ASSAY_REPORT_MODEL_CURVES_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -67,5 +66,3 @@ const assay_tensor_curve *assay_curves_tensor(const assay_curves *curves, uint32
 
 /* Appends the lengths of a shape's axes, "[64, 3, 7, 7]"; "[]" for a scalar. */
 void assay_curves_put_shape(const assay_curves *curves, int64_t shape, assay_buf *out);
-
-#endif

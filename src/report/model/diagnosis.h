@@ -1,6 +1,5 @@
 /* diagnosis.h - the diagnosis of a trial, made of what the rules of an outcome found. */
-#ifndef ASSAY_REPORT_MODEL_DIAGNOSIS_H
-#define ASSAY_REPORT_MODEL_DIAGNOSIS_H
+#pragma once
 
 #include "diagnosis/diagnosis.h"
 #include "engine/engine.h"
@@ -17,5 +16,3 @@ typedef struct report_diagnosis {
  * before the outcome. ASSAY_OK or ASSAY_ENOMEM. */
 int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out);
 void report_diagnosis_release(report_diagnosis *diagnosis);
-
-#endif

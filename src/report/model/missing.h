@@ -1,6 +1,5 @@
 /* missing.h - what would have to be recorded for the rules that had no data, in the words of who sets up a recording. */
-#ifndef ASSAY_REPORT_MODEL_MISSING_H
-#define ASSAY_REPORT_MODEL_MISSING_H
+#pragma once
 
 #include "report/model/report_model.h"
 
@@ -28,5 +27,3 @@ typedef enum report_missing {
 report_missing report_find_missing(const report_rule *rule);
 /* "activations"; of those from REPORT_RECORDED on a clause: "compare workers, and one alone recorded". */
 const char *report_missing_words(report_missing missing, bool one);
-
-#endif

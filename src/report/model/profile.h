@@ -1,8 +1,7 @@
 /* profile.h - what a trial's timeline comes to, as every form of the report shows it: use of the machines, phases,
  * steps, operators, loaders, clocks (docs/profiler.md). Times are microseconds; shares are percent, NaN where nothing
  * is known. */
-#ifndef ASSAY_REPORT_MODEL_PROFILE_H
-#define ASSAY_REPORT_MODEL_PROFILE_H
+#pragma once
 
 #include "report/model/report_model.h"
 
@@ -132,5 +131,3 @@ void profile_find_steps(profile *p);   /* profile_steps.c */
 void profile_find_missing(profile *p); /* profile_missing.c */
 /* Quantiles, mean and ends of n > 0 numbers, which are sorted. */
 profile_spread profile_spread_of(double *list, uint64_t n, double mean);
-
-#endif

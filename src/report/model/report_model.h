@@ -1,6 +1,5 @@
 /* report_model.h - queries on an outcome, shared by all forms of the report. */
-#ifndef ASSAY_REPORT_MODEL_REPORT_MODEL_H
-#define ASSAY_REPORT_MODEL_REPORT_MODEL_H
+#pragma once
 
 #include "base/json.h"
 #include "engine/engine.h"
@@ -148,5 +147,3 @@ void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES]);
 void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out);
 
 enum { REPORT_RUNS_OF_STEPS = 12 }; /* that a line of text lists */
-
-#endif

@@ -1,6 +1,5 @@
 /* report_parse.h - a report.json that somebody hands in: from an earlier version perhaps, and anybody may have written it. */
-#ifndef ASSAY_REPORT_MODEL_REPORT_PARSE_H
-#define ASSAY_REPORT_MODEL_REPORT_PARSE_H
+#pragma once
 
 #include "base/json.h"
 
@@ -12,5 +11,3 @@ int assay_report_parse(const char *path, const void *text, size_t size, cJSON **
 
 /* The text under a key of an object; "" where there is none. */
 const char *assay_report_text_of(const cJSON *object, const char *key);
-
-#endif

@@ -1,6 +1,5 @@
 /* verdict_log.h - the first line of a trial that is a log of metrics (docs/logs.md). */
-#ifndef ASSAY_REPORT_MODEL_VERDICT_LOG_H
-#define ASSAY_REPORT_MODEL_VERDICT_LOG_H
+#pragma once
 
 #include "report/model/report_model.h"
 
@@ -13,5 +12,3 @@ static inline bool report_is_log(const assay_trial_outcome *trial)
 void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
 /* Appends how the run ended, as the logger says: " (FAILED by MLflow)", " (exit code 1)"; nothing where all is well. */
 void report_put_log_end(const assay_trial_outcome *trial, assay_buf *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * An observer collects them on every rank while the engine reads. Then all ranks write them together, in the order of
  * the trial, so the file does not depend on the number of ranks. */
-#ifndef ASSAY_REPORT_RESULTS_RESULTS_H
-#define ASSAY_REPORT_RESULTS_RESULTS_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -28,5 +27,3 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
 /* Writes the statistics as text with commas, by rank 0. Collective. */
 int assay_results_write_csv(assay_comm *comm, assay_results *results, const assay_outcome *outcome, const char *path,
                             assay_error *err);
-
-#endif

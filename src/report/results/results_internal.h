@@ -1,6 +1,5 @@
 /* results_internal.h - the collected items, and the tables made of them. */
-#ifndef ASSAY_REPORT_RESULTS_RESULTS_INTERNAL_H
-#define ASSAY_REPORT_RESULTS_RESULTS_INTERNAL_H
+#pragma once
 
 #include "hdf5/hdf5_file.h"
 #include "report/model/report_model.h"
@@ -79,5 +78,3 @@ int results_take_findings(assay_results *results, const assay_outcome *outcome, 
 
 /* True for an aggregation that counts pairs (label, prediction). Not collective. */
 bool results_counts_pairs(const assay_instance *aggregation);
-
-#endif

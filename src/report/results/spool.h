@@ -1,6 +1,5 @@
 /* spool.h - items of one size, in the order they came: in memory up to a limit, then in an unnamed file. */
-#ifndef ASSAY_REPORT_RESULTS_SPOOL_H
-#define ASSAY_REPORT_RESULTS_SPOOL_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -23,5 +22,3 @@ void assay_spool_release(assay_spool *spool);
 int assay_spool_add(assay_spool *spool, const void *item, assay_error *err);
 /* Copies the items [first, first + count), which exist. ASSAY_EIO. */
 int assay_spool_read(assay_spool *spool, uint64_t first, uint64_t count, void *items, assay_error *err);
-
-#endif

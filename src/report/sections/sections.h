@@ -3,8 +3,7 @@
  *
  * A section asks the model (report/model, report/compare) and adds nothing where it has nothing to say. It is one file
  * with section_NAME() and one line in sections.def. */
-#ifndef ASSAY_REPORT_SECTIONS_SECTIONS_H
-#define ASSAY_REPORT_SECTIONS_SECTIONS_H
+#pragma once
 
 #include "report/document/document.h"
 #include "report/model/report_model.h"
@@ -51,5 +50,3 @@ static inline bool sections_read(const assay_trial_outcome *trial)
 {
     return trial->status == ASSAY_OK && trial->info;
 }
-
-#endif

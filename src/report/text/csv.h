@@ -1,6 +1,5 @@
 /* csv.h - cells of comma-separated tables, quoted as in RFC 4180; lines end in a line feed. */
-#ifndef ASSAY_REPORT_TEXT_CSV_H
-#define ASSAY_REPORT_TEXT_CSV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void assay_csv_put_shown(assay_buf *out, const char *text, size_t length);
 /* A number in the fewest digits that read back the same, "nan", "inf" or "-inf"; whole ones get ".0", so that a reader
  * takes a column of them for floating point. */
 void assay_csv_put_real(assay_buf *out, double value);
-
-#endif

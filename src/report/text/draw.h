@@ -1,6 +1,5 @@
 /* draw.h - small drawings in lines of text: sparklines, bars, shades. */
-#ifndef ASSAY_REPORT_TEXT_DRAW_H
-#define ASSAY_REPORT_TEXT_DRAW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ unsigned assay_draw_label_columns(const assay_draw *draw, size_t longest);
  * `width` columns (6 or more), cut to fit; in narrow lines the last value only. */
 void assay_draw_series(const assay_draw *draw, const char *label, unsigned width, const double *value, size_t count,
                        assay_buf *out);
-
-#endif

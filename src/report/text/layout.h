@@ -1,7 +1,6 @@
 /* layout.h - text for people: cleaned names, tables, wrapped paragraphs. Lines have 100 columns, or the width of the
  * terminal (`draw`; NULL: there is none). */
-#ifndef ASSAY_REPORT_TEXT_LAYOUT_H
-#define ASSAY_REPORT_TEXT_LAYOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ void assay_table_number(assay_table *table, double value);
 void assay_table_measure(assay_table *table, const char *numbers, const char *unit);
 /* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. */
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* dataset.h - rows of a one-dimensional data set. */
-#ifndef ASSAY_STORE_HDF5_DATASET_H
-#define ASSAY_STORE_HDF5_DATASET_H
+#pragma once
 
 #include "store/hdf5/file.h"
 
@@ -45,5 +44,3 @@ int assay_h5_dataset_open(const assay_h5 *file, uint64_t header, const char *nam
 /* Reads the rows [first, first + count), which exist, as they lie in the file. `name` is for messages. */
 int assay_h5_dataset_read(const assay_h5_dataset *d, const char *name, uint64_t first, uint64_t count, void *rows,
                           assay_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  *   object   object headers: links, attributes, and what a data set says of itself
  *   links    the links of a group that has many: a fractal heap, named by a B-tree
  *   dataset  rows, out of contiguous bytes or chunks */
-#ifndef ASSAY_STORE_HDF5_FILE_H
-#define ASSAY_STORE_HDF5_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int assay_h5_block(const assay_h5 *file, uint64_t at, size_t size, const char *s
 bool assay_h5_is_sound(const uint8_t *bytes, size_t size, uint32_t said);
 /* A little-endian number of so many bytes, at most 8. */
 uint64_t assay_h5_number(assay_cursor *in, unsigned bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* object.h - object headers: the messages that say what a group or a data set is. */
-#ifndef ASSAY_STORE_HDF5_OBJECT_H
-#define ASSAY_STORE_HDF5_OBJECT_H
+#pragma once
 
 #include "store/hdf5/file.h"
 
@@ -34,5 +33,3 @@ int assay_h5_attribute_number(const assay_h5 *file, uint64_t header, const char 
                               assay_error *err);
 int assay_h5_attribute_text(const assay_h5 *file, uint64_t header, const char *name, char *text, size_t room,
                             assay_error *err);
-
-#endif
