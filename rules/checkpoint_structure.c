@@ -13,7 +13,6 @@
  *   tied      a second name that is none of the same tensor any more
  *   vanished  a name of the step before that is not there */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

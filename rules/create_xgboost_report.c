@@ -16,7 +16,6 @@
  * The values tell the task: scores in a last axis longer than 1 are multiclass; labels 0 and 1 with predictions in 0..1
  * are binary; whole labels and whole predictions are multiclass; anything else is regression. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "pairs.h"
 #include "parts/xgboost_sections.h"

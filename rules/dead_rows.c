@@ -10,8 +10,6 @@
 
 #include <assay/search.h>
 
-#include "moments.h"
-
 enum { EMBEDDING, ROWS };
 static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM("tensor_regex", "^optimizer/.*/exp_avg_sq$", "Patterns (re.search) for names of second moments."),

@@ -8,7 +8,6 @@
  * is the row of what fills sequences up. Of a table the first ROWS_KEPT rows are looked at. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "selection.h"

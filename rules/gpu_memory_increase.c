@@ -2,7 +2,6 @@
  *
  * Per GPU and value of its memory, from the one on that has window + lag and `patience` before it: the mean of the last
  * `window` values, less the mean of as many that end `lag` values earlier. Fires when that is above `increase`. */
-#include <stdlib.h>
 
 #include "timed.h"
 

@@ -1,6 +1,5 @@
 /* profiler_report.c - ProfilerReport: all other rules that look at time at once. Fires once for each that fires. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "timed.h"
 

@@ -4,8 +4,6 @@
  * bound is that of measure_function.c. */
 #include "laws/law.h"
 
-#include <string.h>
-
 static int add_fit(const law_step *step, const assay_tensor_view *item, int function, const assay_function_fit *fit)
 {
     double row[LAW_WIDTH] = {

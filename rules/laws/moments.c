@@ -6,7 +6,6 @@
  * The factors are inferred (regression.c). A moment is rounded when it is written and its terms before that: 8 u of
  * each. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
  *
  * A weight of n elements a cell is rounded when it is written: 6 u sqrt(sum w^2); what is added, by 8 u of it. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

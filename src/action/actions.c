@@ -11,7 +11,6 @@
 #include "base/activity.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "base/log.h"
 #include "base/redact.h"

@@ -1,6 +1,5 @@
 /* notify_mail.c - messages through the sendmail interface, which every mail system has. It queues and retries itself,
  * so there is one attempt here. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

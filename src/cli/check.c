@@ -1,5 +1,4 @@
 /* check.c - assay check: is this job file valid, and what are its defaults? */
-#include <stdlib.h>
 #include <string.h>
 
 #include "action/actions.h"
@@ -13,7 +12,6 @@
 #include "report/text/layout.h"
 #include "rule/module.h"
 #include "rule/no_data.h"
-#include "rule/python_rule.h"
 #include "source/trial_files.h"
 
 /* ---- check trial ---- */

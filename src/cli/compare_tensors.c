@@ -3,7 +3,6 @@
 #include "cli/compare_tensors.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* ls.c - assay ls: lists a trial. What it has of steps, workers and members is the recording's; here every tensor and
  * every file is looked at. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

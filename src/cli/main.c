@@ -1,6 +1,5 @@
 /* main.c - assay's commands. The only main(), and the only place that opens the communicator of all ranks. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* pilot.c - assay pilot: launches a training, watches it, and launches it again with other settings until a run is
  * clean. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

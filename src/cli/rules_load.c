@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "base/hash.h"
 #include "base/log.h"

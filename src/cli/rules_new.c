@@ -1,12 +1,10 @@
 /* rules_new.c - `assay rules new NAME`: writes a rule, its build and its test to start from. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "cli/rules_load.h"

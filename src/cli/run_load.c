@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/nearest.h"

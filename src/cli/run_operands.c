@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fault.h"
 #include "cli/built_in.h"
 #include "store/storage.h"
 

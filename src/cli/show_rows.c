@@ -6,7 +6,6 @@
 #include "base/fault.h"
 #include "cli/show.h"
 #include "recording/recording.h"
-#include "report/report.h"
 #include "report/text/csv.h"
 #include "report/text/layout.h"
 

@@ -1,6 +1,5 @@
 /* stats.c - assay stats: the statistics of every tensor as a table, without any rules. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* terminal.c - see terminal.h. */
 #include "cli/terminal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

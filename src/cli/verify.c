@@ -2,7 +2,6 @@
  *
  * The judgement is src/verify's; here are its options, its lines and its exit code. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"

@@ -3,7 +3,6 @@
  * The judgement is src/why's; here are its options and its exit code. */
 #include <string.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "cli/built_in.h"
 #include "cli/cli.h"

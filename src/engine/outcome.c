@@ -2,7 +2,6 @@
 #include "engine/outcome.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "rule/no_data.h"

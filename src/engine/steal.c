@@ -1,10 +1,7 @@
 /* steal.c - see steal.h. */
 #include "engine/steal.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/pause.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/json.h"
 #include "base/search.h"
 
 static const char *const mode_names[HOOK_MODES] = {"TRAIN", "EVAL", "PREDICT", "GLOBAL"};

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/mask.h"
 #include "base/utf8.h"

@@ -8,7 +8,6 @@
 #include <strings.h>
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "hook/directory.h"
 

@@ -9,10 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "base/json.h"
 #include "hook/board.h"
 #include "hook/encode.h"
 #include "hook/layout.h"

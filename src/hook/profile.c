@@ -15,7 +15,6 @@
 
 #include "base/file.h"
 #include "base/fault.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "hook/machine.h"
 #include "hook/wait.h"

@@ -2,7 +2,6 @@
 #include "hook/internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

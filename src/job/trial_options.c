@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "job/job_internal.h"
 
 enum { PATTERNS_MOST = 100 };

@@ -1,7 +1,6 @@
 /* parse.c - topology.json into a topology; every fault is one message with its place. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/dict.h"

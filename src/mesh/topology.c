@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/dict.h"
 #include "base/search.h"
 
 static void free_mesh(assay_mesh *mesh)

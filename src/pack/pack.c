@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "pack/pack_internal.h"
 

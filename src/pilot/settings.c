@@ -1,7 +1,6 @@
 /* settings.c - the part of a state file that people write: what to launch, how to check it, what to try next. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pilot/pilot_internal.h"

@@ -1,8 +1,6 @@
 /* select.c - the tensors and collections of a trial, by number, name, pattern and membership. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/nearest.h"
 #include "base/regex.h"
 #include "recording/recording.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/search.h"
 #include "rule/common_state.h"
 #include "rule/expression.h"

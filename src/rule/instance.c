@@ -1,7 +1,6 @@
 /* instance.c - configures a rule from an entry of the job: parameters, needs, step range. */
 #include "rule/instance.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

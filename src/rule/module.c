@@ -4,12 +4,10 @@
 #include <assay/rule.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "base/process_state.h"
 #include "base/search.h"

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
-
 enum {
     NEAR_SHOWN = 3,
     NAME_MOST = 128,

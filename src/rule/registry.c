@@ -3,7 +3,6 @@
 #include "rule/instance.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"

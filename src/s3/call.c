@@ -2,7 +2,6 @@
  * caller's. */
 #include "s3/call.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 #include "s3/error.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -1,7 +1,6 @@
 /* ini.c - see ini.h. */
 #include "s3/ini.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

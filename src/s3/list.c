@@ -2,7 +2,6 @@
  *
  * What a server says is not believed to end: a page that comes again, pages without anything in them, and more keys
  * than memory may hold end a listing with an error. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
-
 enum { TEXT_MOST = 1 << 20 };
 
 void s3_xml_init(s3_xml *xml, const char *text, size_t size)

@@ -16,7 +16,6 @@
 #include "base/activity.h"
 #include "base/dict.h"
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/path.h"
 #include "store/backend.h"
 

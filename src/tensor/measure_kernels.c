@@ -4,9 +4,6 @@
  * not depend on the optimisation level. */
 #include "tensor/measure_kernels.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "tensor/elements.h"
 
 #if defined(__x86_64__)

@@ -8,7 +8,6 @@
  * Nearly no element has a ratio above all those before it, so products are compared, and only what is above is divided.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"

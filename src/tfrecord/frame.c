@@ -1,8 +1,6 @@
 /* frame.c - checks the TFRecord frame. */
 #include "tfrecord/frame.h"
 
-#include <string.h>
-
 #include "base/crc32c.h"
 
 static uint64_t load_le(const uint8_t *bytes, unsigned size)

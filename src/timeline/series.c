@@ -1,6 +1,5 @@
 /* series.c - samples in order of time, each (series, unit, time) once, and a node's own series over its units. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/search.h"

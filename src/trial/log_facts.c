@@ -2,7 +2,6 @@
 #include "trial/log_facts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/vec.h"

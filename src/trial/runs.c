@@ -2,7 +2,6 @@
 #include "trial/runs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "trial/trial_format.h"
 

@@ -2,7 +2,6 @@
 #include "watch/watch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "watch/scan.h"

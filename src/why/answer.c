@@ -1,7 +1,6 @@
 /* answer.c - the answer in one paragraph: what, where and when, what followed, and where to go on. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/path.h"
 #include "why/internal.h"
 
 enum { NODES_MOST = 100000, FILE_MOST = 4 << 20, COLUMNS_MOST = 64 };

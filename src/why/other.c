@@ -1,7 +1,6 @@
 /* other.c - what the other sources say: dumps of flight recorders, checkpoints, logs of metrics, records. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/path.h"

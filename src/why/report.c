@@ -1,7 +1,5 @@
 /* report.c - the answer with what it rests on: a document, which every form renders, and JSON. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_writer.h"

@@ -1,7 +1,6 @@
 /* reference.c - see reference.h. */
 #include "engine/map/reference.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"

@@ -1,6 +1,5 @@
 /* restart_identity.c - the job, the options and the state of the trials that results of chunks belong to. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "engine/reduce/restart.h"

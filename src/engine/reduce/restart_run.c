@@ -1,6 +1,5 @@
 /* restart_run.c - saving and resuming, on all ranks together. Only rank 0 touches the file. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/file.h"

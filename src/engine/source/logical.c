@@ -1,7 +1,6 @@
 /* logical.c - forms the logical tensors of trials that have a topology, each rank those of its share of the steps. */
 #include <stdlib.h>
 
-#include "base/fault.h"
 #include "engine/source/run_view.h"
 #include "engine/source/summary.h"
 #include "parallel/rank_reduce.h"

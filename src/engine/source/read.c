@@ -11,7 +11,6 @@
 #include "engine/source/summary.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "parallel/rank_reduce.h"

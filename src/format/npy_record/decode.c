@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "base/fault.h"
-
 static const uint8_t MAGIC[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 static int wrong(const assay_view *view, const assay_record *r, uint64_t at, const char *what, assay_error *err)

@@ -1,7 +1,6 @@
 /* typed.c - decodes the typed fields of TensorProto. */
 #include "format/tfrecord/typed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"

@@ -1,8 +1,6 @@
 /* markup.c - text in HTML: the only place that escapes and cuts it. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <assay/status.h>

@@ -1,5 +1,4 @@
 /* render_data.c - a document for programs: as JSON, and a table of it as CSV. Nothing is cut or left out. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <assay/status.h>

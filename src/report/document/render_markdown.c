@@ -2,7 +2,6 @@
  *
  * Names and messages are untrusted: they are cleaned as in text, cut in the middle, and written as code, in which
  * nothing is markup, a link or a mention. A block is written beside the page first and added when it fits. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <assay/status.h>

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "report/forms/forms.h"
 #include "report/model/curves.h"
 #include "report/sections/sections.h"

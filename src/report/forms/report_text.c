@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "report/document/render.h"
-#include "report/forms/forms.h"
 #include "report/sections/sections.h"
 #include "report/text/layout.h"
 

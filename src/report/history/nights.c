@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/search.h"
-#include "base/vec.h"
 #include "report/history/history.h"
 #include "report/model/curves.h"
 #include "report/model/report_model.h"

@@ -3,7 +3,6 @@
  * Charts are inline SVG rather than a script's work in the reader's browser: the bytes are the same at any number of
  * ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

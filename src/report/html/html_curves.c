@@ -1,8 +1,6 @@
 /* html_curves.c - the course of the tensors that findings name, from the curves that the engine takes of every trial
  * (curves.h). */
-#include <float.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "report/model/profile.h"
-#include "report/text/layout.h"
 
 bool report_find_hardware(const assay_trial *info, const assay_finding *finding, assay_step_time *out)
 {

@@ -1,7 +1,6 @@
 /* profile_steps.c - durations of steps and of loaders, and how far the clocks of workers are apart. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "report/model/profile.h"

@@ -1,6 +1,5 @@
 /* aggregations.c - what aggregations counted: bars of classes, a shaded confusion matrix with its figures, curves; other
  * kinds bring their own lines. The members are those of report.json, of this run or of a report that is read again. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

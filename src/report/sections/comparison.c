@@ -2,10 +2,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "report/compare/comparison.h"
 #include "report/model/profile.h"
 #include "report/sections/sections.h"

@@ -1,7 +1,6 @@
 /* object.c - walks object headers, and finds links and attributes in them. */
 #include "store/hdf5/object.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- links ---- */
