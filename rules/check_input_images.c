@@ -92,8 +92,7 @@ static int add_row(assay_row row, channel **of, size_t *channels)
     size_t c = (size_t)row.value[CHANNEL];
     if (c >= *channels) {
         channel *grown = realloc(*of, (c + 1) * sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         for (size_t k = *channels; k <= c; k++)
             grown[k] = (channel){0};
         *of = grown;

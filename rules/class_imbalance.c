@@ -124,8 +124,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     (void)err;
     assay_common_state *s = state;
     assay_counter *step = assay_counter_new();
-    if (!step)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(step);
     int status = count_step(rule, view, step);
     ASSAY_THEN(status, note_ambiguous_axes(s->counter, view, LABEL_CLASSES, prediction_classes(rule)));
     ASSAY_THEN(status, add_rows(step, view, s->series));

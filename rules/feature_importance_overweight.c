@@ -63,8 +63,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     double *importance = malloc((slot->count + (size_t)1) * sizeof *importance);
-    if (!importance)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(importance);
     int status = ASSAY_OK;
     for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
         status = test_worker(rule, s->findings, view, worker, importance);

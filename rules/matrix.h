@@ -28,8 +28,7 @@ static inline int take_matrix(const assay_counter *counter, int64_t bound, const
 {
     uint64_t size = assay_counter_size(counter);
     m->cells = calloc(size ? size : 1, sizeof *m->cells);
-    if (!m->cells)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m->cells);
     for (uint64_t i = 0; i < size; i++) {
         cell c;
         assay_counter_get(counter, i, &c.label, &c.prediction, &c.count);

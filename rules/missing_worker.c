@@ -152,8 +152,7 @@ static int put_absent(const roll *r, uint32_t expected, char note[NOTE_ROOM])
     const uint32_t looked = expected > r->workers + NAMED ? r->workers + NAMED : expected;
     uint32_t absent = expected, named = 0;
     bool *wrote = calloc((size_t)looked + 1, sizeof *wrote), ours = true;
-    if (!wrote)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(wrote);
     for (uint32_t w = 0; ours && w < r->workers; w++) {
         const char *name = assay_trial_worker(r->rule->trial, w);
         char *end = NULL;

@@ -208,8 +208,7 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
     uint32_t tensors = assay_trial_tensors(rule->trial);
     bool any = false;
     o->frozen = calloc(tensors + (size_t)1, 1);
-    if (!o->frozen)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(o->frozen);
     for (uint64_t i = 0; i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
         if (row.tensor < tensors && row.value[0] >= 0)

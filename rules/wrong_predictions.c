@@ -92,8 +92,7 @@ static int keep(assay_wrong_predictions *s, uint32_t most, const assay_picture *
     if (s->count == s->room) {
         uint32_t room = s->room ? 2 * s->room : 8;
         assay_picture *list = realloc(s->list, room * sizeof *list);
-        if (!list)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list);
         s->list = list;
         s->room = room;
     }
@@ -187,8 +186,7 @@ static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_
 {
     assay_wrong_predictions *s = state_new(rule);
     size_t length;
-    if (!s)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s);
     s->samples = assay_get_u64(in);
     s->wrong = assay_get_u64(in);
     s->unfit = assay_get_u64(in);

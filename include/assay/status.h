@@ -54,6 +54,12 @@ int assay_fail(assay_error *err, int status, const char *format, ...) __attribut
         if (status_ != ASSAY_OK)                                                                                       \
             return status_;                                                                                            \
     } while (0)
+/* Leaves the function with ASSAY_ENOMEM where a pointer is NULL that memory was asked for. */
+#define ASSAY_HAVE(...)                                                                                                \
+    do {                                                                                                               \
+        if (!(__VA_ARGS__))                                                                                            \
+            return ASSAY_ENOMEM;                                                                                       \
+    } while (0)
 
 #ifdef __cplusplus
 }

@@ -212,8 +212,7 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     if (l->rows == 0)
         return ASSAY_OK;
     double *room = calloc(2 * (l->rows * (l->x->columns + cells) + groups), sizeof *room);
-    if (!room)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(room);
     l->xs = room;
     l->x2 = l->xs + l->rows * l->x->columns;
     l->ys = l->x2 + l->rows * l->x->columns;

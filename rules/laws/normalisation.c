@@ -36,8 +36,7 @@ static int compare(const law_step *step, const assay_tensor_view *item, const no
     const uint64_t columns = n->x->columns, places = columns / n->w->columns;
     double row[LAW_WIDTH] = {[LAW_OF] = LAW_NORMALISATION, [LAW_VARIANT] = form};
     uint8_t *off = calloc(n->w->columns, 1);
-    if (!off)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(off);
     for (uint64_t g = 0; g < n->x->groups; g++) {
         const uint64_t first = assay_sketch_first_row(g, n->x->rows, n->x->groups),
                        end = assay_sketch_first_row(g + 1, n->x->rows, n->x->groups);

@@ -262,8 +262,7 @@ void timed_release(timed *t)
 static int put_slices(const timed *t, assay_buf *out)
 {
     int64_t *slices = malloc((t->findings + 1) * sizeof *slices);
-    if (!slices)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(slices);
     for (size_t i = 0; i < t->findings; i++)
         slices[i] = t->finding[i].slice;
     assay_sort_integers(slices, t->findings);

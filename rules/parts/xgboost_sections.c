@@ -65,8 +65,7 @@ static int put_metrics(const writer *w)
 {
     uint64_t count = assay_series_count(w->series), *order = assay_series_by_tensor(w->series);
     const char *separator = "";
-    if (!order)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(order);
     assay_put_format(w->json, "\"metrics\": [");
     for (uint64_t i = 0, end; i < count; i = end) {
         assay_row first = row_at(w, order[i]), last = first;
@@ -132,8 +131,7 @@ static int put_importance(const writer *w)
     if (!last_step_with(w, WEIGHT, &from, &to))
         return ASSAY_OK;
     feature *list = calloc(to - from, sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     assay_put_format(w->json, ", \"feature_importance\": {\"step\": %" PRId64, row_at(w, from).step);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         char prefix[64];

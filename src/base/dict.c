@@ -134,8 +134,7 @@ int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes)
         d->byte_room = bytes + names + 1;
     }
     uint32_t *table = list && text ? assay_heap_grow_large(d->slots, 0, slots * sizeof *table) : NULL;
-    if (!table)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(table);
     memset(table, 0, slots * sizeof *table);
     d->slots = table;
     d->mask = (uint32_t)slots - 1;

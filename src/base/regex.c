@@ -89,8 +89,7 @@ void assay_regex_free(assay_regex *regex)
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length)
 {
     pcre2_match_data *match = pcre2_match_data_create(1, regex->general); /* one a call: searches may run in parallel */
-    if (!match)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(match);
     PCRE2_SPTR subject = (PCRE2_SPTR)(text ? text : "");
     int found = pcre2_match(regex->code, subject, length, 0, 0, match, regex->limits);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter's stack is on the heap */
@@ -118,8 +117,7 @@ unsigned assay_regex_groups(const assay_regex *regex)
 int assay_regex_find(const assay_regex *regex, const char *text, size_t length, size_t at, assay_regex_span span[2])
 {
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
-    if (!match)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(match);
     const int found =
         pcre2_match(regex->code, (PCRE2_SPTR)(text ? text : ""), length, at, PCRE2_NO_JIT, match, regex->limits);
     const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
@@ -155,8 +153,7 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
                         assay_buf *out)
 {
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
-    if (!match)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(match);
     size_t at = 0, copied = 0;
     int found = 0, replaced = 0;
     while (at <= length &&
@@ -186,8 +183,7 @@ int assay_regex_group(const assay_regex *regex, const char *text, size_t length,
                       size_t *end)
 {
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
-    if (!match)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(match);
     int found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, 0, match, regex->limits), status = 0;
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)
         found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, PCRE2_NO_JIT, match, regex->limits);

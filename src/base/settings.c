@@ -124,8 +124,7 @@ static bool take_word(const char *words, const char *text, int *out)
 static int take_copy(const char *text, char **out)
 {
     char *copy = assay_copy_text(text);
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     free(*out);
     *out = copy;
     return ASSAY_OK;

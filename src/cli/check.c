@@ -24,8 +24,7 @@ static int collect(const assay_trial_files *files, assay_trial *info)
     const assay_shard *s = &files->shard;
     info->steps = assay_alloc_zeroed(s->count, sizeof *info->steps);
     info->tensor_modes = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
-    if (!info->steps || !info->tensor_modes)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(info->steps && info->tensor_modes);
     for (size_t p = 0; p < s->count; p++) {
         const assay_part *part = &s->parts[p];
         for (size_t e = part->first; e < (size_t)part->first + part->count; e++)

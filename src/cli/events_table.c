@@ -110,8 +110,7 @@ static int end_event(event_table *t, const assay_event_span *span)
 {
     char *where = place_of(t, span);
     size_t i = t->open.count;
-    if (!where)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(where);
     while (i > 0 && strcmp(t->open.list[i - 1].where, where) != 0)
         i--;
     free(where);

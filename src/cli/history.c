@@ -151,8 +151,7 @@ static int read_remote(const remote *r, const char *path, assay_error *err)
     assay_buf text = ASSAY_BUF(MOST_BYTES);
     const char *place = assay_store_location(r->store);
     char *shown = assay_path_join(place, path);
-    if (!shown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(shown);
     (void)assay_store_stamp_of(r->store, path, &stamp, &why);
     int status = assay_store_read(r->store, path, MOST_BYTES, &text, &why);
     if (status == ASSAY_OK)
@@ -222,8 +221,7 @@ static int read_matching(const remote *r, char *last, assay_error *err)
 static int add_remote(assay_report_history *history, const char *operand, size_t *left_out, assay_error *err)
 {
     char *place = assay_copy_text(operand), *last = NULL;
-    if (!place)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(place);
     for (size_t size = strlen(place); size > 5 && place[size - 1] == '/'; size--)
         place[size - 1] = '\0';
     if ((last = strrchr(place + 5, '/')))

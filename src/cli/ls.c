@@ -378,8 +378,7 @@ static int collect_tensors(overview *o)
 {
     uint32_t count = assay_dict_count(o->files->tensors);
     o->tensor = assay_alloc_zeroed(count, sizeof *o->tensor);
-    if (!o->tensor)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(o->tensor);
     for (uint32_t i = 0; i < count; i++) {
         o->tensor[i].dtype = o->tensor[i].dims = -1;
         o->tensor[i].same_as = ASSAY_NO_ID;
@@ -427,8 +426,7 @@ static int find_members_of(overview *o, size_t collection)
 {
     uint32_t tensors = assay_dict_count(o->files->tensors);
     uint8_t *member = o->member[collection] = assay_alloc(tensors);
-    if (!member)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(member);
     memset(member, 1, tensors);
     return recording_keep_members(o->recording, collection, member, &o->files->problems);
 }

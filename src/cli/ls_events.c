@@ -26,8 +26,7 @@ static int add_writer(overview *o, assay_dict *known, const assay_event_file *fi
         if (file->kind != ASSAY_EVENTS_SYSTEM)
             assay_timeline_worker_name(file->source, name);
         w->name = assay_copy_text(file->kind == ASSAY_EVENTS_SYSTEM ? file->source : name);
-        if (!w->name)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(w->name);
         *w = (overview_writer){.name = w->name, .largest = file, .from = INT64_MAX, .to = INT64_MIN};
         o->writers++;
     }
@@ -46,8 +45,7 @@ static int add_writer(overview *o, assay_dict *known, const assay_event_file *fi
 static int read_samples(overview *o, assay_error *err)
 {
     assay_event_files some = {.list = assay_alloc_zeroed(o->writers, sizeof *some.list)};
-    if (!some.list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(some.list);
     for (size_t i = 0; i < o->writers; i++)
         if (o->writer[i].largest->kind == ASSAY_EVENTS_SYSTEM)
             some.list[some.count++] = *o->writer[i].largest; /* its texts stay the catalog's */

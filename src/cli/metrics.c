@@ -315,8 +315,7 @@ static int draw_course(sheet *s, const cli_course *course)
     const unsigned columns = s->draw->columns > 2 * INDENT ? s->draw->columns - INDENT : INDENT;
     const size_t points = course->count < columns ? course->count : columns;
     double *value = assay_alloc_zeroed(points, sizeof *value);
-    if (!value)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(value);
     const bool longest = strcmp(course->metric, STEP) == 0;
     for (size_t i = 0; i < points; i++) {
         const size_t from = course->count * i / points, to = course->count * (i + 1) / points;
@@ -338,8 +337,7 @@ static int put_course(void *context, const cli_course *course)
 {
     sheet *s = context;
     double sum = 0, *sorted = assay_alloc(course->count * sizeof *sorted);
-    if (!sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sorted);
     memcpy(sorted, course->value, course->count * sizeof *sorted);
     for (size_t i = 0; i < course->count; i++)
         sum += course->value[i];

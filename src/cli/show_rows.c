@@ -150,8 +150,7 @@ static int table_for(show_sink *sink, const show_row *row)
         return ASSAY_OK;
     put_table(sink);
     sink->table = assay_alloc(sizeof *sink->table);
-    if (!sink->table)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sink->table);
     if (sink->heading != row->tensor) {
         if (sink->chart.draw)
             show_chart_put(&sink->chart, &sink->out);

@@ -108,8 +108,7 @@ static int tell(watch_causes *c, const assay_outcome *outcome, uint32_t number, 
     status = assay_buf_status(&text);
     char *sentence = status == ASSAY_OK ? assay_copy_bytes_as_text((const char *)text.data, text.size) : NULL;
     assay_buf_release(&text);
-    if (!sentence)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sentence);
     free(c->list[id].sentence);
     c->list[id] = (told_cause){number, evidence->rule, sentence, true};
     put_line(c, assay_severity_name((assay_severity)evidence->severity),

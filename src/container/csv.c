@@ -47,8 +47,7 @@ static int end_cell(assay_csv *csv, size_t from)
     if (csv->count == csv->room) {
         const size_t room = csv->room ? 2 * csv->room : 64;
         assay_csv_cell *grown = assay_realloc_array(csv->cells, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         csv->cells = grown;
         csv->room = room;
     }

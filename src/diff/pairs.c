@@ -321,8 +321,7 @@ static int pair_steps(assay_diff *d, const assay_diff_options *o, side *a, side 
     int status = ASSAY_OK;
     d->steps_a = list_steps(&d->a, o, &mine);
     d->steps_b = list_steps(&d->b, o, &theirs);
-    if (!d->steps_a || !d->steps_b)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(d->steps_a && d->steps_b);
     if (mine == 1 && theirs == 1)
         return pair_step(d, o, a, b, d->steps_a[0], d->steps_b[0], text);
     while (status == ASSAY_OK && (i < mine || k < theirs)) {

@@ -296,8 +296,7 @@ static int configure(run *r)
     uint32_t instances = r->plan.instances, trials = r->sources.job_trials;
     r->rules = assay_alloc_zeroed((size_t)trials * instances, sizeof *r->rules);
     r->combiners = assay_alloc_zeroed(trials, sizeof *r->combiners);
-    if (!r->rules || !r->combiners)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r->rules && r->combiners);
     for (uint32_t t = 0; t < trials; t++) {
         for (uint32_t i = 0; i < instances; i++) {
             const assay_instance *instance = assay_job_instance(r->job, i);

@@ -252,8 +252,7 @@ int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_p
 {
     out->plan = figures_of(plan, out->run.ranks);
     out->trials = assay_alloc_zeroed(sources->job_trials, sizeof *out->trials);
-    if (!out->trials)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->trials);
     out->trial_count = sources->job_trials;
     for (uint32_t t = 0; t < sources->job_trials; t++)
         take_listing(out, t, &sources->list[t]);

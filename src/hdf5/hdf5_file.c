@@ -123,8 +123,7 @@ static int new_file(assay_comm *comm, const char *path, assay_hdf5_file **out)
 {
     assay_hdf5_file *f = assay_alloc_zeroed(1, sizeof *f);
     size_t length = strlen(path);
-    if (!f)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f);
     f->comm = comm;
     f->file = -1;
     f->path = assay_copy_text(path);

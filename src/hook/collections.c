@@ -92,8 +92,7 @@ int hook_collections_write(const hook_config *config, int num_workers, const hoo
     for (size_t i = 0; i < config->count; i++)
         most = config->collections[i].names.count > most ? config->collections[i].names.count : most;
     const char **tensors = assay_realloc_array(NULL, count + most, sizeof *tensors);
-    if (!tensors)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(tensors);
     bool first = true;
     assay_put_format(out, "{\"collections\": {");
     for (size_t i = 0; i < config->count; i++) {

@@ -38,12 +38,10 @@ static const char *const no_evaluation[] = {"gradients", "optimizer_variables"};
 static int texts_add(hook_texts *texts, const char *text)
 {
     char **grown = assay_realloc_array(texts->items, texts->count + 1, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     texts->items = grown;
     grown[texts->count] = assay_copy_text(text);
-    if (!grown[texts->count])
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown[texts->count]);
     texts->count++;
     return ASSAY_OK;
 }

@@ -41,8 +41,7 @@ static int grow(hook_names *names)
 {
     size_t room = names->room ? 2 * names->room : FIRST_ROOM;
     hook_name **slots = assay_alloc_zeroed(room, sizeof *slots);
-    if (!slots)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(slots);
     for (size_t i = 0; i < names->room; i++) {
         hook_name *n = names->slots[i];
         if (n)

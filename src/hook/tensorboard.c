@@ -47,8 +47,7 @@ int hook_board_init(hook_output *out)
     if (!any)
         return ASSAY_OK;
     out->buckets = assay_alloc(sizeof(hook_buckets));
-    if (!out->buckets)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->buckets);
     hook_buckets_init(out->buckets);
     return ASSAY_OK;
 }

@@ -174,8 +174,7 @@ int assay_topology_put_unknown(char *const *worker, uint32_t workers, assay_buf 
 {
     assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = worker, .workers = workers};
     uint32_t *at = assay_alloc((size_t)workers * sizeof *at + 1);
-    if (!at)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(at);
     for (uint32_t w = 0; w < workers; w++)
         at[w] = w;
     d.axis[0].name = "worker";

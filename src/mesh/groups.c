@@ -40,8 +40,7 @@ static int are_different(const uint32_t *rank, size_t ranks)
 {
     uint32_t *sorted = assay_alloc((ranks + 1) * sizeof *sorted);
     int different = 1;
-    if (!sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sorted);
     memcpy(sorted, rank, ranks * sizeof *sorted);
     qsort(sorted, ranks, sizeof *sorted, assay_order_u32);
     for (size_t i = 1; i < ranks; i++)
@@ -188,8 +187,7 @@ static int find_candidates(laying *l)
     for (size_t i = 0; i < l->count; i++) {
         l->list[i].at = assay_alloc(((size_t)l->out->ranks + 1) * sizeof *l->list[i].at);
         l->list[i].of = assay_alloc_zeroed((size_t)l->out->ranks + 1, sizeof *l->list[i].of);
-        if (!l->list[i].at || !l->list[i].of)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(l->list[i].at && l->list[i].of);
     }
     return ASSAY_OK;
 }
@@ -361,8 +359,7 @@ static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, 
 static int number_ranks(const assay_rank_mesh *m, uint32_t ranks, uint32_t *number, uint32_t *most)
 {
     uint32_t *met = assay_alloc_zeroed(places_of(m) + 1, sizeof *met);
-    if (!met)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(met);
     for (uint32_t r = 0; r < ranks; r++) {
         const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
         number[r] = place == UINT64_MAX ? NOWHERE : met[place]++;
@@ -378,8 +375,7 @@ static int settle_ranks(assay_rank_mesh *m, uint32_t ranks)
     if (places_of(m) != ranks)
         return 0;
     bool *taken = assay_alloc_zeroed((size_t)ranks + 1, sizeof *taken);
-    if (!taken)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(taken);
     for (uint32_t r = 0; r < ranks; r++) {
         const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
         if (place != UINT64_MAX)

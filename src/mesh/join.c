@@ -254,8 +254,7 @@ int assay_join_walk_begin(assay_join_walk *w, const assay_join *join)
                            .cursor = assay_alloc((join->boxes + 1) * sizeof(assay_join_cursor)),
                            .heap = assay_alloc((join->boxes + 1) * sizeof(uint32_t)),
                            .count = join->boxes};
-    if (!w->cursor || !w->heap)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(w->cursor && w->heap);
     for (size_t b = 0; b < join->boxes; b++) {
         begin_box(join, &join->box[b], &w->cursor[b]);
         w->heap[b] = (uint32_t)b;

@@ -286,8 +286,7 @@ int assay_layouts_join(assay_layouts *l, assay_cursor *later, const assay_topolo
         if (later->failed || names.failed || layout.mesh >= t->meshes)
             return ASSAY_EFORMAT;
         assay_layout *mine = layout_of(l, name, length, &layout, &id);
-        if (!mine)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(mine);
         for (uint32_t a = 0; a < ASSAY_MESH_AXES; a++)
             mine->seen[a] = see(mine->seen[a], layout.seen[a]);
     }

@@ -99,8 +99,7 @@ int assay_relations_new(const assay_topology *t, const assay_layouts *layouts, c
                         assay_relations **out)
 {
     assay_relations *r = assay_alloc_zeroed(1, sizeof *r);
-    if (!r)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r);
     r->tensors = assay_dict_count(names);
     r->workers = t->workers;
     r->class_of = assay_alloc_zeroed((size_t)r->tensors + 1, sizeof *r->class_of);
@@ -195,8 +194,7 @@ int assay_relations_unpack(assay_cursor *in, uint32_t tensors, uint32_t workers,
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     assay_relations *r = assay_alloc_zeroed(1, sizeof *r);
     const uint32_t count = (uint32_t)assay_get_u32(in);
-    if (!r)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r);
     *r = (assay_relations){.tensors = tensors, .workers = workers};
     int status = in->failed || count > assay_cursor_left(in) ? ASSAY_EFORMAT : ASSAY_OK;
     r->list = status == ASSAY_OK ? assay_alloc_zeroed((size_t)count + 1, sizeof *r->list) : NULL;

@@ -84,8 +84,7 @@ static int make_rows(const assay_packing *p, const assay_dict *faulty, index_row
     size_t file = 0;
     rows->parts = assay_alloc_zeroed(s->count, sizeof *rows->parts);
     rows->entries = assay_alloc_zeroed(s->entry_count, sizeof *rows->entries);
-    if (!rows->parts || !rows->entries)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rows->parts && rows->entries);
     for (size_t i = 0; i < s->count; i++) {
         const assay_part *part = &s->parts[i];
         if (!is_plain(p, part, &file, faulty))

@@ -302,8 +302,7 @@ int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
                 pilot_set_text(own, "reason", pilot->reason) && pilot_note_launch(pilot, "job_id", pilot->job_id) &&
                 pilot_note_launch(pilot, "job_status", pilot_job_word[pilot->job_status]) &&
                 pilot_note_launch(pilot, "rule_status", pilot_rule_word[pilot->rule_status]);
-    if (!done)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(done);
     pilot_put_json(pilot->document, 2, 0, out);
     assay_put_u8(out, '\n');
     return assay_buf_status(out);

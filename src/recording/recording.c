@@ -12,8 +12,7 @@ static int collect_steps(assay_recording *r)
     const assay_catalog *catalog = &r->files.catalog;
     const assay_shard *s = &r->files.shard;
     r->steps = assay_alloc_zeroed(catalog->unit_count, sizeof *r->steps);
-    if (!r->steps)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r->steps);
     for (size_t i = 0; i < catalog->unit_count; i++) {
         int64_t step = catalog->units[i].step;
         if (i > 0 && catalog->units[i - 1].step == step)

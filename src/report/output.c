@@ -46,8 +46,7 @@ static int output_list_note(output_list *list, const char *name, const void *byt
     output_entry *grown = assay_realloc_array(list->entry, list->count + 1, sizeof *grown);
     list->entry = grown ? grown : list->entry;
     char *copy = grown ? assay_copy_text(name) : NULL;
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     output_entry *e = &grown[list->count++];
     *e = (output_entry){.name = copy, .size = size};
     if (bytes) {

@@ -83,8 +83,7 @@ int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t cou
         if (of->count >= of->room - of->room / 4) { /* little was gained */
             size_t room = of->room ? of->room * 2 : 64;
             entry *list = assay_realloc_array(of->list, room, sizeof *list);
-            if (!list)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(list);
             of->list = list;
             of->room = room;
         }

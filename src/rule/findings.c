@@ -148,8 +148,7 @@ static int keep(assay_findings *f, const assay_finding *finding)
         if (room > f->most)
             room = f->most;
         assay_finding *list = assay_realloc_array(f->list, room, sizeof *list);
-        if (!list)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list);
         f->list = list;
         f->room = room;
     }
@@ -279,8 +278,7 @@ static int unpack_place(assay_cursor *in, assay_finding *x)
 {
     assay_time_place *place = assay_alloc_zeroed(1, sizeof *place);
     x->time = place;
-    if (!place)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(place);
     const int status = assay_fields_unpack(place_fields, in, place);
     return status == ASSAY_OK && !(place->worker && place->unit) ? ASSAY_EFORMAT : status;
 }

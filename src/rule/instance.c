@@ -101,8 +101,7 @@ static int new_instance(const char *name, const char *rule_name, assay_severity 
                         rule_origin origin, assay_instance **out)
 {
     assay_instance *instance = assay_alloc_zeroed(1, sizeof *instance);
-    if (!instance)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(instance);
     instance->severity = severity;
     instance->end_step = INT64_MAX;
     instance->is_python = origin == RULE_IN_PYTHON;

@@ -357,8 +357,7 @@ static int list_modules(DIR *directory, char ***names, size_t *count)
         if (length < 4 || strcmp(entry->d_name + length - 3, ".so") != 0 || entry->d_name[0] == '.')
             continue;
         char **grown = assay_realloc_array(*names, *count + 1, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         *names = grown;
         if (!(grown[*count] = assay_copy_text(entry->d_name)))
             return ASSAY_ENOMEM;

@@ -53,12 +53,10 @@ static int add_collections(const assay_need *need, const assay_slot *from, bool 
 {
     size_t list = listed ? assay_param_count(need->params, from->collections) : 0;
     slot->collection = assay_alloc_zeroed(list + 1, sizeof *slot->collection);
-    if (!slot->collection)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(slot->collection);
     for (size_t i = 0; i < list + (from->collection != NULL); i++) {
         const char *name = i < list ? assay_param_item(need->params, from->collections, i) : from->collection;
-        if (!(slot->collection[i] = assay_copy_text(name)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(slot->collection[i] = assay_copy_text(name));
         slot->collections++;
     }
     return ASSAY_OK;
@@ -169,8 +167,7 @@ int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err
 int assay_need_timeline(assay_need *need, int64_t scan, int64_t from, int64_t to)
 {
     assay_time_need *times = assay_realloc_array(need->times, need->time_count + (size_t)1, sizeof *times);
-    if (!times)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(times);
     need->times = times;
     need->times[need->time_count++] = (assay_time_need){scan, from, to};
     return ASSAY_OK;

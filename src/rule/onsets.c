@@ -121,8 +121,7 @@ static int make_rows(assay_onsets *onsets, uint64_t count)
 static int add_bad(assay_onsets *onsets, onset_row *row, const bad_onset *added)
 {
     bad_onset *bad = make_room(onsets->bad, &onsets->bad_room, onsets->bad_count + 1, sizeof *bad);
-    if (!bad)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(bad);
     onsets->bad = bad;
     onsets->bad[onsets->bad_count] = *added;
     row->bad = (uint32_t)++onsets->bad_count;

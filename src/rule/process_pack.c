@@ -58,8 +58,7 @@ static int get_list(assay_cursor *in, const char *const **out)
         const char *text = assay_get_text(in, &length);
         if (in->failed)
             return ASSAY_EFORMAT;
-        if (!(list[i] = assay_copy_bytes_as_text(text, length)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list[i] = assay_copy_bytes_as_text(text, length));
     }
     return list ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -138,8 +137,7 @@ static int get_definitions(assay_cursor *in, const assay_param_def **out)
         list[i].type = (assay_param_type)assay_get_u32(in);
         if (in->failed || (unsigned)list[i].type > ASSAY_PARAM_CHOICE)
             return ASSAY_EFORMAT;
-        if (!(list[i].name = assay_copy_bytes_as_text(name, length)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list[i].name = assay_copy_bytes_as_text(name, length));
         status = get_text(in, &initial);
         list[i].initial = initial;
         list[i].least = assay_get_f64(in);
@@ -248,8 +246,7 @@ static int get_value(assay_cursor *in, assay_param_value *value)
         return ASSAY_ENOMEM;
     for (uint64_t k = 0; k < items; k++) {
         const char *text = assay_get_text(in, &length);
-        if (!(value->item[k] = assay_copy_bytes_as_text(text, length)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(value->item[k] = assay_copy_bytes_as_text(text, length));
         value->count = k + 1;
     }
     uint64_t numbers = assay_get_count(in, 8);
@@ -265,8 +262,7 @@ static int get_value(assay_cursor *in, assay_param_value *value)
 int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_params **out)
 {
     assay_params *params = assay_alloc_zeroed(1, sizeof *params);
-    if (!params)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(params);
     params->ops = ops;
     while (assay_params_def(ops, params->count))
         params->count++;
@@ -385,8 +381,7 @@ static int get_measures(assay_cursor *in, assay_need *need)
         return ASSAY_EFORMAT;
     need->measures = assay_alloc_zeroed(measures + (size_t)1, sizeof *need->measures);
     need->measure_slot = assay_alloc_zeroed(measures + (size_t)1, sizeof *need->measure_slot);
-    if (!need->measures || !need->measure_slot)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(need->measures && need->measure_slot);
     for (uint32_t i = 0; i < measures; i++) {
         need->measure_slot[i] = assay_get_u32(in);
         const uint8_t *bytes = assay_get_bytes(in, sizeof *need->measures);

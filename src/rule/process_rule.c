@@ -357,8 +357,7 @@ static void data_free(void *given)
 static int keep_measures(process_data *data, const assay_need *need)
 {
     data->measures = assay_alloc_zeroed(need->measure_count, sizeof *data->measures);
-    if (!data->measures)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(data->measures);
     if (need->measure_count > 0)
         memcpy(data->measures, need->measures, need->measure_count * sizeof *data->measures);
     data->measure_count = need->measure_count;

@@ -293,8 +293,7 @@ int assay_view_get(const uint8_t *from, const assay_trial *trial, const assay_vi
 {
     reader r = {.from = from, .trial = trial, .measures = measures, .lists = lists};
     const step_head *step = next(&r.from, sizeof *step);
-    if (!grow_all(lists, step, measures->count + (size_t)1))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grow_all(lists, step, measures->count + (size_t)1));
     for (uint32_t s = 0; s < step->slots; s++) {
         const slot_head *slot = next(&r.from, sizeof *slot);
         if (slot->same < s) {

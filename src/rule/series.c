@@ -68,8 +68,7 @@ static int reserve(assay_series *s, uint64_t more)
     if (room < 16)
         room = 16;
     uint8_t *rows = assay_heap_resize_list(s->rows, s->room * row_size(s), room * row_size(s));
-    if (!rows)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rows);
     s->rows = rows;
     s->room = room;
     return ASSAY_OK;

@@ -26,8 +26,7 @@ static int mark_logged(assay_trial *trial)
     if (!trial->catalog->log.kind)
         return ASSAY_OK;
     trial->logged = assay_alloc_zeroed(tensors, 1);
-    if (!trial->logged)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(trial->logged);
     for (uint32_t t = 0; t < tensors; t++) {
         if (!begins_as_metric(assay_trial_tensor(trial, t)))
             continue;
@@ -50,8 +49,7 @@ int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
     const assay_collections *c = &trial->catalog->collections;
     trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
     trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
-    if (!trial->mode_rank || !trial->matchers)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(trial->mode_rank && trial->matchers);
     trial->serial = ++serials;
     memset(trial->mode_steps, 0, sizeof trial->mode_steps);
     trial->modes = 0;
@@ -83,8 +81,7 @@ int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)
     for (size_t i = 0; trial->listed && i < catalog->collections.count; i++) {
         assay_collection *c = &catalog->collections.list[i];
         uint8_t *bits = assay_alloc_zeroed(tensors / 8 + (size_t)1, 1);
-        if (!bits)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(bits);
         for (size_t k = 0; k < c->tensors; k++) {
             uint32_t tensor = assay_dict_find(trial->tensors, c->tensor[k], strlen(c->tensor[k]));
             if (tensor != ASSAY_NO_ID)

@@ -58,8 +58,7 @@ static int get_catalog(assay_cursor *in, assay_catalog *catalog, assay_error *er
     if (workers > assay_cursor_left(in) / 4)
         return ASSAY_EFORMAT;
     catalog->worker = assay_alloc_zeroed(workers, sizeof *catalog->worker);
-    if (!catalog->worker)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(catalog->worker);
     for (; catalog->workers < workers; catalog->workers++)
         if (!(catalog->worker[catalog->workers] = get_copy(in)))
             return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
@@ -73,8 +72,7 @@ static int get_tensors(assay_cursor *in, assay_trial *trial)
 {
     uint64_t count = assay_get_count(in, 4);
     trial->tensors = assay_dict_new();
-    if (!trial->tensors)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(trial->tensors);
     for (uint64_t i = 0; i < count; i++) {
         size_t length = 0;
         const char *name = assay_get_text(in, &length);
@@ -109,8 +107,7 @@ static int get_steps(assay_cursor *in, assay_trial *trial)
 {
     uint64_t count = assay_get_count(in, 8 + 8 + 1);
     trial->steps = assay_alloc(count * sizeof *trial->steps);
-    if (!trial->steps)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(trial->steps);
     for (uint64_t i = 0; i < count; i++) {
         trial->steps[i].step = assay_get_i64(in);
         trial->steps[i].mode_step = assay_get_i64(in);

@@ -85,8 +85,7 @@ assay_buf *assay_verdict_text(assay_verdict *verdict)
 static int turn_into_error(assay_verdict *v, const char *text)
 {
     assay_findings *empty = assay_findings_new(v->findings->most);
-    if (!empty)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(empty);
     assay_findings_order_by(empty, v->findings->trial);
     assay_findings_free(v->findings);
     v->findings = empty;

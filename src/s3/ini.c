@@ -121,8 +121,7 @@ int s3_ini_find(const char *text, size_t size, const char *profile, const char *
     if (memchr(found.at, '\0', found.length))
         return 0;
     char *copy = assay_copy_bytes_as_text(found.at, found.length);
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     *value = copy;
     return 1;
 }

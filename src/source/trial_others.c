@@ -15,8 +15,7 @@ static int keep(void *context, const assay_other *other)
     if (id >= all->room) {
         const size_t room = all->room ? 2 * all->room : 64;
         assay_trial_other *grown = assay_realloc_array(all->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         memset(grown + all->room, 0, (room - all->room) * sizeof *grown);
         all->list = grown;
         all->room = room;

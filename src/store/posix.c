@@ -84,8 +84,7 @@ static int grow(assay_links *links)
 {
     const size_t room = links->room ? 2 * links->room : 64;
     uint32_t *grown = assay_realloc_array(links->count, room, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     memset(grown + links->room, 0, (room - links->room) * sizeof *grown);
     links->count = grown;
     links->room = room;
@@ -103,8 +102,7 @@ static int count_way(assay_links *links, const struct stat *here, const char *di
         links->ways = assay_dict_new();
     if (!links->directories)
         links->directories = assay_dict_new();
-    if (!links->ways || !links->directories)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(links->ways && links->directories);
     if (assay_dict_find(links->ways, way, sizeof id + length) != ASSAY_NO_ID)
         return ASSAY_OK;
     const uint32_t number = assay_dict_add(links->directories, way, sizeof id);

@@ -38,8 +38,7 @@ static int grow(s3_facts *facts)
 {
     s3_facts larger = {.room = facts->room ? 2 * facts->room : 256};
     larger.list = assay_alloc_zeroed(larger.room, sizeof *larger.list);
-    if (!larger.list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(larger.list);
     for (size_t i = 0; i < facts->room; i++)
         if (facts->list[i].name)
             *place_of(&larger, facts->list[i].name) = facts->list[i];

@@ -100,8 +100,7 @@ static int list_rest(s3_root *root, s3_tree *tree, size_t anchor, assay_error *e
 {
     s3_tree fresh = {.most = SIZE_MAX};
     char *after = assay_copy_text(key_of(tree, anchor));
-    if (!after)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(after);
     after[strlen(after) - 1] = '\0'; /* a key comes behind its own beginning: the anchor is listed, too */
     int status = list(root, tree, after, &fresh, err);
     const bool heeded = fresh.count > 0 && strcmp(key_of(&fresh, 0), after) > 0;
@@ -168,8 +167,7 @@ static int load(s3_root *root, s3_tree *tree, assay_error *err)
 int s3_tree_add(s3_root *root, const char *top, size_t length)
 {
     s3_tree *grown = assay_realloc_array(root->tree, root->tree_count + 1, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     root->tree = grown;
     s3_tree *tree = &grown[root->tree_count];
     *tree = (s3_tree){.top = assay_copy_bytes_as_text(top, length)};

@@ -44,8 +44,7 @@ static int know_names(assay_store *store, const char *directory)
     char *mark = assay_alloc(length + 1);
     assay_names names = {0};
     assay_error why;
-    if (!mark)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(mark);
     memcpy(mark, directory, length);
     mark[length] = '/';
     const bool known = assay_dict_find(store->listed, mark, length + 1) != ASSAY_NO_ID;
@@ -530,8 +529,7 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     if (__builtin_mul_overflow(count, sizeof(char *), &table) || __builtin_add_overflow(table, size, &block))
         return ASSAY_ENOMEM;
     char **names = assay_alloc(block);
-    if (!names)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(names);
     char *at = (char *)(names + count);
     if (size)
         memcpy(at, text, size);

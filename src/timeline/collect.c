@@ -43,8 +43,7 @@ static int add_edge(assay_timeline_want *want, int64_t at)
     if (at == ASSAY_NO_TIME || (i < want->edges && want->edge[i] == at))
         return ASSAY_OK;
     int64_t *grown = assay_realloc_array(want->edge, want->edges + 1, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     memmove(grown + i + 1, grown + i, (want->edges - i) * sizeof *grown);
     grown[i] = at;
     want->edge = grown;
@@ -263,8 +262,7 @@ static int note_odd(assay_collector *c, int kind, const unit *u, uint64_t line, 
     if (c->file_is_odd[kind])
         return ASSAY_OK;
     assay_timeline_oddity *row = rows_add(&c->odd, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_timeline_oddity){.file = c->file_number,
                                    .kind = (uint32_t)kind,
                                    .node = u->node,
@@ -309,8 +307,7 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
         return ASSAY_OK;
     }
     assay_sample *row = rows_add(&to->samples, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_sample){
         .time = s->time, .sum = s->millionths, .extreme = s->millionths, .units = 1, .file = c->file_number};
     if (c->exact)
@@ -324,8 +321,7 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
 static int add_other(assay_collector *c, uint32_t id, const assay_event_sample *s)
 {
     assay_sample *row = rows_add(&series_at(c, id)->samples, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_sample){
         .time = s->time, .sum = s->millionths, .extreme = s->millionths, .units = 1, .file = c->file_number};
     c->other_samples++;
@@ -340,8 +336,7 @@ static int take_sample(void *context, const assay_event_sample *s)
         return ASSAY_OK;
     }
     const sample_source *source = find_source(c, s);
-    if (!source)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(source);
     return source->unit == ASSAY_NO_ID ? add_other(c, source->series, s) : add_sample(c, unit_at(c, source->unit), s);
 }
 
@@ -364,8 +359,7 @@ static int take_problem(void *context, assay_event_problem kind, uint64_t line, 
     if (c->file_problems++ >= ASSAY_EVENTS_PROBLEMS_A_FILE)
         return ASSAY_OK;
     assay_timeline_problem *row = rows_add(&c->problem, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_timeline_problem){
         .file = c->file_number, .kind = kind, .line = line, .text = collector_text(c, text, strlen(text))};
     return row->text == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;

@@ -77,8 +77,7 @@ static int add_node(finisher *f, uint32_t text)
         return ASSAY_OK;
     f->node_of[text] = (uint32_t)f->nodes.count;
     named *row = rows_add(&f->nodes, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (named){assay_dict_name(f->c->texts, text, NULL), text};
     return ASSAY_OK;
 }
@@ -107,8 +106,7 @@ static int find_nodes(finisher *f)
     const uint32_t texts = assay_dict_count(c->texts);
     int status = ASSAY_OK;
     f->node_of = assay_alloc((texts + (size_t)1) * sizeof *f->node_of);
-    if (!f->node_of)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f->node_of);
     for (uint32_t i = 0; i < texts; i++)
         f->node_of[i] = ASSAY_NO_ID;
     for (uint32_t i = 0; i < c->series.count && status == ASSAY_OK; i++)
@@ -125,8 +123,7 @@ static int find_nodes(finisher *f)
     sort(f->nodes.list, f->nodes.count, sizeof(named), compare_natural);
     f->t->node = assay_alloc_zeroed(f->nodes.count, sizeof *f->t->node);
     f->t->cores = assay_alloc_zeroed(f->nodes.count, sizeof *f->t->cores);
-    if (!f->t->node || !f->t->cores)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f->t->node && f->t->cores);
     for (uint32_t i = 0; i < f->nodes.count; i++) {
         const named *node = (const named *)f->nodes.list + i;
         f->t->node[i] = node->name;
@@ -243,8 +240,7 @@ static int find_spans(finisher *f)
     loader_start *starts = c->loader_start.list;
     t->line.loader_starts = c->loader_start.count;
     t->loader_start = assay_alloc_zeroed(c->loader_start.count, sizeof *t->loader_start);
-    if (!t->loader_start)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(t->loader_start);
     for (size_t i = 0; i < c->loader_start.count; i++)
         starts[i].start.worker = f->worker_of[starts[i].start.worker];
     sort(starts, c->loader_start.count, sizeof *starts, compare_starts);
@@ -270,8 +266,7 @@ static int find_totals(finisher *f)
     assay_collector *c = f->c;
     const uint32_t count = assay_dict_count(c->totals);
     f->t->total = assay_alloc_zeroed(count, sizeof *f->t->total);
-    if (!f->t->total)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f->t->total);
     for (uint32_t i = 0; i < count; i++) {
         const char *key = assay_dict_name(c->totals, i, NULL);
         const uint32_t name = collector_text(c, key + 1, strlen(key + 1));

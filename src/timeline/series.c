@@ -41,8 +41,7 @@ static int add_series(finisher *f, const series *s, const char *name, rows *samp
     assay_timeline_data *t = f->t;
     rows list = {t->series, t->line.series_count, t->line.series_count};
     assay_metric_series *row = rows_add(&list, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     t->series = list.list;
     t->line.series_count = list.count;
     *row = (assay_metric_series){name, f->node_of[s->node], s->metric, samples->list, samples->count};
@@ -143,8 +142,7 @@ static int collect_others(finisher *f)
     assay_collector *c = f->c;
     assay_timeline_data *t = f->t;
     t->other = assay_alloc_zeroed(c->series.count, sizeof *t->other);
-    if (!t->other)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(t->other);
     for (uint32_t i = 0; i < c->series.count; i++) {
         series *s = series_at(c, i);
         if (s->metric != ASSAY_METRIC_OTHER)

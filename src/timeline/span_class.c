@@ -101,8 +101,7 @@ static int describe(assay_collector *c, span_class *class, uint8_t kind, assay_t
 static int forget_all(assay_collector *c)
 {
     assay_dict *empty = assay_dict_new();
-    if (!empty)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(empty);
     assay_dict_free(c->class_keys);
     c->class_keys = empty;
     c->class.count = 0;

@@ -70,8 +70,7 @@ static uint32_t worker_of(assay_collector *c, const char *source)
 static int take_step(assay_collector *c, const span *s, uint32_t mode)
 {
     assay_time_step *row = rows_add(&c->step, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_time_step){s->start, s->duration, s->step, s->worker, mode};
     return ASSAY_OK;
 }
@@ -79,8 +78,7 @@ static int take_step(assay_collector *c, const span *s, uint32_t mode)
 static int take_loader(assay_collector *c, const span *s)
 {
     assay_loader_event *row = rows_add(&c->loader, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (assay_loader_event){s->start, s->duration, s->worker, s->process};
     if (s->process_name.bytes)
         row->process = collector_text(c, s->process_name.bytes, s->process_name.length);
@@ -90,8 +88,7 @@ static int take_loader(assay_collector *c, const span *s)
 static int take_loader_start(assay_collector *c, const span *s)
 {
     loader_start *row = rows_add(&c->loader_start, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = (loader_start){{s->start, s->num_workers, s->worker, s->pin_memory}, s->file};
     return ASSAY_OK;
 }
@@ -123,8 +120,7 @@ static int note_cell(assay_collector *c, int64_t start)
     if (c->cell.count >= 1024 && c->cell.count >= 2 * c->cells_sorted)
         collector_sort_cells(c);
     int64_t *row = rows_add(&c->cell, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = cell;
     c->cell_start = cell * c->want->cell_size;
     c->cell_end = c->cell_start + c->want->cell_size;
@@ -143,8 +139,7 @@ static void note_time(const assay_collector *c, worker *w, const span *s)
 static int add_span(assay_collector *c, const span *s)
 {
     const span_class *class = collector_class(c, s->kind, s->phase, s->name);
-    if (!class)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(class);
     note_time(c, worker_at(c, s->worker), s);
     c->by_kind[s->kind]++;
     for (int i = 0; i < class->totals; i++) {
@@ -229,8 +224,7 @@ static int make_half(assay_collector *c, const assay_event_span *from, span_half
 static int keep_half(assay_collector *c, const span_half *half)
 {
     span_half *row = rows_add(&c->half, sizeof *row);
-    if (!row)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(row);
     *row = *half;
     row->order = (uint32_t)c->half.count;
     return ASSAY_OK;
@@ -243,8 +237,7 @@ static int take_half(assay_collector *c, const assay_event_span *from)
     uint32_t *head = (uint32_t *)c->head.list + half.stack;
     if (!half.ends) {
         open_half *row = rows_add(&c->open, sizeof *row);
-        if (!row)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(row);
         *row = (open_half){half, *head, false};
         *head = (uint32_t)c->open.count;
         return ASSAY_OK;

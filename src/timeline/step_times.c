@@ -126,8 +126,7 @@ static int find_lanes(assay_step_times *t)
 {
     const assay_timeline *line = t->line;
     int64_t *room = assay_alloc((line->steps + 1) * sizeof *room);
-    if (!room)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(room);
     for (uint64_t i = 0; i < line->steps; i++)
         t->step[i] = &line->step[i];
     if (line->steps > 1)

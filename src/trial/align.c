@@ -330,8 +330,7 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
     if (alike == shard->count || (catalog->workers < 2 && !assay_catalog_has_modes(catalog)))
         return ASSAY_OK;
     assay_worker_step *rows = assay_alloc_zeroed(shard->count, sizeof *rows);
-    if (!rows)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rows);
     for (size_t p = 0; p < shard->count; p++)
         rows[p] = assay_part_worker_step(&shard->parts[p]);
     int status = assay_steps_align(rows, shard->count, &shifts);

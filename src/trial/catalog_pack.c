@@ -71,8 +71,7 @@ static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
         return ASSAY_EFORMAT;
     catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
     catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
-    if (!catalog->worker_key || !catalog->worker)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(catalog->worker_key && catalog->worker);
     for (uint32_t i = 0; i < count; i++) {
         size_t length = 0;
         const char *name = assay_get_text(in, &length);
@@ -81,8 +80,7 @@ static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
         catalog->worker_key[i] = assay_copy_bytes_as_text(name, length);
         catalog->worker[i] = assay_alloc(length + 1);
         catalog->workers = i + 1;
-        if (!catalog->worker_key[i] || !catalog->worker[i])
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(catalog->worker_key[i] && catalog->worker[i]);
         assay_worker_display_name(name, length, catalog->worker[i]);
     }
     return ASSAY_OK;
@@ -98,8 +96,7 @@ static int unpack_units(assay_cursor *in, const assay_catalog *catalog, assay_un
 {
     uint64_t count = assay_get_count(in, PACKED_UNIT);
     assay_unit *grown = assay_realloc_array(*list, *list_count + count, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     *list = grown;
     for (uint64_t i = 0; i < count; i++) {
         assay_unit unit = {.step = assay_get_i64(in)};
@@ -143,8 +140,7 @@ static int unpack_places(assay_cursor *in, assay_dict **places)
     if (*places) /* a format that comes twice */
         return ASSAY_EFORMAT;
     *places = assay_dict_new();
-    if (!*places)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*places);
     const uint64_t count = assay_get_count(in, 4);
     for (uint64_t i = 0; i < count; i++) {
         size_t length = 0;

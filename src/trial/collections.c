@@ -45,8 +45,7 @@ int assay_collections_add_pattern(assay_collections *c, const char *name, const 
         return assay_collections_find(c, name) ? ASSAY_OK : ASSAY_ENOMEM;
     const size_t size = strlen(pattern) + 1;
     char **block = assay_alloc(sizeof *block + size); /* the list and its texts are one */
-    if (!block)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(block);
     *block = memcpy(block + 1, pattern, size);
     collection->regex = block;
     collection->regexes = 1;
@@ -105,8 +104,7 @@ static int get_texts(assay_cursor *in, char ***list, size_t *count)
     if (in->failed)
         return ASSAY_EFORMAT;
     *list = assay_alloc(many * sizeof **list + bytes);
-    if (!*list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*list);
     char *at = (char *)(*list + many);
     for (*count = 0; *count < many; at += length + 1) {
         const char *text = assay_get_text(&again, &length);

@@ -11,8 +11,7 @@ int assay_decoded_reserve(assay_decoded *d, size_t size)
         return ASSAY_OK;
     size_t room = size < SIZE_MAX / 2 && size < 2 * d->room ? 2 * d->room : size;
     uint8_t *grown = assay_realloc_array(d->bytes, room, 1);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     d->bytes = grown;
     d->room = room;
     return ASSAY_OK;

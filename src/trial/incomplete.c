@@ -74,16 +74,14 @@ static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete 
     if (*count == *room) {
         *room = *room ? *room * 2 : 64;
         assay_incomplete *grown = assay_realloc_array(*list, *room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         *list = grown;
     }
     assay_incomplete *entry = &(*list)[*count];
     *entry = (assay_incomplete){.step = step,
                                 .missing = assay_alloc(missing * sizeof *entry->missing),
                                 .unnamed = r->catalog->expected_workers - named};
-    if (!entry->missing)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(entry->missing);
     for (uint32_t w = 0; w < named; w++)
         if (w >= r->catalog->workers || (!r->present[w] && is_expected(r, w, mode)))
             entry->missing[entry->missing_count++] = w;

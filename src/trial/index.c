@@ -17,8 +17,7 @@
 static int grow_marks(assay_index_marks *m, size_t room)
 {
     uint64_t *grown = assay_realloc_array(m->mark, room, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     memset(grown + m->room, 0, (room - m->room) * sizeof *grown);
     m->mark = grown;
     m->room = room;
@@ -74,8 +73,7 @@ static int number_tensor(cached *c, uint32_t number, uint32_t *tensor)
     if (number >= c->ids) {
         size_t room = ((size_t)number + 64) * 2;
         uint32_t *grown = assay_realloc_array(c->id, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         memset(grown + c->ids, 0xff, (room - c->ids) * sizeof *grown);
         c->id = grown;
         c->ids = room;

@@ -56,8 +56,7 @@ void assay_log_facts_release(assay_log_facts *log)
 int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count)
 {
     assay_log_count *added = ASSAY_VEC_ADD(counts);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     *added = (assay_log_count){assay_copy_text(what), count};
     return added->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -65,8 +64,7 @@ int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t co
 int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values)
 {
     assay_log_range *added = assay_vec_add(&log->ranges, &log->range_count, &log->range_room, sizeof *added);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     *added = (assay_log_range){first, last, values, assay_copy_text(worker)};
     return added->worker ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -74,8 +72,7 @@ int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t firs
 int assay_log_names_add(assay_log_names *names, const char *text, size_t length)
 {
     char **added = ASSAY_VEC_ADD(names);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     *added = assay_copy_bytes_as_text(text, length);
     return *added ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -83,8 +80,7 @@ int assay_log_names_add(assay_log_names *names, const char *text, size_t length)
 int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const char *worker, const char *tensor)
 {
     assay_log_bad *added = assay_vec_add(&judged->bad, &judged->bad_count, &judged->bad_room, sizeof *added);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     *added = (assay_log_bad){step, mode, assay_copy_text(worker), assay_copy_text(tensor)};
     return added->worker && added->tensor ? ASSAY_OK : ASSAY_ENOMEM;
 }

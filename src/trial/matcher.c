@@ -20,8 +20,7 @@ int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher
 {
     const assay_collection *c = &all->list[number];
     assay_matcher *m = assay_alloc_zeroed(1, sizeof *m);
-    if (!m)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m);
     m->collection = c;
     m->file = all->file ? all->file : "";
     m->regex = assay_alloc_zeroed(c->regexes, sizeof *m->regex);

@@ -46,8 +46,7 @@ void assay_trial_options_release(assay_trial_options *options)
 int assay_trial_options_set_topology(assay_trial_options *options, const char *topology)
 {
     char *copy = assay_copy_text(topology);
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     free(options->topology);
     options->topology = copy;
     return ASSAY_OK;
@@ -56,8 +55,7 @@ int assay_trial_options_set_topology(assay_trial_options *options, const char *t
 int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind)
 {
     char *copy = assay_copy_text(kind);
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     free(options->log_kind);
     options->log_kind = copy;
     return ASSAY_OK;

@@ -100,8 +100,7 @@ static void place_items(assay_record_history *h, const uint8_t *wanted, const ui
 int assay_record_history_new(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, assay_record_history **out)
 {
     assay_record_history *h = assay_alloc_zeroed(1, sizeof *h);
-    if (!h)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(h);
     h->shard = s;
     h->tensors = tensors;
     h->first = assay_alloc_zeroed((size_t)tensors + 2, sizeof *h->first);

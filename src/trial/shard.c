@@ -260,8 +260,7 @@ int assay_shard_sort(assay_shard *s)
     if (sorted >= s->count)
         return ASSAY_OK;
     assay_entry *entries = assay_alloc_zeroed(s->entry_count, sizeof *entries);
-    if (!entries)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(entries);
     qsort(s->parts, s->count, sizeof *s->parts, compare_parts);
     size_t at = 0;
     for (size_t p = 0; p < s->count; p++) {

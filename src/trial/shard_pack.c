@@ -185,8 +185,7 @@ static int get_files_of_list(assay_cursor *in, assay_files **out)
     if (in->failed || count == 0 || count > ASSAY_FILES_MOST || count > assay_cursor_left(in))
         return ASSAY_EFORMAT;
     assay_file *list = assay_alloc_zeroed(count, sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     int status = get_list(in, list, count, &names);
     *out = status == ASSAY_OK ? assay_files_new(list, (uint32_t)count) : NULL;
     assay_buf_release(&names);
@@ -199,8 +198,7 @@ static int get_new_files(assay_cursor *in, file_lists *lists, assay_files **out)
     if (lists->count == lists->room) {
         const uint32_t room = lists->room ? 2 * lists->room : 16;
         assay_files **grown = assay_realloc_array(lists->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         lists->list = grown;
         lists->room = room;
     }

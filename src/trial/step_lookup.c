@@ -15,8 +15,7 @@ int assay_step_lookup_turn(assay_step_lookup *l, const assay_shard *shard, size_
         return ASSAY_OK;
     if (!l->entries || l->tensors != tensors) {
         const assay_entry **grown = assay_realloc_array((void *)l->entries, tensors, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         l->entries = grown;
         l->tensors = tensors;
     }
@@ -73,8 +72,7 @@ int assay_step_workers_turn(assay_step_workers *t, const assay_shard *shard, int
         if (part->count > t->room - t->count) {
             const size_t room = t->count + part->count + t->room / 2;
             assay_worker_record *grown = assay_realloc_array(t->list, room, sizeof *grown);
-            if (!grown)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(grown);
             t->list = grown;
             t->room = room;
         }

@@ -27,8 +27,7 @@ int64_t assay_worker_number(const char *name)
 int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog)
 {
     uint32_t *taken = assay_alloc_zeroed(catalog->workers, sizeof *taken);
-    if (!taken)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(taken);
     *names = (assay_worker_names){.catalog = catalog, .taken = taken};
     for (uint32_t w = 0; w < catalog->workers; w++) {
         int64_t number = assay_worker_number(catalog->worker[w]);

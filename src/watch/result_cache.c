@@ -37,8 +37,7 @@ static int follow_train(watched_source *source, const assay_trial *info)
 {
     uint32_t count = assay_dict_count(source->names);
     uint8_t *train = assay_realloc_array(source->train, count, 1);
-    if (!train)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(train);
     source->train = train;
     if (count > source->train_known)
         memset(train + source->train_known, 0, count - source->train_known);
@@ -147,8 +146,7 @@ static int sort_by_worker(const assay_catalog *catalog, const assay_step_shifts 
 {
     *units = assay_alloc_zeroed(catalog->unit_count, sizeof **units);
     *first = assay_alloc_zeroed((size_t)catalog->workers + 1, sizeof **first);
-    if (!*units || !*first)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*units && *first);
     for (size_t i = 0; i < catalog->unit_count; i++) {
         const assay_unit *unit = &catalog->units[i];
         (*units)[i] = (step_unit){assay_step_of_all(shifts, unit->worker, unit->step, unit->mode), i, unit->worker};

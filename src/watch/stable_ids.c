@@ -116,8 +116,7 @@ static int place_all(watched_ids *n, const assay_dict *all, const uint8_t *wante
 {
     uint32_t many = assay_dict_count(all);
     uint8_t *placed = assay_realloc_array(n->placed, many, 1);
-    if (!placed)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(placed);
     n->placed = placed;
     if (many > n->known)
         memset(placed + n->known, 0, many - n->known);

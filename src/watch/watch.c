@@ -15,8 +15,7 @@ static int put_catalog(watched_source *source, assay_unit **files, assay_buf *ou
 {
     assay_catalog head = source->catalog;
     *files = assay_alloc(head.unit_count * sizeof **files);
-    if (!*files)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*files);
     head.units = NULL;
     head.unit_count = 0;
     uint64_t seen = 0;
@@ -91,8 +90,7 @@ int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_wa
 {
     assay_watch *watch = assay_alloc_zeroed(1, sizeof *watch);
     *out = watch;
-    if (!watch)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(watch);
     watch->comm = comm;
     watch->lag = lag;
     watch->view = (assay_run_view){.context = watch,

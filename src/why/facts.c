@@ -248,8 +248,7 @@ static int place_ranks(why_facts *f, const said *s)
     if (f->nodes == 0)
         return ASSAY_OK;
     f->first = assay_alloc_zeroed(f->nodes + 1, sizeof *f->first);
-    if (!f->first)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f->first);
     while (*at && node < f->nodes) {
         char *end = NULL;
         const long long tasks = strtoll(at, &end, 10);

@@ -211,8 +211,7 @@ static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
     if (w->out->list.count >= PLACES_MOST)
         return ASSAY_OK;
     why_place *p = ASSAY_VEC_ADD(&w->out->list);
-    if (!p)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(p);
     *p = (why_place){.kind = kind,
                      .path = assay_copy_text(path),
                      .bytes = bytes,
@@ -220,8 +219,7 @@ static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
                      .local_rank = -1,
                      .attempt = -1,
                      .job = -1};
-    if (!p->path)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(p->path);
     read_names(p);
     return ASSAY_OK;
 }
@@ -473,15 +471,13 @@ int why_places_unpack(assay_cursor *in, why_places *out)
     *out = (why_places){.job = -1};
     for (uint64_t count = assay_get_count(in, 16); count > 0 && !in->failed; count--) {
         why_place *p = ASSAY_VEC_ADD(&out->list);
-        if (!p)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(p);
         size_t length;
         *p = (why_place){.kind = (why_kind)assay_get_u32(in)};
         p->bytes = assay_get_u64(in);
         const char *path = assay_get_text(in, &length);
         p->path = path ? assay_copy_bytes_as_text(path, length) : NULL;
-        if (!p->path)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(p->path);
     }
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }

@@ -112,13 +112,11 @@ static int make_slots(step_mapping *mapping)
     uint32_t uses = mapping->work->source->plan->use_count;
     assay_slot_view *slot = assay_arena_take(arena, uses * sizeof *slot);
     size_t *room = assay_arena_take_zeroed(arena, uses, sizeof *room);
-    if (!slot || !room)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(slot && room);
     count_uses(mapping->work, room);
     for (uint32_t u = 0; u < uses; u++) {
         slot[u] = (assay_slot_view){.items = assay_arena_take(arena, room[u] * sizeof *slot->items)};
-        if (!slot[u].items)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(slot[u].items);
     }
     mapping->slot = slot;
     return ASSAY_OK;
@@ -149,8 +147,7 @@ static int map_counted(step_mapping *mapping, uint32_t instance, const assay_rul
     const assay_map_source *source = mapping->work->source;
     const assay_observer *observer = mapping->observer;
     void *own = rule->ops->state_new(rule);
-    if (!own)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(own);
     int status = rule->ops->map(rule, own, view, err);
     if (status == ASSAY_OK) {
         status = observer->counts(observer->context, source->number, instance - (uint32_t)source->plan->job->rule_count,

@@ -136,8 +136,7 @@ static int reserve_list(assay_step_work *step, uint32_t measures)
     if (measures <= step->active_room)
         return ASSAY_OK;
     active_measure *grown = assay_realloc_array(step->active, measures, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     step->active = grown;
     step->active_room = measures;
     return ASSAY_OK;

@@ -24,8 +24,7 @@ static int measure_reduction(assay_record_work *w, assay_error *err)
         if (!assay_step_work_charge(w->step, assay_arena_piece_cost(room)))
             return assay_step_work_over_budget(err);
         reduction = assay_arena_take_zeroed(w->step->arena, 1, room);
-        if (!reduction)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(reduction);
         w->result->view.reduction = reduction;
     }
     reduction[w->entry->kind] = value;
@@ -155,8 +154,7 @@ static int make_room(assay_record_work *w, assay_error *err)
     if (!assay_step_work_charge(w->step, assay_arena_piece_cost(assay_tensor_room_size(&room))))
         return assay_step_work_over_budget(err);
     w->next_result = assay_tensor_room_take(&room, w->step->arena, view, &w->stats);
-    if (!w->next_result)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(w->next_result);
     memcpy((void *)view->shape, w->record->shape, (size_t)room.dims * sizeof *view->shape);
     view->place = class->place;
     return ASSAY_OK;

@@ -67,8 +67,7 @@ static int find_range(assay_step_reader *reader, const assay_step_work *work, co
     const assay_shard *shard = &source->shard;
     range_finder f = {.share = share, .demand = &reader->demand, .rank = rank, .found = {.first_part = SIZE_MAX}};
     f.last = assay_alloc(assay_dict_count(source->info->tensors) * sizeof *f.last);
-    if (!f.last)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f.last);
     size_t p = assay_shard_find(shard, work->step->step);
     for (; p < shard->count && shard->parts[p].step == work->step->step; p++)
         find_in_part(&f, shard, p);
@@ -171,8 +170,7 @@ static int unpack_results(assay_step_work *work, assay_cursor *in, assay_error *
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
         assay_tensor_result *result = assay_step_work_add(work, 0, 0);
-        if (!result)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(result);
         status = assay_tensor_result_unpack(in, &form, work->arena, result, err);
         if (status == ASSAY_OK)
             result->view.name = assay_dict_name(names, result->view.tensor, NULL);

@@ -9,8 +9,7 @@ int assay_step_work_init(assay_step_work *work, const assay_map_source *source, 
 {
     *work = (assay_step_work){.source = source};
     work->arena = assay_arena_new(0);
-    if (!work->arena)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(work->arena);
     assay_step_work_limit(work, budget);
     return ASSAY_OK;
 }

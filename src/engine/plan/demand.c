@@ -11,8 +11,7 @@ int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
     w->of = assay_alloc_zeroed(2 * (size_t)w->source->class_count, sizeof *w->of);
     for (uint32_t c = 0; w->of && c < 2 * w->source->class_count; c++) {
         w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
-        if (!w->of[c].measure)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(w->of[c].measure);
     }
     return w->of ? ASSAY_OK : ASSAY_ENOMEM;
 }

@@ -115,8 +115,7 @@ int assay_plan_partition(assay_plan *plan, int ranks)
     free(plan->helps);
     plan->rank_chunk = assay_alloc(((size_t)ranks + 1) * sizeof *plan->rank_chunk);
     plan->helps = assay_alloc((size_t)ranks * sizeof *plan->helps);
-    if (!plan->rank_chunk || !plan->helps)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(plan->rank_chunk && plan->helps);
     int next = 0; /* the first rank whose first chunk has not come yet */
     for (int r = 0; r < ranks; r++)
         plan->helps[r] = ASSAY_NO_CHUNK;

@@ -219,8 +219,7 @@ static int add_chunk(assay_plan *plan, uint64_t *room, const assay_chunk *chunk)
     if (plan->chunk_count == *room) {
         *room = *room ? *room * 2 : 256;
         assay_chunk *grown = assay_realloc_array(plan->chunks, *room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         plan->chunks = grown;
     }
     plan->chunks[plan->chunk_count++] = *chunk;

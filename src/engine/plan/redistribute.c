@@ -123,8 +123,7 @@ static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay
                            assay_error *err)
 {
     size_t *kept = assay_alloc_zeroed(plan->source_count, sizeof *kept);
-    if (!kept)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(kept);
     for (uint32_t s = 0; s < plan->source_count; s++)
         kept[s] = sources->list[s].shard.count;
     int status = unpack_all(plan, sources, in->data, own, err);

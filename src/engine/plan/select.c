@@ -52,8 +52,7 @@ static int list_uses(assay_plan *plan, const assay_sources *sources)
         for (uint32_t s = 0; need && s < need->slot_count; s++)
             plan->uses[plan->use_count++] = (assay_use){i, s};
         plan->measure_number[i] = assay_alloc((need ? need->measure_count : 0) * sizeof(uint32_t));
-        if (!plan->measure_number[i])
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(plan->measure_number[i]);
         for (uint32_t m = 0; need && m < need->measure_count; m++)
             plan->measure_number[i][m] = unite_measure(plan, &need->measures[m], sources->other[i]);
     }
@@ -184,16 +183,14 @@ static int add_class(const assay_plan *plan, assay_source_plan *source, const ui
     if (source->class_count == source->class_room) {
         uint32_t room = source->class_room ? source->class_room * 2 : 16;
         assay_use_class *grown = assay_realloc_array(source->classes, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         source->classes = grown;
         source->class_room = room;
     }
     assay_use_class *class = &source->classes[source->class_count++];
     *class = (assay_use_class){.uses = uses, .hash = hash};
     class->use = assay_alloc(uses * sizeof *class->use);
-    if (!class->use)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(class->use);
     if (uses > 0)
         memcpy(class->use, use, uses * sizeof *use);
     return collect_measures(plan, class);
@@ -272,8 +269,7 @@ static bool take_the_same(const assay_plan *plan, const assay_source_plan *sourc
 static int find_same_uses(const assay_plan *plan, assay_source_plan *to, bool copies)
 {
     to->same_use = assay_alloc(plan->use_count * sizeof *to->same_use);
-    if (!to->same_use)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to->same_use);
     for (uint32_t u = 0; u < plan->use_count; u++) {
         uint32_t first = 0;
         while (first < u && !take_the_same(plan, to, copies, first, u))
@@ -312,8 +308,7 @@ static int mark_look_back(const assay_plan *plan, assay_source_plan *to, uint32_
             continue;
         if (!to->looks_back)
             to->looks_back = assay_alloc_zeroed(tensors, 1);
-        if (!to->looks_back)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(to->looks_back);
         to->looks_back[t] = 1;
     }
     return ASSAY_OK;
@@ -329,8 +324,7 @@ static int add_pair(assay_plan *plan, const assay_sources *sources, uint32_t sou
     assay_shard_init(&pair->shard);
     const assay_dict *own = sources->list[source].info->tensors, *theirs = sources->list[other].info->tensors;
     pair->tensor = assay_alloc(assay_dict_count(own) * sizeof *pair->tensor);
-    if (!pair->tensor)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(pair->tensor);
     for (uint32_t t = 0; t < assay_dict_count(own); t++) {
         size_t length;
         const char *name = assay_dict_name(own, t, &length);
@@ -345,8 +339,7 @@ static int list_pairs(assay_plan *plan, const assay_sources *sources)
     for (uint32_t i = 0; i < plan->instances; i++)
         comparing += sources->other[i] != ASSAY_NO_ID;
     plan->pairs = assay_alloc((size_t)comparing * sources->job_trials * sizeof *plan->pairs);
-    if (!plan->pairs)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(plan->pairs);
     for (uint32_t i = 0; i < plan->instances; i++)
         for (uint32_t s = 0; sources->other[i] != ASSAY_NO_ID && s < sources->job_trials; s++)
             if (add_pair(plan, sources, s, sources->other[i]) != ASSAY_OK)
@@ -358,15 +351,13 @@ int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engi
 {
     int status = list_uses(plan, sources);
     plan->sources = assay_alloc_zeroed(sources->job_trials, sizeof *plan->sources);
-    if (!plan->sources)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(plan->sources);
     plan->source_count = sources->job_trials;
     for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++) {
         assay_source *source = &sources->list[s];
         assay_source_plan *to = &plan->sources[s];
         to->scope = assay_alloc(plan->use_count * sizeof *to->scope);
-        if (!to->scope)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(to->scope);
         for (uint32_t u = 0; u < plan->use_count; u++)
             to->scope[u] = scope_of(plan, &plan->uses[u], source, options);
         status = classify_tensors(plan, to, source, name_problems ? &source->problems : NULL);

@@ -120,8 +120,7 @@ static void cut_in_order(const uint64_t *cost, uint32_t groups, double share, in
 static int deal_out(const uint64_t *cost, uint32_t groups, int ranks, int32_t *rank_of, double *load)
 {
     group *list = assay_alloc(groups * sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     for (uint32_t g = 0; g < groups; g++)
         list[g] = (group){cost[g], g};
     qsort(list, groups, sizeof *list, compare_costs);
@@ -162,8 +161,7 @@ static int take_over(assay_plan *plan, const assay_sources *sources, bool worker
         assay_source_plan *to = &plan->sources[s];
         uint32_t groups = groups_of(&sources->list[s], workers_apart);
         to->rank_of = assay_alloc(((size_t)groups + 1) * sizeof *to->rank_of);
-        if (!to->rank_of)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(to->rank_of);
         to->rank_stride = workers_apart ? assay_dict_count(sources->list[s].info->tensors) : 0;
         for (uint32_t g = 0; g < groups; g++)
             to->rank_of[g] = *rank_of++;

@@ -120,8 +120,7 @@ static int unpack_rule(assay_cursor *in, assay_partial_rule *r, const assay_rule
         r->status = (int)assay_get_i64(in);
         const char *text = assay_get_text(in, &length);
         r->error = assay_copy_bytes_as_text(text, length);
-        if (!r->error)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(r->error);
     }
     if (!(has & HAS_STATE))
         return ASSAY_OK;

@@ -120,8 +120,7 @@ static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int rank
     size_t count = table->size / TABLE_ROW;
     assay_cursor in = assay_cursor_over(table->data, table->size);
     assay_restart_node *all = assay_alloc_zeroed(count, sizeof *all);
-    if (!all)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(all);
     for (size_t i = 0; i < count; i++) {
         all[i].source = assay_get_u32(&in);
         all[i].level = assay_get_u32(&in);

@@ -28,8 +28,7 @@ static int sort_by_mode(const summary *s, assay_step_info **sorted)
     if (alike == s->step_count)
         return ASSAY_OK;
     *sorted = assay_alloc(s->step_count * sizeof **sorted);
-    if (!*sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*sorted);
     memcpy(*sorted, s->steps, s->step_count * sizeof **sorted);
     qsort(*sorted, s->step_count, sizeof **sorted, compare_mode_steps);
     return ASSAY_OK;
@@ -97,8 +96,7 @@ static int compare_aligned(const void *a, const void *b)
 static int list_steps(summary *s, assay_worker_step *rows, size_t count)
 {
     assay_worker_step **sorted = assay_alloc_zeroed(count, sizeof *sorted);
-    if (!sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sorted);
     for (size_t i = 0; i < count; i++)
         sorted[i] = &rows[i];
     qsort(sorted, count, sizeof *sorted, compare_aligned);
@@ -119,8 +117,7 @@ static int align_rows(summary *s, const assay_buf *all, const uint64_t *starts, 
     const size_t packed = assay_fields_least(step_fields), count = all->size / packed;
     assay_cursor in = assay_cursor_over(all->data, all->size);
     assay_worker_step *rows = assay_alloc_zeroed(count, sizeof *rows);
-    if (!rows)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rows);
     for (size_t i = 0; i < count; i++)
         (void)assay_fields_unpack(step_fields, &in, &rows[i]);
     int status = in.failed ? ASSAY_EINTERNAL : ASSAY_OK;

@@ -60,8 +60,7 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
 {
     uint32_t count = assay_dict_count(names);
     uint32_t *new_id = assay_alloc(count * sizeof *new_id);
-    if (!new_id)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(new_id);
     for (uint32_t i = 0; i < count; i++) {
         size_t length;
         const char *name = assay_dict_name(names, i, &length);

@@ -23,8 +23,7 @@ static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, boo
     s->saved = saved_order_of(shard, assay_dict_count(s->names));
     s->worker_modes = assay_alloc_zeroed(workers, 1);
     s->workers = s->worker_modes ? workers : 0;
-    if (!s->modes || !s->saved || !s->worker_modes)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s->modes && s->saved && s->worker_modes);
     for (size_t p = 0; p < shard->count; p++) {
         const assay_part *part = &shard->parts[p];
         for (size_t e = part->first; e < part->first + part->count; e++)
@@ -112,8 +111,7 @@ static int find_names(summary *own, const assay_dict *common)
 {
     uint32_t count = assay_dict_count(own->names);
     own->new_id = assay_alloc(count * sizeof *own->new_id);
-    if (!own->new_id)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(own->new_id);
     for (uint32_t i = 0; i < count; i++) {
         size_t length;
         const char *name = assay_dict_name(own->names, i, &length);
@@ -126,8 +124,7 @@ static int find_names(summary *own, const assay_dict *common)
 static int make_info(assay_source *source, summary *s, bool keep_problems)
 {
     assay_trial *info = assay_alloc_zeroed(1, sizeof *info);
-    if (!info)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(info);
     source->info = info;
     info->name = assay_copy_text(source->name);
     info->path = assay_copy_text(source->path);

@@ -27,13 +27,11 @@ int assay_summaries_init(summaries *s, uint32_t count)
 {
     s->count = count;
     s->list = assay_alloc_zeroed(count, sizeof *s->list);
-    if (!s->list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s->list);
     for (uint32_t i = 0; i < count; i++) {
         assay_problems_init(&s->list[i].problems);
         s->list[i].names = assay_dict_new();
-        if (!s->list[i].names)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(s->list[i].names);
     }
     return ASSAY_OK;
 }

@@ -200,8 +200,7 @@ static int sort_paths(const finder *f, const target *t)
 {
     uint32_t count = f->files < ASSAY_FILES_MOST ? (uint32_t)f->files : ASSAY_FILES_MOST - 1;
     const char **paths = assay_alloc((size_t)f->files * sizeof *paths);
-    if (!paths)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(paths);
     const char *at = (const char *)f->paths.data;
     for (uint64_t i = 0; i < f->files; i++, at += strlen(at) + 1)
         paths[i] = at;

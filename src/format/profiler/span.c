@@ -58,8 +58,7 @@ static void begin_event(event *e)
 int assay_timeline_reader_new(assay_profiler_file *f, assay_timeline_reader **out)
 {
     *out = assay_alloc_zeroed(1, sizeof **out);
-    if (!*out)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(*out);
     (*out)->file = f;
     return ASSAY_OK;
 }

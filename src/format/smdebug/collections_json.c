@@ -213,8 +213,7 @@ static int compare_collection(const add_context *x, const char *name, stretch va
     if (status < 0)
         return status;
     assay_collection_seen *seen = seen_of(x->r, name);
-    if (!seen)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(seen);
     seen->last = x->r->files;
     if (seen->first == 0) {
         seen->first = x->r->files;

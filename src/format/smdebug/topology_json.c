@@ -108,8 +108,7 @@ static int take_mesh(const reader *r, const cJSON *item)
     if (!m && r->said->meshes == ASSAY_SAID_MESHES)
         return refuse(r, item->string, "there are too many meshes");
     m = m ? m : add_mesh(r->said, item->string, axes);
-    if (!m)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m);
     for (int a = 0; a < count; a++)
         m->at[(size_t)r->worker * ASSAY_MESH_AXES + (size_t)a] = (uint32_t)at[a];
     return ASSAY_OK;
@@ -126,8 +125,7 @@ static int take_group(const reader *r, const cJSON *item)
         return refuse(r, "groups", "expected a \"name\" and \"ranks\"");
     int64_t *rank = assay_alloc((size_t)count * sizeof *rank);
     size_t i = 0;
-    if (!rank)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rank);
     for (const cJSON *one = ranks->child; one; one = one->next, i++)
         if (!is_whole(one, 0, ASSAY_GROUP_RANK_MOST - 1, &rank[i]))
             rank[i] = -1;
@@ -140,8 +138,7 @@ static int take_group(const reader *r, const cJSON *item)
 static int take_entry(const reader *r, const cJSON *item)
 {
     char *text = cJSON_PrintUnformatted(item);
-    if (!text)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(text);
     assay_put_format(&r->said->entries, "\n  ");
     assay_put_bytes(&r->said->entries, text, strlen(text));
     assay_put_u8(&r->said->entries, ',');

@@ -205,8 +205,7 @@ static int reserve_texts(assay_decoded *t, size_t count)
     if (count <= t->text_room)
         return ASSAY_OK;
     assay_text_place *grown = assay_realloc_array(t->texts, count, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     t->texts = grown;
     t->text_room = count;
     return ASSAY_OK;

@@ -134,8 +134,7 @@ static int hold(const assay_bands *bands, const assay_band *band, const series *
     bool learned_only = compares_learned_steps(band, s);
     *out =
         (held){assay_alloc((s->count + 1) * sizeof *out->point), assay_alloc((s->count + 1) * sizeof *out->score), 0};
-    if (!out->point || !out->score)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->point && out->score);
     for (size_t i = 0, k = 0; i < s->count; i++) {
         double low, middle, high;
         int64_t at = mode_step_of(s, i);
@@ -306,8 +305,7 @@ static int sum_up(checker *c, const float *score)
 {
     size_t n = 0;
     float *tensors = assay_alloc((c->bands->count + 1) * sizeof *tensors);
-    if (!tensors)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(tensors);
     for (size_t i = 0; i < c->bands->count; i++) {
         if (score[i] < 0)
             continue;
@@ -365,8 +363,7 @@ int assay_bands_check(const assay_bands *bands, const assay_outcome *outcome, as
 {
     *out = NULL;
     assay_band_report *r = assay_alloc_zeroed(1, sizeof *r);
-    if (!r)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r);
     r->bands = bands;
     r->outcome = outcome;
     r->limit = assay_bands_limit(bands);

@@ -17,8 +17,7 @@
 static int find_durations(const assay_timeline *line, const char *mode, assay_compared_pace *pace)
 {
     double sum = 0, *list = assay_alloc((line->steps + 1) * sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     for (uint64_t i = 0; i < line->steps; i++)
         if (strcmp(line->mode[line->step[i].mode], mode) == 0) {
             list[pace->steps] = (double)line->step[i].duration / 1e6;
@@ -144,8 +143,7 @@ static int fill_group(const assay_comparison *c, const keyed *member, size_t mem
     size_t rules = c->outcome->job->rule_count;
     group->trial = assay_alloc(members * sizeof *group->trial);
     group->rule = assay_alloc((rules + 1) * sizeof *group->rule);
-    if (!group->trial || !group->rule)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(group->trial && group->rule);
     group->kind = (assay_group_kind)member->key[0];
     for (size_t i = 0; i < members; i++)
         group->trial[group->trials++] = member[i].trial;
@@ -211,8 +209,7 @@ int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
     if (outcome->trial_count < 2)
         return ASSAY_OK;
     assay_comparison *c = assay_alloc_zeroed(1, sizeof *c);
-    if (!c)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(c);
     c->outcome = outcome;
     c->trials = outcome->trial_count;
     c->baseline = outcome->job->baseline < c->trials ? outcome->job->baseline : 0;

@@ -46,8 +46,7 @@ static int add_class(assay_compared_classes *list, size_t sorted, int64_t class)
     if (sorted > 0 && bsearch(&class, list->class, sorted, sizeof class, assay_order_i64))
         return ASSAY_OK;
     int64_t *more = compare_one_more(list->class, list->classes, sizeof class);
-    if (!more)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(more);
     list->class = more;
     more[list->classes++] = class;
     return ASSAY_OK;

@@ -21,8 +21,7 @@ enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128 };
 /* Takes over `text`. */
 static int add_reason(assay_compared_trial *trial, char *text)
 {
-    if (!text)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(text);
     trial->odd = true;
     if (trial->reasons == ASSAY_REASONS)
         free(text);
@@ -64,8 +63,7 @@ static int add_outliers(assay_comparison *c)
 {
     int status = ASSAY_OK;
     bool *said = assay_alloc_zeroed(c->trials, sizeof *said);
-    if (!said)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(said);
     for (int best = 0; best < 2; best++)
         for (size_t i = 0; status == ASSAY_OK && i < c->outliers; i++) {
             const assay_outlier *o = &c->outlier[i];

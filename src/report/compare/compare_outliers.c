@@ -40,12 +40,10 @@ static center center_of(double *x, size_t n)
 static int add(assay_comparison *c, const assay_outlier *one)
 {
     assay_outlier *more = compare_one_more(c->outlier, c->outliers, sizeof *more);
-    if (!more)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(more);
     c->outlier = more;
     more[c->outliers] = *one;
-    if (!(more[c->outliers].what = assay_copy_text(one->what)))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(more[c->outliers].what = assay_copy_text(one->what));
     c->outliers++;
     return ASSAY_OK;
 }

@@ -35,8 +35,7 @@ static int list_names(const assay_comparison *c, const char ***out, size_t *coun
     for (size_t t = 0; t < c->trials; t++)
         all += c->outcome->trials[t].catalog.facts.count;
     const char **name = assay_alloc((all + 1) * sizeof *name);
-    if (!name)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(name);
     all = 0;
     for (size_t t = 0; t < c->trials; t++)
         for (size_t i = 0; i < c->outcome->trials[t].catalog.facts.count; i++)
@@ -96,8 +95,7 @@ static int add_setting(assay_comparison *c, const char *name, char *const *found
     assay_compared_setting s = {.name = name, .value = assay_alloc(c->trials * sizeof *s.value)};
     bool differs = false;
     const char *first = NULL;
-    if (!s.value)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s.value);
     for (size_t t = 0; t < c->trials; t++) {
         s.value[t] = found ? found[t] : assay_run_fact_of(&c->outcome->trials[t].catalog.facts, name);
         differs = differs || (first && s.value[t] && !same(first, s.value[t]));
@@ -171,8 +169,7 @@ static int add_batch(assay_comparison *c, const char **room)
     if (said == c->trials)
         return ASSAY_OK;
     c->batch = assay_alloc_zeroed(c->trials + 1, sizeof *c->batch);
-    if (!c->batch)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(c->batch);
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
         status = find_batch(c, t, &c->batch[t]);
     return status == ASSAY_OK ? add_setting(c, "batch size", c->batch, room) : status;

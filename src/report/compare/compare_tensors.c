@@ -133,8 +133,7 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
     assay_compared_tensor *list = assay_alloc(own->tensor_count * sizeof *list);
     bool started = false;
     uint32_t started_tensor = 0;
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     for (size_t i = 0, k = 0; i < own->tensor_count || k < base->tensor_count;) {
         int order = i == own->tensor_count    ? 1
                     : k == base->tensor_count ? -1

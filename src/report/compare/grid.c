@@ -184,8 +184,7 @@ static int make_grid(const sample *s, size_t count, size_t most, const size_t *s
         if (assay_spread_takes(i, steps, stride))
             grid->step[grid->steps++] = s[start[i]].mode_step;
     grid->value = assay_alloc((grid->steps * grid->trials + 1) * sizeof *grid->value);
-    if (!grid->step || !grid->value || !grid->points)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grid->step && grid->value && grid->points);
     for (size_t i = 0; i < count; i++)
         grid->points[s[i].trial]++;
     for (size_t i = 0; i < grid->steps * grid->trials; i++)

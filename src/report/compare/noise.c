@@ -216,8 +216,7 @@ static int score_grid(void *context, const assay_grid *grid)
     scorer *s = context;
     int status = ASSAY_OK;
     double *score = assay_alloc((grid->steps * grid->trials + 1) * sizeof *score);
-    if (!score)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(score);
     memset(s->count, 0, grid->trials * sizeof *s->count);
     for (size_t i = 0; i < grid->steps; i++) {
         assay_noise_at(grid, s->noise, s->robust, i, s->sorted, s->one);

@@ -89,8 +89,7 @@ static int put_losses(const assay_trial *info, const assay_curves *curves, assay
     for (size_t c = 0; c < curves->loss_count; c++) {
         const assay_loss_curve *loss = &curves->losses[c];
         char *tag = make_tag("loss", loss->mode, assay_trial_tensor(info, loss->tensor));
-        if (!tag)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(tag);
         for (size_t i = 0; i < loss->count; i++)
             assay_tfevent_put_scalar(out, 0, loss->point[i].step, tag, loss->point[i].value);
         free(tag);
@@ -103,8 +102,7 @@ static int put_norms(const assay_trial *info, const assay_curves *curves, assay_
     for (size_t c = 0; c < curves->tensor_count; c++) {
         const assay_tensor_curve *tensor = &curves->tensors[c];
         char *tag = make_tag("norm", tensor->mode, assay_trial_tensor(info, tensor->tensor));
-        if (!tag)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(tag);
         for (size_t i = 0; i < tensor->count; i++)
             assay_tfevent_put_scalar(out, 0, tensor->point[i].step, tag, tensor->point[i].norm);
         free(tag);

@@ -109,8 +109,7 @@ history_rule *assay_history_rule(assay_report_history *h, const char *name)
 int assay_history_put_mark(assay_report_history *h, const char *name, int severity, history_mark mark)
 {
     history_rule *rule = assay_history_rule(h, name);
-    if (!rule)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rule);
     uint8_t *at = &rule->mark[h->reports];
     *at = mark > *at ? (uint8_t)mark : *at;
     rule->severity = severity > rule->severity ? severity : rule->severity;
@@ -124,15 +123,13 @@ int assay_history_put_figure(assay_report_history *h, const char *name, double v
         i++;
     if (i == h->figures) {
         history_figure *list = assay_realloc_array(h->figure, h->figures + 1, sizeof *list);
-        if (!list)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list);
         h->figure = list;
         list[i] = (history_figure){.name = assay_copy_text(name),
                                    .value = assay_alloc_zeroed(h->room, sizeof *list->value),
                                    .there = assay_alloc_zeroed(h->room, 1)};
         h->figures++;
-        if (!list[i].name || !list[i].value || !list[i].there)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(list[i].name && list[i].value && list[i].there);
     }
     h->figure[i].value[h->reports] = value;
     h->figure[i].there[h->reports] = true;
@@ -152,8 +149,7 @@ static int take_trial(assay_report_history *h, const cJSON *trial)
 int assay_history_begin(assay_report_history *h, const char *path, const char *verdict, const char *name,
                         const char *started)
 {
-    if (!grow(h))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grow(h));
     history_report *report = &h->report[h->reports];
     *report = (history_report){.path = assay_copy_text(path),
                                .verdict = assay_copy_text(verdict),

@@ -123,8 +123,7 @@ static int judge(assay_report_history *h, history_figure *figure)
     double inside[WINDOW];
     size_t count = 0, next = 0;
     history_rule *rule = assay_history_rule(h, figure->name);
-    if (!rule)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rule);
     rule->severity = ASSAY_WARNING;
     rule->figure = figure;
     for (size_t i = 0; i < h->reports; i++) {

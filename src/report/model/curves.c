@@ -97,8 +97,7 @@ static int make_losses(const row_list *list, assay_curves *out)
 {
     out->losses = assay_alloc_zeroed(count_curves(list), sizeof *out->losses);
     out->loss_points = assay_alloc_zeroed(list->count, sizeof *out->loss_points);
-    if (!out->losses || !out->loss_points)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->losses && out->loss_points);
     for (uint64_t i = 0; i < list->count; i++) {
         assay_row row = assay_series_row(list->series, list->order[i]);
         const assay_step_info *step = list->step[i];
@@ -115,8 +114,7 @@ static int make_tensors(const row_list *list, assay_curves *out)
 {
     out->tensors = assay_alloc_zeroed(count_curves(list), sizeof *out->tensors);
     out->tensor_points = assay_alloc_zeroed(list->count, sizeof *out->tensor_points);
-    if (!out->tensors || !out->tensor_points)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->tensors && out->tensor_points);
     for (uint64_t i = 0; i < list->count; i++) {
         assay_row row = assay_series_row(list->series, list->order[i]);
         const assay_step_info *step = list->step[i];

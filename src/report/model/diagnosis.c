@@ -125,8 +125,7 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
     const assay_role role = assay_trial_role(info, first->tensor);
     const char *name = assay_trial_tensor(info, first->tensor);
     bool *seen = assay_alloc_zeroed(all, sizeof *seen);
-    if (!seen)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(seen);
     e->role = (int)role;
     e->order = assay_trial_order(info, first->tensor);
     for (size_t i = 0; i < found->kept; i++) {
@@ -202,8 +201,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
 {
     const char *test = report_finding_test(g->rule, first);
     assay_evidence *e = assay_vec_add(&g->out->evidence, &g->out->count, &g->out->room, sizeof *e);
-    if (!e)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(e);
     *e = (assay_evidence){.rule = number,
                           .kind = report_kind(g->rule),
                           .test = test ? test : "",
@@ -221,8 +219,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
     int status = count_tensors(g, first, e);
     const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
     const char *words = workers ? put_words(g, first, e) : NULL;
-    if (!words)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(words);
     e->workers = workers;
     e->sentence = words;
     return ASSAY_OK;

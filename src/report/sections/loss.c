@@ -250,8 +250,7 @@ static int put_grid(void *context, const assay_grid *grid)
     if (n < 2 || o->charts == GRID_CHARTS)
         return ASSAY_OK;
     double *room = assay_alloc((4 + 2 * DOC_SERIES + 2 * MOST_PALE) * n * sizeof *room);
-    if (!room)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(room);
     double *x = room, *low = room + n, *middle = room + 2 * n, *high = room + 3 * n, *lines_room = room + 4 * n;
     const size_t pales = take_lines(o, grid, false, MOST_PALE, lines_room + 2 * DOC_SERIES * n, pale);
     const size_t count = take_band(o, grid, x, low, middle, high);

@@ -17,8 +17,7 @@ int report_make_document(const assay_report *report, doc **out)
 {
     *out = NULL;
     doc *d = doc_new();
-    if (!d)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(d);
     for (size_t i = 0; i < sizeof SECTIONS / sizeof *SECTIONS; i++)
         SECTIONS[i](report, d);
     int status = doc_status(d);
