@@ -69,6 +69,27 @@ void assay_jw_texts(assay_jw *w, const char *key, const char *const *list, size_
 void assay_jw_i64s(assay_jw *w, const char *key, const int64_t *list, size_t count);
 void assay_jw_numbers(assay_jw *w, const char *key, const double *list, size_t count);
 
+/* One to eight members of the object that is open, each a key and a value of any type that has a call above: an integer,
+ * a double, a bool or a text. ASSAY_JW_OBJECT writes a whole object of them. */
+#define ASSAY_JW(w, ...)                                                                                               \
+    ASSAY_JW_PICK_(__VA_ARGS__, ASSAY_JW_8_, 0, ASSAY_JW_7_, 0, ASSAY_JW_6_, 0, ASSAY_JW_5_, 0, ASSAY_JW_4_, 0,        \
+                   ASSAY_JW_3_, 0, ASSAY_JW_2_, 0, ASSAY_JW_1_, 0, 0)                                                  \
+    (w, __VA_ARGS__)
+#define ASSAY_JW_OBJECT(w, key, ...) (assay_jw_object(w, key), ASSAY_JW(w, __VA_ARGS__), assay_jw_end(w))
+
+#define ASSAY_JW_PICK_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, pick, ...) pick
+#define ASSAY_JW_1_(w, key, value)                                                                                     \
+    _Generic((value), bool: assay_jw_bool, char *: assay_jw_text, const char *: assay_jw_text, double: assay_jw_number, \
+             float: assay_jw_number, signed char: assay_jw_i64, short: assay_jw_i64, int: assay_jw_i64,                 \
+             long: assay_jw_i64, long long: assay_jw_i64, default: assay_jw_u64)(w, key, value)
+#define ASSAY_JW_2_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_1_(w, __VA_ARGS__))
+#define ASSAY_JW_3_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_2_(w, __VA_ARGS__))
+#define ASSAY_JW_4_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_3_(w, __VA_ARGS__))
+#define ASSAY_JW_5_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_4_(w, __VA_ARGS__))
+#define ASSAY_JW_6_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_5_(w, __VA_ARGS__))
+#define ASSAY_JW_7_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_6_(w, __VA_ARGS__))
+#define ASSAY_JW_8_(w, key, value, ...) (ASSAY_JW_1_(w, key, value), ASSAY_JW_7_(w, __VA_ARGS__))
+
 /* Writes what stands in front of a value, and returns the buffer: the caller appends exactly one value of JSON to it.
  */
 assay_buf *assay_jw_value(assay_jw *w, const char *key);

@@ -167,10 +167,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
     assay_jw_array(&w, "trials");
     for (size_t i = 0; i < job->trial_count; i++) {
         assay_jw_line(&w, 2);
-        assay_jw_object(&w, NULL);
-        assay_jw_text(&w, "path", job->trials[i].path);
-        assay_jw_text(&w, "name", job->trials[i].name);
-        assay_jw_end(&w);
+        ASSAY_JW_OBJECT(&w, NULL, "path", job->trials[i].path, "name", job->trials[i].name);
     }
     assay_jw_end(&w);
     put_instances(&w, "rules", "rule", job->rules, job->rule_count);
@@ -197,9 +194,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
     assay_jw_u64(&w, "max_findings", job->max_findings);
     assay_jw_end(&w);
     assay_jw_line(&w, 1);
-    assay_jw_object(&w, "s3");
-    assay_jw_bool(&w, "unsigned", job->unsigned_s3);
-    assay_jw_end(&w);
+    ASSAY_JW_OBJECT(&w, "s3", "unsigned", job->unsigned_s3);
     assay_jw_end(&w);
     assay_put_u8(out, '\n');
 }

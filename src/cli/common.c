@@ -148,8 +148,7 @@ void cli_put_json_problem(assay_jw *w, const char *kind, const char *file, int64
 {
     assay_jw_line(w, 2);
     assay_jw_object(w, NULL);
-    assay_jw_text(w, "kind", kind);
-    assay_jw_text(w, "file", file);
+    ASSAY_JW(w, "kind", kind, "file", file);
     if (offset >= 0)
         assay_jw_i64(w, "offset", offset);
     else

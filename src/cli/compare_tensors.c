@@ -28,12 +28,8 @@ static void put_pair(assay_jw *w, const assay_diff *d, const assay_diff_pair *p)
     const assay_diff_figures *f = &p->figures;
     assay_jw_line(w, 4);
     assay_jw_object(w, NULL);
-    assay_jw_i64(w, "step", p->step);
-    assay_jw_text(w, "worker", d->a.catalog.worker[p->worker]);
-    assay_jw_text(w, "other_worker", d->b.catalog.worker[p->other_worker]);
-    assay_jw_text(w, "tensor", p->name_a);
-    assay_jw_text(w, "other", p->name_b);
-    assay_jw_text(w, "state", states[p->state]);
+    ASSAY_JW(w, "step", p->step, "worker", d->a.catalog.worker[p->worker], "other_worker",
+             d->b.catalog.worker[p->other_worker], "tensor", p->name_a, "other", p->name_b, "state", states[p->state]);
     if (p->state == ASSAY_DIFF_UNREAD) {
         assay_jw_text(w, "text", p->text ? p->text : "");
     } else {
@@ -45,16 +41,12 @@ static void put_pair(assay_jw *w, const assay_diff *d, const assay_diff_pair *p)
         assay_jw_end(w);
     }
     if (p->state == ASSAY_DIFF_COMPARED) {
-        assay_jw_u64(w, "elements", f->elements);
-        assay_jw_u64(w, "unequal", f->unequal);
-        assay_jw_u64(w, "apart", f->apart);
+        ASSAY_JW(w, "elements", f->elements, "unequal", f->unequal, "apart", f->apart);
         assay_jw_object(w, "first");
         assay_jw_u64(w, "element", f->first);
         assay_jw_numbers(w, "values", (const double[]){f->first_a, f->first_b}, 2);
         assay_jw_end(w);
-        assay_jw_number(w, "largest", f->largest);
-        assay_jw_number(w, "relative", f->relative);
-        assay_jw_number(w, "cosine", assay_diff_cosine(f));
+        ASSAY_JW(w, "largest", f->largest, "relative", f->relative, "cosine", assay_diff_cosine(f));
     }
     assay_jw_end(w);
 }
@@ -65,10 +57,7 @@ static void put_json_singles(assay_jw *w, const char *key, const assay_diff_sing
     assay_jw_array(w, key);
     for (size_t i = 0; i < singles->count; i++) {
         assay_jw_line(w, 4);
-        assay_jw_object(w, NULL);
-        assay_jw_i64(w, "step", singles->list[i].step);
-        assay_jw_text(w, "tensor", singles->list[i].name);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, NULL, "step", singles->list[i].step, "tensor", singles->list[i].name);
     }
     assay_jw_end(w);
 }

@@ -157,9 +157,7 @@ static void put_steps(assay_jw *w, const overview *o)
     for (size_t i = 0; i < o->info.step_count; i++) {
         const assay_step_info *step = &o->info.steps[i];
         begin_item(w);
-        assay_jw_i64(w, "step", step->step);
-        assay_jw_text(w, "mode", assay_mode_name(step->mode));
-        assay_jw_i64(w, "mode_step", step->mode_step);
+        ASSAY_JW(w, "step", step->step, "mode", assay_mode_name(step->mode), "mode_step", step->mode_step);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -196,8 +194,7 @@ static void put_tensors(assay_jw *w, const overview *o)
             assay_jw_i64s(w, "shape", tensor->shape, (size_t)tensor->dims);
         else
             assay_jw_null(w, "shape");
-        assay_jw_u64(w, "steps", tensor->steps);
-        assay_jw_u64(w, "records", tensor->raw);
+        ASSAY_JW(w, "steps", tensor->steps, "records", tensor->raw);
         assay_jw_array(w, "reductions");
         for (int k = 0; k < ASSAY_KINDS; k++)
             if (tensor->reductions & 1u << k)
@@ -224,9 +221,7 @@ static void put_others(assay_jw *w, const overview *o)
         const char *path = assay_dict_name(o->others.paths, i, &length);
         begin_item(w);
         assay_jw_text_n(w, "path", path, length);
-        assay_jw_text(w, "kind", o->others.list[i].kind);
-        assay_jw_u64(w, "steps", o->others.list[i].steps);
-        assay_jw_text(w, "value", o->others.list[i].value);
+        ASSAY_JW(w, "kind", o->others.list[i].kind, "steps", o->others.list[i].steps, "value", o->others.list[i].value);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -262,8 +257,7 @@ static int overview_put_json(const overview *o, assay_buf *out)
     assay_jw_text(&w, "path", assay_store_location(o->files->store));
     assay_jw_line(&w, 1);
     assay_jw_texts(&w, "workers", (const char *const *)catalog->worker, catalog->workers);
-    assay_jw_u64(&w, "expected_workers", catalog->expected_workers);
-    assay_jw_bool(&w, "ended", catalog->ended);
+    ASSAY_JW(&w, "expected_workers", catalog->expected_workers, "ended", catalog->ended);
     put_steps(&w, o);
     put_collections(&w, o);
     put_tensors(&w, o);

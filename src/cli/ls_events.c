@@ -174,10 +174,7 @@ void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *o
 
 static void put_metric_json(assay_jw *w, const char *metric, const char *unit)
 {
-    assay_jw_object(w, NULL);
-    assay_jw_text(w, "metric", metric);
-    assay_jw_text(w, "unit", unit);
-    assay_jw_end(w);
+    ASSAY_JW_OBJECT(w, NULL, "metric", metric, "unit", unit);
 }
 
 static void put_metrics_json(assay_jw *w, const overview *o, const char *node)
@@ -201,14 +198,10 @@ void overview_put_events_json(const overview *o, assay_jw *w)
         const overview_writer *writer = &o->writer[i];
         assay_jw_line(w, 2);
         assay_jw_object(w, NULL);
-        assay_jw_text(w, "worker", writer->name);
-        assay_jw_text(w, "data", assay_event_kind_name(writer->largest->kind));
-        assay_jw_u64(w, "files", writer->files);
-        assay_jw_u64(w, "unfinished", writer->unfinished);
-        assay_jw_u64(w, "bytes", writer->bytes);
+        ASSAY_JW(w, "worker", writer->name, "data", assay_event_kind_name(writer->largest->kind), "files",
+                 writer->files, "unfinished", writer->unfinished, "bytes", writer->bytes);
         if (writer->from <= writer->to) {
-            assay_jw_i64(w, "first_us", writer->from);
-            assay_jw_i64(w, "last_us", writer->to);
+            ASSAY_JW(w, "first_us", writer->from, "last_us", writer->to);
         }
         assay_jw_array(w, "metrics");
         if (writer->largest->kind == ASSAY_EVENTS_SYSTEM && o->sampled)

@@ -63,12 +63,8 @@ static void put_link_members(const assay_why *why, const why_link *link, bool ca
     else
         assay_jw_null(w, "time");
     assay_buf_release(&time);
-    assay_jw_text(w, "signature", signature_of(e));
-    assay_jw_text(w, "file", path_of(why, e));
-    assay_jw_u64(w, "line", e->line);
-    assay_jw_text(w, "text", e->text);
-    assay_jw_text(w, "quote", e->quote);
-    assay_jw_u64(w, "count", link->count);
+    ASSAY_JW(w, "signature", signature_of(e), "file", path_of(why, e), "line", e->line, "text", e->text, "quote",
+             e->quote, "count", link->count);
 }
 
 void assay_why_put_json(const assay_why *why, assay_buf *out)
@@ -106,10 +102,7 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_array(&w, "used");
     for (size_t i = 0; i < why->places.list.count; i++) {
         const why_place *p = &why->places.list.list[i];
-        assay_jw_object(&w, NULL);
-        assay_jw_text(&w, "kind", why_kind_name(p->kind));
-        assay_jw_text(&w, "path", p->path);
-        assay_jw_end(&w);
+        ASSAY_JW_OBJECT(&w, NULL, "kind", why_kind_name(p->kind), "path", p->path);
     }
     assay_jw_end(&w);
     assay_jw_line(&w, 1);
@@ -118,16 +111,12 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_texts(&w, "problems", (const char *const *)why->problem.list, why->problem.count);
     assay_jw_line(&w, 1);
     if (why->resume) {
-        assay_jw_object(&w, "resume");
-        assay_jw_text(&w, "checkpoint", why->resume);
-        assay_jw_text(&w, "state", why->resume_state);
-        assay_jw_end(&w);
+        ASSAY_JW_OBJECT(&w, "resume", "checkpoint", why->resume, "state", why->resume_state);
     } else {
         assay_jw_null(&w, "resume");
     }
     assay_jw_line(&w, 1);
-    assay_jw_text(&w, "checkpoints", why->verify);
-    assay_jw_text(&w, "hang", why->hang);
+    ASSAY_JW(&w, "checkpoints", why->verify, "hang", why->hang);
     assay_jw_texts(&w, "records", (const char *const *)why->verdict.list, why->verdict.count);
     assay_jw_line(&w, 1);
     assay_jw_array(&w, "unknown_endings");
@@ -137,15 +126,12 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
             assay_jw_i64(&w, "rank", why->unknown_rank);
         else
             assay_jw_null(&w, "rank");
-        assay_jw_text(&w, "file", why->places.list.list[why->unknown_file].path);
-        assay_jw_text(&w, "lines", why->unknown);
+        ASSAY_JW(&w, "file", why->places.list.list[why->unknown_file].path, "lines", why->unknown);
         assay_jw_end(&w);
     }
     assay_jw_end(&w);
     assay_jw_line(&w, 1);
-    assay_jw_u64(&w, "outputs", why->outputs);
-    assay_jw_u64(&w, "bytes", why->output_bytes);
-    assay_jw_u64(&w, "lines", why->lines);
+    ASSAY_JW(&w, "outputs", why->outputs, "bytes", why->output_bytes, "lines", why->lines);
     assay_jw_end(&w);
     assay_jw_done(&w);
     assay_put_u8(out, '\n');

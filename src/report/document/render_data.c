@@ -52,8 +52,7 @@ static void put_table(assay_jw *w, const doc_table_data *t)
     assay_jw_array(w, "columns");
     for (size_t c = 0; c < t->columns; c++) {
         assay_jw_object(w, NULL);
-        assay_jw_text(w, "name", t->column[c].name);
-        assay_jw_text(w, "type", TYPES[t->column[c].type]);
+        ASSAY_JW(w, "name", t->column[c].name, "type", TYPES[t->column[c].type]);
         if (t->column[c].unit)
             assay_jw_text(w, "unit", t->column[c].unit);
         assay_jw_end(w);

@@ -46,9 +46,8 @@ static void put_rules(const assay_comparison *c, assay_jw *w)
             report_rule rule = report_rule_of(c->outcome, &c->outcome->trials[t], i, false);
             const assay_finding *first = report_first(&rule);
             begin_row(w, 5);
-            assay_jw_text(w, "trial", trial_name(c, t));
-            assay_jw_text(w, "status", assay_verdict_status_name(rule.status));
-            assay_jw_u64(w, "findings_total", report_findings_total(&rule));
+            ASSAY_JW(w, "trial", trial_name(c, t), "status", assay_verdict_status_name(rule.status), "findings_total",
+                     report_findings_total(&rule));
             if (first && !first->time)
                 assay_jw_i64(w, "first_step", first->step);
             else
@@ -77,14 +76,11 @@ static void put_first(const assay_comparison *c, size_t trial, assay_jw *w)
     if (t->first->time) {
         assay_jw_i64(w, "time_us", t->first->step);
     } else {
-        assay_jw_i64(w, "step", t->first->step);
-        assay_jw_text(w, "mode", step ? assay_mode_name(step->mode) : "");
-        assay_jw_i64(w, "mode_step", step ? step->mode_step : -1);
+        ASSAY_JW(w, "step", t->first->step, "mode", step ? assay_mode_name(step->mode) : "", "mode_step",
+                 step ? step->mode_step : -1);
     }
-    assay_jw_text(w, "worker", report_finding_worker(info, t->first));
-    assay_jw_text(w, "tensor", report_finding_tensor(info, t->first));
-    assay_jw_number(w, "value", t->first->value);
-    assay_jw_number(w, "threshold", t->first->threshold);
+    ASSAY_JW(w, "worker", report_finding_worker(info, t->first), "tensor", report_finding_tensor(info, t->first),
+             "value", t->first->value, "threshold", t->first->threshold);
     assay_jw_end(w);
 }
 
@@ -103,21 +99,15 @@ static void put_own(const char *key, const assay_compared_tensor *one, double va
 static void put_tensor(const assay_comparison *c, size_t trial, const assay_compared_tensor *one,
                        const assay_curves *own, const assay_curves *base, assay_jw *w)
 {
-    assay_jw_text(w, "tensor", assay_trial_tensor(c->outcome->trials[trial].info, one->tensor));
-    assay_jw_i64(w, "step", one->step);
-    assay_jw_text(w, "mode", assay_mode_name(one->mode));
-    assay_jw_i64(w, "mode_step", one->mode_step);
-    assay_jw_text(w, "parts", assay_first_difference_word(one->parting));
-    assay_jw_text(w, "what", one->what);
+    ASSAY_JW(w, "tensor", assay_trial_tensor(c->outcome->trials[trial].info, one->tensor), "step", one->step, "mode",
+             assay_mode_name(one->mode), "mode_step", one->mode_step, "parts",
+             assay_first_difference_word(one->parting), "what", one->what);
     put_own("value", one, one->own, own, w);
     put_own("baseline", one, one->other, base, w);
     if (one->parting == ASSAY_PARTS_VALUE)
         assay_jw_number(w, "difference", one->difference);
-    assay_jw_number(w, "largest_difference", one->most);
-    assay_jw_i64(w, "largest_mode_step", one->most_mode_step);
-    assay_jw_u64(w, "common_steps", one->common);
-    assay_jw_number(w, "last_norm", one->last_norm);
-    assay_jw_number(w, "last_norm_baseline", one->last_other_norm);
+    ASSAY_JW(w, "largest_difference", one->most, "largest_mode_step", one->most_mode_step, "common_steps", one->common,
+             "last_norm", one->last_norm, "last_norm_baseline", one->last_other_norm);
 }
 
 static void put_tensors(const assay_comparison *c, size_t trial, const assay_curves *base, assay_jw *w)
@@ -129,12 +119,8 @@ static void put_tensors(const assay_comparison *c, size_t trial, const assay_cur
     const assay_curves own = {.shapes = state ? state->counter : NULL};
     assay_jw_line(w, 4);
     assay_jw_object(w, "tensors");
-    assay_jw_u64(w, "compared", t->compared);
-    assay_jw_u64(w, "parted", t->parted);
-    assay_jw_u64(w, "different_from_start", t->from_start);
-    assay_jw_u64(w, "without_common_steps", t->disjoint);
-    assay_jw_u64(w, "only_here", t->only_own);
-    assay_jw_u64(w, "only_in_baseline", t->only_baseline);
+    ASSAY_JW(w, "compared", t->compared, "parted", t->parted, "different_from_start", t->from_start,
+             "without_common_steps", t->disjoint, "only_here", t->only_own, "only_in_baseline", t->only_baseline);
     assay_jw_array(w, "first");
     for (size_t i = 0; i < t->tensors; i++) {
         begin_row(w, 5);
@@ -163,16 +149,13 @@ static void put_trials(const assay_comparison *c, assay_jw *w)
     for (size_t t = 0; t < c->trials; t++) {
         const assay_compared_trial *trial = &c->trial[t];
         begin_row(w, 3);
-        assay_jw_text(w, "name", trial_name(c, t));
-        assay_jw_u64(w, "group", trial->group);
-        assay_jw_u64(w, "rules_with_findings", trial->rules_with_findings);
+        ASSAY_JW(w, "name", trial_name(c, t), "group", trial->group, "rules_with_findings", trial->rules_with_findings);
         put_first(c, t, w);
         report_put_score("score", &trial->score, w);
         assay_jw_line(w, 4); /* what was not looked at */
         put_every("every", trial->every, w);
         put_every("losses_every", trial->losses_every, w);
-        assay_jw_u64(w, "tensors_left_out", trial->left_out);
-        assay_jw_u64(w, "tensors_unseen", trial->unseen);
+        ASSAY_JW(w, "tensors_left_out", trial->left_out, "tensors_unseen", trial->unseen);
         if (t != c->baseline)
             put_tensors(c, t, &base, w);
         assay_jw_end(w);
@@ -193,11 +176,9 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
 {
     const bool common = loss->from <= loss->to;
     begin_row(w, 3);
-    assay_jw_text(w, "tensor", loss->tensor);
-    assay_jw_text(w, "mode", assay_mode_name(loss->mode));
+    ASSAY_JW(w, "tensor", loss->tensor, "mode", assay_mode_name(loss->mode));
     if (common) {
-        assay_jw_i64(w, "from", loss->from);
-        assay_jw_i64(w, "to", loss->to);
+        ASSAY_JW(w, "from", loss->from, "to", loss->to);
     } else {
         assay_jw_null(w, "from");
         assay_jw_null(w, "to");
@@ -210,12 +191,8 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
         if (f->points == 0)
             continue;
         begin_row(w, 4);
-        assay_jw_text(w, "trial", trial_name(c, t));
-        assay_jw_u64(w, "points", f->points);
-        assay_jw_number(w, "best", f->best);
-        assay_jw_i64(w, "best_mode_step", f->best_mode_step);
-        assay_jw_number(w, "last", f->last);
-        assay_jw_i64(w, "last_mode_step", f->last_mode_step);
+        ASSAY_JW(w, "trial", trial_name(c, t), "points", f->points, "best", f->best, "best_mode_step",
+                 f->best_mode_step, "last", f->last, "last_mode_step", f->last_mode_step);
         if (common)
             assay_jw_number(w, "area", f->area);
         else
@@ -235,8 +212,8 @@ static void put_classes(const assay_comparison *c, bool confusion, assay_jw *w)
         if (list->confusion != confusion)
             continue;
         begin_row(w, 3);
-        assay_jw_text(w, "name", c->outcome->job->aggregations[list->aggregation]->name);
-        assay_jw_u64(w, "classes_left_out", list->classes_left_out);
+        ASSAY_JW(w, "name", c->outcome->job->aggregations[list->aggregation]->name, "classes_left_out",
+                 list->classes_left_out);
         assay_jw_i64s(w, "classes", list->class, list->classes);
         assay_jw_array(w, "trials");
         for (size_t t = 0; t < c->trials; t++) {
@@ -262,12 +239,8 @@ static void put_outliers(const assay_comparison *c, assay_jw *w)
     for (size_t i = 0; i < c->outliers; i++) {
         const assay_outlier *o = &c->outlier[i];
         begin_row(w, 3);
-        assay_jw_text(w, "trial", trial_name(c, o->trial));
-        assay_jw_text(w, "what", o->what);
-        assay_jw_number(w, "value", o->value);
-        assay_jw_number(w, "median", o->median);
-        assay_jw_number(w, "median_deviation", o->deviation);
-        assay_jw_number(w, "score", o->score);
+        ASSAY_JW(w, "trial", trial_name(c, o->trial), "what", o->what, "value", o->value, "median", o->median,
+                 "median_deviation", o->deviation, "score", o->score);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -298,8 +271,7 @@ static void put_settings(const assay_comparison *c, assay_jw *w)
     for (size_t i = 0; i < c->settings; i++) {
         const assay_compared_setting *s = &c->setting[i];
         begin_row(w, 3);
-        assay_jw_text(w, "name", s->name);
-        assay_jw_bool(w, "goes_with_the_odd", s->goes);
+        ASSAY_JW(w, "name", s->name, "goes_with_the_odd", s->goes);
         assay_jw_array(w, "values");
         for (size_t t = 0; t < c->trials; t++)
             assay_jw_text(w, NULL, s->value[t]);
@@ -320,9 +292,7 @@ static void put_paces(const assay_comparison *c, assay_jw *w)
         if (!compare_has_pace(c, t))
             continue;
         begin_row(w, 3);
-        assay_jw_text(w, "trial", trial_name(c, t));
-        assay_jw_text(w, "mode", pace->mode ? pace->mode : "");
-        assay_jw_u64(w, "steps", pace->steps);
+        ASSAY_JW(w, "trial", trial_name(c, t), "mode", pace->mode ? pace->mode : "", "steps", pace->steps);
         assay_jw_known(w, "median_s", pace->median);
         assay_jw_known(w, "p99_s", pace->p99);
         assay_jw_known(w, "between_percent", pace->between);
@@ -344,13 +314,9 @@ static void put_two(assay_jw *w, const char *key, const uint64_t value[2])
 static void put_change(assay_jw *w, const assay_trace_change *c, bool figure)
 {
     begin_row(w, 4);
-    assay_jw_text(w, "name", c->name);
-    assay_jw_number(w, "before_ns", c->time[0]);
-    assay_jw_number(w, "after_ns", c->time[1]);
+    ASSAY_JW(w, "name", c->name, "before_ns", c->time[0], "after_ns", c->time[1]);
     if (!figure) {
-        assay_jw_number(w, "difference_ns", c->time[1] - c->time[0]);
-        assay_jw_u64(w, "before_count", c->count[0]);
-        assay_jw_u64(w, "after_count", c->count[1]);
+        ASSAY_JW(w, "difference_ns", c->time[1] - c->time[0], "before_count", c->count[0], "after_count", c->count[1]);
     }
     assay_jw_end(w);
 }
@@ -372,8 +338,7 @@ static void put_traces(const assay_comparison *c, assay_jw *w)
         return;
     assay_jw_line(w, 2);
     assay_jw_object(w, "traces");
-    assay_jw_text(w, "before", trial_name(c, 0));
-    assay_jw_text(w, "after", trial_name(c, 1));
+    ASSAY_JW(w, "before", trial_name(c, 0), "after", trial_name(c, 1));
     put_two(w, "files", b->files);
     put_two(w, "steps", b->steps);
     assay_jw_line(w, 3);
@@ -394,8 +359,7 @@ void report_put_comparison_json(const assay_comparison *c, assay_jw *w)
     put_odd(c, w);
     put_settings(c, w);
     assay_jw_line(w, 2);
-    assay_jw_text(w, "baseline", trial_name(c, c->baseline));
-    assay_jw_number(w, "tolerance", c->tolerance);
+    ASSAY_JW(w, "baseline", trial_name(c, c->baseline), "tolerance", c->tolerance);
     put_rules(c, w);
     put_trials(c, w);
     assay_jw_line(w, 2);

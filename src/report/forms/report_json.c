@@ -48,8 +48,7 @@ static void put_built(assay_jw *w, const char *key, assay_buf *text)
 static void put_value(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_jw *w)
 {
     assay_buf unit = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    assay_jw_number(w, "value", f->value);
-    assay_jw_number(w, "threshold", f->threshold);
+    ASSAY_JW(w, "value", f->value, "threshold", f->threshold);
     if (!report_has_unit(rule, f))
         return;
     report_put_unit(info, rule, f, false, &unit);
@@ -64,8 +63,7 @@ static void put_finding_in_time(const assay_trial *info, const report_rule *rule
                                                                                          place->worker2, place->unit2};
     const bool in_steps = place->slice == ASSAY_NO_TIME;
     if (!in_steps) {
-        assay_jw_i64(w, "slice", place->slice);
-        assay_jw_i64(w, "time_us", f->step);
+        ASSAY_JW(w, "slice", place->slice, "time_us", f->step);
     } else if (f->step == ASSAY_NO_TIME) {
         assay_jw_null(w, "step");
     } else {
@@ -84,11 +82,9 @@ static void put_finding_in_steps(const assay_trial *info, const report_rule *rul
 {
     const assay_step_info *step = report_finding_step(info, f);
     assay_step_time at;
-    assay_jw_i64(w, "step", f->step);
-    assay_jw_text(w, "mode", step ? assay_mode_name(step->mode) : "");
-    assay_jw_i64(w, "mode_step", step ? step->mode_step : -1);
-    assay_jw_text(w, "worker", report_finding_worker(info, f));
-    assay_jw_text(w, "tensor", report_finding_tensor(info, f));
+    ASSAY_JW(w, "step", f->step, "mode", step ? assay_mode_name(step->mode) : "", "mode_step",
+             step ? step->mode_step : -1, "worker", report_finding_worker(info, f), "tensor",
+             report_finding_tensor(info, f));
     put_value(info, rule, f, w);
     put_if_there(w, "test", report_finding_test(rule, f));
     if (f->cell_count > 0) {
@@ -125,8 +121,7 @@ static void put_findings(const assay_trial *info, const report_rule *rule, assay
     const assay_findings *found = rule->findings;
     const assay_finding *first = report_first(rule);
     assay_jw_line(w, 4);
-    assay_jw_u64(w, "datapoints", report_datapoints(rule));
-    assay_jw_u64(w, "findings_total", report_findings_total(rule));
+    ASSAY_JW(w, "datapoints", report_datapoints(rule), "findings_total", report_findings_total(rule));
     if (!report_is_in_time(rule))
         assay_jw_i64s(w, "steps", found ? found->steps : NULL, found ? found->step_count : 0);
     assay_jw_line(w, 4);
@@ -169,10 +164,8 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 {
     const assay_instance *instance = rule->instance;
     begin_row(w, 4);
-    assay_jw_text(w, "name", instance->name);
-    assay_jw_text(w, "rule", report_kind(rule));
-    assay_jw_text(w, "status", assay_verdict_status_name(rule->status));
-    assay_jw_text(w, "severity", assay_severity_name(instance->severity));
+    ASSAY_JW(w, "name", instance->name, "rule", report_kind(rule), "status", assay_verdict_status_name(rule->status),
+             "severity", assay_severity_name(instance->severity));
     if (instance->params)
         assay_instance_put_parameters(instance, assay_jw_value(w, "parameters"));
     else
@@ -191,8 +184,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 static void put_aggregation(const report_rule *rule, assay_jw *w)
 {
     begin_row(w, 4);
-    assay_jw_text(w, "name", rule->instance->name);
-    assay_jw_text(w, "kind", report_kind(rule));
+    ASSAY_JW(w, "name", rule->instance->name, "kind", report_kind(rule));
     if (rule->status == ASSAY_RULE_ERROR)
         assay_jw_text_n(w, "error", rule->message ? rule->message : "", rule->message_size);
     put_extra(rule, ", ", w->out);
@@ -209,11 +201,7 @@ static void put_modes(const assay_trial *info, assay_jw *w)
     for (int m = 0; info && m < ASSAY_MODES; m++) {
         if (mode[m].steps == 0)
             continue;
-        assay_jw_object(w, assay_mode_name(m));
-        assay_jw_u64(w, "steps", mode[m].steps);
-        assay_jw_i64(w, "first", mode[m].first);
-        assay_jw_i64(w, "last", mode[m].last);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, assay_mode_name(m), "steps", mode[m].steps, "first", mode[m].first, "last", mode[m].last);
     }
     assay_jw_end(w);
 }
@@ -240,8 +228,7 @@ static void put_incomplete(const assay_trial_outcome *trial, const assay_worker_
 static void put_problem(const assay_problem *p, assay_jw *w)
 {
     begin_row(w, 4);
-    assay_jw_text(w, "kind", assay_problem_word(p->kind));
-    assay_jw_text(w, "file", p->file ? p->file : "");
+    ASSAY_JW(w, "kind", assay_problem_word(p->kind), "file", p->file ? p->file : "");
     put_place(w, "offset", p->offset);
     put_place(w, "step", p->step);
     assay_jw_text(w, "text", p->text);
@@ -278,18 +265,13 @@ static void put_facts(const assay_run_facts *facts, assay_jw *w)
         return;
     assay_jw_line(w, 3);
     assay_jw_object(w, "recorded");
-    assay_jw_u64(w, "workers", facts->recorded_workers);
-    assay_jw_u64(w, "of", facts->run_workers);
+    ASSAY_JW(w, "workers", facts->recorded_workers, "of", facts->run_workers);
     assay_jw_object(w, "modes");
     for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
         const assay_run_recorded *r = &facts->recorded[m];
         if (r->of == 0)
             continue;
-        assay_jw_object(w, assay_mode_name(m));
-        assay_jw_u64(w, "steps", r->steps);
-        assay_jw_u64(w, "of", r->of);
-        assay_jw_u64(w, "every", r->every);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, assay_mode_name(m), "steps", r->steps, "of", r->of, "every", r->every);
     }
     assay_jw_end(w);
     assay_jw_end(w);
@@ -326,9 +308,7 @@ static void put_judged(const assay_log_judged *judged, assay_jw *w)
     assay_jw_end(w);
     put_names(&judged->never, "never_finite", w);
     put_names(&judged->others, "others_not_finite", w);
-    assay_jw_u64(w, "values", judged->values);
-    assay_jw_u64(w, "losses", judged->losses);
-    assay_jw_u64(w, "steps", judged->steps);
+    ASSAY_JW(w, "values", judged->values, "losses", judged->losses, "steps", judged->steps);
     assay_jw_end(w);
 }
 
@@ -347,19 +327,12 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
         return;
     assay_jw_line(w, 3);
     assay_jw_object(w, "metrics");
-    assay_jw_text(w, "kind", log->kind);
-    assay_jw_u64(w, "files", log->files);
-    assay_jw_text(w, "also", log->also);
-    assay_jw_bool(w, "running", log->running);
+    ASSAY_JW(w, "kind", log->kind, "files", log->files, "also", log->also, "running", log->running);
     put_counts(&log->counts, "counts", w);
     assay_jw_array(w, "superseded");
     for (size_t i = 0; i < log->range_count; i++) {
-        assay_jw_object(w, NULL);
-        assay_jw_text(w, "worker", log->ranges[i].worker);
-        assay_jw_i64(w, "first", log->ranges[i].first);
-        assay_jw_i64(w, "last", log->ranges[i].last);
-        assay_jw_u64(w, "values", log->ranges[i].values);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, NULL, "worker", log->ranges[i].worker, "first", log->ranges[i].first, "last",
+                        log->ranges[i].last, "values", log->ranges[i].values);
     }
     assay_jw_end(w);
     if (*log->unknown)
@@ -379,14 +352,12 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
 {
     const assay_trial *info = trial->info;
     begin_row(w, 2);
-    assay_jw_text(w, "name", trial->trial->name);
-    assay_jw_text(w, "path", trial->trial->path);
+    ASSAY_JW(w, "name", trial->trial->name, "path", trial->trial->path);
     assay_jw_texts(w, "workers", (const char *const *)trial->catalog.worker, trial->catalog.workers);
     put_modes(info, w);
     assay_jw_line(w, 3);
-    assay_jw_u64(w, "steps", info ? assay_trial_steps(info) : 0);
-    assay_jw_u64(w, "tensors", info ? assay_trial_tensors(info) : 0);
-    assay_jw_bool(w, "ended", trial->catalog.ended);
+    ASSAY_JW(w, "steps", info ? assay_trial_steps(info) : 0, "tensors", info ? assay_trial_tensors(info) : 0, "ended",
+             trial->catalog.ended);
     put_facts(&trial->catalog.facts, w);
     put_log(&trial->catalog.log, w);
     put_incomplete(trial, names, w);
@@ -447,8 +418,7 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_put_u8(out, ' ');
     assay_jw w = assay_jw_members_of(out, false);
     assay_jw_object(&w, "run");
-    assay_jw_text(&w, "version", origin->version);
-    assay_jw_text(&w, "command", origin->command);
+    ASSAY_JW(&w, "version", origin->version, "command", origin->command);
     const char *const facts[][2] = {{"mpi", origin->library},
                                     {"date", origin->date},
                                     {"host", origin->host},
@@ -457,35 +427,19 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i][1][0])
             assay_jw_text(&w, facts[i][0], facts[i][1]);
-    assay_jw_i64(&w, "ranks", run->ranks);
-    assay_jw_i64(&w, "nodes", run->nodes);
-    assay_jw_u64(&w, "chunks", plan->chunks);
-    assay_jw_u64(&w, "records", plan->records);
-    assay_jw_u64(&w, "records_read", run->records_read);
-    assay_jw_u64(&w, "bytes_read", run->bytes_read);
-    assay_jw_u64(&w, "files_opened", run->files_opened);
-    assay_jw_u64(&w, "steps_shared", run->steps_shared);
-    assay_jw_u64(&w, "steps_moved", run->steps_moved);
-    assay_jw_u64(&w, "messages", run->messages);
-    assay_jw_u64(&w, "message_bytes", run->message_bytes);
-    assay_jw_u64(&w, "bytes_without_checksum", unsummed);
-    assay_jw_u64(&w, "peak_memory", run->peak_memory);
+    ASSAY_JW(&w, "ranks", run->ranks, "nodes", run->nodes, "chunks", plan->chunks, "records", plan->records,
+             "records_read", run->records_read, "bytes_read", run->bytes_read, "files_opened", run->files_opened,
+             "steps_shared", run->steps_shared);
+    ASSAY_JW(&w, "steps_moved", run->steps_moved, "messages", run->messages, "message_bytes", run->message_bytes,
+             "bytes_without_checksum", unsummed, "peak_memory", run->peak_memory);
     if (run->s3.gets + run->s3.lists > 0) {
-        assay_jw_object(&w, "s3");
-        assay_jw_u64(&w, "gets", run->s3.gets);
-        assay_jw_u64(&w, "lists", run->s3.lists);
-        assay_jw_u64(&w, "repeated", run->s3.repeated);
-        assay_jw_u64(&w, "bytes", run->s3.bytes);
-        assay_jw_end(&w);
+        ASSAY_JW_OBJECT(&w, "s3", "gets", run->s3.gets, "lists", run->s3.lists, "repeated", run->s3.repeated, "bytes",
+                        run->s3.bytes);
     }
-    assay_jw_number(&w, "imbalance", plan->imbalance);
-    assay_jw_number(&w, "seconds", run->seconds);
-    assay_jw_number(&w, "seconds_listing", run->seconds_listing);
-    assay_jw_number(&w, "seconds_reading", run->seconds_reading);
-    assay_jw_number(&w, "seconds_combining", run->seconds_combining);
-    assay_jw_number(&w, "processor_seconds", run->processor);
-    assay_jw_number(&w, "processor_seconds_reading", run->processor_reading);
-    assay_jw_number(&w, "processor_seconds_busiest", run->processor_busiest);
+    ASSAY_JW(&w, "imbalance", plan->imbalance, "seconds", run->seconds, "seconds_listing", run->seconds_listing,
+             "seconds_reading", run->seconds_reading, "seconds_combining", run->seconds_combining, "processor_seconds",
+             run->processor, "processor_seconds_reading", run->processor_reading, "processor_seconds_busiest",
+             run->processor_busiest);
     assay_jw_end(&w);
     assay_put_format(out, "}\n");
 }

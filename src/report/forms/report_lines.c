@@ -41,12 +41,9 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 {
     const assay_finding *first = report_first(rule);
     assay_jw w = begin(out, "rule", trial);
-    assay_jw_text(&w, "name", rule->instance->name);
-    assay_jw_text(&w, "rule", report_kind(rule));
-    assay_jw_text(&w, "severity", assay_severity_name(rule->instance->severity));
-    assay_jw_text(&w, "status", assay_verdict_status_name(rule->status));
-    assay_jw_u64(&w, "datapoints", report_datapoints(rule));
-    assay_jw_u64(&w, "findings", report_findings_total(rule));
+    ASSAY_JW(&w, "name", rule->instance->name, "rule", report_kind(rule), "severity",
+             assay_severity_name(rule->instance->severity), "status", assay_verdict_status_name(rule->status),
+             "datapoints", report_datapoints(rule), "findings", report_findings_total(rule));
     if (first)
         assay_jw_i64(&w, first->time ? "first_time_us" : "first_step", first->step);
     assay_jw_text_n(&w, "message", rule->message ? rule->message : "", rule->message_size);
@@ -61,11 +58,9 @@ static int put_losses(const assay_outcome *outcome, size_t t, assay_buf *out)
         const assay_loss_curve *loss = &curves.losses[c];
         for (size_t i = 0; i < loss->count; i++) {
             assay_jw w = begin(out, "loss", &outcome->trials[t]);
-            assay_jw_text(&w, "tensor", assay_trial_tensor(outcome->trials[t].info, loss->tensor));
-            assay_jw_text(&w, "mode", assay_mode_name(loss->mode));
-            assay_jw_i64(&w, "step", loss->point[i].step);
-            assay_jw_i64(&w, "mode_step", loss->point[i].mode_step);
-            assay_jw_number(&w, "loss", loss->point[i].value);
+            ASSAY_JW(&w, "tensor", assay_trial_tensor(outcome->trials[t].info, loss->tensor), "mode",
+                     assay_mode_name(loss->mode), "step", loss->point[i].step, "mode_step", loss->point[i].mode_step,
+                     "loss", loss->point[i].value);
             end(&w);
         }
     }

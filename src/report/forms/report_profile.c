@@ -38,11 +38,8 @@ static void put_problems(const assay_trial_outcome *trial, const profile *p, ass
     assay_jw_array(w, "problems");
     for (size_t i = 0; i < p->data->problems; i++) {
         const assay_timeline_problem *one = &p->data->problem[i];
-        assay_jw_object(w, NULL);
-        assay_jw_text(w, "kind", assay_event_problem_word((int)one->kind));
-        assay_jw_text(w, "file", trial->catalog.events.list[one->file].path);
-        assay_jw_u64(w, "line", one->line);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, NULL, "kind", assay_event_problem_word((int)one->kind), "file",
+                        trial->catalog.events.list[one->file].path, "line", one->line);
     }
     assay_jw_end(w);
     assay_jw_array(w, "incomplete");
@@ -50,9 +47,7 @@ static void put_problems(const assay_trial_outcome *trial, const profile *p, ass
         const profile_gap *gap = &p->gap[i];
         assay_jw_object(w, NULL);
         assay_jw_text(w, gap->of_worker ? "worker" : "node", gap->name);
-        assay_jw_text(w, "kind", gap->kind);
-        assay_jw_i64(w, "from_us", gap->from);
-        assay_jw_i64(w, "to_us", gap->to);
+        ASSAY_JW(w, "kind", gap->kind, "from_us", gap->from, "to_us", gap->to);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -62,19 +57,15 @@ static void put_trial(const assay_trial_outcome *trial, const profile *p, assay_
 {
     const assay_timeline *line = p->line;
     assay_jw_object(w, "trial");
-    assay_jw_u64(w, "system_files", p->data->system_files);
-    assay_jw_u64(w, "framework_files", p->data->framework_files);
-    assay_jw_u64(w, "used_samples", line->samples);
-    assay_jw_u64(w, "other_samples", line->other_samples);
-    assay_jw_u64(w, "duplicates", line->duplicates);
-    assay_jw_u64(w, "events", line->events);
+    ASSAY_JW(w, "system_files", p->data->system_files, "framework_files", p->data->framework_files, "used_samples",
+             line->samples, "other_samples", line->other_samples, "duplicates", line->duplicates, "events",
+             line->events);
     assay_jw_object(w, "events_by_kind");
     for (int i = 0; i < ASSAY_EVENT_KINDS; i++)
         if (p->data->events_by_kind[i] > 0)
             assay_jw_u64(w, assay_event_kind_name(i), p->data->events_by_kind[i]);
     assay_jw_end(w);
-    assay_jw_u64(w, "other_events", line->other_events);
-    assay_jw_u64(w, "unmatched", line->unmatched);
+    ASSAY_JW(w, "other_events", line->other_events, "unmatched", line->unmatched);
     put_time(w, "t0_us", line->origin);
     assay_jw_array(w, "nodes");
     for (uint32_t i = 0; i < line->nodes; i++)
@@ -82,10 +73,7 @@ static void put_trial(const assay_trial_outcome *trial, const profile *p, assay_
     assay_jw_end(w);
     assay_jw_array(w, "workers");
     for (uint32_t i = 0; i < line->workers; i++) {
-        assay_jw_object(w, NULL);
-        assay_jw_text(w, "worker", line->worker[i].name);
-        assay_jw_text(w, "node", line->node[line->worker[i].node]);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, NULL, "worker", line->worker[i].name, "node", line->node[line->worker[i].node]);
     }
     assay_jw_end(w);
     put_problems(trial, p, w);
@@ -128,10 +116,7 @@ static void put_clocks(const profile *p, assay_jw *w)
     for (size_t i = 0; i < p->samplings; i++) {
         const profile_sampling *s = &p->sampling[i];
         assay_jw_object(w, NULL);
-        assay_jw_text(w, "node", p->line->node[s->node]);
-        assay_jw_i64(w, "first_us", s->first);
-        assay_jw_i64(w, "last_us", s->last);
-        assay_jw_u64(w, "anchors", s->anchors);
+        ASSAY_JW(w, "node", p->line->node[s->node], "first_us", s->first, "last_us", s->last, "anchors", s->anchors);
         put_time(w, "interval_us", s->interval);
         assay_jw_end(w);
     }
@@ -156,11 +141,8 @@ static void put_use(const profile *p, assay_jw *w)
         const profile_use *row = &p->use[i];
         const profile_spread *s = &row->spread;
         begin_row(w);
-        assay_jw_text(w, "node", p->line->node[row->node]);
-        assay_jw_text(w, "metric", profile_metric_name(row->metric));
-        assay_jw_text(w, "unit", row->unit);
-        assay_jw_text(w, "measure", profile_metric_measure(row->metric));
-        assay_jw_u64(w, "n", s->n);
+        ASSAY_JW(w, "node", p->line->node[row->node], "metric", profile_metric_name(row->metric), "unit", row->unit,
+                 "measure", profile_metric_measure(row->metric), "n", s->n);
         const double values[] = {s->mean, s->max, s->p99, s->p95,     s->p75,    s->p50,
                                  s->p25,  s->p05, s->min, row->lower, row->upper};
         static const char *const keys[] = {"mean", "max", "p99", "p95",   "p75",  "p50",
@@ -175,10 +157,7 @@ static void put_use(const profile *p, assay_jw *w)
         const char *hint = profile_hint(p, node);
         if (!hint)
             continue;
-        assay_jw_object(w, NULL);
-        assay_jw_text(w, "node", p->line->node[node]);
-        assay_jw_text(w, "hint", hint);
-        assay_jw_end(w);
+        ASSAY_JW_OBJECT(w, NULL, "node", p->line->node[node], "hint", hint);
     }
     assay_jw_end(w);
 }
@@ -191,9 +170,7 @@ static void put_others(const profile *p, assay_jw *w)
         const assay_other_series *series = &p->data->other[i];
         const profile_other values = profile_other_of(series);
         begin_row(w);
-        assay_jw_text(w, "node", series->node);
-        assay_jw_text(w, "name", series->name);
-        assay_jw_u64(w, "n", series->count);
+        ASSAY_JW(w, "node", series->node, "name", series->name, "n", series->count);
         assay_jw_known(w, "mean", values.mean);
         assay_jw_known(w, "max", values.most);
         assay_jw_known(w, "min", values.least);
@@ -213,17 +190,13 @@ static void put_operators(const profile *p, const char *key, int kind, assay_jw 
     assay_jw_array(w, "top");
     for (uint64_t i = 0; i < o->shown; i++) {
         assay_jw_object(w, NULL);
-        assay_jw_text(w, "name", o->list[i].name);
-        assay_jw_i64(w, "time_us", o->list[i].time);
+        ASSAY_JW(w, "name", o->list[i].name, "time_us", o->list[i].time);
         assay_jw_known(w, "share", profile_share(o->list[i].time, o->total));
         assay_jw_known(w, "shown", profile_share(o->list[i].time, o->shown_total));
         assay_jw_end(w);
     }
     assay_jw_end(w);
-    assay_jw_object(w, "rest");
-    assay_jw_u64(w, "count", o->count - o->shown);
-    assay_jw_i64(w, "time_us", o->total - o->shown_total);
-    assay_jw_end(w);
+    ASSAY_JW_OBJECT(w, "rest", "count", o->count - o->shown, "time_us", o->total - o->shown_total);
     assay_jw_end(w);
 }
 
@@ -231,8 +204,7 @@ static void put_operators(const profile *p, const char *key, int kind, assay_jw 
 static void put_phase(const assay_time_total *phase, int64_t total, assay_jw *w)
 {
     assay_jw_object(w, NULL);
-    assay_jw_text(w, "phase", phase->name);
-    assay_jw_i64(w, "time_us", phase->time);
+    ASSAY_JW(w, "phase", phase->name, "time_us", phase->time);
     assay_jw_known(w, "share", profile_share(phase->time, total));
     assay_jw_end(w);
 }
@@ -259,9 +231,7 @@ static void put_phases(const profile *p, assay_jw *w)
     assay_jw_array(w, "modes");
     for (size_t m = 0; m < p->modes; m++) {
         assay_jw_object(w, NULL);
-        assay_jw_text(w, "mode", p->mode[m].name);
-        assay_jw_u64(w, "steps", p->mode[m].steps);
-        assay_jw_i64(w, "time_us", p->mode[m].time);
+        ASSAY_JW(w, "mode", p->mode[m].name, "steps", p->mode[m].steps, "time_us", p->mode[m].time);
         assay_jw_known(w, "share", p->mode[m].share);
         assay_jw_end(w);
     }
@@ -279,8 +249,7 @@ static void put_passes(const profile *p, assay_jw *w)
     const double forward = profile_share(p->forward, passes), backward = profile_share(p->backward, passes);
     const bool both = p->forward > 0 && p->backward > 0;
     assay_jw_object(w, "forward_backward");
-    assay_jw_i64(w, "forward_us", p->forward);
-    assay_jw_i64(w, "backward_us", p->backward);
+    ASSAY_JW(w, "forward_us", p->forward, "backward_us", p->backward);
     assay_jw_known(w, "forward_share", forward);
     assay_jw_known(w, "backward_share", backward);
     assay_jw_text(w, "hint", both && (forward > UNBALANCED || backward > UNBALANCED) ? "unbalanced" : NULL);
@@ -295,8 +264,7 @@ static void put_framework(const profile *p, assay_jw *w)
     assay_jw_u64(w, "events", p->line->events);
     put_phases(p, w);
     put_passes(p, w);
-    assay_jw_i64(w, "data_us", p->data_time);
-    assay_jw_i64(w, "initialize_us", p->initialize_time);
+    ASSAY_JW(w, "data_us", p->data_time, "initialize_us", p->initialize_time);
     put_devices(p, w);
     put_operators(p, "cpu_operators", ASSAY_TIME_CPU_OPERATOR, w);
     put_operators(p, "gpu_operators", ASSAY_TIME_GPU_OPERATOR, w);
@@ -314,8 +282,7 @@ static void put_framework(const profile *p, assay_jw *w)
 static void put_histogram(const profile_histogram *h, assay_jw *w)
 {
     assay_jw_object(w, "histogram");
-    assay_jw_i64(w, "lo", h->low);
-    assay_jw_i64(w, "hi", h->high);
+    ASSAY_JW(w, "lo", h->low, "hi", h->high);
     assay_buf *out = assay_jw_value(w, "counts"); /* without blanks: there are many */
     for (int i = 0; i < PROFILE_BINS; i++)
         assay_put_format(out, "%c%" PRIu64, i ? ',' : '[', h->count[i]);
@@ -330,9 +297,7 @@ static void put_steps(const profile *p, assay_jw *w)
         const profile_steps *row = &p->steps[i];
         const profile_spread *s = &row->spread;
         begin_row(w);
-        assay_jw_text(w, "worker", p->line->worker[row->worker].name);
-        assay_jw_text(w, "mode", p->line->mode[row->mode]);
-        assay_jw_u64(w, "n", s->n);
+        ASSAY_JW(w, "worker", p->line->worker[row->worker].name, "mode", p->line->mode[row->mode], "n", s->n);
         const double values[] = {s->mean, row->deviation, s->max, s->p99, s->p95, s->p50, s->min};
         static const char *const keys[] = {"mean", "std", "max", "p99", "p95", "p50", "min"};
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
@@ -352,8 +317,7 @@ static void put_loaders(const profile *p, assay_jw *w)
         const profile_loaders *row = &p->loaders[i];
         const bool any = row->spread.n > 0;
         begin_row(w);
-        assay_jw_text(w, "node", p->line->node[row->node]);
-        assay_jw_u64(w, "n", row->spread.n);
+        ASSAY_JW(w, "node", p->line->node[row->node], "n", row->spread.n);
         assay_jw_known(w, "p25", any ? row->spread.p25 : NAN);
         assay_jw_known(w, "p50", any ? row->spread.p50 : NAN);
         assay_jw_known(w, "p95", any ? row->spread.p95 : NAN);
@@ -376,11 +340,9 @@ static int put_summary(const assay_outcome *outcome, const assay_trial_outcome *
     for (size_t i = 0; i < count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, order[i], false);
         begin_row(w);
-        assay_jw_text(w, "name", rule.instance->name);
-        assay_jw_text(w, "rule", report_kind(&rule));
-        assay_jw_text(w, "status", assay_verdict_status_name(rule.status));
-        assay_jw_u64(w, "triggered", report_findings_total(&rule));
-        assay_jw_u64(w, "samples", profile_rule_samples(&rule));
+        ASSAY_JW(w, "name", rule.instance->name, "rule", report_kind(&rule), "status",
+                 assay_verdict_status_name(rule.status), "triggered", report_findings_total(&rule), "samples",
+                 profile_rule_samples(&rule));
         assay_jw_end(w);
     }
     assay_jw_end(w);

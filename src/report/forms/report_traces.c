@@ -47,12 +47,8 @@ static void put_counts(assay_jw *w, const assay_trace_data *data)
     for (size_t i = 0; i < data->steps; i++)
         assay_jw_i64(w, NULL, data->step_duration[i]);
     assay_jw_end(w);
-    assay_jw_u64(w, "events", data->events);
-    assay_jw_u64(w, "kernels", data->kernels);
-    assay_jw_u64(w, "without_description", data->without_description);
-    assay_jw_u64(w, "without_group", data->without_group);
-    assay_jw_u64(w, "without_time", data->without_time);
-    assay_jw_u64(w, "too_large", data->too_large);
+    ASSAY_JW(w, "events", data->events, "kernels", data->kernels, "without_description", data->without_description,
+             "without_group", data->without_group, "without_time", data->without_time, "too_large", data->too_large);
     assay_jw_object(w, "operations");
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         if (operations[i].count > 0)
@@ -86,14 +82,9 @@ static void put_sides(assay_jw *w, const assay_trace_data *data)
 
 static void put_figures(assay_jw *w, const assay_trace_figures *f)
 {
-    assay_jw_i64(w, "total_ns", f->total);
-    assay_jw_i64(w, "computation_ns", f->computation);
-    assay_jw_i64(w, "exposed_communication_ns", f->exposed_communication);
-    assay_jw_i64(w, "exposed_copy_ns", f->exposed_copy);
-    assay_jw_i64(w, "busy_ns", f->busy);
-    assay_jw_i64(w, "idle_ns", f->idle);
-    assay_jw_i64(w, "communication_ns", f->communication);
-    assay_jw_i64(w, "copy_ns", f->copy);
+    ASSAY_JW(w, "total_ns", f->total, "computation_ns", f->computation, "exposed_communication_ns",
+             f->exposed_communication, "exposed_copy_ns", f->exposed_copy, "busy_ns", f->busy, "idle_ns", f->idle,
+             "communication_ns", f->communication, "copy_ns", f->copy);
 }
 
 /* The first ten by time; shares are of all kernels, or of all operators on the host. */
@@ -111,9 +102,7 @@ static void put_top(assay_jw *w, const assay_trace_data *data, const assay_trace
             continue;
         assay_jw_object(w, NULL);
         put_name(w, "name", data, sum->name, ASSAY_TRACE_NAME_SHOWN);
-        assay_jw_u64(w, "count", sum->count);
-        assay_jw_i64(w, "ns", sum->time);
-        assay_jw_number(w, "share", all > 0 ? (double)sum->time / all : 0);
+        ASSAY_JW(w, "count", sum->count, "ns", sum->time, "share", all > 0 ? (double)sum->time / all : 0);
         assay_jw_end(w);
         shown++;
     }
@@ -130,9 +119,7 @@ static void put_idle(assay_jw *w, const assay_trace_data *data, const assay_trac
     for (uint32_t i = 0; i < alone->gaps; i++) {
         const assay_trace_gap *gap = &alone->gap[i];
         assay_jw_object(w, NULL);
-        assay_jw_i64(w, "ns", gap->length);
-        assay_jw_i64(w, "at_ns", gap->at);
-        assay_jw_text(w, "cause", assay_trace_cause_word((int)gap->cause));
+        ASSAY_JW(w, "ns", gap->length, "at_ns", gap->at, "cause", assay_trace_cause_word((int)gap->cause));
         put_name(w, "before", data, gap->name, ASSAY_TRACE_GAP_SHOWN);
         assay_jw_end(w);
     }
@@ -145,9 +132,8 @@ static void put_alone(assay_jw *w, const assay_trace_data *data, const assay_tra
     assay_jw_line(w, 5);
     assay_jw_object(w, NULL);
     put_worker(w, rank->rank);
-    assay_jw_bool(w, "whole_file", rank->whole_file);
-    assay_jw_u64(w, "activities", alone->activities);
-    assay_jw_u64(w, "launched_before", alone->launched_before);
+    ASSAY_JW(w, "whole_file", rank->whole_file, "activities", alone->activities, "launched_before",
+             alone->launched_before);
     if (alone->activities == 0) {
         put_top(w, data, rank, "host_operators", ASSAY_SUM_HOST_OPERATORS);
         assay_jw_end(w);
@@ -188,11 +174,9 @@ static void put_lost(assay_jw *w, const assay_trace_data *data)
         assay_jw_object(w, NULL);
         assay_jw_i64(w, "step", data->step[work->step]);
         put_worker(w, work->rank);
-        assay_jw_number(w, "own_s", (double)work->own / 1e9);
-        assay_jw_number(w, "busy_s", (double)work->busy / 1e9);
-        assay_jw_number(w, "exposed_s", (double)work->exposed / 1e9);
-        assay_jw_number(w, "input_s", (double)work->input / 1e9);
-        assay_jw_number(w, "excess_s", (double)(work->own - work->own_median) / 1e9);
+        ASSAY_JW(w, "own_s", (double)work->own / 1e9, "busy_s", (double)work->busy / 1e9, "exposed_s",
+                 (double)work->exposed / 1e9, "input_s", (double)work->input / 1e9, "excess_s",
+                 (double)(work->own - work->own_median) / 1e9);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -211,15 +195,10 @@ static void put_what_if(assay_jw *w, const assay_trace_data *data)
     for (size_t i = 0; i < data->steps; i++)
         assay_jw_i64(w, NULL, data->step[i]);
     assay_jw_end(w);
-    assay_jw_number(w, "measured_s", what->measured);
-    assay_jw_number(w, "simulated_s", what->simulated);
-    assay_jw_number(w, "ideal_s", what->ideal);
-    assay_jw_number(w, "slowdown", what->simulated / what->ideal);
-    assay_jw_object(w, "saved_without");
-    assay_jw_number(w, "own_time_above_median", what->without_own);
-    assay_jw_number(w, "slow_groups", what->without_slow_groups);
-    assay_jw_number(w, "late_input", what->without_late_input);
-    assay_jw_end(w);
+    ASSAY_JW(w, "measured_s", what->measured, "simulated_s", what->simulated, "ideal_s", what->ideal, "slowdown",
+             what->simulated / what->ideal);
+    ASSAY_JW_OBJECT(w, "saved_without", "own_time_above_median", what->without_own, "slow_groups",
+                    what->without_slow_groups, "late_input", what->without_late_input);
     assay_jw_array(w, "saved_by_rank");
     for (uint32_t i = 0; i < what->ranks; i++) {
         assay_jw_object(w, NULL);

@@ -35,11 +35,7 @@ static void put_figure(assay_jw *w, const history_figure *figure)
         assay_jw_null(w, "band");
         return;
     }
-    assay_jw_object(w, "band");
-    assay_jw_number(w, "low", figure->band.low);
-    assay_jw_number(w, "high", figure->band.high);
-    assay_jw_u64(w, "runs", figure->band.runs);
-    assay_jw_end(w);
+    ASSAY_JW_OBJECT(w, "band", "low", figure->band.low, "high", figure->band.high, "runs", figure->band.runs);
 }
 
 static void put_rule(assay_jw *w, const assay_report_history *h, const history_rule *rule)
@@ -48,8 +44,7 @@ static void put_rule(assay_jw *w, const assay_report_history *h, const history_r
     const bool since = course.since != SIZE_MAX;
     assay_jw_line(w, 2);
     assay_jw_object(w, NULL);
-    assay_jw_text(w, "name", rule->name);
-    assay_jw_text(w, "severity", assay_severity_name(rule->severity));
+    ASSAY_JW(w, "name", rule->name, "severity", assay_severity_name(rule->severity));
     put_mark(w, "newest", course.now);
     if (since)
         put_date(w, "since", h, course.since);
@@ -85,8 +80,7 @@ int assay_history_put_json(const assay_report_history *h, assay_buf *out)
         assay_jw_object(&w, NULL);
         assay_jw_text(&w, "path", h->report[i].path);
         put_date(&w, "date", h, i);
-        assay_jw_bool(&w, "dated", h->report[i].dated);
-        assay_jw_text(&w, "verdict", h->report[i].verdict);
+        ASSAY_JW(&w, "dated", h->report[i].dated, "verdict", h->report[i].verdict);
         assay_jw_end(&w);
     }
     assay_jw_end(&w);

@@ -58,6 +58,23 @@ static void test_bytes(void)
     assay_buf_release(&out);
 }
 
+/* Each kind of value finds its call. */
+static void test_kinds(void)
+{
+    assay_buf out = ASSAY_BUF(SIZE_MAX);
+    assay_jw w = assay_jw_over(&out);
+    const char letters[] = "x";
+    const uint32_t most = UINT32_MAX;
+    const float half = 0.5F;
+    const bool yes = true;
+    ASSAY_JW_OBJECT(&w, NULL, "a", -1, "b", most, "c", UINT64_MAX, "d", INT64_MIN, "e", half, "f", yes, "g", letters,
+                    "h", (const char *)NULL);
+    CU_ASSERT(assay_jw_done(&w));
+    CU_ASSERT(is(&out, "{\"a\": -1, \"b\": 4294967295, \"c\": 18446744073709551615, \"d\": -9223372036854775808, "
+                       "\"e\": 0.5, \"f\": true, \"g\": \"x\", \"h\": null}"));
+    assay_buf_release(&out);
+}
+
 static void test_members(void)
 {
     assay_buf out;
@@ -148,10 +165,7 @@ static void test_ceiling(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"bytes", test_bytes},
-                           {"members", test_members},
-                           {"mistakes", test_mistakes},
-                           {"ceiling", test_ceiling},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"bytes", test_bytes},       {"kinds", test_kinds},     {"members", test_members},
+                           {"mistakes", test_mistakes}, {"ceiling", test_ceiling}, CU_TEST_INFO_NULL};
     return unit_main("json_writer", tests);
 }
