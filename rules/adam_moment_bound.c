@@ -44,7 +44,6 @@ static double given_or_nan(const assay_params *given, const char *name)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     const assay_measure bound = {
         .kind = ASSAY_MEASURE_MOMENTS,
         .form = ASSAY_MOMENTS_BOUND,
@@ -127,7 +126,6 @@ static int test_amsgrad(const assay_rule *rule, const assay_step_view *view, ass
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     double betas[2];
-    (void)err;
     if (!find_betas(rule, betas))
         return ASSAY_OK; /* finalize says so */
     const int status = test_bound(rule, view, state);

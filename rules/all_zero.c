@@ -29,7 +29,6 @@ static bool needs_a_run(const assay_params *given)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot(given, need, 0, true, err);
     if (slot < 0 || !needs_a_run(given))
         return slot < 0 ? slot : ASSAY_OK;
@@ -38,7 +37,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     double threshold = assay_param_real(rule->params, "threshold");
     int status = ASSAY_OK;

@@ -23,7 +23,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.regexes = "regex",
                                              .modes = 1u << ASSAY_MODE_TRAIN,
@@ -38,8 +37,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t i = 0; i < view->slot[0].count; i++) {
@@ -106,7 +103,6 @@ static int add_row(assay_row row, channel **of, size_t *channels)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t rows = assay_series_count(series), *order = assay_series_by_tensor(series);
     int status = rows && !order ? ASSAY_ENOMEM : ASSAY_OK;

@@ -39,7 +39,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     for (size_t i = 0; i < assay_param_count(given, "tests"); i++) {
         const char *name = assay_param_item(given, "tests", i);
         int at = 0;
@@ -96,7 +95,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     assay_common_state *s = state;
     int status = ASSAY_OK;
-    (void)err;
     if (assay_trial_claims(rule->trial) == 0)
         return ASSAY_OK;             /* no checkpoints */
     uint32_t done = ASSAY_NO_TENSOR; /* of its copies the first one speaks for all */

@@ -22,7 +22,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     if (!assay_param_has(given, "labels_regex") && !assay_param_has(given, "labels"))
         return assay_fail(err, ASSAY_EPARAM, "one of the parameters labels_regex and labels is required");
     assay_slot slot = {.regexes = "labels_regex",
@@ -39,7 +38,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     class_slot labels = {0, 0, 0};
     ignored_labels ignored = ignored_labels_of(rule->params, "ignore_labels");
@@ -57,8 +55,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     const assay_counter *counter = ((const assay_common_state *)state)->counter;
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     uint64_t samples = 0, ignored = 0, classes = 0;

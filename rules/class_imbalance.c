@@ -49,7 +49,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     assay_slot slot = {.regexes = "labels_regex",
                        .modes = 1u << ASSAY_MODE_TRAIN,
                        .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
@@ -121,7 +120,6 @@ static int add_rows(const assay_counter *step, const assay_step_view *view, assa
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     assay_counter *step = assay_counter_new();
     ASSAY_HAVE(step);
@@ -270,7 +268,6 @@ static void tell_lack(const assay_rule *rule, const assay_counter *so_far, assay
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
     bool at_end = strcmp(assay_param_text(rule->params, "judge"), "end") == 0;
     uint64_t rows = assay_series_count(series), half = at_end ? second_half(series) : rows;

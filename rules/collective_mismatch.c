@@ -11,7 +11,6 @@ static int find(const assay_rule *rule, const assay_hang *hang, assay_verdict *v
 {
     assay_findings *findings = assay_verdict_findings(verdict);
     int status = ASSAY_OK;
-    (void)rule;
     if (hang->compared == 0)
         assay_verdict_no_data(verdict, "no two dumps show the same operation.");
     assay_findings_datapoints(findings, hang->compared - hang->mismatches);

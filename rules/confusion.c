@@ -47,7 +47,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     static const char *const roles[] = {"labels_collection", "labels", "predictions_collection", "predictions"};
     int status = ignored_labels_check(given, "ignore_labels", err);
     for (int i = 0; status == ASSAY_OK && i <= PREDICTIONS_NAME; i++) {
@@ -326,7 +325,6 @@ static bool any_0_within(const assay_step_view *view, class_slot labels)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     class_slot labels = collection_or_name(view, LABELS_COLLECTION);
     class_slot predictions = collection_or_name(view, PREDICTIONS_COLLECTION);
@@ -421,7 +419,6 @@ static void put_shift(const assay_counter *pairs, assay_buf *json)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_common_state *s = state;
     uint64_t rows = assay_series_count(s->series);
     ambiguous_axis_say(rule, s->counter, verdict);

@@ -29,7 +29,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     assay_slot slot = {
         .name = assay_param_text(given, "labels"), .modes = chosen_modes(given), .flags = ASSAY_SLOT_NO_STRINGS};
     int status = ignored_labels_check(given, "ignore_labels", err);
@@ -40,7 +39,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_counter *counter = ((assay_common_state *)state)->counter;
     int status = add_pairs(counter, rule->trial, view, LABELS, PREDICTIONS, false);
     return status ? status : note_ambiguous_axes(counter, view, LABELS, PREDICTIONS);
@@ -48,7 +46,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     matrix m = {0};
     ignored_labels ignored = ignored_labels_of(rule->params, "ignore_labels");
     int64_t bound =

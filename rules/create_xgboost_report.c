@@ -30,8 +30,6 @@ static const class_slot CLASS_LABELS = {LABELS, LABEL_CLASSES, 0},
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     static const assay_slot slots[] = {
         {.collection = "metrics", .flags = ASSAY_SLOT_NO_STRINGS},
         {.collection = "feature_importance", .flags = ASSAY_SLOT_NO_STRINGS},
@@ -185,7 +183,6 @@ static int map_histogram(assay_common_state *s, const assay_step_view *view, int
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     int task = task_of(view), status = map_scalars(s, view, METRICS, METRIC);
     ASSAY_THEN(status, map_scalars(s, view, IMPORTANCE, WEIGHT));
@@ -202,7 +199,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t rows = assay_series_count(series), steps = 0;
     for (uint64_t i = 0; i < rows; i++)

@@ -31,7 +31,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = assay_need_slot(
         need, &(assay_slot){.collection = "relu_outputs", .regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS},
         err);
@@ -60,7 +59,6 @@ static bool may_be_relu(const assay_tensor_view *const *items, uint32_t count)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     layer_limits limits = {.measure = 0,

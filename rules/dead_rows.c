@@ -26,8 +26,6 @@ enum { ALL_SLOT, EMBEDDING_SLOT };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     int measure =
         slot < 0 ? slot
@@ -73,7 +71,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     assay_common_state *s = state;
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[ALL_SLOT].count; i++) {
         const assay_tensor_view *item = view->slot[ALL_SLOT].items[i];
         const assay_result *result = assay_view_result(view, 0, item);

@@ -31,8 +31,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.regexes = "modules_regex",
                                              .modes = 1u << ASSAY_MODE_EVAL,
@@ -78,7 +76,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
         const assay_tensor_view *y = slot->items[i], *x = input_of(rule, slot, y);
         if (!x || !assay_view_has_values(x) || !assay_view_has_values(y) || !assay_dtype_is_float(x->dtype) ||
@@ -97,8 +94,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     assay_put_format(assay_verdict_json(verdict), "\"modules\": %" PRIu64,
                      assay_counter_size(((const assay_common_state *)state)->counter));
     assay_verdict_no_data(verdict, "of no module both what it was given and what it returned were saved in EVAL.");

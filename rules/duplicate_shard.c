@@ -23,7 +23,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     const assay_slot inputs = {.regexes = "tensor_regex",
                                .modes = 1u << ASSAY_MODE_TRAIN,
                                .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
@@ -84,7 +83,6 @@ static int add_tensor(const assay_rule *rule, assay_series *series, const assay_
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {

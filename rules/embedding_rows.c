@@ -34,8 +34,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     const assay_measure rows = {.kind = ASSAY_MEASURE_ROWS},
                         codes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND};
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.regexes = "embedding_regex",
                                              .modes = 1u << ASSAY_MODE_TRAIN,
@@ -91,7 +89,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     assay_counter *counter = ((assay_common_state *)state)->counter;
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[TABLES].count; i++)
         if (assay_view_has_values(view->slot[TABLES].items[i]))
             status = add_table(view, view->slot[TABLES].items[i], counter);

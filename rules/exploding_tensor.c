@@ -30,7 +30,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot_of(given, need, 1u << ASSAY_RAW | REDUCTIONS, ASSAY_SLOT_SUMS, false, err);
     int number =
         slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
@@ -93,7 +92,6 @@ static bool is_tested(const assay_rule *rule, uint32_t tensor)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     bool only_nan = assay_param_bool(rule->params, "only_nan");
     bool trains = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_GLOBAL;

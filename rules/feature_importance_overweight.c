@@ -19,8 +19,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     return slot < 0 ? slot : ASSAY_OK;
 }
@@ -59,7 +57,6 @@ static int test_worker(const assay_rule *rule, assay_findings *findings, const a
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     double *importance = malloc((slot->count + (size_t)1) * sizeof *importance);

@@ -49,7 +49,6 @@ static int need_change(assay_need *need, int slot, uint32_t figures, assay_error
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int status = refuse_one_worker(given, err);
     status = status ? status
                     : need_change(need, selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err),
@@ -98,7 +97,6 @@ static int add_tensor(const assay_trial *trial, assay_series *series, const assa
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     int status = ASSAY_OK;
     for (int k = WEIGHTS; k <= GRADIENTS; k++) {
         const assay_slot_view *slot = &view->slot[k];

@@ -59,8 +59,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     static const char *const collections[] = {"gradients", "weights", "losses"};
     int slot = 0;
-    (void)given;
-    (void)data;
     for (int i = 0; slot >= 0 && i < SLOTS; i++) {
         slot = assay_need_slot(
             need, &(assay_slot){.collection = collections[i], .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SUMS}, err);
@@ -73,8 +71,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
-    (void)rule;
-    (void)err;
     for (int slot = 0; view->mode == ASSAY_MODE_TRAIN && slot < SLOTS; slot++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
             const assay_tensor_view *item = view->slot[slot].items[i];
@@ -324,7 +320,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return reason_few_steps(rule, ASSAY_MODE_TRAIN, 4 * (uint64_t)assay_param_int(rule->params, "quarter"),
                             " of a gradient", out);
 }

@@ -77,7 +77,6 @@ static const format_limits *format_of(const assay_params *given)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     const format_limits *format = format_of(given);
     int slot = selection_slot_of(given, need, 0, ASSAY_SLOT_SUMS, true, err);
     double scale = assay_param_real(given, "scale");
@@ -126,7 +125,6 @@ static int test_item(const assay_rule *rule, assay_common_state *s, const assay_
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     bool by_losses = assay_param_real(rule->params, "loss_share") > 0 || assay_param_bool(rule->params, "losses_fit");
     int status = ASSAY_OK;

@@ -62,8 +62,6 @@ static const assay_param_def params[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     static const char *const regexes[] = {"inputs_regex", "labels_regex", "scores_regex"};
-    (void)given;
-    (void)data;
     for (int i = 0; i < 3; i++) {
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
                             classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
@@ -168,7 +166,6 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t slot = 0; slot < 3; slot++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
             const assay_tensor_view *item = view->slot[slot].items[i];

@@ -44,7 +44,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     assay_slot slot = {.regexes = "labels_regex", .flags = ASSAY_SLOT_NO_STRINGS};
     int number = ignored_labels_check(given, "ignore_labels", err);
     number = number ? number : ignored_labels_check(given, "ignore", err);
@@ -102,7 +101,6 @@ static verdict_on_labels look_at(const ignored_labels *ignored, const assay_valu
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[LABELS], *predictions = &view->slot[PREDICTIONS];
     const ignored_labels ignored = ignored_of(rule->params);

@@ -88,8 +88,6 @@ enum { ROWS_A_TENSOR = 3 /* about: forms of a law */ };
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     int status = ASSAY_OK;
-    (void)given;
-    (void)data;
     for (int slot = 0; status >= 0 && slot < LAW_SLOTS; slot++)
         status = assay_need_slot(need, &(assay_slot){.pattern = PATTERNS[slot], .flags = ASSAY_SLOT_NO_STRINGS}, err);
     for (int i = 0; status >= 0 && i < LAW_MEASURES; i++)
@@ -103,7 +101,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     const law_step step = {rule, view, ((assay_common_state *)state)->series};
     int status = ASSAY_OK;
-    (void)err;
     for (int law = 0; status == ASSAY_OK && law < LAWS; law++)
         status = MAPS[law](&step);
     return status;

@@ -19,7 +19,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.collections = "collection_names",
                                              .regexes = "tensor_regex",
@@ -32,8 +31,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < view->slot[0].count; i += n) {
@@ -54,7 +51,6 @@ static bool is_better(double loss, double best)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     curve_walk walk;
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     int status = curve_walk_begin(&walk, rule, state);

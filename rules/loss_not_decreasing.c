@@ -60,7 +60,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     bool losses = assay_param_bool(given, "use_losses_collection");
     if (!losses && !assay_param_has(given, "collection_names") && !assay_param_has(given, "tensor_regex"))
         return assay_fail(err, ASSAY_EPARAM,
@@ -88,7 +87,6 @@ static bool is_tested(const assay_rule *rule, uint32_t tensor, int mode)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {

@@ -21,14 +21,12 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot(given, need, 0, true, err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = HISTORY_WIDTH}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -49,7 +47,6 @@ typedef struct judge {
 static int test(void *self, assay_row row, uint64_t number, const history_score *score, bool spike)
 {
     const judge *j = self;
-    (void)number;
     if (row.step < j->rule->start_step)
         return ASSAY_OK;
     char note[64] = "";
@@ -76,7 +73,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 /* Has no mode a past as long as min_history? */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 

@@ -45,15 +45,12 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot(given, need, 0, true, err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -354,7 +351,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                      .r = assay_trial_resolution(rule->trial),
                      .findings = assay_verdict_findings(verdict)};
     int status = order || j.count == 0 ? ASSAY_OK : ASSAY_ENOMEM;
-    (void)err;
     for (uint64_t i = 0, next; i < j.count && status == ASSAY_OK; i = next) {
         for (next = i + 1; next < j.count && row_at(&j, next).tensor == row_at(&j, i).tensor; next++)
             ;

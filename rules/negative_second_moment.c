@@ -15,8 +15,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     int measure =
         slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_NEGATIVE}, err);
@@ -27,8 +25,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     assay_common_state *s = state;
     int status = ASSAY_OK;
-    (void)rule;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
         const assay_result *result = assay_view_result(view, 0, item);

@@ -15,7 +15,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     size_t tokens = assay_param_count(given, "token_values");
     if (tokens != assay_param_count(given, "token_thresholds_percent"))
         return assay_fail(err, ASSAY_EPARAM,
@@ -61,7 +60,6 @@ static int test_tokens(const assay_rule *rule, assay_findings *findings, const a
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_findings *findings = ((assay_common_state *)state)->findings;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;

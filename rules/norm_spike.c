@@ -41,7 +41,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | 1u << ASSAY_L2, true, err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
@@ -72,7 +71,6 @@ static bool set_norm(const assay_rule *rule, const assay_slot_view *slot, const 
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
@@ -272,7 +270,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 /* Are there neither steps for a past nor workers to be beside? */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return assay_trial_workers(rule->trial) < (uint64_t)assay_param_int(rule->params, "min_workers") &&
            reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }

@@ -36,7 +36,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     bool chosen = assay_param_has(given, "tensor_regex");
     int slot = assay_need_slot(need,
                                &(assay_slot){.collection = chosen ? NULL : "losses",
@@ -74,7 +73,6 @@ static int map_by_name(assay_common_state *s, const assay_step_view *view)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     double loss;
     if (judges_pairs(rule))
         return logged_pairs_add(rule, ((assay_common_state *)state)->series, view);
@@ -193,7 +191,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 /* Is there nothing to hold a loss against? */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return reason_no_evaluation(rule, out);
 }
 

@@ -26,8 +26,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.collection = "losses",
                                              .modes = 1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL,
@@ -38,7 +36,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     double row[WIDTH] = {view->mode, 0};
     if (assay_trial_is_log(rule->trial))
@@ -104,7 +101,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 /* Is there nothing to hold a loss against? */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return reason_no_evaluation(rule, out);
 }
 

@@ -42,7 +42,6 @@ static bool asks_for_spreads(const assay_params *given)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     assay_slot slots[] = {
         {.regexes = "activation_inputs_regex"}, {.collection = "gradients"}, {.collection = "losses"}};
     for (int i = ACTIVATIONS; i <= LOSSES; i++) {
@@ -112,7 +111,6 @@ static int map_gradients(const assay_rule *rule, assay_common_state *s, const as
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
@@ -159,7 +157,6 @@ static bool judge(const assay_rule *rule, assay_row row, patience *p, assay_find
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
     bool all = strcmp(assay_param_text(rule->params, "combine"), "all") == 0;
     uint64_t rows = assay_series_count(series);

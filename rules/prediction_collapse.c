@@ -37,7 +37,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     assay_slot slot = {.regexes = "predictions_regex", .flags = ASSAY_SLOT_NO_STRINGS};
     int status = ignored_labels_check(given, "ignore_labels", err);
     ASSAY_THEN(status, class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err));
@@ -139,7 +138,6 @@ static int count_tensor(const assay_rule *rule, const assay_step_view *view, uin
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     const assay_slot_view *slot = &view->slot[PREDICTIONS];
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {

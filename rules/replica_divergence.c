@@ -37,7 +37,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = refuse_one_worker(given, err);
     slot = slot ? slot
                 : selection_slot_of(given, need, 1u << ASSAY_RAW | 1u << ASSAY_DIGEST, ASSAY_SLOT_WORKERS, true, err);

@@ -31,7 +31,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     static const char *const limit[][2] = {{"threshold_tanh_min", "threshold_tanh_max"},
                                            {"threshold_sigmoid_min", "threshold_sigmoid_max"}};
     int slot = selection_slot(given, need, 0, false, err);
@@ -62,7 +61,6 @@ static int measure_for(const assay_rule *rule, const char *name)
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     layer_limits limits = {.inactivity = assay_param_real(rule->params, "threshold_inactivity"),
@@ -79,7 +77,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_counter *skipped = ((const assay_common_state *)state)->counter;
     uint64_t tensors = assay_counter_size(skipped), count;
     int64_t first, unused;

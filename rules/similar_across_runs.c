@@ -20,7 +20,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     bool plural = assay_param_has(given, "other_trials"), singular = assay_param_has(given, "other_trial");
     if (plural == singular)
         return assay_fail(err, ASSAY_EPARAM,
@@ -41,8 +40,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     assay_common_state *s = state;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
@@ -88,8 +85,6 @@ static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *v
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)state;
-    (void)err;
     if (rule->other) {
         only_in(rule->trial, rule->other, verdict);
         only_in(rule->other, rule->trial, verdict);

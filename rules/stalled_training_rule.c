@@ -17,16 +17,12 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
     return slot < 0 ? slot : ASSAY_OK;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     assay_common_state *s = state;
     double latest = 0; /* a record without a time says 0 */
     for (uint32_t i = 0; i < view->slot[0].count; i++)
@@ -39,7 +35,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
     double threshold = (double)assay_param_int(rule->params, "threshold");
     int status = ASSAY_OK;
@@ -61,7 +56,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     return reason_few_steps(rule, ASSAY_MODE_NONE, 2, " to have a time between them", out);
 }
 

@@ -251,7 +251,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
-    (void)modes;
     bool alone = assay_trial_workers(rule->trial) < 2;
     if (alone)
         assay_put_format(out, "the rule compares workers, and one alone recorded.");

@@ -28,7 +28,6 @@ static assay_curve_bounds bounds_of(const assay_rule *rule)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.collections = "collection_names",
                                              .regexes = "tensor_regex",
@@ -96,7 +95,6 @@ static int add_row(assay_common_state *s, const assay_step_view *view, const ass
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     const assay_slot_view *slot = &view->slot[0];
     const assay_curve_bounds b = bounds_of(rule);
     int mode = view->mode >= 0 && view->mode < ASSAY_MODES ? view->mode : ASSAY_MODE_NONE, status = ASSAY_OK;
@@ -134,7 +132,6 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     curve_walk walk;
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     const assay_curve_bounds b = bounds_of(rule);

@@ -24,7 +24,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     if (!assay_param_has(given, "collection_names") && !assay_param_has(given, "tensor_regex"))
         return assay_fail(err, ASSAY_EPARAM, "one of the parameters collection_names and tensor_regex is required");
     int slot = assay_need_slot(need,
@@ -115,8 +114,6 @@ static int add_row(assay_common_state *s, const assay_step_view *view, const ass
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
@@ -155,7 +152,6 @@ static void put_histogram(const curve_walk *w, assay_buf *json, assay_buf *text)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)err;
     curve_walk walk;
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     int status = curve_walk_begin(&walk, rule, state);

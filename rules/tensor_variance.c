@@ -23,7 +23,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     if (!assay_param_has(given, "max_threshold") && !assay_param_has(given, "min_threshold"))
         return assay_fail(err, ASSAY_EPARAM, "one of the parameters max_threshold and min_threshold is required");
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | 1u << ASSAY_VARIANCE, true, err);
@@ -39,7 +38,6 @@ static bool may_be_too_even(const assay_params *given, const assay_tensor_view *
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     bool has_most = assay_param_has(rule->params, "max_threshold");
     double most = has_most ? assay_param_real(rule->params, "max_threshold") : INFINITY;

@@ -22,7 +22,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     static const char *const name[] = {"trees/Node", "trees/Yes", "trees/No"};
     bool links = assay_param_bool(given, "true_depth");
     for (int i = NODE; i <= (links ? NO : NODE); i++) {
@@ -111,7 +110,6 @@ static int depth_of(const assay_rule *rule, const assay_step_view *view, const a
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     double most = assay_param_real(rule->params, "depth"), depth;
     int status = ASSAY_OK;

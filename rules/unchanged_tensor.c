@@ -64,7 +64,6 @@ static bool only_trained(const assay_params *given)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int64_t earlier = against_current(given) ? assay_param_int(given, "num_steps") - 1 : 1;
     if (earlier > MOST_CURRENT)
         return assay_fail(err, ASSAY_EPARAM,
@@ -134,7 +133,6 @@ static double movement(const assay_rule *rule, const assay_step_view *view, cons
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     bool current = against_current(rule->params);
     int status = ASSAY_OK;

@@ -41,8 +41,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need,
                                &(assay_slot){.collection = "gradients",
                                              .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
@@ -76,7 +74,6 @@ static bool has_vanished(const assay_rule *rule, const assay_slot_view *slot, co
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     double threshold = assay_param_real(rule->params, "threshold");
     int status = ASSAY_OK;

@@ -45,8 +45,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     /* as UnchangedTensor of the built-in set asks for it, so that it is measured once */
     const assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
                                   .reference = ASSAY_REFERENCE_SAVED_BEFORE,
@@ -77,7 +75,6 @@ static void set_ratio(const assay_rule *rule, const assay_step_view *view, const
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
         double row[WIDTH] = {[MATRIX] = item->dims > 1};

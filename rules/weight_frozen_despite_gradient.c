@@ -34,7 +34,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = selection_slot(given, need, 0, true, err);
     assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
                             .reference = ASSAY_REFERENCE_SAVED_BEFORE,
@@ -80,7 +79,6 @@ static bool has_role(const assay_rule *rule, const assay_step_view *view, int sl
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     int status = ASSAY_OK;
     for (int k = WEIGHTS; k <= GRADIENTS; k++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[k].count; i++) {

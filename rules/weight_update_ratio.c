@@ -19,7 +19,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.collection = "weights", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     if (slot < 0)
         return slot;
@@ -35,7 +34,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     assay_common_state *s = state;
     double large = assay_param_real(rule->params, "large_threshold"),
            small = assay_param_real(rule->params, "small_threshold");
@@ -55,9 +53,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)state;
-    (void)err;
-    (void)rule;
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return ASSAY_OK;
 }

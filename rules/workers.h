@@ -122,8 +122,6 @@ static inline void say_no_replicas(const assay_trial *trial, assay_verdict *verd
 /* setup of a rule that looks at nothing but who wrote when. */
 static inline int times_setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
-    (void)data;
     int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
     return slot < 0 ? slot : ASSAY_OK;
 }

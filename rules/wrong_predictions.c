@@ -43,7 +43,6 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     bool last = strcmp(assay_param_text(given, "channels"), "last") == 0;
     assay_slot slot = {
         .name = assay_param_text(given, "labels"), .modes = chosen_modes(given), .flags = ASSAY_SLOT_NO_STRINGS};
@@ -65,7 +64,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static void *state_new(const assay_rule *rule)
 {
-    (void)rule;
     return calloc(1, sizeof(assay_wrong_predictions));
 }
 
@@ -124,7 +122,6 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
     assay_wrong_predictions *to = earlier;
     const assay_wrong_predictions *from = later;
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < from->count; i++)
         status = keep(to, most_of(rule), &from->list[i], from->list[i].pixel);
     to->samples += from->samples;
@@ -137,7 +134,6 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
 static int pack(const assay_rule *rule, const void *state, assay_buf *out)
 {
     const assay_wrong_predictions *s = state;
-    (void)rule;
     assay_put_u64(out, s->samples);
     assay_put_u64(out, s->wrong);
     assay_put_u64(out, s->unfit);
@@ -364,7 +360,6 @@ static int map_labels(const assay_rule *rule, assay_wrong_predictions *s, const 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
-    (void)err;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[LABELS].count; i++)
         status = map_labels(rule, state, view, i);
     return status;
@@ -403,7 +398,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_wrong_predictions *s = state;
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
-    (void)err;
     if (s->unfit > 0)
         assay_verdict_message(verdict,
                               "%" PRIu64 " times labels, predictions and images did not fit together. The first: %s",

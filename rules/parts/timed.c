@@ -66,7 +66,6 @@ static int64_t time_or_none(const assay_params *params, const char *name)
 
 int timed_setup(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
-    (void)data;
     const int status = assay_need_timeline(need, assay_param_int(params, "scan_interval_us"),
                                            time_or_none(params, "start_time_us"), time_or_none(params, "end_time_us"));
     return status == ASSAY_OK ? status : assay_fail(err, status, "out of memory");
@@ -74,10 +73,6 @@ int timed_setup(const assay_params *params, assay_need *need, void **data, assay
 
 int timed_map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)state;
-    (void)view;
-    (void)err;
     return ASSAY_OK;
 }
 

@@ -10,19 +10,11 @@ enum { RANKS_LISTED = 1024 };
 
 int traced_setup(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
-    (void)params;
-    (void)need;
-    (void)data;
-    (void)err;
     return ASSAY_OK;
 }
 
 int traced_map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)state;
-    (void)view;
-    (void)err;
     return ASSAY_OK;
 }
 

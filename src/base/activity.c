@@ -109,7 +109,6 @@ static void clear(void)
 
 static void *draw_on(void *unused)
 {
-    (void)unused;
     pthread_mutex_lock(&now.lock);
     while (atomic_load(&on)) {
         struct timespec until;

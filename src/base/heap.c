@@ -107,8 +107,6 @@ void assay_heap_want_large(void *bytes, size_t size)
     if (bytes && size >= LARGE_PAGE)
         madvise((uint8_t *)bytes - before, (size + before) / page * page, MADV_HUGEPAGE);
 #else
-    (void)bytes;
-    (void)size;
 #endif
 }
 
@@ -151,7 +149,6 @@ static bool is_mapped(size_t size)
 #ifdef MREMAP_MAYMOVE
     return size >= SMALL;
 #else
-    (void)size;
     return false;
 #endif
 }
@@ -199,8 +196,6 @@ void assay_heap_forget(void *bytes, size_t size)
     if (size >= skip + page)
         madvise((uint8_t *)bytes + skip, (size - skip) / page * page, MADV_DONTNEED);
 #else
-    (void)bytes;
-    (void)size;
 #endif
 }
 

@@ -19,13 +19,11 @@ struct assay_regex {
 
 static void *take(size_t size, void *unused)
 {
-    (void)unused;
     return assay_alloc(size);
 }
 
 static void give(void *memory, void *unused)
 {
-    (void)unused;
     free(memory);
 }
 

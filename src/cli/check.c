@@ -227,7 +227,6 @@ static size_t log_errors(const char *file, const char *what, assay_instance *con
 
 static int check(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     const char *path[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};

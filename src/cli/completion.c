@@ -8,7 +8,6 @@ static const assay_setting OPTIONS[] = {{0}};
 
 static int completion(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     const struct {
         const char *shell;
         const unsigned char *script;

@@ -144,15 +144,12 @@ static int take_span(void *context, const assay_event_span *span)
 
 static void take_other(void *context)
 {
-    (void)context;
 }
 
 static int take_problem(void *context, assay_event_problem kind, uint64_t line, const char *text)
 {
     enum { SAID = 20 };
     event_table *t = context;
-    (void)kind;
-    (void)line;
     if (t->losses++ < SAID)
         assay_log_warn("%s: %s", t->trial, text);
     return ASSAY_OK;

@@ -262,7 +262,6 @@ static int put(const cli_context *context, const history_options *options, const
     if (status == ASSAY_OK && options->fail_on && all->reports < 2)
         status = assay_fail(err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
     const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
-    (void)context;
     ASSAY_THEN(status, options->json
                            ? assay_history_put_json(all, &out)
                            : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out));

@@ -485,7 +485,6 @@ static void overview_release(overview *o)
 
 static int ls(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     ls_options options = {false, false};
     const char *location[1] = {NULL};
     size_t operands = 0;

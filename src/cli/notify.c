@@ -41,7 +41,6 @@ static int send_test(const char *path, assay_buf *text, assay_buf *out, assay_er
 
 static int notify(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     const char *path[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};

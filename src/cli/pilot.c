@@ -114,7 +114,6 @@ static int drive(assay_pilot *pilot, const pilot_options *options)
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     pilot_options options = {.once = false};
     const char *path[1] = {NULL};
     size_t operands = 0;

@@ -243,7 +243,6 @@ static int make_new(const char *name, const rules_options *options)
 
 static int rules(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     const char *name[2] = {NULL};
     size_t operands = 0;
     assay_error err = {""};

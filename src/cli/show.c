@@ -589,7 +589,6 @@ static int show_metric(const show_options *options, const char *trial)
 
 static int show(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     show_options options = {.mode = ASSAY_MODE_NONE, .steps = {INT64_MIN, INT64_MAX}};
     const char *operand[2] = {NULL, NULL};
     size_t operands = 0;

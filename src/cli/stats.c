@@ -36,8 +36,6 @@ static const assay_setting OPTIONS[] = {
 /* What makes the engine read everything: an aggregation over all tensors and kinds that adds nothing up. */
 static int want_everything(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
-    (void)params;
-    (void)data;
     const assay_slot slot = {.kinds = UINT32_MAX};
     int number = assay_need_slot(need, &slot, err);
     return number < 0 ? number : ASSAY_OK;
@@ -45,10 +43,6 @@ static int want_everything(const assay_params *params, assay_need *need, void **
 
 static int add_nothing(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)state;
-    (void)view;
-    (void)err;
     return ASSAY_OK;
 }
 

@@ -407,7 +407,6 @@ static int show(const topology_options *o, const char *location, const char *giv
 
 static int topology(const cli_context *context, int argc, char **argv)
 {
-    (void)context;
     topology_options options = {NULL, NULL, NULL, NULL};
     const char *location[1] = {NULL};
     size_t operands = 0;

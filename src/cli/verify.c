@@ -126,7 +126,6 @@ static int code_of(const verify_options *options, const assay_verification *j)
         [ASSAY_VERIFY_SUSPECT] = CLI_FINDINGS, [ASSAY_VERIFY_DAMAGED] = CLI_LOSSES,
         [ASSAY_VERIFY_CODE] = CLI_RUNS_CODE,
     };
-    (void)options;
     return codes[j->state];
 }
 

@@ -20,13 +20,11 @@ struct assay_inflater {
 
 static void *take_memory(void *context, unsigned count, unsigned size)
 {
-    (void)context;
     return assay_alloc_zeroed(count, size);
 }
 
 static void give_memory(void *context, void *memory)
 {
-    (void)context;
     free(memory);
 }
 

@@ -13,13 +13,9 @@ assay_unzstd *assay_unzstd_new(void)
 
 void assay_unzstd_free(assay_unzstd *stream)
 {
-    (void)stream;
 }
 
 int assay_unzstd_next(assay_unzstd *stream, assay_unzstd_flow *flow, bool *whole)
 {
-    (void)stream;
-    (void)flow;
-    (void)whole;
     return ASSAY_EUNSUPPORTED;
 }

@@ -32,7 +32,6 @@ static void on_file_error(MPI_File *file, int *code, ...)
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
     assay_error why;
-    (void)file;
     if (!finishing.comm)
         return;
     MPI_Error_string(*code, text, &length);
@@ -45,7 +44,6 @@ static void on_file_error(MPI_File *file, int *code, ...)
 static void on_time(int number)
 {
     assay_error why;
-    (void)number;
     if (!finishing.comm)
         return;
     assay_fail(&why, ASSAY_EIO, "%s: writing the end of the file did not come back within %d s: is the disk full?",

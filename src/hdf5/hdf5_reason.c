@@ -12,7 +12,6 @@ void assay_hdf5_quiet(void)
 
 static herr_t take_reason(unsigned n, const H5E_error2_t *error, void *data)
 {
-    (void)n;
     *(const char **)data = error->desc;
     return 1; /* the first is the innermost */
 }

@@ -24,9 +24,6 @@ static int missing(assay_error *err)
 int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints *hints, assay_hdf5_file **out,
                       assay_error *err)
 {
-    (void)comm;
-    (void)hints;
-    (void)out;
     return assay_fail(err, ASSAY_EUNSUPPORTED,
                       "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", path);
 }
@@ -34,74 +31,50 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
 /* No file can have been created: none of the following is reached. */
 const char *assay_hdf5_temporary(const assay_hdf5_file *file)
 {
-    (void)file;
     return "";
 }
 
 int assay_hdf5_group(assay_hdf5_file *file, const char *name, assay_error *err)
 {
-    (void)file;
-    (void)name;
     return missing(err);
 }
 
 int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hdf5_layout *layout,
                          assay_hdf5_table **out, assay_error *err)
 {
-    (void)file;
-    (void)name;
-    (void)layout;
-    (void)out;
     return missing(err);
 }
 
 int assay_hdf5_write(assay_hdf5_table *table, int status, uint64_t first, uint64_t count, const void *rows,
                      assay_error *err)
 {
-    (void)table;
-    (void)status;
-    (void)first;
-    (void)count;
-    (void)rows;
     return missing(err);
 }
 
 void assay_hdf5_table_close(assay_hdf5_table *table)
 {
-    (void)table;
 }
 
 int assay_hdf5_put_text(assay_hdf5_file *file, const char *object, const char *name, const char *text, assay_error *err)
 {
-    (void)file;
-    (void)object;
-    (void)name;
-    (void)text;
     return missing(err);
 }
 
 int assay_hdf5_put_number(assay_hdf5_file *file, const char *object, const char *name, uint64_t value, assay_error *err)
 {
-    (void)file;
-    (void)object;
-    (void)name;
-    (void)value;
     return missing(err);
 }
 
 int assay_hdf5_finish(assay_hdf5_file *file, assay_error *err)
 {
-    (void)file;
     return missing(err);
 }
 
 int assay_hdf5_rename(assay_hdf5_file *file, assay_error *err)
 {
-    (void)file;
     return missing(err);
 }
 
 void assay_hdf5_abandon(assay_hdf5_file *file)
 {
-    (void)file;
 }

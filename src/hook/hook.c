@@ -162,14 +162,11 @@ static int set_declared(hook_config *config, const char *collection, const char 
 static int add_pattern(hook_config *config, const char *collection, const char *pattern, const char *none,
                        assay_error *err)
 {
-    (void)none;
     return hook_config_add_pattern(config, collection, pattern, err);
 }
 
 static int load(hook_config *config, const char *path, const char *none1, const char *none2, assay_error *err)
 {
-    (void)none1;
-    (void)none2;
     assay_buf text = ASSAY_BUF(HOOK_CONFIG_CEILING);
     int rc = hook_read_file(path, HOOK_CONFIG_CEILING, &text, err);
     ASSAY_THEN(rc, hook_config_load(config, path, text.data, text.size, true, err));

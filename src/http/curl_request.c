@@ -50,7 +50,6 @@ static bool is_loopback(const struct sockaddr *address)
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     http_transfer *transfer = context;
-    (void)purpose;
     if (!is_loopback(&address->addr)) {
         transfer->foreign = true;
         return CURL_SOCKET_BAD;

@@ -15,58 +15,45 @@ const char *assay_http_version(void)
 
 int assay_http_send(const assay_http_request *request, assay_http_answer *answer, assay_error *err)
 {
-    (void)request;
-    (void)answer;
     return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
 }
 
 int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
 {
-    (void)most;
-    (void)out;
     return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
 }
 
 /* There is no pool, and so no call. */
 void assay_http_pool_free(assay_http_pool *pool)
 {
-    (void)pool;
 }
 
 bool assay_http_pool_serves(const assay_http_pool *pool)
 {
-    (void)pool;
     return false;
 }
 
 double assay_http_pool_slept(assay_http_pool *pool)
 {
-    (void)pool;
     return 0;
 }
 
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
 {
-    (void)pool;
-    (void)urgent;
     work->release(context);
     return NULL;
 }
 
 bool assay_http_is_over(assay_http_call *call)
 {
-    (void)call;
     return true;
 }
 
 int assay_http_wait(assay_http_call *call, assay_http_answer **answer, assay_error *err)
 {
-    (void)call;
-    (void)answer;
     return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
 }
 
 void assay_http_end(assay_http_call *call)
 {
-    (void)call;
 }

@@ -35,7 +35,6 @@ static volatile sig_atomic_t agreed;
 
 static void leave(int number)
 {
-    (void)number;
     _exit(agreed);
 }
 

@@ -70,7 +70,6 @@ static int find_pmix(struct dl_phdr_info *info, size_t size, void *found)
 {
     static const char beginning[] = "/mca_pmix_";
     const char *name = strrchr(info->dlpi_name, '/');
-    (void)size;
     if (!name || strncmp(name, beginning, sizeof beginning - 1) != 0 || strlen(info->dlpi_name) >= LIBRARY_ROOM)
         return 0;
     memcpy(found, info->dlpi_name, strlen(info->dlpi_name) + 1);

@@ -8,9 +8,5 @@ const char *assay_comm_mpi_version(void)
 
 int assay_comm_open_mpi(assay_comm *comm, int *argc, char ***argv, assay_error *err)
 {
-    (void)comm;
-    (void)argc;
-    (void)argv;
-    (void)err;
     return ASSAY_OK;
 }

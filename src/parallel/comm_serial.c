@@ -3,21 +3,16 @@
 
 static int serial_agree(assay_comm *c, int status, assay_error *err)
 {
-    (void)c;
-    (void)err;
     return status;
 }
 
 static int serial_broadcast(assay_comm *c, assay_buf *buf)
 {
-    (void)c;
     return assay_buf_status(buf);
 }
 
 static int serial_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
-    (void)c;
-    (void)root;
     assay_buf_clear(all);
     assay_put_bytes(all, mine->data, mine->size);
     starts[0] = 0;
@@ -38,44 +33,31 @@ static int serial_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, u
 /* There is no other rank to be sent to or received from: a call is a mistake of the caller. */
 static int serial_send(assay_comm *c, int to, const assay_buf *bytes)
 {
-    (void)c;
-    (void)to;
-    (void)bytes;
     return ASSAY_EINTERNAL;
 }
 
 static int serial_receive(assay_comm *c, int from, assay_buf *in)
 {
-    (void)c;
-    (void)from;
-    (void)in;
     return ASSAY_EINTERNAL;
 }
 
 static int serial_post(assay_comm *c, assay_post kind, int to, const assay_buf *bytes)
 {
-    (void)kind;
     return serial_send(c, to, bytes);
 }
 
 static int serial_posted(assay_comm *c, assay_post kind)
 {
-    (void)c;
-    (void)kind;
     return 1;
 }
 
 static int serial_receive_post(assay_comm *c, assay_post kind, int from, assay_buf *in)
 {
-    (void)kind;
     return serial_receive(c, from, in);
 }
 
 static int serial_sum(assay_comm *c, uint64_t *values, int count)
 {
-    (void)c;
-    (void)values;
-    (void)count;
     return ASSAY_OK;
 }
 
@@ -86,32 +68,21 @@ static int serial_max(assay_comm *c, uint64_t *values, int count)
 
 static int serial_pulse(assay_comm *c, uint64_t value)
 {
-    (void)c;
-    (void)value;
     return ASSAY_EINTERNAL;
 }
 
 static int serial_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
 {
-    (void)c;
-    (void)wait;
-    (void)from;
-    (void)value;
     return 0;
 }
 
 static int serial_note(assay_comm *c, int to, uint64_t value)
 {
-    (void)c;
-    (void)to;
-    (void)value;
     return ASSAY_EINTERNAL;
 }
 
 static int serial_note_take(assay_comm *c, uint64_t *value)
 {
-    (void)c;
-    (void)value;
     return 0;
 }
 

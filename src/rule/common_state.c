@@ -67,7 +67,6 @@ int assay_common_check(const assay_rule *rule, const void *state, assay_error *e
 
 int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out)
 {
-    (void)rule;
     const assay_common_state *s = state;
     assay_findings_pack(s->findings, out);
     assay_series_pack(s->series, out);

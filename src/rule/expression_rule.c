@@ -268,7 +268,6 @@ static int map_one(const assay_rule *rule, assay_common_state *s, const assay_st
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)err;
     const assay_expression *e = rule->data;
     const assay_slot_view *tested = &view->slot[0];
     assay_expression_figures loads;

@@ -97,7 +97,6 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
 static int pack(const assay_rule *rule, const void *state, assay_buf *out)
 {
     const python_state *s = state;
-    (void)rule;
     assay_put_u8(out, s->event);
     assay_put_text(out, s->why.text);
     assay_findings_pack(s->findings, out);

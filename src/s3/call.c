@@ -163,7 +163,6 @@ static int prepare(void *context, unsigned attempt, assay_http_request *out, ass
     atomic_fetch_add(w->request.counter, 1);
     if (w->tries > 0)
         atomic_fetch_add(&s3_counter.repeated, 1);
-    (void)attempt;
     return ASSAY_OK;
 }
 
@@ -179,7 +178,6 @@ static double next_random(work *w)
 static double judge(void *context, unsigned attempt, int status, const assay_http_answer *answer)
 {
     work *w = context;
-    (void)attempt;
     if (status == ASSAY_OK) {
         w->tries = 0;
         if (w->request.answered)

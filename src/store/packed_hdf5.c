@@ -197,7 +197,6 @@ typedef struct choice {
 static int look_at_trial(void *context, const char *name, size_t length, uint64_t header, assay_error *err)
 {
     choice *c = context;
-    (void)err;
     c->count++;
     if (!c->name || (strlen(c->name) == length && memcmp(c->name, name, length) == 0)) {
         c->header = header;
@@ -425,7 +424,6 @@ static int hdf5_list(assay_store *store, const char *directory, assay_names *out
 
 static int hdf5_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
-    (void)err;
     const assay_packed_file *file = assay_packed_find(&((packed_root *)store->root)->tables, path);
     if (!file || file->kind != ASSAY_PACKED_FILE)
         return 0;

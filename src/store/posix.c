@@ -401,8 +401,6 @@ static bool posix_leads_out(assay_store *store, const char *path)
         close(number);
     return out;
 #else
-    (void)store;
-    (void)path;
     return false;
 #endif
 }
@@ -522,7 +520,6 @@ static bool posix_waits(const assay_store *store)
 
 static void posix_depth(const assay_store *store, size_t *files, uint64_t *bytes)
 {
-    (void)store;
     *files = AHEAD;
     *bytes = AHEAD_BYTES;
 }

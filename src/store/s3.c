@@ -39,7 +39,6 @@ int s3_open(assay_store *store, const char *place, assay_error *err)
     s3_root *root = assay_alloc_zeroed(1, sizeof *root);
     int status = root ? assay_s3_place_parse(store->location, &root->place, err)
                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
-    (void)place;
     if (status == ASSAY_OK && (status = assay_s3_open(&why)) != ASSAY_OK)
         assay_fail(err, status, "%s: %s", store->location, why.text);
     if (status != ASSAY_OK) {

@@ -368,7 +368,6 @@ static void set_sums(assay_meter *m, assay_change *out)
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     assay_change *out = &result->of.change;
     out->found = m->has_reference;
     out->same_shape = m->same_shape;

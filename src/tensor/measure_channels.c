@@ -139,7 +139,6 @@ static void feed(assay_meter *m, const double *x, size_t n)
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     const channels_state *s = meter_state(m);
     double *sum = m->kept;
     if (s->axes.columns > 0)

@@ -137,7 +137,6 @@ static int64_t class_of(double x, double limit)
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     const classes_state *s = meter_state(m);
     int64_t *class = m->kept;
     uint64_t count = s->row > 0 ? m->elements / s->row : m->elements;

@@ -13,7 +13,6 @@ static int start_counts(assay_meter *m, assay_error *err)
 
 static int end_counts(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     result->of.counts.count = m->kept;
     return ASSAY_OK;
 }
@@ -97,7 +96,6 @@ const meter_kind meter_below = {0, start_counts, feed_floats_below, feed_below, 
 static int start_first_bad(assay_meter *m, assay_error *err)
 {
     assay_first_bad *s = meter_state(m);
-    (void)err;
     s->index = UINT64_MAX;
     return ASSAY_OK;
 }
@@ -146,7 +144,6 @@ static void feed_first_bad(assay_meter *m, const double *x, size_t n)
 
 static int end_first_bad(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     result->of.first_bad = *(assay_first_bad *)meter_state(m);
     return ASSAY_OK;
 }
@@ -167,7 +164,6 @@ static void feed_values(assay_meter *m, const double *x, size_t n)
 
 static int end_values(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     result->of.values = (assay_values){.count = m->elements, .value = m->kept};
     return ASSAY_OK;
 }

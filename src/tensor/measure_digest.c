@@ -4,7 +4,6 @@
 
 static int start(assay_meter *m, assay_error *err)
 {
-    (void)err;
     assay_digest_begin(meter_state(m), m->dtype, m->dims, m->dim);
     return ASSAY_OK;
 }
@@ -17,7 +16,6 @@ static bool feed_raw(assay_meter *m, const meter_piece *piece)
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     result->of.digest = assay_digest_end(meter_state(m), m->elements);
     return ASSAY_OK;
 }

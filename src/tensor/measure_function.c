@@ -142,7 +142,6 @@ static bool feed(assay_meter *m, const meter_piece *piece)
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const function_state *s = meter_state(m);
-    (void)err;
     result->of.function = (assay_function){.found = s->found, .fit = m->kept};
     return ASSAY_OK;
 }

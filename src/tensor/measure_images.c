@@ -76,7 +76,6 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const images_state *s = meter_state(m);
     double *value = m->kept;
-    (void)err;
     for (uint64_t plane = 0; plane < s->images * s->channels; plane++) {
         for (uint64_t y = 0; y < s->high; y++) {
             for (uint64_t x = 0; x < s->wide; x++, value++) {

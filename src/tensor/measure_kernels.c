@@ -47,6 +47,5 @@ const measure_kernels *assay_measure_kernels_of(assay_simd level)
     if (level == ASSAY_SIMD_AVX2)
         return &kernels_avx2;
 #endif
-    (void)level;
     return &kernels_scalar;
 }

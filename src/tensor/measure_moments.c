@@ -17,7 +17,6 @@
 static int start_negative(assay_meter *m, assay_error *err)
 {
     assay_negative *s = meter_state(m);
-    (void)err;
     s->index = UINT64_MAX;
     return ASSAY_OK;
 }
@@ -41,7 +40,6 @@ static void feed_negative(assay_meter *m, const double *x, size_t n)
 
 static int end_negative(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     result->of.negative = *(assay_negative *)meter_state(m);
     return ASSAY_OK;
 }
@@ -77,7 +75,6 @@ static int start_moments(assay_meter *m, assay_error *err)
 {
     moments_state *s = meter_state(m);
     const double b1 = m->measure.number[0], b2 = m->measure.number[1], tolerance = m->measure.number[2];
-    (void)err;
     s->so_far.index = UINT64_MAX;
     s->so_far.found = m->same_shape && is_moment(m->dtype) && is_moment(m->reference_dtype);
     s->bound = (1 - b1) / sqrt((1 - b2) * (1 - b1 * b1 / b2));
@@ -172,7 +169,6 @@ static bool feed_moments(assay_meter *meter, const meter_piece *piece)
 static int end_moments(assay_meter *m, assay_result *result, assay_error *err)
 {
     const moments_state *s = meter_state(m);
-    (void)err;
     result->of.moments = s->so_far.found ? s->so_far : (assay_moments){.index = UINT64_MAX};
     return ASSAY_OK;
 }

@@ -207,7 +207,6 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     const sketch_state *s = meter_state(m);
     const uint64_t cells = s->groups * s->columns;
     double *kept = m->kept;
-    (void)err;
     for (uint64_t i = 0; i < (m->same_shape ? 4 : 2) * cells; i++)
         kept[i] = meter_one_nan(kept[i]);
     result->of.sketch = (assay_sketch){.rows = s->rows,

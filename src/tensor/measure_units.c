@@ -103,7 +103,6 @@ static void feed(assay_meter *m, const double *x, size_t n)
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
-    (void)err;
     const units_state *s = meter_state(m);
     uint64_t *inside = m->kept;
     const uint32_t *columns = m->borrowed;

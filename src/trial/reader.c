@@ -266,7 +266,6 @@ void assay_reader_let_go(assay_reader *f)
 
 void assay_reader_expect(assay_reader *f, uint64_t from, uint64_t to)
 {
-    (void)from;
     f->expected = to < f->size ? to : f->size;
 }
 

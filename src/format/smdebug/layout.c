@@ -161,7 +161,6 @@ static int read_collections(assay_lister *l, assay_collections_reader *reader, c
 static int visit_collections(assay_lister *l, void *reader, const char *directory, uint32_t bucket,
                              const assay_names *names)
 {
-    (void)bucket;
     assay_buf before = ASSAY_BUF(COLLECTIONS_MOST);
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
@@ -185,7 +184,6 @@ static int visit_collections(assay_lister *l, void *reader, const char *director
 
 static int visit_index(assay_lister *l, void *context, const char *directory, uint32_t bucket, const assay_names *names)
 {
-    (void)context;
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
         int64_t step = 0;
@@ -205,7 +203,6 @@ static int visit_index(assay_lister *l, void *context, const char *directory, ui
 
 uint32_t assay_smdebug_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
-    (void)catalog;
     return (uint32_t)(unit->step / ASSAY_RECORDED_BUCKET);
 }
 
@@ -338,7 +335,6 @@ int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context)
 int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                               assay_place_visit *visit, void *context)
 {
-    (void)store;
     char path[PATH_ROOM];
     int length = assay_smdebug_index_path(catalog, unit, path, sizeof path);
     return length < PATH_ROOM ? visit(context, path) : ASSAY_OK;

@@ -56,7 +56,6 @@ int report_put_verdict_csv(const assay_report *report, const assay_report_origin
 {
     const assay_outcome *outcome = report->outcome;
     assay_buf sentence = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    (void)origin;
     assay_put_format(out, "trial,rule,kind,severity,status,datapoints,findings,first_step,message,first_time_us\n");
     report_put_verdict(report, &sentence);
     put_sentence("", &sentence, out);
@@ -133,7 +132,6 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
 int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    (void)origin;
     assay_put_format(out, "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note,"
                           "value_unit,time_us,hardware\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -193,7 +191,6 @@ static void put_classes(const aggregation_rows *rows, const cJSON *members)
 int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    (void)origin;
     assay_put_format(out, "trial,aggregation,class,count\n");
     return put_aggregations(outcome, put_classes, out);
 }
@@ -230,7 +227,6 @@ static void put_confusion(const aggregation_rows *rows, const cJSON *members)
 int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    (void)origin;
     assay_put_format(out, "trial,aggregation,label,prediction,count\n");
     return put_aggregations(outcome, put_confusion, out);
 }
@@ -238,7 +234,6 @@ int report_put_confusion_csv(const assay_report *report, const assay_report_orig
 int report_put_loss_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    (void)origin;
     assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         assay_curves curves;

@@ -263,7 +263,6 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
 int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    (void)origin;
     suite_counts all = {0, 0, 0, 0};
     for (size_t t = 0; t < outcome->trial_count; t++) {
         suite_counts n = count(report, &outcome->trials[t]);

@@ -72,7 +72,6 @@ int report_put_lines(const assay_report *report, const assay_report_origin *orig
 {
     const assay_outcome *outcome = report->outcome;
     assay_buf sentence = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    (void)origin;
     report_put_verdict(report, &sentence);
     put_verdict("report", NULL, &sentence, out);
     for (size_t t = 0; t < outcome->trial_count; t++) {

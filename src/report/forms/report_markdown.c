@@ -9,7 +9,6 @@ enum { MOST = 65000 };
 int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     doc *d;
-    (void)origin;
     ASSAY_TRY(report_make_document(report, &d));
     doc_render_markdown(d, MOST, out);
     doc_free(d);

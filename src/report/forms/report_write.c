@@ -18,7 +18,6 @@ static int put_json(const assay_report *report, const assay_report_origin *origi
 
 static int put_text(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
-    (void)origin;
     return assay_report_put_text(report, NULL, out);
 }
 

@@ -81,7 +81,6 @@ typedef struct worst {
 static void note_pair(void *context, const matrix *m, pair cell)
 {
     worst *w = context;
-    (void)m;
     if (cell.label == cell.prediction)
         return;
     size_t at = w->count;

@@ -72,7 +72,6 @@ static void put_where(uint8_t **at, const assay_results *r, const results_names 
 static void expand_tensor(const results_table *table, const assay_results *r, const results_names *names,
                           const void *item, uint8_t *row)
 {
-    (void)table;
     results_tensor t;
     memcpy(&t, item, sizeof t);
     put_where(&row, r, names, &t.at, true);
@@ -104,7 +103,6 @@ static void expand_count(const results_table *table, const assay_results *r, con
 static void expand_finding(const results_table *table, const assay_results *r, const results_names *names,
                            const void *item, uint8_t *row)
 {
-    (void)table;
     results_finding f;
     memcpy(&f, item, sizeof f);
     put_where(&row, r, names, &f.at, true);

@@ -266,13 +266,11 @@ static int find_chunk(const assay_h5_dataset *d, const char *name, uint64_t numb
 
 static void *zlib_alloc(void *unused, unsigned count, unsigned size)
 {
-    (void)unused;
     return assay_realloc_array(NULL, count, size);
 }
 
 static void zlib_free(void *unused, void *memory)
 {
-    (void)unused;
     free(memory);
 }
 

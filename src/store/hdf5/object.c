@@ -405,7 +405,6 @@ typedef struct search {
 static int compare_link(void *context, const char *name, size_t length, uint64_t header, assay_error *err)
 {
     search *s = context;
-    (void)err;
     if (strlen(s->name) == length && memcmp(s->name, name, length) == 0) {
         *s->header = header;
         s->found = true;
