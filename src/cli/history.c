@@ -254,8 +254,8 @@ static int read_reports(assay_report_history *history, const char *const *operan
     return ASSAY_OK;
 }
 
-static int put(const cli_context *context, const history_options *options, const assay_report_history *all,
-               size_t left_out, int status, assay_error *err)
+static int put(const history_options *options, const assay_report_history *all, size_t left_out, int status,
+               assay_error *err)
 {
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -301,9 +301,7 @@ static int history(const cli_context *context, int argc, char **argv)
     } else if (status == ASSAY_OK && first) {
         status = read_reports(&all, operand, operands->count, &left_out, &err);
     }
-    int code = first                ? put(context, &options, &all, left_out, status, &err)
-               : status == ASSAY_OK ? CLI_DONE
-                                    : CLI_FAILED;
+    int code = first ? put(&options, &all, left_out, status, &err) : status == ASSAY_OK ? CLI_DONE : CLI_FAILED;
     code = cli_share_code(context->comm, code);
     assay_history_release(&all);
     cli_options_release(&cli_history, &options);

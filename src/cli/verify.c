@@ -118,7 +118,7 @@ static void put_text(const verify_options *options, const assay_verification *j,
 }
 
 /* With --last: what was asked is the newest one, whatever is wrong with those before. */
-static int code_of(const verify_options *options, const assay_verification *j)
+static int code_of(const assay_verification *j)
 {
     static const int codes[ASSAY_VERIFY_STATES] = {
         [ASSAY_VERIFY_SOUND] = CLI_DONE,       [ASSAY_VERIFY_NOTE] = CLI_DONE,
@@ -137,7 +137,7 @@ static int conclude(const verify_options *options, const assay_verification *j)
         assay_verification_put_json(j, &out);
     else
         put_text(options, j, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
-    return cli_finish(&out, code_of(options, j));
+    return cli_finish(&out, code_of(j));
 }
 
 static int run(const cli_context *context, int argc, char **argv)

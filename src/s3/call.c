@@ -258,11 +258,6 @@ s3_call *s3_call_begin(const s3_request *request)
     return NULL;
 }
 
-bool s3_call_is_over(s3_call *call)
-{
-    return assay_http_is_over(call->http);
-}
-
 void s3_call_end(s3_call *call)
 {
     if (!call)

@@ -29,7 +29,6 @@ typedef struct s3_request {
 
 /* Starts it. Takes the context in any case. NULL without memory. */
 s3_call *s3_call_begin(const s3_request *request);
-bool s3_call_is_over(s3_call *call);
 /* Waits. Follows another region once, and renews keys that expired once. ASSAY_OK; ASSAY_ENOTFOUND (no such key or
  * bucket), ASSAY_EUSAGE (the request cannot succeed as it is: who, where, the clock), ASSAY_EIO, ASSAY_ENOMEM with a
  * message that names bucket, key, code and what to do. *answer is the call's. */

@@ -21,10 +21,3 @@ void doc_render_markdown(const doc *d, size_t most, assay_buf *out);
 void doc_render_html(const doc *d, size_t most, assay_buf *out);
 /* Items of a list of links to the outermost sections. */
 void doc_render_html_links(const doc *d, assay_buf *out);
-
-/* The whole document as an array of JSON objects, one a block, without limits. */
-void doc_render_json(const doc *d, assay_buf *out);
-
-/* The table with the id as CSV with a head (RFC 4180), without limits; numbers in full. Nothing where it is not there.
- */
-void doc_render_csv(const doc *d, const char *id, assay_buf *out);
