@@ -74,7 +74,7 @@ int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t co
 int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values);
 void assay_log_names_release(assay_log_names *names);
 void assay_log_names_pack(const assay_log_names *names, assay_buf *out);
-int assay_log_names_unpack(assay_cursor *in, assay_log_names *out); /* 0 or ASSAY_ENOMEM */
+int assay_log_names_unpack(assay_cursor *in, assay_log_names *out); /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM */
 /* Adds a copy of so many bytes, and a place. 0 or ASSAY_ENOMEM. */
 int assay_log_names_add(assay_log_names *names, const char *text, size_t length);
 int assay_log_judged_bad(assay_log_judged *judged, int64_t step, int mode, const char *worker, const char *tensor);
