@@ -442,9 +442,8 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const char
 int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
                      unsigned attempt, const char *text, assay_error *err)
 {
-    int status = audit_log_lock(audit->log, err);
-    ASSAY_TRY(status);
-    status = catch_up(audit, err);
+    ASSAY_TRY(audit_log_lock(audit->log, err));
+    int status = catch_up(audit, err);
     ASSAY_THEN(status, write_line(audit, key, what, result, attempt, text, err));
     audit_log_unlock(audit->log);
     return status;
@@ -477,9 +476,8 @@ int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char
 {
     if (!audit->log)
         return claim(audit, key, what, out, err);
-    int status = audit_log_lock(audit->log, err);
-    ASSAY_TRY(status);
-    status = catch_up(audit, err);
+    ASSAY_TRY(audit_log_lock(audit->log, err));
+    int status = catch_up(audit, err);
     ASSAY_THEN(status, claim(audit, key, what, out, err));
     audit_log_unlock(audit->log);
     return status;

@@ -36,9 +36,8 @@ int assay_slurm_cancel(const char *job, assay_error *err)
 {
     const char *const argv[] = {"scancel", job, NULL};
     assay_command_result result;
-    int status = check_id(job, err);
-    ASSAY_TRY(status);
-    status = run(argv, &result, err);
+    ASSAY_TRY(check_id(job, err));
+    int status = run(argv, &result, err);
     if (status == ASSAY_EIO && (says(&result.err, "already completing") || says(&result.err, "already completed")))
         status = ASSAY_OK;
     assay_command_release(&result);
@@ -53,9 +52,8 @@ int assay_slurm_release(const char *job, assay_error *err)
 {
     const char *const argv[] = {"scontrol", "release", job, NULL};
     assay_command_result result;
-    int status = check_id(job, err);
-    ASSAY_TRY(status);
-    status = run(argv, &result, err);
+    ASSAY_TRY(check_id(job, err));
+    int status = run(argv, &result, err);
     assay_command_release(&result);
     return status;
 }
@@ -128,9 +126,8 @@ int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err)
 {
     const char *const argv[] = {"scontrol", "-o", "show", "job", job, NULL};
     assay_command_result result;
-    int status = check_id(job, err);
-    ASSAY_TRY(status);
-    status = run(argv, &result, err);
+    ASSAY_TRY(check_id(job, err));
+    int status = run(argv, &result, err);
     if (status == ASSAY_OK)
         status = slurm_answer_shown((const char *)result.out.data, job, out, err);
     else if (status == ASSAY_EIO && says(&result.err, "Invalid job id"))
@@ -158,11 +155,10 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
     char found[ASSAY_SLURM_ID] = "";
     assay_command_result result;
     job_filter by;
-    int status = set_filter(name, &by, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(set_filter(name, &by, err));
     const char *const queue[] = {"squeue", "--noheader", "--states=all", by.user, by.name, "--format=%A", NULL};
     const char *const past[] = {"sacct", "-X", "-n", "-P", "-S", "now-30days", by.user, by.name, "-o", "JobID", NULL};
-    status = run(queue, &result, err);
+    int status = run(queue, &result, err);
     if (status == ASSAY_OK)
         slurm_answer_newest((const char *)result.out.data, found);
     assay_command_release(&result);
@@ -183,10 +179,9 @@ int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *
 {
     assay_command_result result;
     job_filter by;
-    int status = set_filter(name, &by, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(set_filter(name, &by, err));
     const char *const queue[] = {"squeue", "--noheader", "--states=PENDING", by.user, by.name, "--format=%A", NULL};
-    status = run(queue, &result, err);
+    int status = run(queue, &result, err);
     const char *line = status == ASSAY_OK ? (const char *)result.out.data : "";
     while (*line && status == ASSAY_OK) {
         char job[ASSAY_SLURM_ID];

@@ -114,14 +114,13 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
 {
     assay_worker_names names;
     assay_buf who = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    int status = assay_worker_names_init(&names, &trial->catalog);
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_worker_names_init(&names, &trial->catalog));
     if (group->count > 1)
         assay_worker_names_put(&names, group->worker, group->count, &who);
     else
         assay_put_format(&who, "%s", report_finding_worker(trial->info, group->first));
     assay_put_u8(&who, '\0');
-    status = assay_buf_status(&who);
+    int status = assay_buf_status(&who);
     const char *test = report_finding_test(rule, group->first);
     ASSAY_THEN(status, put_line(trial, rule->instance, group->first->step, (const char *)who.data,
                                 report_finding_tensor(trial->info, group->first), test ? test : "", line));

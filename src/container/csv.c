@@ -11,9 +11,8 @@ int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_e
     assay_csv csv = {0};
     const uint8_t *bytes = NULL;
     size_t have = 0;
-    int status = assay_stream_open(store, path, &csv.stream, err);
-    ASSAY_TRY(status);
-    status = assay_stream_look(&csv.stream, 0, 3, &bytes, &have, err);
+    ASSAY_TRY(assay_stream_open(store, path, &csv.stream, err));
+    int status = assay_stream_look(&csv.stream, 0, 3, &bytes, &have, err);
     if (status != ASSAY_OK) {
         assay_stream_close(&csv.stream);
         return status;

@@ -64,8 +64,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
                  const assay_source *other, assay_partial_rule *partial)
 {
     out->instance = instance;
-    int status = assay_verdict_init(&out->verdict, assay_rule_max_findings(rule));
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_verdict_init(&out->verdict, assay_rule_max_findings(rule)));
     if (instance->status != ASSAY_OK)
         return fail_verdict(&out->verdict, instance->error.text);
     if (other && other->status != ASSAY_OK)
@@ -74,7 +73,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
         return fail_verdict(&out->verdict, partial->error);
     if (!partial->state && !(partial->state = rule->ops->state_new(rule)))
         return ASSAY_ENOMEM;
-    status = assay_verdict_reach(rule, partial->state, &out->verdict);
+    int status = assay_verdict_reach(rule, partial->state, &out->verdict);
     if (rule->ops->traits & ASSAY_RULE_KEEPS_STATE) { /* it moves from the partial */
         out->state = partial->state;
         partial->state = NULL;

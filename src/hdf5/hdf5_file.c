@@ -214,13 +214,12 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
 
 int assay_hdf5_finish(assay_hdf5_file *f, assay_error *err)
 {
-    int status = assay_hdf5_put_number(f, "/", "complete", 1, err);
-    ASSAY_TRY(status);
-    ASSAY_TRY(status = reserve(f, 0, err));
+    ASSAY_TRY(assay_hdf5_put_number(f, "/", "complete", 1, err));
+    ASSAY_TRY(reserve(f, 0, err));
     /* Written first, and only closed if that went well everywhere: a rank that fails while it closes would go on
      * closing, and wait for others that wait for it. */
     assay_finishing_begin(f->comm, f->path, f->temporary);
-    status = agree(f, H5Fflush(f->file, H5F_SCOPE_GLOBAL) >= 0, "the end of the file", err);
+    int status = agree(f, H5Fflush(f->file, H5F_SCOPE_GLOBAL) >= 0, "the end of the file", err);
     bool done = status == ASSAY_OK && H5Fclose(f->file) >= 0;
     assay_finishing_end();
     ASSAY_TRY(status);

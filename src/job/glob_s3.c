@@ -132,9 +132,8 @@ int job_glob_s3(const job_reader *r, const char *pattern, job_places *out)
     assay_s3_place place;
     assay_error why = {""};
     job_places found = {NULL, 0, 0};
-    int status = assay_s3_place_parse(pattern, &place, r->err);
-    ASSAY_TRY(status);
-    status = assay_s3_open(&why);
+    ASSAY_TRY(assay_s3_place_parse(pattern, &place, r->err));
+    int status = assay_s3_open(&why);
     if (status != ASSAY_OK)
         assay_fail(r->err, status, "%.200s: %s", pattern, why.text);
     ASSAY_THEN(status, walk(r, place.bucket, place.prefix, &found));

@@ -105,10 +105,9 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
 static int read_sagemaker_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out,
                                 cJSON **taken)
 {
-    int status = job_read(r, place, job_sagemaker_settings, item, out);
-    ASSAY_TRY(status);
+    ASSAY_TRY(job_read(r, place, job_sagemaker_settings, item, out));
     cJSON *parameters = (cJSON *)(uintptr_t)out->parameters;
-    status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
+    int status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
     if (status == ASSAY_OK && !out->rule)
         status = job_fail(r, place, "\"rule_to_invoke\" is missing in \"RuleParameters\"");
     const cJSON *source = cJSON_GetObjectItemCaseSensitive(parameters, "source_s3_uri");

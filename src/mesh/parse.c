@@ -243,8 +243,7 @@ static int parse_number(topology_parser *p, const char *place, assay_topology_en
 {
     static const char *const keys[] = {"group", "add", NULL};
     int64_t group = 0;
-    int status = topology_known_keys(p, place, item, keys);
-    ASSAY_TRY(status);
+    ASSAY_TRY(topology_known_keys(p, place, item, keys));
     assay_renumbering *number = &e->number[e->numbers++];
     if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "group"), 1, 99, &group) ||
         group > assay_regex_groups(e->match))
@@ -252,7 +251,7 @@ static int parse_number(topology_parser *p, const char *place, assay_topology_en
                                assay_regex_groups(e->match));
     number->group = (uint32_t)group;
     const cJSON *add = cJSON_GetObjectItemCaseSensitive(item, "add");
-    status = topology_free_keys(p, place, add, "\"add\": {\"pp\": 8}");
+    int status = topology_free_keys(p, place, add, "\"add\": {\"pp\": 8}");
     for (const cJSON *axis = status == ASSAY_OK ? add->child : NULL; axis && status == ASSAY_OK; axis = axis->next)
         status = parse_add(p, place, e, axis, number);
     return status;
@@ -296,14 +295,13 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     char place[PLACE];
     assay_error why = {""};
     topology_set_place(place, "tensors[%u]", i);
-    int status = topology_known_keys(p, place, item, keys);
-    ASSAY_TRY(status);
+    ASSAY_TRY(topology_known_keys(p, place, item, keys));
     const cJSON *match = cJSON_GetObjectItemCaseSensitive(item, "match"),
                 *then = cJSON_GetObjectItemCaseSensitive(item, "then");
     if (!cJSON_IsString(match))
         return topology_refuse(p, place,
                                "\"match\" is missing: a pattern that is found anywhere in a parameter's name");
-    status = assay_regex_new(match->valuestring, &e->match, &why);
+    int status = assay_regex_new(match->valuestring, &e->match, &why);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? topology_no_memory(p) : topology_refuse(p, place, "match: %s", why.text);
     if (then && (!cJSON_IsString(then) || strcmp(then->valuestring, "next") != 0))
@@ -469,12 +467,11 @@ static int parse_workers(topology_parser *p, const cJSON *workers)
 static int parse_document(topology_parser *p, const cJSON *document)
 {
     static const char *const keys[] = {"schema", "meshes", "workers", "tensors", NULL};
-    int status = topology_known_keys(p, "", document, keys);
-    ASSAY_TRY(status);
+    ASSAY_TRY(topology_known_keys(p, "", document, keys));
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(document, "schema");
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-topology/1") != 0)
         return topology_refuse(p, "schema", "expected \"assay-topology/1\"");
-    status = parse_meshes(p, cJSON_GetObjectItemCaseSensitive(document, "meshes"));
+    int status = parse_meshes(p, cJSON_GetObjectItemCaseSensitive(document, "meshes"));
     ASSAY_THEN(status, parse_workers(p, cJSON_GetObjectItemCaseSensitive(document, "workers")));
     return status == ASSAY_OK ? topology_parse_tensors(p, cJSON_GetObjectItemCaseSensitive(document, "tensors"))
                               : status;

@@ -45,10 +45,9 @@ static int write_bytes(int to, const char *path, const uint8_t *bytes, size_t si
 static int copy_file(const unpacking *u, uint64_t i, const char *path, uint8_t *room, assay_error *err)
 {
     assay_store_file *from = NULL;
-    int status = assay_store_open_file(u->store, assay_file_name(&u->list, i), &from, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_store_open_file(u->store, assay_file_name(&u->list, i), &from, err));
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    status = to >= 0 ? ASSAY_OK : cannot_write(path, errno, err);
+    int status = to >= 0 ? ASSAY_OK : cannot_write(path, errno, err);
     for (uint64_t at = 0; status == ASSAY_OK && at < u->list.files[i].size;) {
         size_t got = 0;
         status = assay_store_read_at(from, at, room, PIECE, &got, err);

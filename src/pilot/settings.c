@@ -246,8 +246,7 @@ static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *pl
 {
     pilot_strategy *s = &pilot->strategy[pilot->strategies];
     *s = (pilot_strategy){.times = 1};
-    int status = job_read(r, place, pilot_strategy_settings, item, s);
-    ASSAY_TRY(status);
+    ASSAY_TRY(job_read(r, place, pilot_strategy_settings, item, s));
     const cJSON *parameter = cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
     s->multiplies = cJSON_GetObjectItemCaseSensitive(item, "multiply") != NULL;
     if (!parameter || strcmp(s->parameter, "base_job_name") == 0)
@@ -260,7 +259,7 @@ static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *pl
         if (strcmp(pilot->strategy[i].counter, s->counter) == 0)
             return job_fail(r, place, "the counter \"%s\" belongs to strategies[%zu]", s->counter, i);
     }
-    status = s->multiplies ? check_multiply(r, place, parameter, s) : check_set(r, place, item, s);
+    int status = s->multiplies ? check_multiply(r, place, parameter, s) : check_set(r, place, item, s);
     pilot->strategies += status == ASSAY_OK;
     return status;
 }
@@ -293,13 +292,12 @@ static int read_target(const job_reader *r, assay_pilot *pilot, const cJSON *ite
     char place[ASSAY_JOB_PLACE];
     target_entry entry;
     snprintf(place, sizeof place, "notify[%zu]", pilot->targets);
-    int status = job_read(r, place, pilot_target_settings, item, &entry);
-    ASSAY_TRY(status);
+    ASSAY_TRY(job_read(r, place, pilot_target_settings, item, &entry));
     if (!entry.webhook == !entry.mail)
         return job_fail(r, place, "expected either \"notify\" or \"mail\"");
     snprintf(place, sizeof place, "notify[%zu].%s", pilot->targets, entry.mail ? "mail" : "notify");
-    status = assay_notify_parse(r->file, place, entry.mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK,
-                                entry.mail ? entry.mail : entry.webhook, &pilot->target[pilot->targets], r->err);
+    int status = assay_notify_parse(r->file, place, entry.mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK,
+                                    entry.mail ? entry.mail : entry.webhook, &pilot->target[pilot->targets], r->err);
     pilot->targets += status == ASSAY_OK;
     return status;
 }

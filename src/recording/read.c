@@ -29,8 +29,7 @@ static int open_kind(assay_recording *r, uint32_t tensor, size_t row, int kind, 
 {
     const recording_item *items;
     size_t count;
-    int status = recording_row(r, tensor, row, &items, &count, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
     out->item = recording_item_of(items, count, kind);
     if (!out->item)
         return fail_unsaved(r, tensor, items->part, kind == ASSAY_RAW ? "the value" : assay_recording_kind_name(kind),
@@ -39,7 +38,7 @@ static int open_kind(assay_recording *r, uint32_t tensor, size_t row, int kind, 
     if (out->kept)
         return ASSAY_OK;
     assay_record record;
-    status = assay_trial_record(&r->reader, out->item->part, out->item->entry, &record, err);
+    int status = assay_trial_record(&r->reader, out->item->part, out->item->entry, &record, err);
     if (status == ASSAY_OK)
         recording_head_of(&record, head);
     return status;
@@ -303,14 +302,13 @@ static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool last
     const recording_item *items;
     size_t count;
     assay_record record;
-    int status = recording_row(r, tensor, row, &items, &count, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
     const recording_item *item = recording_item_of(items, count, ASSAY_RAW);
     if (!item)
         return fail_unsaved(r, tensor, items->part, "the value", err);
     if (r->reader.records) /* the first record of all is read as it comes */
         assay_reader_want_heads_only(r->reader.records, true);
-    status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
+    int status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
     if (r->reader.records)
         assay_reader_want_heads_only(r->reader.records, false);
     ASSAY_TRY(status);

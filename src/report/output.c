@@ -227,8 +227,7 @@ static int refuse_foreign(const char *place, assay_error *err)
 
 int assay_output_open(const char *place, assay_output **out, assay_error *err)
 {
-    int status = refuse_foreign(place, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(refuse_foreign(place, err));
     assay_output *output = assay_alloc_zeroed(1, sizeof *output);
     if (output)
         output->place = assay_copy_text(place);
@@ -238,7 +237,7 @@ int assay_output_open(const char *place, assay_output **out, assay_error *err)
     }
     output->remote = assay_output_is_remote(place);
     assay_buf_init(&output->last, SIZE_MAX / 4);
-    status = output->remote ? assay_s3_place_parse(place, &output->root, err) : ASSAY_OK;
+    int status = output->remote ? assay_s3_place_parse(place, &output->root, err) : ASSAY_OK;
     if (status == ASSAY_OK)
         *out = output;
     else

@@ -278,10 +278,9 @@ static int read_table(assay_cursor *in, module_table *table, assay_error *err)
 static int open_in_process(module_table *table, assay_error *err)
 {
     assay_rule_answer answer;
-    int status = ask_for_table(table->path, &answer, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(ask_for_table(table->path, &answer, err));
     assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
-    status = read_table(&in, table, err);
+    int status = read_table(&in, table, err);
     assay_buf_release(&answer.bytes);
     return status;
 }

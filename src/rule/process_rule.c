@@ -220,13 +220,12 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
     process_data *data = a->data;
     assay_rule_answer answer;
     assay_error why = {""};
-    int status = data->live == b ? settle(data) : ASSAY_OK;
-    ASSAY_TRY(status);
+    ASSAY_TRY(data->live == b ? settle(data) : ASSAY_OK);
     if (a->broken || b->broken)
         return say_why(a->broken ? a : b, err);
     if (b->fresh) /* which is neutral */
         return ASSAY_OK;
-    status = make_live(rule, a);
+    int status = make_live(rule, a);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : say_why(a, err);
     status = send_bytes(rule, b, 1, &why);

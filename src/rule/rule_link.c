@@ -123,10 +123,9 @@ static int configure(assay_rule_link *link, assay_rule_answer *answer, assay_err
 int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error *err)
 {
     assay_rule_answer answer;
-    int status = configure(link, &answer, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(configure(link, &answer, err));
     assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
-    status = assay_need_unpack(&in, need, err);
+    int status = assay_need_unpack(&in, need, err);
     assay_buf_release(&answer.bytes);
     return status;
 }

@@ -36,8 +36,7 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
                       assay_error *err)
 {
     cJSON *object = NULL;
-    int status = assay_json_parse(name, text, size, &object, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_json_parse(name, text, size, &object, err));
     const char *expires = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "Expiration"));
     s3_keys keys = {.key = member(object, "AccessKeyId"),
                     .secret = member(object, "SecretAccessKey"),
@@ -48,7 +47,7 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
         *out = keys;
         return ASSAY_OK;
     }
-    status =
+    int status =
         assay_fail(err, ASSAY_EFORMAT,
                    "%s: the answer has no AccessKeyId, no SecretAccessKey, or an Expiration that is not a time", name);
     s3_keys_release(&keys);

@@ -230,9 +230,8 @@ int assay_s3_open(assay_error *err)
     if (options.requests > REQUESTS_MOST)
         return assay_fail(err, ASSAY_EUSAGE, "--s3-requests %zu: at most %d are under way at a time", options.requests,
                           REQUESTS_MOST);
-    int status = s3_profiles_read(&profiles, err);
-    ASSAY_TRY(status);
-    status = settle(&fresh, &profiles, err);
+    ASSAY_TRY(s3_profiles_read(&profiles, err));
+    int status = settle(&fresh, &profiles, err);
     ASSAY_THEN(status, s3_credentials_find(&profiles, fresh.region, fresh.ca_file, options.unsigned_requests,
                                            &fresh.keys, err));
     s3_profiles_release(&profiles);
@@ -366,9 +365,8 @@ static int renew(assay_error *err)
 {
     s3_profiles profiles;
     s3_keys fresh = {.key = NULL}, old;
-    int status = s3_profiles_read(&profiles, err);
-    ASSAY_TRY(status);
-    status = s3_credentials_find(&profiles, now.region, now.ca_file, false, &fresh, err);
+    ASSAY_TRY(s3_profiles_read(&profiles, err));
+    int status = s3_credentials_find(&profiles, now.region, now.ca_file, false, &fresh, err);
     s3_profiles_release(&profiles);
     if (status == ASSAY_OK && (status = make_known(&fresh)) != ASSAY_OK)
         s3_keys_release(&fresh);

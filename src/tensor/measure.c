@@ -197,8 +197,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
                            size_t most, size_t budget, assay_arena *arena, assay_meter_needs *needs, assay_meter **out,
                            assay_error *err)
 {
-    int status = check(measure, shape, reference, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(check(measure, shape, reference, err));
     if (!applies(measure, shape, reference))
         return 1;
     const meter_kind *kind = KINDS[measure->kind];
@@ -228,7 +227,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
     meter->has_reference = reference != NULL;
     meter->same_shape = assay_measure_compares(measure) && reference && same_shape(shape, reference);
     meter->reference_dtype = reference ? reference->dtype : ASSAY_STRING;
-    status = kind->start ? kind->start(meter, err) : ASSAY_OK;
+    int status = kind->start ? kind->start(meter, err) : ASSAY_OK;
     if (status != ASSAY_OK) {
         assay_arena_return(arena, meter->borrowed);
         assay_arena_return(arena, meter);

@@ -67,10 +67,9 @@ static int assay_piece_files_read(assay_piece_files *files, assay_store *store, 
 {
     assay_piece_file *one = NULL;
     size_t got = 0;
-    int status = open_one(files, store, name, &one, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(open_one(files, store, name, &one, err));
     one->used = ++files->turn;
-    status = assay_store_read_at(one->file, at, bytes, size, &got, err);
+    int status = assay_store_read_at(one->file, at, bytes, size, &got, err);
     if (status == ASSAY_OK && got != size)
         status = assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the file is cut short, or not written to its end yet",
                             name, (unsigned long long)(at + got));

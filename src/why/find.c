@@ -429,9 +429,8 @@ int why_find(const char *directory, const char *job, why_places *out, assay_erro
 {
     walker w = {.out = out};
     *out = (why_places){.job = -1};
-    int status = assay_store_open(directory, &w.store, err);
-    ASSAY_TRY(status);
-    status = take_job_file(&w, err);
+    ASSAY_TRY(assay_store_open(directory, &w.store, err));
+    int status = take_job_file(&w, err);
     if (status == 0)
         status = walk(&w, "", 0);
     status = status > 0 ? ASSAY_OK : status;

@@ -80,10 +80,9 @@ static int find_range(assay_step_reader *reader, const assay_step_work *work, co
 static int read_range(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank)
 {
     assay_entry_range range;
-    int status = find_range(reader, work, share, rank, &range);
-    ASSAY_TRY(status);
+    ASSAY_TRY(find_range(reader, work, share, rank, &range));
     work->range = &range;
-    status = assay_step_reader_read(reader, work);
+    int status = assay_step_reader_read(reader, work);
     work->range = NULL;
     return status;
 }

@@ -44,9 +44,8 @@ static int list_one(finder *f, const char *directory, unsigned depth, which what
 {
     assay_names names = {0};
     assay_error why = {{0}};
-    int status = f->seen ? f->seen(f->context, directory) : ASSAY_OK;
-    ASSAY_TRY(status);
-    status = assay_store_list(f->store, directory, &names, &why);
+    ASSAY_TRY(f->seen ? f->seen(f->context, directory) : ASSAY_OK);
+    int status = assay_store_list(f->store, directory, &names, &why);
     if (status == ASSAY_ENOMEM)
         return status;
     if (status != ASSAY_OK && !(what == WORKER && status == ASSAY_ENOTFOUND))

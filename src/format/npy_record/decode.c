@@ -45,14 +45,13 @@ static int read_head(assay_decoded *d, assay_view *view, const assay_record *r, 
     uint64_t at = 0, size = 0;
     size_t place = 0;
     assay_error what = {{0}};
-    int status = find_header(view, r, &at, &size, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(find_header(view, r, &at, &size, err));
     if (assay_decoded_reserve(d, (size_t)size) != ASSAY_OK)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its header", view->path);
-    ASSAY_TRY(status = assay_view_copy(view, r->offset + at, r->offset + at + size, d->bytes, err));
+    ASSAY_TRY(assay_view_copy(view, r->offset + at, r->offset + at + size, d->bytes, err));
     *data = at + size;
-    status = assay_npy_head_read((const char *)d->bytes, (size_t)size, assay_trial_options_void_dtypes(d->options),
-                                 head, &place, &what);
+    int status = assay_npy_head_read((const char *)d->bytes, (size_t)size, assay_trial_options_void_dtypes(d->options),
+                                     head, &place, &what);
     return status == ASSAY_OK ? status : wrong(view, r, at + place, what.text, err);
 }
 

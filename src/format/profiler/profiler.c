@@ -39,11 +39,11 @@ int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *lengt
         if (status == 1 && *line && is_blank(*line, *length))
             continue;
         if (status == 1) {
-            int rc = assay_profiler_go_on(f);
-            ASSAY_TRY(rc);
+            ASSAY_TRY(assay_profiler_go_on(f));
             if (*line)
                 return 1;
-            ASSAY_TRY(rc = assay_profiler_damage(f, assay_lines_number(f->lines), "it is longer than 16 MiB"));
+            int rc = assay_profiler_damage(f, assay_lines_number(f->lines), "it is longer than 16 MiB");
+            ASSAY_TRY(rc);
             continue;
         }
         if (status == ASSAY_ENOMEM)

@@ -393,9 +393,8 @@ int assay_report_put_body(const assay_report *report, assay_buf *out)
     begin_list(&w, 1, "trials");
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_worker_names names;
-        int status = assay_worker_names_init(&names, &outcome->trials[i].catalog);
-        ASSAY_TRY(status);
-        status = put_trial(outcome, &outcome->trials[i], &names, &w);
+        ASSAY_TRY(assay_worker_names_init(&names, &outcome->trials[i].catalog));
+        int status = put_trial(outcome, &outcome->trials[i], &names, &w);
         assay_worker_names_release(&names);
         ASSAY_TRY(status);
     }

@@ -143,8 +143,7 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
                              assay_error *err)
 {
     cJSON *report = NULL;
-    int status = assay_report_parse(name, text, size, &report, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_report_parse(name, text, size, &report, err));
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(report, "trials");
     doc *d = doc_new();
     for (const cJSON *trial = d ? trials->child : NULL; trial; trial = trial->next)
@@ -152,7 +151,7 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
     cJSON_Delete(report);
     if (d)
         doc_render_text(d, draw, out);
-    status = d ? assay_buf_status(out) : ASSAY_ENOMEM;
+    int status = d ? assay_buf_status(out) : ASSAY_ENOMEM;
     doc_free(d);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: %s", name, assay_status_text(status));
 }

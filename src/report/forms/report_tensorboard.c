@@ -114,9 +114,8 @@ static int put_curves(const assay_outcome *outcome, size_t trial, assay_buf *out
 {
     assay_curves curves;
     const assay_trial *info = outcome->trials[trial].info;
-    int status = assay_curves_make(outcome, trial, &curves);
-    ASSAY_TRY(status);
-    status = put_losses(info, &curves, out);
+    ASSAY_TRY(assay_curves_make(outcome, trial, &curves));
+    int status = put_losses(info, &curves, out);
     ASSAY_THEN(status, put_norms(info, &curves, out));
     assay_curves_release(&curves);
     return status;

@@ -89,12 +89,11 @@ static int write_table(assay_comm *comm, assay_hdf5_file *file, const results_ta
                        const results_names *names, assay_error *err)
 {
     uint64_t mine = t->items->count, before, all, most;
-    int status = count_rows(comm, mine, &before, &all, &most, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(count_rows(comm, mine, &before, &all, &most, err));
     batches b;
     assay_hdf5_table *table = NULL;
     const assay_hdf5_layout layout = {t->column, t->columns, 0, t->row, all, CHUNK_ROWS, false};
-    status = assay_comm_agree(comm, start_batches(&b, t, results, names), err);
+    int status = assay_comm_agree(comm, start_batches(&b, t, results, names), err);
     ASSAY_THEN(status, assay_hdf5_table_new(file, t->name, &layout, &table, err));
     for (uint64_t at = 0; status == ASSAY_OK && at < most; at += b.most) {
         uint64_t first = at < mine ? at : mine, count = mine - first < b.most ? mine - first : b.most;

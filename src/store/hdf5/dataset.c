@@ -228,8 +228,7 @@ static int read_page(const assay_h5_dataset *d, const char *name, const list *l,
         return l->at > d->file->size
                    ? assay_h5_damaged(d->file, name, err)
                    : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading it", d->file->where);
-    int status = assay_h5_read(d->file, at, room->data, size + 4, name, err);
-    ASSAY_TRY(status);
+    ASSAY_TRY(assay_h5_read(d->file, at, room->data, size + 4, name, err));
     assay_cursor sum = assay_cursor_over(room->data + size, 4);
     if (!assay_h5_is_sound(room->data, size, assay_get_u32(&sum)))
         return assay_h5_damaged(d->file, name, err);
