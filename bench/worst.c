@@ -152,6 +152,7 @@ static const subject SUBJECTS[] = {
     {"small and large elements", {.kind = ASSAY_MEASURE_BELOW, .numbers = 1, .number = {0.1}}, 0},
     {"first element that is not finite", {.kind = ASSAY_MEASURE_FIRST_BAD}, 0},
     {"elements below 0", {.kind = ASSAY_MEASURE_NEGATIVE}, 0},
+    {"runs of zeros", {.kind = ASSAY_MEASURE_ZERO_RUNS}, 0},
     {"classes of scores", {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_AUTO}, 0},
     {"digest", {.kind = ASSAY_MEASURE_DIGEST}, 0},
     {"comparison, all figures", {.kind = ASSAY_MEASURE_CHANGE, .rtol = 1e-3, .atol = 1e-8}, 1e-3},

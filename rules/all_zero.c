@@ -2,14 +2,18 @@
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
  * these steps is a finding. With after_values one saved step is enough if that did not hold at the saved step before it
- * and the tensor has more than one element; in a checkpoint a matrix needs no step before. -0.0 is a zero, NaN is not. */
+ * and the tensor has more than one element; in a checkpoint a matrix needs no step before, and a hole in one is a finding,
+ * too. -0.0 is a zero, NaN is not. */
 #include "saved.h"
 #include "selection.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { PERCENT, FIRES, SIZE, WIDTH }; /* values of a row */
-enum { ONE, SEVERAL, MATRIX };        /* SIZE: elements, or that it has two dimensions and more */
+enum { TESTED, SECOND_MOMENTS, MODEL }; /* slots: the last two with after_values */
+enum { PERCENT, FIRES, SIZE, WIDTH };   /* values of a row */
+enum { ONE, SEVERAL, NEVER };           /* SIZE: elements, or that no training keeps it at zero */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -18,7 +22,7 @@ static const assay_param_def params[] = {
                     "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."),
     ASSAY_BOOL_PARAM(
         "after_values", "False",
-        "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of weights in a checkpoint. Not for single numbers."),
+        "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of weights in a checkpoint or a hole in one. Not for single numbers."),
     {0},
 };
 
@@ -30,23 +34,113 @@ static bool needs_a_run(const assay_params *given)
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     int slot = selection_slot(given, need, 0, true, err);
-    if (slot < 0 || !needs_a_run(given))
+    if (slot >= 0 && needs_a_run(given))
+        slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    if (slot < 0 || !assay_param_bool(given, "after_values"))
         return slot < 0 ? slot : ASSAY_OK;
-    return assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    slot = assay_need_slot(need, &(assay_slot){.pattern = "^optimizer/.*/exp_avg_sq$", .flags = ASSAY_SLOT_NO_STRINGS},
+                           err);
+    if (slot >= 0)
+        slot = assay_need_slot(need, &(assay_slot){.collection = "model", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    if (slot >= 0)
+        slot = assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_ZERO_RUNS}, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+/* The tensor called "BEGIN" and "end" in view, of the same worker or of all; NULL: none has values. */
+static const assay_tensor_view *find_beside(const assay_rule *rule, const assay_slot_view *slot, uint32_t worker,
+                                            const char *begin, int length, const char *end)
+{
+    char name[1024];
+    if (snprintf(name, sizeof name, "%s%.*s%s", *end == '/' ? "optimizer/" : "", length, begin, end) >=
+        (int)sizeof name)
+        return NULL;
+    const uint32_t id = assay_trial_find_tensor(rule->trial, name);
+    for (uint32_t i = 0; id != ASSAY_NO_TENSOR && i < slot->count; i++)
+        if (slot->items[i]->tensor == id && slot->items[i]->worker == worker && assay_view_has_values(slot->items[i]))
+            return slot->items[i];
+    return NULL;
+}
+
+static bool is_zero(const assay_tensor_view *item)
+{
+    return item->stats->zeros == item->stats->count;
+}
+
+/* Has a matrix that is zero never left where it began? Its optimizer knows whether a gradient has reached it; without
+ * one, a bias that is zero as well says that their layer is as it was made, as heads and last projections often are. */
+static bool is_as_made(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item)
+{
+    static const char WEIGHT[] = "weight";
+    const int length = (int)strlen(item->name), stem = length - (int)strlen(WEIGHT);
+    const assay_tensor_view *moment =
+        find_beside(rule, &view->slot[SECOND_MOMENTS], item->worker, item->name, length, "/exp_avg_sq");
+    if (moment)
+        return is_zero(moment);
+    if (stem < 0 || strcmp(item->name + stem, WEIGHT) != 0)
+        return false;
+    const assay_tensor_view *bias = find_beside(rule, &view->slot[MODEL], item->worker, item->name, stem, "bias");
+    return bias && is_zero(bias);
+}
+
+/* Is it what no training keeps at zero: a matrix of weights in a checkpoint? */
+static bool is_never_zero(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item)
+{
+    return item->dims >= 2 && assay_param_bool(rule->params, "after_values") && is_of_checkpoints(rule->trial) &&
+           assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_WEIGHT && !may_begin_at_zero(item->name) &&
+           !is_as_made(rule, view, item);
+}
+
+/* Are the zeros of a matrix a hole: in few runs and hardly anywhere else, the longest of which neither begins nor ends
+ * with a row, or goes beyond one? What is padded, pruned or masked is so row by row or column by column. */
+static bool is_hole(const assay_tensor_view *item, const assay_zero_runs *z)
+{
+    enum { RUNS = 8, ROW_LEAST = 8, ELSEWHERE = 16 /* one in so many */ };
+    const uint64_t count = item->stats->count, end = z->index + z->length;
+    uint64_t row = 1;
+    for (int d = item->dims; --d > 0 && row < ROW_LEAST;)
+        row *= (uint64_t)item->shape[d];
+    if (z->runs == 0 || z->runs > RUNS || z->length == count || item->dims < 2 || row < ROW_LEAST || count < 2 * row ||
+        item->stats->zeros < z->elements || item->stats->zeros - z->elements > z->elements / ELSEWHERE)
+        return false;
+    const bool torn = z->index % row != 0, torn_behind = end % row != 0;
+    return (torn && torn_behind) || ((torn || torn_behind) && z->index / row != (end - 1) / row);
+}
+
+static int test_holes(const assay_rule *rule, assay_common_state *s, const assay_step_view *view)
+{
+    int status = ASSAY_OK;
+    if (!assay_param_bool(rule->params, "after_values") || !is_of_checkpoints(rule->trial))
+        return ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[MODEL].count; i++) {
+        const assay_tensor_view *item = view->slot[MODEL].items[i];
+        const assay_result *result = assay_view_result(view, 0, item);
+        if (!result || !assay_view_has_values(item) || !is_hole(item, &result->of.zero_runs))
+            continue;
+        const assay_zero_runs *z = &result->of.zero_runs;
+        char note[96];
+        snprintf(note, sizeof note, "elements %" PRIu64 " to %" PRIu64 " in a row", z->index, z->index + z->length - 1);
+        assay_finding finding = finding_of(view, item, 100.0 * (double)z->elements / (double)item->stats->count,
+                                           assay_param_real(rule->params, "threshold"));
+        finding.note = note;
+        status = assay_findings_test(s->findings, true, &finding);
+    }
+    return status;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     assay_common_state *s = state;
     double threshold = assay_param_real(rule->params, "threshold");
-    int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
-        const assay_tensor_view *item = view->slot[0].items[i];
+    int status = test_holes(rule, s, view);
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[TESTED].count; i++) {
+        const assay_tensor_view *item = view->slot[TESTED].items[i];
         if (!assay_view_has_values(item))
             continue;
         double zeros = 100.0 * (double)item->stats->zeros, n = (double)item->stats->count;
         bool fires = zeros >= threshold * n;
-        double row[WIDTH] = {zeros / n, fires, n <= 1 ? ONE : item->dims < 2 ? SEVERAL : MATRIX};
+        const bool never = fires && n > 1 && is_never_zero(rule, view, item);
+        double row[WIDTH] = {zeros / n, fires, n <= 1 ? ONE : never ? NEVER : SEVERAL};
         assay_finding finding = finding_of(view, item, zeros / n, threshold);
         if (needs_a_run(rule->params))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
@@ -54,14 +148,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             status = assay_findings_test(s->findings, fires, &finding);
     }
     return status;
-}
-
-/* Is it what no training keeps at zero: a matrix of weights in a checkpoint? */
-static bool is_never_zero(const assay_rule *rule, const assay_row *row)
-{
-    return row->value[SIZE] == MATRIX && is_of_checkpoints(rule->trial) &&
-           assay_trial_role(rule->trial, row->tensor) == ASSAY_ROLE_WEIGHT &&
-           !may_begin_at_zero(assay_trial_tensor(rule->trial, row->tensor));
 }
 
 /* With num_steps above 1: walks each tensor of each worker, run by run. */
@@ -77,7 +163,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         assay_row first = assay_series_row(series, order[i]);
         const assay_row before = assay_series_row(series, order[i > 0 ? i - 1 : 0]);
         const bool there = i > 0 && before.tensor == first.tensor && before.worker == first.worker;
-        const bool lost = after_values && first.value[SIZE] != ONE && (there || is_never_zero(rule, &first));
+        const bool lost = after_values && first.value[SIZE] != ONE && (there || first.value[SIZE] == NEVER);
         for (end = i + 1; end < count; end++) {
             assay_row row = assay_series_row(series, order[end]);
             if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])
@@ -110,7 +196,7 @@ const assay_rule_ops assay_rule_all_zero = {
     .params = params,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS("% zeros"),
-    .sentences = ASSAY_TEXTS("{tensor}{of} was zero at {when}"),
+    .sentences = ASSAY_TEXTS("{tensor}{of} was zero at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

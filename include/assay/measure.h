@@ -29,8 +29,9 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_NEGATIVE,  /* how many elements are below 0, and the smallest of them */
     ASSAY_MEASURE_MOMENTS,   /* what an optimizer keeps of a parameter, element by element against its second moment */
     ASSAY_MEASURE_ROWS, /* 64-bit hash of each index of axis 0: equal rows have equal ones; 0: all elements are one value */
-    ASSAY_MEASURE_SKETCH,   /* sums over groups of rows with fixed random signs: what is linear holds for them too */
-    ASSAY_MEASURE_FUNCTION, /* which function of a module's input its output is, element by element */
+    ASSAY_MEASURE_SKETCH,    /* sums over groups of rows with fixed random signs: what is linear holds for them too */
+    ASSAY_MEASURE_FUNCTION,  /* which function of a module's input its output is, element by element */
+    ASSAY_MEASURE_ZERO_RUNS, /* of floats: elements in a row that are +0, as bytes that were never written are */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 
@@ -246,6 +247,12 @@ typedef struct assay_first_bad {
     double value;
 } assay_first_bad;
 
+typedef struct assay_zero_runs { /* of at least ASSAY_ZERO_RUN_LEAST bytes */
+    uint64_t runs, elements;     /* how many there are, and what they have together */
+    uint64_t index, length;      /* of the longest, the first of equal ones; flat, C order; UINT64_MAX and 0: none */
+} assay_zero_runs;
+enum { ASSAY_ZERO_RUN_LEAST = 512 /* a sector of a disk */ };
+
 typedef struct assay_images { /* pixels are means over squares of elements of equal size, cut at the lower and right
                                  edge */
     uint64_t images, channels, height, width;
@@ -276,6 +283,7 @@ typedef struct assay_result {
         assay_row_digests rows;
         assay_sketch sketch;
         assay_function function;
+        assay_zero_runs zero_runs;
         uint64_t digest;
     } of;
 } assay_result;

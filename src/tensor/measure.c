@@ -9,14 +9,15 @@
 #include "tensor/measure_kind.h"
 
 static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
-    [ASSAY_MEASURE_UNITS] = &meter_units,       [ASSAY_MEASURE_EQUALS] = &meter_equals,
-    [ASSAY_MEASURE_CHANNELS] = &meter_channels, [ASSAY_MEASURE_QUANTILES] = &meter_quantiles,
-    [ASSAY_MEASURE_CHANGE] = &meter_change,     [ASSAY_MEASURE_CLASSES] = &meter_classes,
-    [ASSAY_MEASURE_VALUES] = &meter_values,     [ASSAY_MEASURE_DIGEST] = &meter_digest,
-    [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
-    [ASSAY_MEASURE_IMAGES] = &meter_images,     [ASSAY_MEASURE_NEGATIVE] = &meter_negative,
-    [ASSAY_MEASURE_MOMENTS] = &meter_moments,   [ASSAY_MEASURE_ROWS] = &meter_rows,
-    [ASSAY_MEASURE_SKETCH] = &meter_sketch,     [ASSAY_MEASURE_FUNCTION] = &meter_function,
+    [ASSAY_MEASURE_UNITS] = &meter_units,         [ASSAY_MEASURE_EQUALS] = &meter_equals,
+    [ASSAY_MEASURE_CHANNELS] = &meter_channels,   [ASSAY_MEASURE_QUANTILES] = &meter_quantiles,
+    [ASSAY_MEASURE_CHANGE] = &meter_change,       [ASSAY_MEASURE_CLASSES] = &meter_classes,
+    [ASSAY_MEASURE_VALUES] = &meter_values,       [ASSAY_MEASURE_DIGEST] = &meter_digest,
+    [ASSAY_MEASURE_BELOW] = &meter_below,         [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
+    [ASSAY_MEASURE_IMAGES] = &meter_images,       [ASSAY_MEASURE_NEGATIVE] = &meter_negative,
+    [ASSAY_MEASURE_MOMENTS] = &meter_moments,     [ASSAY_MEASURE_ROWS] = &meter_rows,
+    [ASSAY_MEASURE_SKETCH] = &meter_sketch,       [ASSAY_MEASURE_FUNCTION] = &meter_function,
+    [ASSAY_MEASURE_ZERO_RUNS] = &meter_zero_runs,
 };
 
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
@@ -37,6 +38,7 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_ROWS] = "rows",
     [ASSAY_MEASURE_SKETCH] = "sketch",
     [ASSAY_MEASURE_FUNCTION] = "function of the input",
+    [ASSAY_MEASURE_ZERO_RUNS] = "runs of zeros",
 };
 
 /* The head of the meter, so that the state behind it is aligned for any type. */
@@ -57,6 +59,7 @@ size_t assay_result_size(const assay_measure *measure)
         [ASSAY_MEASURE_MOMENTS] = HEAD + sizeof(assay_moments),
         [ASSAY_MEASURE_SKETCH] = HEAD + sizeof(assay_sketch),
         [ASSAY_MEASURE_FUNCTION] = HEAD + sizeof(assay_function),
+        [ASSAY_MEASURE_ZERO_RUNS] = HEAD + sizeof(assay_zero_runs),
     };
     return sizes[measure->kind] ? sizes[measure->kind] : sizeof(assay_result);
 }

@@ -1,4 +1,4 @@
-/* measure_counts.c - EQUALS, BELOW, FIRST_BAD and VALUES. */
+/* measure_counts.c - EQUALS, BELOW, FIRST_BAD, ZERO_RUNS and VALUES. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -149,6 +149,99 @@ static int end_first_bad(assay_meter *m, assay_result *result, assay_error *err)
 }
 
 const meter_kind meter_first_bad = {sizeof(assay_first_bad), start_first_bad, skip_rest, feed_first_bad, end_first_bad};
+
+/* ---- runs of zeros ---- */
+
+typedef struct zero_runs {
+    assay_zero_runs found;
+    uint64_t open; /* bytes of zeros up to the end of the piece before */
+} zero_runs;
+
+static int start_zero_runs(assay_meter *m, assay_error *err)
+{
+    (void)err;
+    ((zero_runs *)meter_state(m))->found.index = UINT64_MAX;
+    return assay_dtype_is_float(m->dtype) ? ASSAY_OK : 1;
+}
+
+/* The zeros [begin, end) of the tensor's bytes, with which elements may begin or end, too. */
+static void close_run(const assay_meter *m, zero_runs *s, uint64_t begin, uint64_t end)
+{
+    const uint64_t size = assay_dtype_size(m->dtype), first = (begin + size - 1) / size, behind = end / size;
+    if (behind <= first || (behind - first) * size < ASSAY_ZERO_RUN_LEAST)
+        return;
+    s->found.runs++;
+    s->found.elements += behind - first;
+    if (behind - first > s->found.length) {
+        s->found.index = first;
+        s->found.length = behind - first;
+    }
+}
+
+static bool is_zero_word(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word == 0;
+}
+
+/* Where the zeros from `at` on end, and where those before `at` begin. */
+static uint64_t zeros_end(const uint8_t *bytes, uint64_t at, uint64_t size)
+{
+    while (size - at >= sizeof(uint64_t) && is_zero_word(bytes + at))
+        at += sizeof(uint64_t);
+    while (at < size && bytes[at] == 0)
+        at++;
+    return at;
+}
+
+static uint64_t zeros_begin(const uint8_t *bytes, uint64_t at, uint64_t least)
+{
+    while (at - least >= sizeof(uint64_t) && is_zero_word(bytes + at - sizeof(uint64_t)))
+        at -= sizeof(uint64_t);
+    while (at > least && bytes[at - 1] == 0)
+        at--;
+    return at;
+}
+
+/* One word in so many bytes is looked at: a run within the piece has one, and one across its end is at its end. */
+static bool feed_zero_runs(assay_meter *m, const meter_piece *piece)
+{
+    enum { STRIDE = ASSAY_ZERO_RUN_LEAST / 2 };
+    zero_runs *s = meter_state(m);
+    const uint8_t *bytes = piece->bytes;
+    const uint64_t size = assay_dtype_size(m->dtype), before = m->position * size, all = piece->elements * size;
+    uint64_t from = s->open > 0 ? zeros_end(bytes, 0, all) : 0; /* nothing before it is looked at again */
+    if (s->open > 0 && from == all) {
+        s->open += all;
+        return true;
+    }
+    close_run(m, s, before - s->open, before + from);
+    for (uint64_t at = (from + STRIDE - 1) / STRIDE * STRIDE; at + sizeof(uint64_t) <= all; at += STRIDE) {
+        if (!is_zero_word(bytes + at))
+            continue;
+        const uint64_t begin = zeros_begin(bytes, at, from), end = zeros_end(bytes, at, all);
+        if (end == all)
+            break;
+        close_run(m, s, before + begin, before + end);
+        from = end;
+        at = end / STRIDE * STRIDE;
+    }
+    s->open = all - zeros_begin(bytes, all, from);
+    return true;
+}
+
+static int end_zero_runs(assay_meter *m, assay_result *result, assay_error *err)
+{
+    zero_runs *s = meter_state(m);
+    const uint64_t end = m->position * assay_dtype_size(m->dtype);
+    (void)err;
+    close_run(m, s, end - s->open, end);
+    result->of.zero_runs = s->found;
+    return ASSAY_OK;
+}
+
+const meter_kind meter_zero_runs = {sizeof(zero_runs), start_zero_runs, feed_zero_runs, NULL, end_zero_runs};
 
 static int start_values(assay_meter *m, assay_error *err)
 {

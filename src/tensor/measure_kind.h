@@ -49,7 +49,7 @@ struct assay_meter {
 
 extern const meter_kind meter_units, meter_equals, meter_channels, meter_quantiles, meter_change, meter_classes,
     meter_values, meter_digest, meter_below, meter_first_bad, meter_images, meter_negative, meter_moments, meter_rows,
-    meter_sketch, meter_function;
+    meter_sketch, meter_function, meter_zero_runs;
 
 /* What is behind the meter. */
 void *meter_state(assay_meter *meter);

@@ -43,15 +43,19 @@ static const assay_field negative_fields[] = {ASSAY_FIELD(assay_result, of.negat
                                               ASSAY_FIELD(assay_result, of.negative.index),
                                               ASSAY_FIELD(assay_result, of.negative.smallest),
                                               {0}};
+static const assay_field zero_runs_fields[] = {ASSAY_FIELD(assay_result, of.zero_runs.runs),
+                                               ASSAY_FIELD(assay_result, of.zero_runs.elements),
+                                               ASSAY_FIELD(assay_result, of.zero_runs.index),
+                                               ASSAY_FIELD(assay_result, of.zero_runs.length),
+                                               {0}};
 
 /* The table of a kind; NULL for those with lists, which are packed by hand because they lie in the step's arena. */
 static const assay_field *fields_of(unsigned kind)
 {
-    static const assay_field *const tables[ASSAY_MEASURE_KINDS] = {[ASSAY_MEASURE_CHANGE] = change_fields,
-                                                                   [ASSAY_MEASURE_MOMENTS] = moments_fields,
-                                                                   [ASSAY_MEASURE_DIGEST] = digest_fields,
-                                                                   [ASSAY_MEASURE_FIRST_BAD] = first_bad_fields,
-                                                                   [ASSAY_MEASURE_NEGATIVE] = negative_fields};
+    static const assay_field *const tables[ASSAY_MEASURE_KINDS] = {
+        [ASSAY_MEASURE_CHANGE] = change_fields,     [ASSAY_MEASURE_MOMENTS] = moments_fields,
+        [ASSAY_MEASURE_DIGEST] = digest_fields,     [ASSAY_MEASURE_FIRST_BAD] = first_bad_fields,
+        [ASSAY_MEASURE_NEGATIVE] = negative_fields, [ASSAY_MEASURE_ZERO_RUNS] = zero_runs_fields};
     return kind < ASSAY_MEASURE_KINDS ? tables[kind] : NULL;
 }
 

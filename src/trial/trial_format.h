@@ -38,11 +38,14 @@ typedef int assay_other_visit(void *context, const assay_other *other);
 
 /* What the note of a record says of where it lies. */
 typedef struct assay_note_facts {
-    bool summed;   /* a checksum covers all of it */
-    bool plain;    /* its range in the file has its elements as they are */
-    bool floating; /* they are floating-point numbers */
-    uint64_t row;  /* plain: bytes of a row, which is an element of a tensor of less than two dimensions */
+    bool summed;      /* a checksum covers all of it */
+    bool plain;       /* its range in the file has its elements as they are */
+    bool floating;    /* they are floating-point numbers */
+    uint64_t element; /* plain: its bytes */
+    uint64_t row; /* plain: bytes of a row, which is an element of a tensor of less than two dimensions; of those with
+                      short rows so many that they have ASSAY_ROW_LEAST elements */
 } assay_note_facts;
+enum { ASSAY_ROW_LEAST = 8 };
 
 /* Is told of a range of a file that is a file by itself; anything but 0 ends the visits, and is returned. */
 typedef int assay_archive_visit(void *context, const char *path, uint64_t offset, uint64_t length);

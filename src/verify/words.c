@@ -49,7 +49,10 @@ void assay_verify_put_meaning(const assay_trial_outcome *trial, const assay_rule
     if (strcmp(ops->name, "ExplodingTensor") == 0)
         assay_put_format(out, "%.0f element%s NaN or infinite", f->value, f->value == 1 ? " is" : "s are");
     else if (strcmp(ops->name, "AllZero") == 0)
-        assay_put_format(out, "all elements are zero: was it written to its end?");
+        assay_put_format(out, f->note ? "zeros in the middle of values: was all of it written?"
+                                      : "all elements are zero: was it written to its end?");
+    else if (strcmp(ops->name, "TensorVariance") == 0)
+        assay_put_format(out, "its variance is %.3g: no training keeps elements so far apart", f->value);
     else if (strcmp(ops->name, "NegativeSecondMoment") == 0)
         assay_put_format(out, "%.0f element%s below zero, in an average of squares", f->value,
                          assay_plural((uint64_t)f->value));

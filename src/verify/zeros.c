@@ -13,11 +13,11 @@
 
 /* SURE: bytes of zeros in a row that nobody means in floating-point values. SPARSE: bytes before them that are looked
  * at; where many elements there are zero, so may those at the end be, and RUN bytes are asked for. */
-enum { BLOCK = 1 << 16, SURE = 64, SPARSE = 4096, RUN = 16384 };
+enum { BLOCK = 1 << 16, SURE = 64, SPARSE = 4096, RUN = 16384, SECTOR = 512 };
 
 /* A tensor's bytes in a file. */
 typedef struct extent {
-    uint64_t offset, length, row;
+    uint64_t offset, length, element, row;
     bool floating;
     const char *name;
 } extent;
@@ -76,12 +76,14 @@ static bool is_unwritten(const extents *at, assay_store_file *file, uint64_t zer
     const uint64_t end = last->offset + last->length;
     if (e->row == 0)
         return false;
-    const uint64_t inside = zeros - e->offset, left = e->row - inside % e->row;
-    const bool mid_row = inside % e->row >= 8 && left < e->row; /* the last values before may have zero bytes */
+    const uint64_t bytes = zeros - e->offset, inside = (bytes + e->element - 1) / e->element * e->element;
+    const uint64_t left = e->row - inside % e->row;
+    const bool mid_row = inside % e->row > 0; /* the last value before may end in zero bytes */
     const bool beyond = in + 1 < at->list.count;
+    const bool crosses = beyond || end - zeros > left || zeros % SECTOR < 8; /* a filter may have zeros at its end */
     if (inside == 0 || inside == e->length || end - zeros < SURE || (!e->floating && end - zeros < RUN))
         return false;
-    if (!mid_row && !beyond)
+    if ((!mid_row && !beyond) || !crosses)
         return false;
     return end - zeros >= RUN || !is_sparse(file, e->offset, zeros);
 }
@@ -122,8 +124,8 @@ static int take_records(const assay_trial_files *trial, const assay_part *part, 
         extent *e = ASSAY_VEC_ADD(&at->list);
         if (!e)
             return ASSAY_ENOMEM;
-        *e = (extent){entry->offset, entry->length, facts.row, facts.floating,
-                      assay_dict_name(trial->tensors, entry->tensor, NULL)};
+        *e = (extent){entry->offset, entry->length,  facts.element,
+                      facts.row,     facts.floating, assay_dict_name(trial->tensors, entry->tensor, NULL)};
     }
     return ASSAY_OK;
 }
@@ -156,15 +158,20 @@ static int take_header(const assay_safetensors *header, uint64_t begin, extents 
 {
     for (uint32_t i = 0; i < assay_dict_count(header->names); i++) {
         const assay_safetensors_tensor *t = &header->tensor[i];
-        uint64_t row = t->dtype < 0 ? 0 : assay_dtype_size(t->dtype);
+        const uint64_t size = t->dtype < 0 ? 0 : assay_dtype_size(t->dtype);
+        uint64_t row = size;
         bool over = false;
-        for (uint32_t k = 1; k < t->dims; k++)
+        for (uint32_t k = t->dims; k-- > 1 && row < ASSAY_ROW_LEAST * size;)
             over = over || __builtin_mul_overflow(row, (uint64_t)header->dim[t->first_dim + k], &row);
         extent *e = ASSAY_VEC_ADD(&at->list);
         if (!e)
             return ASSAY_ENOMEM;
-        *e = (extent){begin + t->begin, t->end - t->begin, over ? 0 : row,
-                      t->dtype >= 0 && assay_dtype_is_float(t->dtype), assay_dict_name(header->names, i, NULL)};
+        *e = (extent){begin + t->begin,
+                      t->end - t->begin,
+                      size,
+                      over ? 0 : row,
+                      t->dtype >= 0 && assay_dtype_is_float(t->dtype),
+                      assay_dict_name(header->names, i, NULL)};
     }
     if (at->list.count > 1)
         qsort(at->list.list, at->list.count, sizeof *at->list.list, compare_extents);

@@ -192,6 +192,40 @@ def values_gone_bad(work):
     yield Case("a mask with NaN", path, SUSPECT, "NaN")
 
 
+def meant_zeros(work):
+    """Zeros that somebody meant: what is padded, pruned, blocked, masked or not trained yet."""
+    rng = numpy.random.default_rng(3)
+    dense = lambda *shape: rng.normal(0, 0.02, shape).astype("float32")
+    made = {"rows": dense(256, 64), "columns": dense(256, 256), "blocks": dense(256, 256), "pruned": dense(256, 256), "channels": dense(8, 16, 3, 3),
+            "filter": numpy.pad(dense(1, 1000), ((0, 0), (0, 3000))), "filters": numpy.pad(dense(2, 1, 1000), ((0, 0), (0, 0), (0, 3000))),
+            "triangle": numpy.tril(dense(256, 256)), "band": numpy.tril(numpy.triu(dense(256, 256), -3), 3), "identity": numpy.eye(256, dtype="float32"),
+            "vocabulary": numpy.concatenate([dense(500, 64), numpy.zeros((524, 64), "float32")])}
+    made["rows"][100:140] = 0
+    made["columns"][:, 64:128] = 0
+    made["blocks"][:128, 128:] = made["blocks"][128:, :128] = 0
+    made["pruned"][dense(256, 256) < 0.02] = 0
+    made["channels"][:, 8:] = 0
+    for name, value in made.items():
+        save_safetensors(work / name / "model.safetensors", {"a.weight": dense(16, 16), "z.weight": value})
+        yield Case("zeros that are meant: " + name, work / name, SOUND)
+    nothing = numpy.zeros((10, 16), "float32")
+    for name, given, code in (("head", {"head.weight": nothing, "head.bias": nothing[:, 0]}, SOUND), ("projection", {"proj.weight": nothing, "proj.bias": dense(10)}, SUSPECT),
+                              ("bare", {"lm_head.weight": nothing}, SUSPECT)):
+        save_safetensors(work / name / "model.safetensors", {"a.weight": dense(16, 16), "a.bias": dense(16), **given})
+        yield Case("a matrix of zeros: " + name, work / name, code)
+    for name, trained, code in (("frozen", 0, SOUND), ("trained", 1, SUSPECT)):
+        first, last = torch.nn.Linear(8, 8), torch.nn.Linear(8, 4, bias=False)
+        optimizer = torch.optim.AdamW([*first.parameters(), *last.parameters()])
+        for _ in range(2):
+            middle = first(torch.ones(3, 8))
+            (middle.sum() + trained * last(middle).sum() + 0 * last(middle).sum()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        torch.nn.init.zeros_(last.weight)
+        put(work / (name + ".pt"), {"model": {**{"first." + key: value for key, value in first.state_dict().items()}, "last.weight": last.weight}, "optimizer": optimizer.state_dict()})
+        yield Case("a matrix of zeros: its moments are " + name, work / (name + ".pt"), code)
+
+
 def zeros(work):
     """Room that was taken and not written."""
     whole = safetensors_bytes(tensors(1))
@@ -209,6 +243,20 @@ def zeros(work):
     path.write_bytes(whole[:len(whole) // 2 + 1] + bytes(len(whole) - len(whole) // 2 - 1))
     for options in ([], ["--last"]):
         yield Case("zero-filled: half of a rank's pieces", root, SUSPECT, "resume from step_100; 200: .*zero", options)
+    for layout in ("single", "sharded", "hugging_face", "pieces"):
+        for size, where, align in ((4096, 0.4, 4096), (20000, 0.3, 512), (1024, 0.61, 1)):
+            rng = numpy.random.default_rng(size)
+            large = {"a.weight": (100, 300), "b.weight": (300, 64), "c.weight": (64, 32, 3, 3), "experts.w1": (4, 50, 64)}
+            root = spread(work / "zeros", layout, lambda values, step: values.update({name: rng.normal(0, 1, shape).astype("float32") for name, shape in large.items()}),
+                          "%s-hole-%d" % (layout, size))
+            path = max((p for p in newest(root) if p.suffix == ".safetensors"), key=lambda p: p.stat().st_size)
+            data = bytearray(path.read_bytes())
+            at = int(len(data) * where) // align * align
+            data[at:at + size] = bytes(size)
+            path.write_bytes(data)
+            for options in ([], ["--last"]):
+                yield Case("%s: a hole of %d zeros" % (layout, size), root, SUSPECT, "resume from .*100[^;]*; 200: .*zero", options)
+    yield from meant_zeros(work / "zeros")
     path = work / "zeros" / "meant" / "model.safetensors"
     padded = tensors(1)["embed.weight"]
     padded[-4:] = 0

@@ -36,7 +36,7 @@ static uint32_t byte_cost_of(const assay_measure *measure)
         [ASSAY_MEASURE_VALUES] = 5,     [ASSAY_MEASURE_TEXTS] = 5,     [ASSAY_MEASURE_DIGEST] = 4,
         [ASSAY_MEASURE_BELOW] = 5,      [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
         [ASSAY_MEASURE_NEGATIVE] = 2,   [ASSAY_MEASURE_MOMENTS] = 8,   [ASSAY_MEASURE_ROWS] = 5,
-        [ASSAY_MEASURE_SKETCH] = 10,    [ASSAY_MEASURE_FUNCTION] = 30,
+        [ASSAY_MEASURE_SKETCH] = 10,    [ASSAY_MEASURE_FUNCTION] = 30, [ASSAY_MEASURE_ZERO_RUNS] = 0,
     };
     if (measure->kind == ASSAY_MEASURE_CHANGE &&
         (measure->figures == ASSAY_CHANGE_SQUARES || measure->figures == ASSAY_CHANGE_DISTANCE))

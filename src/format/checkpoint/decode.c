@@ -547,8 +547,8 @@ bool assay_checkpoint_note_facts(const uint8_t *note, size_t size, assay_note_fa
     out->summed = place.flags & ASSAY_CKPT_CHECKED;
     out->plain = assay_ckpt_note_is_plain(note);
     out->floating = assay_dtype_is_float(place.dtype);
-    out->row = assay_dtype_size(place.dtype);
-    for (int i = 1; i < place.dims; i++)
+    out->element = out->row = assay_dtype_size(place.dtype);
+    for (int i = place.dims; --i > 0 && out->row < ASSAY_ROW_LEAST * out->element;)
         if (__builtin_mul_overflow(out->row, (uint64_t)place.shape[i], &out->row))
             return false;
     return true;

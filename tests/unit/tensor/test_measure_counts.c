@@ -287,6 +287,53 @@ static void first_bad_behind_finite(void)
     assay_arena_free(arena);
 }
 
+static bool zero_runs_match(const assay_measure *measure, const tensor *t, const assay_result *got)
+{
+    const uint64_t size = assay_dtype_size(t->shape.dtype);
+    assay_zero_runs want = {.index = UINT64_MAX};
+    (void)measure;
+    for (uint64_t i = 0, end; i < t->shape.elements; i = end + 1) {
+        static const uint8_t zeros[16];
+        for (end = i; end < t->shape.elements && memcmp(t->bytes + end * size, zeros, size) == 0;)
+            end++;
+        if ((end - i) * size < ASSAY_ZERO_RUN_LEAST)
+            continue;
+        want.runs++;
+        want.elements += end - i;
+        if (end - i > want.length) {
+            want.index = i;
+            want.length = end - i;
+        }
+    }
+    return memcmp(&want, &got->of.zero_runs, sizeof want) == 0;
+}
+
+/* Zeros of any length at any place, and several of them. */
+static void zero_runs(void)
+{
+    static const int DTYPES[] = {ASSAY_FLOAT32, ASSAY_BFLOAT16, ASSAY_FLOAT64, ASSAY_FLOAT8_E5M2};
+    const assay_measure measure = {.kind = ASSAY_MEASURE_ZERO_RUNS};
+    assay_arena *arena = assay_arena_new(CEILING);
+    for (size_t k = 0; k < sizeof DTYPES / sizeof *DTYPES; k++) {
+        const int64_t dim = 20000 / (int64_t)assay_dtype_size(DTYPES[k]);
+        unsigned wrong = 0;
+        for (uint64_t i = 0; i < 60; i++) {
+            tensor t = tensor_of(DTYPES[k], DATA_ORDINARY, 1, &dim);
+            for (uint64_t j = 0; j <= i % 4; j++) {
+                const uint64_t at = (i * 7919 + j * 104729) % 20000 / 8 * 8, size = (i * 131 + j * 17) % 1400 / 8 * 8;
+                memset(t.bytes + at, 0, at + size < 20000 ? size : 20000 - at);
+            }
+            if (i == 59)
+                memset(t.bytes, 0, 20000);
+            tensor_widen(&t);
+            wrong += check_tensor(&measure, &t, zero_runs_match, arena);
+            tensor_release(&t);
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+    assay_arena_free(arena);
+}
+
 static bool values_match(const assay_measure *measure, const tensor *t, const assay_result *got)
 {
     (void)measure;
@@ -377,6 +424,7 @@ int main(void)
                            {"first bad element", first_bad},
                            {"first bad element anywhere", first_bad_anywhere},
                            {"first bad element behind finite ones", first_bad_behind_finite},
+                           {"runs of zeros", zero_runs},
                            {"values", values},
                            {"channels of every axis", channels_of_axes},
                            {"channels have the same bits", channels_same_bits},

@@ -130,6 +130,8 @@ static bool same_results(const assay_result *a, const assay_result *b, uint32_t 
     case ASSAY_MEASURE_FUNCTION:
         return a->of.function.found && b->of.function.found &&
                same_bytes(a->of.function.fit, b->of.function.fit, (uint64_t)5 * ASSAY_FUNCTIONS);
+    case ASSAY_MEASURE_ZERO_RUNS:
+        return same_bytes(&a->of.zero_runs, &b->of.zero_runs, 4);
     default:
         return a->of.digest == b->of.digest;
     }
