@@ -44,7 +44,13 @@ static const assay_first_bad *first_bad(const assay_step_view *view, const assay
 }
 
 enum { BAD, UNIT, INFINITE, PATTERN, ROW_WIDTH }; /* values of a row, which stands for a datapoint that is bad */
-enum { VALUES, SINGLE, MASK }; /* PATTERN: one element; infinities of one sign, and zeros alone beside them */
+enum {
+    VALUES,
+    SINGLE,
+    MASK,
+    TABLE
+}; /* PATTERN: one element; infinities of one sign, and zeros alone beside them; the
+                                        same of two dimensions or more */
 enum { NAN_ONLY, INFINITE_ONLY, BOTH, INDIRECT }; /* what is counted: UNIT, and place in value_units */
 
 /* What is bad in a tensor: elements, or saved reductions. */
@@ -77,7 +83,7 @@ static int pattern_of(const assay_tensor_view *item)
     const assay_stats *s = item->stats;
     const bool one_sign = s->pos_inf == 0 || s->neg_inf == 0;
     if (s->nan == 0 && one_sign && s->pos_inf + s->neg_inf + s->zeros == s->count)
-        return MASK;
+        return item->dims >= 2 ? TABLE : MASK;
     return s->count == 1 ? SINGLE : VALUES;
 }
 
@@ -278,8 +284,16 @@ static bool is_meant_there(const assay_rule *rule, const assay_row *row)
     const char *name = assay_trial_tensor(rule->trial, row->tensor);
     if (is_saved_state(name))
         return row->value[PATTERN] != VALUES || row->value[BAD] == row->value[INFINITE];
-    const assay_role role = assay_trial_role(rule->trial, row->tensor);
-    return row->value[PATTERN] == MASK && role != ASSAY_ROLE_WEIGHT && role != ASSAY_ROLE_OPTIMIZER;
+    if (row->value[PATTERN] != MASK && row->value[PATTERN] != TABLE)
+        return false;
+    switch (assay_trial_role(rule->trial, row->tensor)) {
+    case ASSAY_ROLE_WEIGHT: /* what is trained under that name has one dimension: attn.bias is a mask in GPT */
+        return strstr(name, "mask") || (row->value[PATTERN] == TABLE && !strstr(name, "weight"));
+    case ASSAY_ROLE_OPTIMIZER:
+        return false;
+    default:
+        return true;
+    }
 }
 
 static int add_findings_there(const assay_rule *rule, const assay_series *series, assay_findings *findings)

@@ -180,7 +180,8 @@ def values_gone_bad(work):
     put(path, {"model": {"fc.weight": torch.ones(3, 3)}, "ema": {"fc.weight": torch.tensor([1., float("nan")])}, "step": 3})
     yield Case("alone: NaN in an average", path, SUSPECT, "NaN in 1 tensor")
     mask = numpy.where(numpy.tri(6, dtype=bool), 0, -numpy.inf).astype("float32")
-    for name, value, code in (("mask", mask, SOUND), ("min_val", numpy.full(3, numpy.inf, "float32"), SOUND),
+    for name, value, code in (("mask", mask, SOUND), ("h.0.attn.bias", mask[None, None], SOUND), ("h.0.attn.masked_bias", numpy.array(-numpy.inf, "float16"), SOUND),
+                              ("final_logits_bias", numpy.array([[0, 0, -numpy.inf]], "float32"), SOUND), ("out.bias", mask[0], SUSPECT), ("mixed.weight", mask, SUSPECT), ("min_val", numpy.full(3, numpy.inf, "float32"), SOUND),
                               ("odd_mask", numpy.where(mask < 0, mask, numpy.float32(0.3)) + numpy.eye(6, dtype="float32"), SUSPECT)):
         path = work / "masks" / (name + ".safetensors")
         save_safetensors(path, {name: value, "fc.weight": numpy.ones((4, 4), "float32")})
