@@ -472,6 +472,58 @@ static int name_codes(looking *l)
     return status;
 }
 
+/* Is it a number by which whoever resumes trains: "state/scheduler._last_lr"? */
+static bool is_rate(const char *path)
+{
+    static const char *const keys[] = {"lr", "initial_lr", "base_lrs", "_last_lr", "weight_decay", "betas"};
+    size_t end = strlen(path);
+    for (int part = 0; part < 2; part++) { /* itself, or a list of them */
+        size_t from = end;
+        while (from > 0 && path[from - 1] != '.' && path[from - 1] != '/')
+            from--;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (end - from == strlen(keys[i]) && memcmp(path + from, keys[i], end - from) == 0)
+                return true;
+        end = from > 0 ? from - 1 : 0;
+    }
+    return false;
+}
+
+/* Of a step: rates that are not finite. */
+static int name_rates_at(looking *l, const assay_unit *unit)
+{
+    assay_trial_others others = {0};
+    char *place = NULL;
+    int status = assay_trial_list_others(l->trial, unit->step, unit->step + 1, &others);
+    for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(others.paths); i++) {
+        const char *path = assay_dict_name(others.paths, i, NULL), *value = others.list[i].value;
+        char text[1024];
+        if ((!strstr(value, "nan") && !strstr(value, "inf")) || !is_rate(path))
+            continue;
+        value += *value == '"';
+        snprintf(text, sizeof text, "%.400s is %.*s: whoever resumes trains with it", path, (int)strcspn(value, "\""),
+                 value);
+        status = assay_unit_places(l->trial->store, &l->trial->catalog, unit, assay_verify_take_place, &place);
+        if (status == ASSAY_OK)
+            status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_SUSPECT, unit->step, place ? place : ".", text);
+        break;
+    }
+    free(place);
+    assay_trial_others_release(&others);
+    return status;
+}
+
+static int name_rates(looking *l)
+{
+    const assay_catalog *catalog = &l->trial->catalog;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++)
+        if (assay_format_of(catalog->units[i].format)->checkpoints && is_asked(l, catalog->units[i].step) &&
+            (i == 0 || catalog->units[i - 1].step != catalog->units[i].step))
+            status = name_rates_at(l, &catalog->units[i]);
+    return status;
+}
+
 static int list(looking *l, assay_error *err)
 {
     l->files = assay_dict_new();
@@ -488,6 +540,8 @@ static int list(looking *l, assay_error *err)
         status = walk_ranges(l, err);
     if (status == ASSAY_OK)
         status = name_codes(l);
+    if (status == ASSAY_OK)
+        status = name_rates(l);
     if (status == ASSAY_OK)
         status = assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
     if (status == ASSAY_OK) /* listings that failed */

@@ -26,6 +26,7 @@ static const char JOB[] =
     "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
     "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false, \"tensor_regex\": \"^(?!metrics/)\"}},"
     "{\"rule\": \"AllZero\", \"parameters\": {\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, \"after_values\": true}},"
+    "{\"rule\": \"TensorVariance\", \"parameters\": {\"collection_names\": \"weights\", \"max_threshold\": 1e40}},"
     "{\"rule\": \"NegativeSecondMoment\"}, {\"rule\": \"AdamMomentBound\"}]}";
 
 int assay_verify_make_job(const char *trial, assay_job *job, assay_error *err)

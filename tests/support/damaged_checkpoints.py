@@ -186,6 +186,19 @@ def values_gone_bad(work):
         path = work / "masks" / (name + ".safetensors")
         save_safetensors(path, {name: value, "fc.weight": numpy.ones((4, 4), "float32")})
         yield Case("a buffer of infinities: " + name, path, code)
+    path = work / "alone" / "flipped.safetensors"
+    value = numpy.random.default_rng(1).normal(0, 0.02, (64, 64)).astype("float32")
+    value.view("uint32")[1, 13] ^= 1 << 30
+    save_safetensors(path, {"fc.weight": value})
+    yield Case("a bit of an exponent", path, SUSPECT, "its variance is")
+    for layout, change in (("torch", lambda saved: saved["optimizer"]["param_groups"][0].update(lr=float("nan"))), ("torch", lambda saved: saved.update(scheduler={"_last_lr": [float("inf")]})),
+                           ("lightning", lambda saved: saved.update(lr_schedulers=[{"base_lrs": [1e-3], "_last_lr": [float("nan")]}]))):
+        root = spread(work, layout, name="%s-rate-%d" % (layout, len(list(work.iterdir()))))
+        saved = torch.load(newest(root)[0])
+        change(saved)
+        put(newest(root)[0], saved)
+        for options in ([], ["--last"]):
+            yield Case("%s: a learning rate that is no number" % layout, root, SUSPECT, "200: .*lr is (nan|inf): whoever resumes trains with it", options)
     path = work / "masks" / "both.safetensors"
     both = mask.copy()
     both[0, 1] = numpy.nan
