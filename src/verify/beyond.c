@@ -284,20 +284,38 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
     return status;
 }
 
+/* Is it, by its name, a file of tensors that was packed as a whole? */
+static bool is_packed(const char *path)
+{
+    static const char *const packed[] = {".gz", ".xz",  ".bz2", ".zst", ".lz4", ".lzma",
+                                         ".7z", ".rar", ".tar", ".tgz", ".zip"};
+    static const char *const files[] = {".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".npz", ".distcp"};
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+            char end[24];
+            snprintf(end, sizeof end, "%s%s", files[k], packed[i]);
+            if (assay_path_ends(path, end))
+                return true;
+        }
+    return false;
+}
+
 /* A file of another program is named, lest one think that it was looked at. */
 static int name_unread(looking *l, assay_store_file *file, const char *path)
 {
     uint8_t head[16] = {0};
+    const bool packed = is_packed(path);
     char text[512];
     size_t got = 0;
     assay_error what = {""};
     if (assay_store_read_at(file, 0, head, sizeof head, &got, &what) != ASSAY_OK)
         return ASSAY_OK; /* whoever walks through it says so */
-    const char *kind = assay_verify_unread_kind(head, got, path);
+    const char *kind = packed ? "a packed file of tensors" : assay_verify_unread_kind(head, got, path);
     if (!kind)
         return ASSAY_OK;
     snprintf(text, sizeof text, "%s: it is %s, which is not read", path, kind);
-    return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, l->at->step, path, text);
+    return assay_verify_remark_add(l->remarks, packed ? ASSAY_VERIFY_UNREAD : ASSAY_VERIFY_NOTE, l->at->step, path,
+                                   text);
 }
 
 static int add_unseen(void *context, const char *where, const char *what, bool beside)
@@ -422,7 +440,7 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
         code = code || l->remarks->list[i].state == ASSAY_VERIFY_CODE;
     if (status == ASSAY_OK && !code)
         status = assay_archive_walk_tail(file, path, visitor, &what);
-    if (status == ASSAY_OK && l->remarks->count == said)
+    if (status == ASSAY_OK && (l->remarks->count == said || (is_packed(path) && !code)))
         status = name_unread(l, file, path);
     assay_store_close_file(file);
     return name_unreadable(l, path, status, &what, err);
@@ -500,9 +518,9 @@ static int name_rates_at(looking *l, const assay_unit *unit)
         char text[1024];
         if ((!strstr(value, "nan") && !strstr(value, "inf")) || !is_rate(path))
             continue;
-        value += *value == '"';
-        snprintf(text, sizeof text, "%.400s is %.*s: whoever resumes trains with it", path, (int)strcspn(value, "\""),
-                 value);
+        const bool quoted = *value == '"'; /* a number by itself */
+        snprintf(text, sizeof text, "%.400s is %.*s: whoever resumes trains with it", path,
+                 quoted ? (int)strcspn(value + 1, "\"") : 60, value + quoted);
         status = assay_unit_places(l->trial->store, &l->trial->catalog, unit, assay_verify_take_place, &place);
         if (status == ASSAY_OK)
             status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_SUSPECT, unit->step, place ? place : ".", text);

@@ -217,8 +217,11 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
         const assay_verify_remark *r = &remarks.list[i];
         if (r->state > ASSAY_VERIFY_NOTE)
             assay_log_warn("%s", r->text);
-        if (r->state == ASSAY_VERIFY_SUSPECT) /* the run may not say that all is well where a verification does not */
-            assay_problems_add(&trial->problems, ASSAY_PROBLEM_RECORD, r->step, r->file, -1, "%s", r->text);
+        /* the run may not say that all is well where a verification does not */
+        if (r->state == ASSAY_VERIFY_SUSPECT || r->state == ASSAY_VERIFY_UNREAD)
+            assay_problems_add(&trial->problems,
+                               r->state == ASSAY_VERIFY_UNREAD ? ASSAY_PROBLEM_UNSUPPORTED : ASSAY_PROBLEM_RECORD,
+                               r->step, r->file, -1, "%s", r->text);
         if (remarks.list[i].state == ASSAY_VERIFY_CODE && !trial->unsafe)
             status = (trial->unsafe = assay_copy_text(remarks.list[i].text)) ? ASSAY_OK : ASSAY_ENOMEM;
     }

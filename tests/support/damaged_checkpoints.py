@@ -7,9 +7,11 @@ A case's `wanted` is the exit code and what the first line must match. Every cas
 """
 import argparse
 import base64
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import pickle
 import re
@@ -806,6 +808,13 @@ def other_programs(work):
         save_safetensors(work / ("beside-" + name) / "model.safetensors", tensors(1))
         (work / ("beside-" + name) / name).write_bytes(data)
         yield Case("beside: " + name, work / ("beside-" + name), SOUND, "see 1 note")
+    for packed, pack in (("xz", lzma.compress), ("gz", gzip.compress), ("bz2", bz2.compress)):
+        root = spread(work, "single", name="packed-" + packed)
+        path = root / "model_200.safetensors"
+        (root / (path.name + "." + packed)).write_bytes(pack(path.read_bytes()))
+        path.unlink()
+        for options in ([], ["--last"]):
+            yield Case("the newest is packed by " + packed, root, UNREAD, "resume from model_100.safetensors; model_200.safetensors.%s: it is a packed file" % packed, options)
     save_safetensors(work / "numbered" / "model.safetensors", tensors(1))
     for rank in range(2):
         (work / "numbered" / ("tokens_%d.pkl" % rank)).write_bytes(pickle.dumps({"vocab": [1, 2]}, 2 + 2 * rank))
