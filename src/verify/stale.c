@@ -69,12 +69,15 @@ static int add_places(watching *w)
     return status;
 }
 
-/* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no neighbours. */
+/* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no neighbours. Beside a
+ * series a trainer leaves its last checkpoint once more, which is held against none. */
 static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
 {
-    const size_t length = unit < w->steps.count ? strlen(w->places.list[unit]) : 0;
+    const char *place = unit < w->steps.count ? w->places.list[unit] : "";
+    const bool whole = w->steps.count == 1 && strcmp(place, ".") == 0;
+    const size_t length = whole ? 0 : strlen(place) + 1; /* of what goes before its name */
     const uint32_t known = assay_dict_count(w->paths);
-    if (length == 0 || strncmp(path, w->places.list[unit], length) != 0 || path[length] != '/')
+    if (!*place || (!whole && (strncmp(path, place, length - 1) != 0 || path[length - 1] != '/')))
         return ASSAY_OK;
     const uint32_t id = assay_dict_add(w->paths, path, strlen(path));
     if (id == ASSAY_NO_ID)
@@ -86,7 +89,7 @@ static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
     kept_file *f = ASSAY_VEC_ADD(&w->files);
     if (!f)
         return ASSAY_ENOMEM;
-    f->name = assay_dict_add(w->names, path + length + 1, strlen(path + length + 1));
+    f->name = assay_dict_add(w->names, path + length, strlen(path + length));
     f->unit = unit;
     f->path = assay_copy_text(path);
     f->moments = moments;
@@ -98,6 +101,12 @@ static bool has_pieces(const char *path)
 {
     return assay_path_ends(path, ".distcp") || assay_path_ends(path, ".safetensors") ||
            assay_path_ends(path, "_states.pt");
+}
+
+/* Has each rank a part of its own in such files? Of others a rank may have a copy. */
+static bool has_own_part(const char *path)
+{
+    return assay_path_ends(path, ".distcp") || assay_path_ends(path, "_optim_states.pt");
 }
 
 static int add_part(watching *w, const assay_part *part)
@@ -114,6 +123,8 @@ static int add_part(watching *w, const assay_part *part)
         const assay_entry *entry = &w->trial->shard.entries[e];
         const char *tensor = assay_dict_name(w->trial->tensors, entry->tensor, NULL);
         const char *path = assay_part_file(&w->trial->catalog, part, entry->file, room);
+        if (path && w->steps.count == 1 && !has_own_part(path))
+            continue;
         if (path && strncmp(tensor, "state/", 6) == 0)
             status = assay_dict_add(state, path, strlen(path)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
         else if (path && entry->length > 0)
@@ -121,7 +132,8 @@ static int add_part(watching *w, const assay_part *part)
     }
     for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
         const char *path = part->files->file[f].name;
-        if (!part->files->file[f].note && has_pieces(path) && assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
+        if (!part->files->file[f].note && has_pieces(path) && (w->steps.count > 1 || has_own_part(path)) &&
+            assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
             status = add_file(w, path, unit, false); /* it has pieces of tensors */
     }
     assay_dict_free(state);
@@ -286,18 +298,44 @@ static int look(const watching *w, const assay_verify_options *options, assay_ve
     return status;
 }
 
+/* Two files of one checkpoint in which ranks have parts of their own, and which are the same: one lies over another's. */
+static int look_within(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < w->files.count && status == ASSAY_OK; i++) {
+        const kept_file *f = &w->files.list[i];
+        const int64_t step = w->steps.list[f->unit];
+        if (step < options->from || step >= options->to || !has_own_part(f->path))
+            continue;
+        for (size_t k = 0; k < i && status == ASSAY_OK; k++) {
+            const kept_file *other = &w->files.list[k];
+            char text[2048];
+            if (other->unit != f->unit || !may_be_same(other, f) || !is_set(other->path, f->path) ||
+                !is_same(w, other, f))
+                continue;
+            snprintf(text, sizeof text, "%.900s: it is byte for byte %.900s: the part of one of both is lost", f->path,
+                     other->path);
+            status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, step, f->path, text);
+            break;
+        }
+    }
+    return status;
+}
+
 int assay_verify_stale(const assay_trial_files *trial, const assay_verify_options *options,
                        assay_verify_remarks *remarks, assay_error *err)
 {
     watching w = {.trial = trial, .names = assay_dict_new(), .paths = assay_dict_new()};
     int status = w.names && w.paths ? add_places(&w) : ASSAY_ENOMEM;
-    for (size_t p = 0; p < trial->shard.count && status == ASSAY_OK && w.steps.count > 1; p++)
+    for (size_t p = 0; p < trial->shard.count && status == ASSAY_OK; p++)
         if (assay_format_of(trial->shard.parts[p].format)->checkpoints)
             status = add_part(&w, &trial->shard.parts[p]);
     if (status == ASSAY_OK && w.files.count > 1) {
         qsort(w.files.list, w.files.count, sizeof *w.files.list, compare_files);
         sample(&w);
         status = look(&w, options, remarks);
+        if (status == ASSAY_OK)
+            status = look_within(&w, options, remarks);
     }
     for (size_t i = 0; i < w.files.count; i++)
         free(w.files.list[i].path);

@@ -141,7 +141,7 @@ def save_zero(directory, stage, groups, moments, ranks, buffers=(), half=None):
     def model(rank):
         kept = {name: value.to(half or value.dtype) if stage < 3 else torch.zeros(0) for name, value in whole.items()}
         kept.update({name: torch.from_numpy(value) for name, value in dict(buffers).items()})
-        return {"module": kept, "buffer_names": list(dict(buffers)), "optimizer": None, "param_shapes": shapes, "global_steps": 1,
+        return {"module": kept, "buffer_names": list(dict(buffers)), "optimizer": None, "param_shapes": shapes, "global_steps": int("".join(c for c in directory.name if c.isdigit()) or 1),
                 "dp_world_size": ranks, "mp_world_size": 1}
 
     def flat(values, rank, padded=True):

@@ -424,6 +424,21 @@ def other_steps(work):
         root = spread(work, layout, name=layout + "-latest")
         (root / file).write_text(tag)
         yield Case(layout + ": latest leads nowhere", root, DAMAGED, "it names .*300, which is not there")
+    for layout, file, other in (("zero2", "mp_rank_00_model_states.pt", {"global_steps": 150}), ("torch_dist", "common.pt", {"iteration": 150})):
+        root = spread(work, layout, name=layout + "-says")
+        path = next(p for p in root.rglob(file) if "200" in str(p))
+        put(path, {**torch.load(path), **other})
+        yield Case("%s: %s says another step" % (layout, file), root, DAMAGED, "resume from .*100; 200: damaged .*is 150, that of the directory's name 200")
+    root = spread(work, "torch_dist", name="without-common")
+    next(p for p in root.rglob("common.pt") if "200" in str(p)).unlink()
+    for options in ([], ["--last"]):
+        yield Case("torch_dist without common.pt, which the one before has", root, DAMAGED, "resume from iter_0000100; 200: damaged .*common.pt is missing", options)
+    for stage in (1, 2, 3):
+        root = spread(work, "zero%d" % stage, name="over-%d" % stage)
+        rank = lambda number: next(p for p in root.rglob("*zero_pp_rank_%d*optim_states.pt" % number) if "200" in str(p))
+        shutil.copy(rank(0), rank(1))
+        for path in (root, rank(0).parent):
+            yield Case("zero%d: one partition over another" % stage, path, SUSPECT, "it is byte for byte")
     root = spread(work, "sharded", name="unnamed")
     path = root / "checkpoint-200" / "model.safetensors.index.json"
     index = json.loads(path.read_text())

@@ -465,10 +465,11 @@ int assay_torch_add_chosen(assay_torch *t, const assay_torch_choice *choice)
     return gather(t, choice);
 }
 
-/* Names a file that says another step than its neighbours, or than the name of Megatron-LM's directory. */
+/* Names a file that says another step than its neighbours, or than the name that Megatron-LM or DeepSpeed gave the
+ * directory. */
 static void check_step(assay_torch *t)
 {
-    static const char *const keys[] = {"global_steps", "iteration"};
+    static const char *const keys[] = {"global_steps", "iteration"}, *const names[] = {"global_step", "iter_"};
     assay_contents *c = t->file->to;
     const assay_pickle *p = &t->pickle;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -478,7 +479,7 @@ static void check_step(assay_torch *t)
             p->node[node].integer == INT64_MAX)
             continue;
         const int64_t said = p->node[node].integer;
-        const bool named = strcmp(keys[i], "iteration") == 0 && strncmp(c->directory, "iter_", 5) == 0;
+        const bool named = strncmp(c->directory, names[i], strlen(names[i])) == 0;
         const int64_t wanted = named ? c->step : c->said_step > 0 ? c->said_step - 1 : said;
         if (said != wanted)
             assay_ckpt_problem(t->file, ASSAY_PROBLEM_INDEX_MISMATCH, -1,
