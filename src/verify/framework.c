@@ -60,6 +60,28 @@ static void put_missing(const assay_names *there, const need *needs, const char 
     }
 }
 
+/* Is config.json an object without a key, from which no model can be made? */
+static bool is_empty_config(const assay_trial_files *trial, const char *directory)
+{
+    enum { MOST = 64 };
+    char *path = assay_path_join(directory, "config.json");
+    assay_buf text;
+    bool empty = false;
+    assay_buf_init(&text, MOST);
+    if (path && assay_store_exists(trial->store, path, NULL) == 1 &&
+        assay_store_read(trial->store, path, MOST, &text, NULL) == ASSAY_OK) {
+        size_t braces = 0, others = 0;
+        for (size_t i = 0; i < text.size; i++) {
+            braces += strchr("{}", text.data[i]) && text.data[i];
+            others += !strchr("{} \t\r\n", text.data[i]);
+        }
+        empty = braces == 2 && others == 0;
+    }
+    assay_buf_release(&text);
+    free(path);
+    return empty;
+}
+
 /* Of an older checkpoint of Megatron-LM each rank's directory. */
 static int put_missing_ranks(const assay_trial_files *trial, const char *place, const assay_names *there,
                              assay_buf *out)
@@ -127,6 +149,8 @@ int assay_framework_missing(assay_framework framework, const assay_trial_files *
     switch (framework) {
     case ASSAY_FRAMEWORK_TRAINER:
         put_missing(&there, TRAINER, "", out);
+        if (is_empty_config(trial, directory))
+            assay_put_format(out, "%sconfig.json (it is empty)", out->size ? ", " : "");
         break;
     case ASSAY_FRAMEWORK_DCP:
         put_missing(&there, DCP, "", out);

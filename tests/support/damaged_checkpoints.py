@@ -517,6 +517,10 @@ def frameworks(work):
             root = spread(work, layout, name=layout + "-for-less")
             next(p for p in root.rglob(gone) if str(STEPS[-1]) in str(p)).unlink()
             yield Case("%s without %s" % (word, gone), root, None, "%d(: | is not complete).*; %s would pick .*%d, and fail" % (STEPS[-1], word, STEPS[-1]), ["--for", word])
+    root = spread(work, "hugging_face", name="no-config")
+    (root / "checkpoint-200" / "config.json").write_text("{}\n")
+    yield Case("trainer: an empty config.json", root, INCOMPLETE, "checkpoint-200 is not complete.*; trainer would pick checkpoint-200, and fail", ["--for", "trainer"])
+    yield Case("an empty config.json", root, SOUND)
     root = spread(work, "torch", name="torch-for")
     yield Case("a checkpoint of another kind", root, INCOMPLETE, "trainer resumes from what is missing: ", ["--for", "trainer"])
 
