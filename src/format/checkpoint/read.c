@@ -107,11 +107,31 @@ static assay_ckpt_kind kind_by_content(const uint8_t *head, size_t size, uint64_
     return named;
 }
 
+/* Why a file whose beginning is of no program that is known can be none that was written so; NULL: nothing says that. */
+static const char *wrong_in(assay_ckpt_file *f, const uint8_t *head, size_t size)
+{
+    enum { LEAST = 16, END = 22 };
+    static const uint8_t zeros[LEAST];
+    uint8_t end[4] = {0};
+    assay_error err = {{0}};
+    if (size < LEAST)
+        return "it is cut short within its first bytes";
+    if (memcmp(head, zeros, LEAST) == 0)
+        return "it begins with zeros: its beginning was not written";
+    if (head[0] == '{' && strchr("\" \r\n\t}", head[1]) && head[1])
+        return "it is JSON, where a file of tensors should be";
+    if (f->size > END && assay_ckpt_read(f, f->size - END, end, sizeof end, &err) == ASSAY_OK &&
+        memcmp(end, "PK\5\6", sizeof end) == 0)
+        return "it ends as a zip file and does not begin as one: bytes are missing in front, or others are there";
+    return NULL;
+}
+
 static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind named)
 {
     uint8_t head[MAGIC] = {0};
     assay_error err = {{0}};
     const size_t size = f->size < MAGIC ? (size_t)f->size : MAGIC;
+    const char *wrong = NULL;
     if (is_stand_in(f))
         return ASSAY_OK;
     int status = assay_ckpt_read(f, 0, head, size, &err);
@@ -126,6 +146,8 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind named)
         assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is not a zip file, and every .npz is one");
     else if (assay_is_tar(head, size))
         status = assay_ckpt_add_tar(f);
+    else if ((wrong = wrong_in(f, head, size)))
+        assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "%s", wrong);
     else if (!assay_ckpt_is_legacy(head, size) || (status = assay_ckpt_add_legacy(f)) == 1)
         assay_ckpt_problem(
             f, ASSAY_PROBLEM_UNSUPPORTED, 0,
