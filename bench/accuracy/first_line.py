@@ -7,6 +7,7 @@ Records what is missing in FOLDER (it stays), runs assay on each, and prints one
 is right. For healthy trainings right is a line that starts with "nothing wrong" or a count of rules that passed.
 """
 import argparse
+import importlib
 import json
 import os
 import re
@@ -17,15 +18,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth"]
 QUIET = r"^(nothing wrong|\d+ rules? passed)"
 
 
 def record(folder, interval, seed, names, env):
     folder.mkdir(parents=True, exist_ok=True)
-    code = ("import sys, torch; torch.set_num_threads(1)\nimport causes, causes_more, causes_fifth, causes_fourth, causes_third, faulty, healthy\n"
-            "known = dict(healthy.TRAININGS, **faulty.TRAININGS, **causes.TRAININGS, **causes_more.TRAININGS, **causes_third.TRAININGS, **causes_fourth.TRAININGS,"
-            " **causes_fifth.TRAININGS)\n"
-            "for n in sys.argv[3:]:\n    known[n](sys.argv[1] + '/' + n, int(sys.argv[2]))")
+    code = ("import sys, torch; torch.set_num_threads(1)\nimport faulty, healthy, %s\nknown = {}\n"
+            "for m in (healthy, faulty, %s):\n    known.update(m.TRAININGS)\n"
+            "for n in sys.argv[3:]:\n    known[n](sys.argv[1] + '/' + n, int(sys.argv[2]))"
+            % (", ".join(SETS), ", ".join(SETS)))
     env = dict(env, ASSAY_ZOO_INTERVAL=str(interval), PYTHONPATH="%s:%s" % (HERE / "zoo", env["PYTHONPATH"]))
     subprocess.run([sys.executable, "-c", code, str(folder), str(seed), *names], env=env, check=True)
 
@@ -60,13 +62,8 @@ def main():
     os.environ.update(env)
     import causes
     import causes_more
-    import causes_fifth
-    import causes_fourth
-    import causes_third
-    import faulty
     import healthy
-    faults = [n for n in [*causes.TRAININGS, *causes_more.TRAININGS, *causes_third.TRAININGS, *causes_fourth.TRAININGS, *causes_fifth.TRAININGS]
-              if args.held == (n in causes_more.HELD)]
+    faults = [n for s in SETS for n in importlib.import_module(s).TRAININGS if args.held == (n in causes_more.HELD)]
     known = list(healthy.TRAININGS) if args.healthy else faults
     names = [n for n in known if not args.only or any(o in n for o in args.only)]
     for seed in args.seeds:
