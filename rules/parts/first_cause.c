@@ -210,6 +210,7 @@ static void find_before(cause *c)
     const assay_trial *trial = c->rule->trial;
     const uint32_t order = assay_trial_order(trial, c->onset[0]->tensor);
     c->before = ASSAY_NO_TENSOR;
+    c->unseen = false;
     if (c->became || assay_trial_role(trial, c->onset[0]->tensor) != ASSAY_ROLE_ACTIVATION ||
         !strstr(assay_trial_tensor(trial, c->onset[0]->tensor), "_input_"))
         return;
@@ -221,11 +222,12 @@ static void find_before(cause *c)
             (c->before == ASSAY_NO_TENSOR || assay_trial_order(trial, o->tensor) > assay_trial_order(trial, c->before)))
             c->before = o->tensor;
     }
+    c->unseen = c->before == ASSAY_NO_TENSOR;
 }
 
 bool first_cause_is_certain(const cause *c)
 {
-    return !c->gap && c->before == ASSAY_NO_TENSOR && c->unrecorded == 0 && c->silent_workers == 0 &&
+    return !c->gap && c->before == ASSAY_NO_TENSOR && !c->unseen && c->unrecorded == 0 && c->silent_workers == 0 &&
            (c->pooled || c->worker != ASSAY_ALL_WORKERS);
 }
 

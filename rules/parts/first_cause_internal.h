@@ -29,6 +29,7 @@ typedef struct cause {
     int64_t last_good;           /* step; ASSAY_NO_STEP: none */
     bool gap;                    /* steps lie between last_good and step */
     uint32_t before; /* the last good tensor before operations that nobody recorded; ASSAY_NO_TENSOR: there are none */
+    bool unseen;     /* what a module was given is bad, and nothing that it was made of was recorded */
     uint32_t unrecorded;        /* tensors that are computed before, and were not saved at that step */
     uint32_t unrecorded_tensor; /* the first of them */
     uint32_t silent_workers;    /* that recorded nothing at all */

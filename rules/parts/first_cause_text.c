@@ -249,6 +249,10 @@ static void put_event(const cause *c, assay_buf *out)
         put_plain(out, " (finite) and ");
         put_plain(out, tensor_name(c));
         put_of_whom(c, out);
+    } else if (c->unseen) {
+        assay_put_format(out, "%s was first recorded in ", kind_name(c));
+        put_plain(out, tensor_name(c));
+        put_of_whom(c, out);
     } else {
         put_plain(out, tensor_name(c));
         put_of_whom(c, out);
@@ -442,6 +446,8 @@ static void put_doubts(const cause *c, assay_buf *out)
                          c->worker == ASSAY_ALL_WORKERS ? ", and it may have come from one of them" : "");
     if (c->before != ASSAY_NO_TENSOR)
         put_plain(out, "Not certain: the operations between those two were not recorded.\n");
+    if (c->unseen)
+        put_plain(out, "Not certain: nothing that it was computed of was recorded.\n");
     if (c->unrecorded > 0) {
         assay_put_format(
             out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",

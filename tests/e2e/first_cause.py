@@ -208,12 +208,20 @@ def check_intervals(checks, assay, folder, ranks):
         tensors = {"other_output_0": good} if mode == "EVAL" else {"gradient/w.weight": bad if step == 4 else good}
         made.step(step, mode, mode_step, {"worker_0": tensors})
     made.end()
-    found, _ = reports(checks, assay, folder, [path, modes], ranks, {"rules": [{"rule": "ExplodingTensor"}]})
+    scores = Path(folder) / "scores"  # of a network of which nothing else was recorded
+    made = Made(scores, workers=1)
+    for step in range(4):
+        made.step(step, "TRAIN", step, {"worker_0": {"CrossEntropyLoss_input_0": bad if step == 3 else good}})
+    made.end()
+    found, _ = reports(checks, assay, folder, [path, modes, scores], ranks, {"rules": [{"rule": "ExplodingTensor"}]})
     cause = found["intervals"]["rules"][0]["first_cause"]
     checks.expect((cause["tensor"], cause["step"], cause["last_good_step"], cause["certain"]) == ("loss", 6, 5, False),
                   "intervals: %s" % cause)
     cause = found["modes"]["rules"][0]["first_cause"]
     checks.expect((cause["step"], cause["last_good_step"], cause["certain"]) == (4, 1, True), "modes: %s" % cause)
+    cause = found["scores"]["rules"][0]["first_cause"]
+    checks.expect((cause["step"], cause["certain"]) == (3, False) and cause["text"].startswith("NaN was first recorded in CrossEnt"),
+                  "scores: %s" % cause)
 
 
 def main():
