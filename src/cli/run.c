@@ -377,6 +377,11 @@ static int conclude(const cli_context *context, const run_options *options, assa
     for (size_t i = 0; i < outcome->trial_count && !options->dry_run; i++)
         if (outcome->trials[i].status == ASSAY_OK && assay_why_has_outputs(outcome->trials[i].trial->path))
             note_job(outcome->trials[i].trial->path);
+    for (size_t i = 0; i < outcome->trial_count && !options->dry_run; i++)
+        if (report_is_little(&report->gate, &outcome->trials[i]))
+            assay_log_error(
+                "%s: %.3g %% of its TRAIN steps, or of its workers, were recorded: less than --min-coverage asks for",
+                outcome->trials[i].trial->path, report_coverage(&outcome->trials[i]));
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
     if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
         return CLI_FINDINGS;

@@ -1,6 +1,8 @@
 /* run.h - what `assay run` shares with other commands that end in a report: the options, and the run itself. */
 #pragma once
 
+#include <math.h>
+
 #include "cli/cli.h"
 #include "cli/rules_load.h"
 #include "cli/run_actions.h"
@@ -41,7 +43,7 @@ typedef struct run_options {
 #define RUN_DEFAULTS                                                                                                   \
     {                                                                                                                  \
         .steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60,              \
-        .min_coverage = 1                                                                                              \
+        .min_coverage = NAN                                                                                            \
     }
 
 /* The rows of the option table that commands share whose fields begin with a run_options. */
@@ -64,8 +66,8 @@ typedef struct run_options {
          "Allow this rule, or without a name any rule, to have no data. Repeatable. Default: --fail-on counts a rule " \
          "without data, and a run in which no rule had data always exits with 1."},                                    \
         {"min-coverage", ASSAY_SETTING_REAL, RUN_FIELD(min_coverage), "PERCENT",                                       \
-         "With --fail-on: also exit with 1 when less of a trial's TRAIN steps, or of its workers, was recorded. "      \
-         "Default: 1."},                                                                                               \
+         "Exit with 1 when less of a trial's TRAIN steps, or of its workers, was recorded. Default: 1 with "           \
+         "--fail-on, else nothing is asked for."},                                                                     \
         {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",                                                        \
          "Evaluate the global steps from A up to, but not including, B."},                                             \
         {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",                                                      \

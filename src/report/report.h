@@ -35,12 +35,13 @@ extern const assay_job_forms assay_report_forms; /* for assay_job_parse() */
 /* What makes a report fail. A rule that tested nothing is no pass: it counts as one with findings, unless it is allowed
  * to. */
 typedef struct assay_gate {
-    bool on; /* else no rule makes it fail */
+    bool on; /* else no rule makes it fail, and coverage alone where it was asked for */
     assay_severity least;
     bool allow_no_data;         /* of any rule, and of all of them */
     const char *const *allowed; /* names, or kinds, of rules that may have no data */
     size_t allowed_count;
-    double least_coverage; /* percent of a trial's TRAIN steps, and of its workers, that have to be recorded */
+    double least_coverage; /* percent of a trial's TRAIN steps, and of its workers, that have to be recorded; NaN: what
+                              a gate that is on asks for by default */
 } assay_gate;
 
 /* What a report is made of; all borrowed. */

@@ -101,6 +101,8 @@ def check_exit_codes(cli):
     cli.expect(2, "run", unknown, *run_it[2:], err="there is no rule \"NoSuchRule\"")
     cli.expect(2, "run", unknown, *run_it[2:], "--fail-on=warning")
     cli.expect(1, *run_it, "--fail-on", "info", "--min-coverage", "100")
+    cli.expect(1, *run_it, "--min-coverage=50", err="less than --min-coverage asks for")  # asked for by itself
+    cli.expect(0, *run_it, "--min-coverage=5")
     cli.expect(1, "run", mild, *run_it[2:], "--fail-on=warning", "--min-coverage=50")  # every tenth step
     blind = cli.write("blind.json", {"rules": [{"rule": "TreeDepth"}, {"name": "no layer", "rule": "DeadRelu"}]})
     cli.expect(1, "run", blind, *run_it[2:], err="no rule had anything to test")

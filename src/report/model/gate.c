@@ -1,4 +1,5 @@
 /* gate.c - what makes a report fail: findings, and rules that could not be tested. */
+#include <math.h>
 #include <string.h>
 
 #include "report/model/report_model.h"
@@ -58,10 +59,11 @@ static bool is_left_out(const assay_gate *gate, const assay_outcome *outcome, co
            !report_trial_tested(outcome, trial);
 }
 
-/* Was less of the trial recorded than the gate asks for? */
-static bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
+bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
 {
-    return gate->on && trial->status == ASSAY_OK && report_coverage(trial) < gate->least_coverage;
+    static const double LEAST = 1; /* of a gate for which nobody said another */
+    const double least = !isnan(gate->least_coverage) ? gate->least_coverage : gate->on ? LEAST : 0;
+    return trial->status == ASSAY_OK && report_coverage(trial) < least;
 }
 
 /* Of a checkpoint that is not complete nothing was tested. */

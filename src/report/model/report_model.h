@@ -33,6 +33,8 @@ const char *report_incomplete(const assay_trial_outcome *trial);
 /* How much of a trial was recorded, in percent: of its TRAIN steps or of its workers, the smaller; 100 where nothing is
  * known of what was not. (choice.c) */
 double report_coverage(const assay_trial_outcome *trial);
+/* Was less of the trial recorded than the gate asks for? */
+bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial);
 #define REPORT_COVERED 99.5 /* from there on nothing is said of the share, which is all in two digits */
 /* Has some rule tested something in the trial, or has the job no rules? */
 bool report_trial_tested(const assay_outcome *outcome, const assay_trial_outcome *trial);
