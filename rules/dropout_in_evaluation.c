@@ -4,8 +4,8 @@
  * Of a module that was given X_input_0 and returned X_output_0, both floating point and of one shape, at an EVAL step:
  * p = share of the elements that are 0 in the output among those that are not in the input. Fires when p > `share`, and
  * what is left is larger by 1 / (1 - p), as dropout makes it: sum |y| = sum |x| and (1 - p) sum y^2 = sum x^2 but for
- * CHANCE standard errors and never for more than WIDEST of it. No other layer keeps the sum of magnitudes while it
- * makes zeros: a ReLU halves it. */
+ * CHANCE standard errors and never for more than WIDEST of it. A ReLU halves the sum of magnitudes; what rounds to
+ * levels keeps it, but takes the small ones and leaves the largest as it was, which dropout makes larger or drops. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +65,10 @@ static double dropped(const assay_stats *x, const assay_stats *y)
 {
     const double left = (double)(x->count - x->zeros), p = 1 - (double)(y->count - y->zeros) / left;
     if (x->count != y->count || left < LEAST_ELEMENTS || !(p > 0 && p < 1) || !(x->magnitudes > 0))
+        return 0;
+    const double most_x = fmax(-x->min, x->max), most_y = fmax(-y->min, y->max),
+                 of_p = CHANCE * sqrt(p * (1 - p) / left); /* and so much larger, but for chance, is the largest */
+    if (fabs((1 - p) * most_y - most_x) > fmin(of_p / (1 - p), p / 2) * most_x)
         return 0;
     const double error = sqrt(p / (1 - p) * x->squares) / x->magnitudes, /* of the sum of magnitudes */
         of_squares = 4 * error;                                          /* fourth powers are not known */

@@ -517,3 +517,9 @@ def units_of_a_relu(folder):
 
 if __name__ == "__main__":
     main()
+@case
+def small_ones_left_out_in_evaluations(folder):
+    """Levels, and a ReLU of numbers of which few are below zero: sums are kept, and so is the largest, which dropout makes larger."""
+    return module(folder, lambda x, rng: (x / 0.7).round() * 0.7), [says("levels", kind="DropoutInEvaluation")]
+
+
