@@ -42,7 +42,7 @@ typedef struct course {
     bool never_fell, flat, came_back; /* flat: whatever the fall; came_back: percent in `lost` */
     double lost;                      /* share of what had been gained, in percent */
     double first, best, last, error;  /* the last: of a difference of two of them, by noise */
-    uint64_t best_at;                 /* the middle of the lowest block */
+    uint64_t best_at;                 /* the last loss at the level of the lowest block */
 } course;
 
 /* The median of x[from .. to), by way of `room`. */
@@ -60,6 +60,17 @@ static inline double course_noise(const double *x, uint64_t n, double *room)
     for (uint64_t i = 1; i < n; i++)
         room[i - 1] = x[i] - x[i - 1];
     return 1.4826 * robust_center_of(room, (size_t)n - 1, 0).spread / sqrt(2);
+}
+
+/* Moves best_at from the middle of the lowest block to where losses leave its level: a median of five is a quarter of the
+ * way up to `last`. */
+static inline void course_find_rise(const double *x, uint64_t n, double *room, course *c)
+{
+    enum { AROUND = 2 };
+    const double level = c->best + (c->last - c->best) / 4;
+    for (uint64_t i = c->best_at; i + AROUND < n; i++)
+        if (i >= AROUND && course_median(x, i - AROUND, i + AROUND + 1, room) <= level)
+            c->best_at = i;
 }
 
 /* Judges x[0 .. n), finite, n >= COURSE_LEAST; `room` has n places. False when the noise is too large to say anything.
@@ -95,6 +106,7 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     const double errors = 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n);
     c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
     const bool risen = best > 0 && last > COURSE_RISEN * best && c->lost > 100 * COURSE_LOST;
+    course_find_rise(x, n, room, c);
     c->came_back = gained > diff_percent / 100 * fabs(first) && (c->lost > 50 || risen) && last - best > 4 * error;
     return rises || (first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
 }

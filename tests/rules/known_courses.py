@@ -95,7 +95,7 @@ def divergence_below_the_beginning(folder):
     lost[80:] += 2.0
     harder[80:] += 0.7
     return losses(folder, lost, {"harder": harder}), [
-        rule("lost", "LossNotDecreasing", lambda e: e["findings_total"] > 0 and e["course"]["last"] > 4, **COURSE),
+        rule("lost", "LossNotDecreasing", lambda e: e["findings_total"] > 0 and e["course"]["last"] > 4 and e["course"]["least_at"] == 79, **COURSE),
         rule("harder", "LossNotDecreasing", lambda e: e["findings_total"] == 0, use_losses_collection=False, tensor_regex="harder", **COURSE),
     ]
 
