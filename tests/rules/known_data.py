@@ -511,6 +511,16 @@ def units_of_other_activations(folder):
 def units_of_a_relu(folder):
     dead = numpy.zeros((16, 8))
     dead[0, 0], broken = 1, numpy.full((16, 8), numpy.nan)
+@case
+def stream_of_inputs(folder):
+    """Inputs wander, few steps are saved, and evaluation is on the last of them."""
+    made, rng = Made(folder), numpy.random.default_rng(18)
+    for step in range(3):
+        made.step(2 * step, "TRAIN", step, {INPUT: rng.normal(0, 0.3 * 4 ** step, (16, 9))})
+        made.step(2 * step + 1, "EVAL", step, {INPUT: rng.normal(0, 4.8, (16, 9))})
+    return made.end(), [says("stream")]
+
+
     return layer(folder, lambda s: dead if s < 4 else broken), [
         rule("by values", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act", only_relu=True)]
 
