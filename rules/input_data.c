@@ -632,6 +632,20 @@ static uint64_t end_of(const walk *w, uint64_t from)
 }
 
 static int test_input(const walk *w, uint64_t from, uint64_t to)
+/* The usual m of what TRAIN is fed: of the input of which it is largest. */
+static double magnitude_of(const walk *w)
+{
+    double largest = 0;
+    for (uint64_t from = 0, to; from < w->count; from = to) {
+        size_t n = 0;
+        to = end_of(w, from);
+        const double m =
+            row_of(w, from)[IS] == INPUT ? exp(usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &n)) : 0;
+        largest = n > 0 ? fmax(largest, m) : largest;
+    }
+    return largest;
+}
+
 {
     int status = test_constant(w, from, to);
     ASSAY_THEN(status, test_repeated(w, from, to));
@@ -643,6 +657,9 @@ static int test_input(const walk *w, uint64_t from, uint64_t to)
     return status == ASSAY_OK ? test_evaluated(w, from, to) : status;
 }
 
+    const double magnitude = status == ASSAY_OK ? magnitude_of(&w) : 0;
+    if (magnitude > 0 && isfinite(magnitude))
+        assay_put_format(assay_verdict_json(verdict), "\"magnitude\": %.3g", magnitude);
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);

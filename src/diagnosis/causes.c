@@ -110,6 +110,13 @@ static bool is_average(const assay_evidence *e, const assay_course_facts *facts)
     static const char *const words[] = {"ema", "swa", "averaged", "shadow"};
     (void)facts;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+/* Gradients of the first layer grow with its inputs, which are meant to be about 1. */
+static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_course_facts *facts)
+{
+    static const double LARGE = 20;
+    return is_an_update(e, facts) && facts->inputs >= LARGE;
+}
+
         const char *at = strstr(e->tensor, words[i]);
         if (at && (at == e->tensor || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[strlen(words[i])]))
             return true;

@@ -85,7 +85,7 @@ static bool explains(const suspect *a, const suspect *b)
 /* A rate that is too high drives the loss up before any update is as large as the weights. */
 static bool builds_up(const suspect *s)
 {
-    return strcmp(s->kind->name, "rate-too-high") == 0;
+    return strcmp(s->kind->name, "rate-too-high") == 0 || strcmp(s->kind->name, "inputs-too-large") == 0;
 }
 
 static bool is_from_the_start(const suspect *s)
@@ -188,7 +188,7 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
 {
     static const char *const words[] = {"tensor", "tensors", "of",     "who",   "since", "at",       "by",
                                         "note",   "value",   "first",  "least", "last",  "least_at", "shift",
-                                        "which",  "odd",     "onward", "moved", "fell"};
+                                        "which",  "odd",     "onward", "moved", "fell",  "inputs"};
     enum {
         TENSOR,
         TENSORS,
@@ -210,6 +210,7 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         MOVED,
         FELL,
         WORDS
+        INPUTS,
     };
     int word = 0;
     while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
@@ -268,6 +269,9 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         put_text(facts->loss_last >= facts->loss_first ? "did not fall" : "hardly fell", out);
         break;
     case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
+    case INPUTS:
+        put_number(facts->inputs, out);
+        break;
         put_when("since", &e->began, out);
         break;
     case ODD:

@@ -58,7 +58,8 @@ typedef struct assay_course_facts {
     double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
     int64_t least_at;                         /* the TRAIN step about which it was lowest */
     double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
-    double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
+    double moved;  /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
+    double inputs; /* the usual magnitude of what training is fed, floating-point numbers; 0: unknown */
     bool never_gained; /* the loss of evaluation hardly came down while that of training did */
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
     uint32_t workers;  /* that the trial has; of two that differ nothing says which one is odd. 0: unknown */

@@ -250,7 +250,8 @@ static double number_of(const cJSON *object, const char *name)
 }
 
 /* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
- * evaluation that hardly came down, and Confusion of classes that are taken for others. */
+ * evaluation that hardly came down, InputData of the magnitude of inputs, and Confusion of classes that are taken for
+ * others. */
 static void take_facts(const report_rule *rule, assay_course_facts *facts)
 {
     cJSON *members = NULL;
@@ -266,6 +267,8 @@ static void take_facts(const report_rule *rule, assay_course_facts *facts)
             facts->loss_error = isnan(error) ? 0 : error;
         }
         facts->moved = strcmp(report_kind(rule), "WeightCourse") == 0 && moved > 0 ? moved : facts->moved;
+        if (number_of(members, "magnitude") > 0)
+            facts->inputs = number_of(members, "magnitude");
         facts->never_gained =
             facts->never_gained || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(members, "never_gained"));
         if (!isnan(shift) && fabs(shift) < 1e6)
