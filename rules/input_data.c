@@ -2,6 +2,7 @@
  *
  * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
  *
+ *   bounds         targets of a binary cross entropy outside 0 to 1; a loss below 0 of a kind that cannot be
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
@@ -32,11 +33,11 @@
 
 #include "classes.h"
 #include "input_labels.h"
+#include "input_losses.h"
 #include "input_repeated.h"
 #include "input_seen.h"
 #include "workers.h"
 
-#define SHARE_CLOSE   1e-4 /* of a softmax in single precision */
 #define FARTHER       3.0
 #define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
 #define SCALE_FLOOR   0.1 /* of the logarithm: how far scales wander that have not been seen to */
@@ -308,8 +309,8 @@ static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode, uint3
  * lie from it in *wander: with few saved steps, or a stream, evaluation may be as far. */
 static double recent_scale(const walk *w, uint64_t from, uint64_t to, uint64_t i, double *wander)
 {
-    size_t n = 0;
     enum { WINDOW = 3 };
+    size_t n = 0;
     for (uint64_t k = i; k-- > from && n < RECENT;)
         if (in_mode(w, k, ASSAY_MODE_TRAIN) && !isnan(scale_of(row_of(w, k))))
             w->room[n++] = scale_of(row_of(w, k));
@@ -551,53 +552,6 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* ---- what the loss is given ---- */
-
-/* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
- * of probabilities are not above 0. */
-static const char *is_wrong_score(const double *row)
-{
-    const double sum = row[CLASSES] > 1 ? row[SUM] * row[CLASSES] / row[COUNT] : 0;
-    if (row[FLOAT] == 0 || row[LEAST] == row[LARGEST] || row[COUNT] < LEAST_ELEMENTS)
-        return NULL;
-    if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 && fabs(sum - 1) < SHARE_CLOSE)
-        return "rows that sum to 1";
-    if (row[IS] == BINARY_LOGITS && row[LEAST] >= 0 && row[LARGEST] <= 1)
-        return "numbers from 0 to 1";
-    return row[IS] == LOG_LIKELIHOOD && row[LARGEST] > 0.001 ? "scores above 0 where logarithms of probabilities belong"
-                                                             : NULL;
-}
-
-/* No loss means every pair of an output and a target. */
-static int test_shapes(const walk *w, uint64_t from, uint64_t to)
-{
-    int status = ASSAY_OK;
-    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
-        const double times = row_of(w, i)[STRETCHED];
-        char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "each output is compared with %.0f targets", times);
-        if (times > 0)
-            status = test(w, i, SHAPE, times > 1, times, 1, note);
-    }
-    return status;
-}
-
-/* At all steps of the mode, and at num_steps of them at least. */
-static int test_scores(const walk *w, uint64_t from, uint64_t to)
-{
-    const int64_t least = assay_param_int(w->rule->params, "num_steps");
-    uint64_t wrong = 0;
-    int status = ASSAY_OK;
-    for (uint64_t i = from; i < to; i++)
-        wrong += is_wrong_score(row_of(w, i)) != NULL;
-    if (row_of(w, from)[IS] == ELEMENTWISE)
-        return test_shapes(w, from, to);
-    for (uint64_t i = from; status == ASSAY_OK && i < to; i++)
-        status = test(w, i, PROBABILITIES, wrong == to - from && (int64_t)wrong >= least, (double)wrong, (double)least,
-                      is_wrong_score(row_of(w, i)));
-    return status;
-}
-
 /* Labels [from, to) against inputs of the same step and worker. */
 static int test_targets(const walk *w, uint64_t from, uint64_t to, uint64_t inputs, uint64_t inputs_end)
 {
@@ -632,20 +586,6 @@ static uint64_t end_of(const walk *w, uint64_t from)
 }
 
 static int test_input(const walk *w, uint64_t from, uint64_t to)
-/* The usual m of what TRAIN is fed: of the input of which it is largest. */
-static double magnitude_of(const walk *w)
-{
-    double largest = 0;
-    for (uint64_t from = 0, to; from < w->count; from = to) {
-        size_t n = 0;
-        to = end_of(w, from);
-        const double m =
-            row_of(w, from)[IS] == INPUT ? exp(usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &n)) : 0;
-        largest = n > 0 ? fmax(largest, m) : largest;
-    }
-    return largest;
-}
-
 {
     int status = test_constant(w, from, to);
     ASSAY_THEN(status, test_repeated(w, from, to));
@@ -657,12 +597,10 @@ static double magnitude_of(const walk *w)
     return status == ASSAY_OK ? test_evaluated(w, from, to) : status;
 }
 
-    const double magnitude = status == ASSAY_OK ? magnitude_of(&w) : 0;
-    if (magnitude > 0 && isfinite(magnitude))
-        assay_put_format(assay_verdict_json(verdict), "\"magnitude\": %.3g", magnitude);
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
+    ASSAY_THEN(status, test_bounds(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
@@ -677,8 +615,8 @@ static int walk_tensors(const walk *w)
             status = test_input(w, from, to);
         else if (first.value[IS] == LABEL)
             status = test_label(w, from, to);
-        else if (first.value[IS] != LOSS)
-            status = test_scores(w, from, to);
+        else
+            status = first.value[IS] == LOSS ? test_bounds(w, from, to) : test_scores(w, from, to);
         for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
             const assay_row input = assay_series_row(w->series, w->order[k]);
             end = end_of(w, k);
@@ -687,6 +625,20 @@ static int walk_tensors(const walk *w)
         }
     }
     return status;
+}
+
+/* The usual m of what TRAIN is fed: of the input of which it is largest. */
+static double magnitude_of(const walk *w)
+{
+    double largest = 0;
+    for (uint64_t from = 0, to; from < w->count; from = to) {
+        size_t n = 0;
+        to = end_of(w, from);
+        const double m =
+            row_of(w, from)[IS] == INPUT ? exp(usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &n)) : 0;
+        largest = n > 0 ? fmax(largest, m) : largest;
+    }
+    return largest;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
@@ -703,6 +655,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                     assay_verdict_findings(verdict),
                     room,
                     ((const assay_common_state *)state)->counter};
+    const double magnitude = status == ASSAY_OK ? magnitude_of(&w) : 0;
+    if (magnitude > 0 && isfinite(magnitude))
+        assay_put_format(assay_verdict_json(verdict), "\"magnitude\": %.3g", magnitude);
     ASSAY_THEN(status, walk_tensors(&w));
     ASSAY_THEN(status, test_workers(&w, INPUT));
     ASSAY_THEN(status, test_workers(&w, LABEL));
@@ -721,18 +676,19 @@ const assay_rule_ops assay_rule_input_data = {
         "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
         "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
-    .tests = ASSAY_TEXTS("channel", "constant", "evaluated", "evaluation", "labels", "probabilities", "repeated",
-                         "scale", "shape", "shared", "sorted", "target", "targets", "unseen"),
+    .tests = ASSAY_TEXTS("bounds", "channel", "constant", "evaluated", "evaluation", "labels", "probabilities",
+                         "repeated", "scale", "shape", "shared", "sorted", "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS(
-        [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value", [EVALUATED] = "batch",
-        [EVALUATION] = "times that of training", [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)",
-        [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
+        [BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value",
+        [EVALUATED] = "batch", [EVALUATION] = "times that of training", [LABELS] = "is the class",
+        [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
         [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row", [SORTED] = "is the class",
         [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
     .sentences =
-        ASSAY_TEXTS([CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
+        ASSAY_TEXTS([BOUNDS] = "what the loss was given does not fit it at {when} ({tensor}{of}{note})",
+                    [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
                     [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
                     [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
                     [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",

@@ -8,6 +8,7 @@
 #include "selection.h"
 
 enum {
+    BOUNDS,
     CHANNEL,
     CONSTANT,
     EVALUATED,

@@ -55,6 +55,12 @@ static bool labels_are_shifted(const assay_evidence *e, const assay_course_facts
     return facts->shift != 0;
 }
 
+static bool is_of_a_likelihood(const assay_evidence *e, const assay_course_facts *facts)
+{
+    (void)facts;
+    return strstr(e->tensor, "NLLLoss") != NULL;
+}
+
 static bool is_half(const assay_evidence *e, const assay_course_facts *facts)
 {
     (void)facts;
@@ -104,12 +110,6 @@ static bool is_an_update(const assay_evidence *e, const assay_course_facts *fact
     return e->value < MOST;
 }
 
-/* A running mean of other weights, by its name. */
-static bool is_average(const assay_evidence *e, const assay_course_facts *facts)
-{
-    static const char *const words[] = {"ema", "swa", "averaged", "shadow"};
-    (void)facts;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 /* Gradients of the first layer grow with its inputs, which are meant to be about 1. */
 static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_course_facts *facts)
 {
@@ -117,6 +117,12 @@ static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_co
     return is_an_update(e, facts) && facts->inputs >= LARGE;
 }
 
+/* A running mean of other weights, by its name. */
+static bool is_average(const assay_evidence *e, const assay_course_facts *facts)
+{
+    static const char *const words[] = {"ema", "swa", "averaged", "shadow"};
+    (void)facts;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *at = strstr(e->tensor, words[i]);
         if (at && (at == e->tensor || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[strlen(words[i])]))
             return true;

@@ -114,6 +114,47 @@ def outputs_against_their_targets(folder):
     return compared(folder, (16, 4), (16, 1)), [says("one target a row")]
 
 
+def loss_of(folder, kind, scores, targets, loss=lambda step: 0.5):
+    made, rng = Made(folder, collections={"losses": "output_0$"}), numpy.random.default_rng(17)
+    for step in range(8):
+        made.step(step, "TRAIN", step, {kind + "_input_0": scores(step, rng), kind + "_input_1": targets(step, rng),
+                                        kind + "_output_0": float(loss(step))})
+    return made.end()
+
+
+@case
+def targets_in_bytes(folder):
+    return loss_of(folder, "BCEWithLogitsLoss", lambda s, rng: rng.normal(0, 1, (16, 1)),
+                   lambda s, rng: rng.integers(0, 2, (16, 1)) * 255.0), [says("bytes", "bounds", 0)]
+
+
+@case
+def targets_that_are_shares(folder):
+    return loss_of(folder, "BCEWithLogitsLoss", lambda s, rng: rng.normal(0, 1, (16, 1)),
+                   lambda s, rng: rng.random((16, 1))), [says("shares")]
+
+
+@case
+def losses_below_their_bound(folder):
+    """A cross entropy of soft labels below zero; and a density's, which is called otherwise."""
+    soft = loss_of(folder, "CrossEntropyLoss", lambda s, rng: rng.normal(0, 1, (16, 4)), lambda s, rng: rng.normal(0, 1, (16, 4)),
+                   lambda step: 2.0 - step)
+    return soft, [says("soft", "bounds", 3)]
+
+
+@case
+def losses_of_densities(folder):
+    return loss_of(folder, "GaussianNLLLoss", lambda s, rng: rng.normal(0, 1, (16, 1)), lambda s, rng: rng.normal(0, 1, (16, 1)),
+                   lambda step: 2.0 - step), [says("density")]
+
+
+@case
+def likelihood_of_scores(folder):
+    """Scores where logarithms of probabilities belong, of a training that ends in numbers that are not finite."""
+    return loss_of(folder, "NLLLoss", lambda s, rng: rng.normal(0, 1, (16, 4)) * (1 if s < 2 else numpy.nan),
+                   lambda s, rng: rng.integers(0, 4, 16)), [says("scores", "probabilities", 0)]
+
+
 @case
 def scores_that_are_not_finite(folder):
     """Of a row with a NaN no class is the largest."""
@@ -471,6 +512,16 @@ def module(folder, turn):
 
 
 @case
+def stream_of_inputs(folder):
+    """Inputs wander, few steps are saved, and evaluation is on the last of them."""
+    made, rng = Made(folder), numpy.random.default_rng(18)
+    for step in range(3):
+        made.step(2 * step, "TRAIN", step, {INPUT: rng.normal(0, 0.3 * 4 ** step, (16, 9))})
+        made.step(2 * step + 1, "EVAL", step, {INPUT: rng.normal(0, 4.8, (16, 9))})
+    return made.end(), [says("stream")]
+
+
+@case
 def dropout_in_evaluations(folder):
     return module(folder, lambda x, rng: x * (rng.random(x.shape) > 0.3) / 0.7), [
         rule("drops", "DropoutInEvaluation", lambda e: e["steps"] == [2, 5, 8, 11] and 25 < e["first"]["value"] < 35)]
@@ -479,6 +530,12 @@ def dropout_in_evaluations(folder):
 @case
 def other_layers_in_evaluations(folder):
     return module(folder, lambda x, rng: x), [says("nothing", kind="DropoutInEvaluation")]
+
+
+@case
+def small_ones_left_out_in_evaluations(folder):
+    """Levels, and a ReLU of numbers of which few are below zero: sums are kept, and so is the largest, which dropout makes larger."""
+    return module(folder, lambda x, rng: (x / 0.7).round() * 0.7), [says("levels", kind="DropoutInEvaluation")]
 
 
 @case
@@ -511,25 +568,9 @@ def units_of_other_activations(folder):
 def units_of_a_relu(folder):
     dead = numpy.zeros((16, 8))
     dead[0, 0], broken = 1, numpy.full((16, 8), numpy.nan)
-@case
-def stream_of_inputs(folder):
-    """Inputs wander, few steps are saved, and evaluation is on the last of them."""
-    made, rng = Made(folder), numpy.random.default_rng(18)
-    for step in range(3):
-        made.step(2 * step, "TRAIN", step, {INPUT: rng.normal(0, 0.3 * 4 ** step, (16, 9))})
-        made.step(2 * step + 1, "EVAL", step, {INPUT: rng.normal(0, 4.8, (16, 9))})
-    return made.end(), [says("stream")]
-
-
     return layer(folder, lambda s: dead if s < 4 else broken), [
         rule("by values", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act", only_relu=True)]
 
 
 if __name__ == "__main__":
     main()
-@case
-def small_ones_left_out_in_evaluations(folder):
-    """Levels, and a ReLU of numbers of which few are below zero: sums are kept, and so is the largest, which dropout makes larger."""
-    return module(folder, lambda x, rng: (x / 0.7).round() * 0.7), [says("levels", kind="DropoutInEvaluation")]
-
-

@@ -1,0 +1,91 @@
+/* input_losses.h - InputData's tests of what losses are given, and of the losses that come of it. */
+#ifndef ASSAY_RULES_INPUT_LOSSES_H
+#define ASSAY_RULES_INPUT_LOSSES_H
+
+#include <ctype.h>
+#include <string.h>
+
+#include "input_rows.h"
+
+#define SHARE_CLOSE 1e-4 /* of a softmax in single precision */
+
+/* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
+ * of probabilities are not above 0. */
+static inline const char *is_wrong_score(const double *row)
+{
+    const double sum = row[CLASSES] > 1 ? row[SUM] * row[CLASSES] / row[COUNT] : 0;
+    if (row[FLOAT] == 0 || row[LEAST] == row[LARGEST] || row[COUNT] < LEAST_ELEMENTS)
+        return NULL;
+    if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 && fabs(sum - 1) < SHARE_CLOSE)
+        return "rows that sum to 1";
+    if (row[IS] == BINARY_LOGITS && row[LEAST] >= 0 && row[LARGEST] <= 1)
+        return "numbers from 0 to 1";
+    return row[IS] == LOG_LIKELIHOOD && row[LARGEST] > 0.001 ? "numbers above 0, which no logarithm of a probability is"
+                                                             : NULL;
+}
+
+/* No loss means every pair of an output and a target. */
+static inline int test_shapes(const walk *w, uint64_t from, uint64_t to)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const double times = row_of(w, i)[STRETCHED];
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "each output is compared with %.0f targets", times);
+        if (times > 0)
+            status = test(w, i, SHAPE, times > 1, times, 1, note);
+    }
+    return status;
+}
+
+/* At all steps at which it was finite, and at num_steps of them at least; of logarithms of probabilities one above 0 is
+ * proof, and half of the steps are enough. */
+static inline int test_scores(const walk *w, uint64_t from, uint64_t to)
+{
+    int64_t least = assay_param_int(w->rule->params, "num_steps"), wrong = 0, finite = 0;
+    int status = ASSAY_OK;
+    if (row_of(w, from)[IS] == ELEMENTWISE)
+        return test_shapes(w, from, to);
+    for (uint64_t i = from; i < to; i++) {
+        wrong += is_wrong_score(row_of(w, i)) != NULL;
+        finite += isfinite(row_of(w, i)[SUM]);
+    }
+    const bool logarithms = row_of(w, from)[IS] == LOG_LIKELIHOOD;
+    least = logarithms && finite < least ? finite : least;
+    const bool fires = wrong >= least && (logarithms ? 2 * wrong >= finite : wrong == finite);
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        const char *note = is_wrong_score(row_of(w, i));
+        status = test(w, i, PROBABILITIES, fires && note, (double)wrong, (double)least, note);
+    }
+    return status;
+}
+
+/* Of a loss or its targets, by the kind that its name ends with: none of these kinds is below 0, given what it is made
+ * for, and the targets of a binary one are shares. */
+static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
+{
+    static const char *const kinds[] = {"CrossEntropyLoss", "BCEWithLogitsLoss", "BCELoss", "MSELoss",
+                                        "SmoothL1Loss",     "HuberLoss",         "L1Loss"};
+    const char *name = assay_trial_tensor(w->rule->trial, assay_series_row(w->series, w->order[from]).tensor),
+               *at = NULL;
+    const bool loss = row_of(w, from)[IS] == LOSS;
+    for (size_t i = 0; !at && i < sizeof kinds / sizeof *kinds; i++) {
+        at = strstr(name, kinds[i]);
+        at = at && (at == name || !isalpha((unsigned char)at[-1])) && (loss || kinds[i][0] == 'B') ? at : NULL;
+    }
+    int status = ASSAY_OK;
+    for (uint64_t i = from; at && status == ASSAY_OK && i < to; i++) {
+        const double *row = row_of(w, i), least = loss ? row[SUM] : row[LEAST];
+        const bool beyond = least < 0 || (!loss && row[LARGEST] > 1);
+        char note[NOTE_ROOM];
+        if (loss)
+            snprintf(note, sizeof note, "a loss of %.3g, of a kind that is never below 0 for what it is made for",
+                     least);
+        else
+            snprintf(note, sizeof note, "targets from %.3g to %.3g where 0 to 1 belong", least, row[LARGEST]);
+        status = test(w, i, BOUNDS, beyond, beyond && least >= 0 ? row[LARGEST] : least, least < 0 ? 0 : 1, note);
+    }
+    return status;
+}
+
+#endif
