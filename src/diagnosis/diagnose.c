@@ -88,14 +88,15 @@ static bool builds_up(const suspect *s)
     return strcmp(s->kind->name, "rate-too-high") == 0 || strcmp(s->kind->name, "inputs-too-large") == 0;
 }
 
+/* Of a loss that rose, or never came down: its rule waits until there are enough losses to tell. */
 static bool is_from_the_start(const suspect *s)
 {
-    return strcmp(s->kind->name, "loss-rises") == 0;
+    return strcmp(s->kind->name, "loss-rises") == 0 || strcmp(s->kind->name, "loss-stands") == 0;
 }
 
 /* What lies upstream, explains the other and may have begun before it comes first: where no step was saved just before
- * it, or where it takes some of the first steps to be seen. A loss that rose from the start did so before anything that
- * comes of it, whenever there were enough losses to tell. */
+ * it, or where it takes some of the first steps to be seen. A loss that rose or stood from the start did so before
+ * anything that comes of it, whenever there were enough losses to tell. */
 static void settle_beginnings(suspect *list, size_t count)
 {
     enum { BEGINNING = 50, BUILDING = 10 };
@@ -209,8 +210,8 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         ONWARD,
         MOVED,
         FELL,
-        WORDS
         INPUTS,
+        WORDS
     };
     int word = 0;
     while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
@@ -268,10 +269,10 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
     case FELL:
         put_text(facts->loss_last >= facts->loss_first ? "did not fall" : "hardly fell", out);
         break;
-    case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
     case INPUTS:
         put_number(facts->inputs, out);
         break;
+    case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
         put_when("since", &e->began, out);
         break;
     case ODD:

@@ -148,6 +148,28 @@ static void test_apart(void)
     assay_diagnosis_release(&d);
 }
 
+/* Updates that are too large have another cause where the inputs are; and a loss that never came down did so before one
+ * class was predicted. */
+static void test_upstream(void)
+{
+    const assay_evidence large = evidence_of(0, "WeightCourse", "large", 1, ASSAY_ROLE_WEIGHT),
+                         stands[] = {evidence_of(0, "PredictionCollapse", "", 41, -1),
+                                     evidence_of(1, "LossNotDecreasing", "", 60, ASSAY_ROLE_LOSS)};
+    assay_course_facts facts = NO_FACTS;
+    assay_diagnosis d;
+    for (int i = 0; i < 2; i++) {
+        facts.inputs = i ? 120 : 1;
+        diagnose(&large, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, i ? "inputs-too-large" : "rate-too-high");
+        CU_ASSERT_EQUAL(strstr(d.cause[0].sentence, "they are about 120") != NULL, i > 0);
+        assay_diagnosis_release(&d);
+    }
+    diagnose(stands, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-stands");
+    assay_diagnosis_release(&d);
+}
+
 /* Where one worker leaves those that agree, the others do exchange their gradients. */
 static void test_odd_worker(void)
 {
@@ -304,6 +326,7 @@ int main(void)
                            {"facts decide", test_facts_decide},
                            {"more facts", test_more_facts},
                            {"apart", test_apart},
+                           {"upstream", test_upstream},
                            {"odd worker", test_odd_worker},
                            {"two workers", test_two_workers},
                            {"beginnings", test_beginnings},
