@@ -149,7 +149,7 @@ def smoothed_to_nothing(path, seed):
     fit(path, net, data.batch(32), CE(label_smoothing=1.0), adamw(net), 240, held=data.held(100))
 
 
-@cause(r"(?i)log.?(prob|lik)|scores|softmax|loss.*(below|negative|unbounded)", 0)
+@cause(r"(?i)logarithm|log.?(prob|lik)|scores|softmax|loss.*(below|negative|unbounded)", 0)
 def likelihood_of_scores(path, seed):
     """A likelihood that expects logarithms of probabilities is given scores."""
     data, net = Clouds(seed), Stack(20, 6)
