@@ -19,6 +19,7 @@
 #include "workers.h"
 
 #define FAR          2.0  /* times the threshold */
+#define MORE         2.0  /* times the ratio */
 #define LINEAR_BELOW 1e-6 /* of the first norms */
 #define NEEDED       " of one mode (min_history and one more), or as many workers as min_workers says"
 
@@ -91,7 +92,7 @@ typedef struct judge {
     int8_t *left; /* of each row: enum leaving, negative where it is below the others */
 } judge;
 
-enum leaving { STAYS, BY_RATIO, LEAVES, LEAVES_FAR };
+enum leaving { STAYS, BY_RATIO, BY_MORE, LEAVES, LEAVES_FAR };
 
 static int test_norm(const judge *j, assay_row row, unsigned test, double z, double median, bool fires)
 {
@@ -157,8 +158,11 @@ static void mark_left(const judge *j, const assay_series *series, uint64_t from,
         const assay_row row = assay_series_row(series, i);
         const double x = row.value[HISTORY_VALUE], z = score_of(row, center);
         const bool above = !(x <= ratio * median), below = both && x * ratio < median;
+        const bool more = above ? !(x <= MORE * ratio * median) : x * MORE * ratio < median;
         const bool apart = (above || below) && center->median > -700 && !j->usual[i];
-        const int how = !(fabs(z) > threshold) ? BY_RATIO : fabs(z) > FAR * threshold ? LEAVES_FAR : LEAVES;
+        const int how = !(fabs(z) > threshold)      ? (more ? BY_MORE : BY_RATIO)
+                        : fabs(z) > FAR * threshold ? LEAVES_FAR
+                                                    : LEAVES;
         j->left[i] = (int8_t)(apart ? (above ? how : -how) : STAYS);
     }
 }
@@ -178,6 +182,32 @@ static uint64_t run_from(const judge *j, const uint64_t *order, uint64_t from, u
         *most = strict > *most ? strict : *most;
     }
     return n;
+}
+
+/* Of two other workers a spread is hardly known at a step. The row from which on a worker's rows [from, end) lie apart
+ * from the others by MORE than the ratio on one side, but for a quarter of those beyond STEADY and two of the first, and
+ * at none of the BEFORE rows before on that side; `end`: there is none. */
+static uint64_t leaves_for_good(const judge *j, const uint64_t *order, uint64_t from, uint64_t end)
+{
+    enum { STEADY = 8, BEGINNING = 6 /* of the first of those */, BEFORE = 5 };
+    uint64_t good = end;
+    for (int side = -1; side < 2; side += 2) {
+        uint64_t misses = 0;
+        for (uint64_t start = end; start-- > from + BEFORE;) {
+            const uint64_t rows = end - start;
+            const bool apart = side * j->left[order[start]] >= BY_MORE;
+            misses += !apart;
+            bool calm = apart && rows >= STEADY && 4 * misses <= rows - STEADY;
+            for (uint64_t k = 1; calm && k <= BEFORE; k++)
+                calm = side * j->left[order[start - k]] < BY_MORE;
+            uint64_t first = 0;
+            for (uint64_t k = 0; calm && k < STEADY; k++)
+                first += side * j->left[order[start + k]] >= BY_MORE;
+            calm = calm && first >= BEGINNING;
+            good = calm ? start : good;
+        }
+    }
+    return good;
 }
 
 /* Keeps the mark of a worker's rows that lie apart where num_steps of them in a row left the others; the neighbours
@@ -203,11 +233,12 @@ static int keep_lasting(const judge *j, const assay_series *series)
             if (row.tensor != first.tensor || row.worker != first.worker)
                 break;
         }
+        const uint64_t good = leaves_for_good(j, order, from, to);
         for (uint64_t i = from, most; i < to; i += n) {
             n = j->left[order[i]] == STAYS ? 1 : run_from(j, order, i, to, few < asked ? LEAVES_FAR : LEAVES, &most);
             const bool keeps = j->left[order[i]] != STAYS && most >= (uint64_t)least;
             for (uint64_t k = i; k < i + n; k++)
-                j->left[order[k]] = keeps;
+                j->left[order[k]] = keeps || (k >= good && abs(j->left[order[k]]) >= BY_MORE);
         }
     }
     free(order);

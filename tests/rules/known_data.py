@@ -122,6 +122,28 @@ def loss_of(folder, kind, scores, targets, loss=lambda step: 0.5):
     return made.end()
 
 
+def gradients_of_three(folder, factor):
+    """Norms of three workers scatter; from step 20 on those of worker_1 are multiplied."""
+    made, rng = Made(folder, 3, collections=COLLECTIONS), numpy.random.default_rng(19)
+    for step in range(40):
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"gradient/fc.weight": rng.normal(0, 1, (8, 8)) * numpy.exp(0.35 * rng.normal()) *
+                                                          (factor if w == 1 and step >= 20 else 1)} for w in range(3)})
+    return made.end()
+
+
+WORKERS = dict(kind="NormSpike", against="workers", min_workers=3, ratio=1.5, num_steps=5)
+
+
+@case
+def one_of_three_workers_leaves(folder):
+    return gradients_of_three(folder, 8), [says("leaves", "workers", 20, **WORKERS)]
+
+
+@case
+def three_workers_scatter(folder):
+    return gradients_of_three(folder, 1), [says("scatter", **WORKERS)]
+
+
 @case
 def targets_in_bytes(folder):
     return loss_of(folder, "BCEWithLogitsLoss", lambda s, rng: rng.normal(0, 1, (16, 1)),
