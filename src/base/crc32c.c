@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/crc32c_ways.h"
 #include "base/simd.h"
@@ -15,7 +16,7 @@ typedef uint32_t crc32c_way(uint32_t state, const uint8_t *at, size_t n);
 
 static uint32_t tables[8][256];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
-static crc32c_way *way;
+static crc32c_way *_Atomic way;
 static pthread_once_t way_once = PTHREAD_ONCE_INIT;
 
 static uint32_t times_x(uint32_t a)
@@ -77,22 +78,22 @@ uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n)
 static void choose_way(void)
 {
     assay_simd level = assay_simd_level();
-    way = assay_crc32c_by_table;
+    crc32c_way *best = assay_crc32c_by_table;
     if (level != ASSAY_SIMD_SCALAR && assay_crc32c_has_sse42())
-        way = assay_crc32c_by_sse42;
+        best = assay_crc32c_by_sse42;
     if (level == ASSAY_SIMD_AVX512 && assay_crc32c_has_avx512())
-        way = assay_crc32c_by_avx512;
+        best = assay_crc32c_by_avx512;
+    atomic_store_explicit(&way, best, memory_order_release);
 }
 
 uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n)
 {
-    pthread_once(&way_once, choose_way);
-    return ~way(~crc, bytes, n);
-}
-
-uint32_t assay_crc32c_mask(uint32_t crc)
-{
-    return (crc >> 15 | crc << 17) + 0xa282ead8U;
+    crc32c_way *chosen = atomic_load_explicit(&way, memory_order_acquire); /* records are short: a call counts */
+    if (!chosen) {
+        pthread_once(&way_once, choose_way);
+        chosen = atomic_load_explicit(&way, memory_order_acquire);
+    }
+    return ~chosen(~crc, bytes, n);
 }
 
 uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n)

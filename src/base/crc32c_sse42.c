@@ -60,14 +60,22 @@ static uint64_t three_stretches(uint64_t a, const uint8_t *at, size_t stretch, c
 
 uint32_t assay_crc32c_by_sse42(uint32_t start, const uint8_t *at, size_t n)
 {
-    pthread_once(&factors_once, fill_factors);
     uint64_t state = start;
+    if (n >= 3 * SHORT_STRETCH)
+        pthread_once(&factors_once, fill_factors);
     for (; n >= 3 * LONG_STRETCH; n -= 3 * LONG_STRETCH, at += 3 * LONG_STRETCH)
         state = three_stretches(state, at, LONG_STRETCH, &over_long);
     for (; n >= 3 * SHORT_STRETCH; n -= 3 * SHORT_STRETCH, at += 3 * SHORT_STRETCH)
         state = three_stretches(state, at, SHORT_STRETCH, &over_short);
     for (; n >= 8; n -= 8, at += 8)
         state = _mm_crc32_u64(state, load64(at));
+    if (n >= 4) {
+        uint32_t four;
+        memcpy(&four, at, sizeof four);
+        state = _mm_crc32_u32((uint32_t)state, four);
+        n -= 4;
+        at += 4;
+    }
     for (; n > 0; n--, at++)
         state = _mm_crc32_u8((uint32_t)state, *at);
     return (uint32_t)state;

@@ -19,6 +19,7 @@ typedef struct assay_frames {
     uint64_t next;          /* of the one behind it */
     const uint8_t *payload; /* of a WHOLE record; valid until the next one */
     size_t size;
+    uint32_t checked[256]; /* by length: the checksum of the head, where one was right; 0: not so far */
 } assay_frames;
 
 /* The next record's kind in *kind. END, LOST and UNFINISHED are the last one. ASSAY_EIO, ASSAY_ENOMEM. */
