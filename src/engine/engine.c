@@ -18,6 +18,7 @@
 #include "engine/outcome.h"
 #include "engine/plan/budget.h"
 #include "engine/reduce/restart.h"
+#include "engine/source/asked.h"
 #include "engine/source/run_view.h"
 #include "engine/steal.h"
 #include "parallel/interrupt.h"
@@ -331,12 +332,25 @@ static int deal_out_memory(run *r, assay_error *err)
     return assay_budget_deal_out(r->comm, &r->plan, &r->sources, r->options->memory, &r->budget);
 }
 
+/* Lists the trials. Of logs what no rule asks for is passed over, unless a view keeps them for other jobs. */
+static int list_asked(run *r, assay_error *err)
+{
+    assay_asked asked;
+    int status = assay_comm_agree(r->comm, assay_asked_init(&asked, r->job), err);
+    r->sources.asked = r->options->view ? NULL : &asked;
+    if (status == ASSAY_OK)
+        status = assay_sources_list(r->comm, &r->sources, err);
+    r->sources.asked = NULL;
+    assay_asked_release(&asked);
+    return status;
+}
+
 static int prepare(run *r, assay_error *err)
 {
     assay_heap_grow_in_place();
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
     r->sources.view = r->options->view;
-    ASSAY_THEN(status, assay_sources_list(r->comm, &r->sources, err));
+    ASSAY_THEN(status, list_asked(r, err));
     assay_heap_trim(); /* texts of collections and the like were many small blocks */
     ASSAY_THEN(status, assay_sources_read(r->comm, &r->sources, err));
     ASSAY_THEN(status, assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err));

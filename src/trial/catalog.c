@@ -156,8 +156,7 @@ static int add_of_logs(assay_collections *c)
     return status;
 }
 
-/* Adds them to `c`; `of_log`: those of a log of metrics. 0 or ASSAY_ENOMEM. */
-static int assay_collections_add_defaults(assay_collections *c, bool of_log)
+int assay_collections_add_defaults(assay_collections *c, bool of_log)
 {
     if (of_log)
         return add_of_logs(c);

@@ -59,6 +59,9 @@ typedef struct assay_catalog {
     assay_problems problems;
 } assay_catalog;
 
+/* Adds the collections of trials that bring none; `of_log`: of a log of metrics. 0 or ASSAY_ENOMEM. */
+int assay_collections_add_defaults(assay_collections *collections, bool of_log);
+
 /* Finds the formats of a trial and lists it. Fails (ASSAY_EFORMAT) for what is no trial in any format. Everything less
  * is a problem in the catalog: foreign files, doubles, no step at all. `options` (NULL: none) are to stay as long as
  * the catalog. Release with assay_catalog_release(). */

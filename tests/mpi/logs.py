@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -141,6 +142,42 @@ def damage(w):
         done, report, _ = w.run(place, ranks=ranks)
         said = [p["text"] for trial in report["trials"] for p in trial["problems"]] if report else []
         w.checks.expect(done.code == 3 and len(said) == 1 and said[0].startswith("gone: "), "a link to nowhere: %s %s" % (done, said))
+
+
+def scalars(place, name, rows):
+    """An event file of (step, tag, value), each written in the shorter way, or as a histogram where the value is a list."""
+    content = logs.frame(struct.pack("<Bd", 9, 1.0) + logs.data(3, "brain.Event:2"))
+    for step, tag, value in rows:
+        if isinstance(value, list):
+            body = logs.data(5, b"".join(struct.pack("<Bd", k << 3 | 1, v) for k, v in enumerate(value, 1)))
+        else:
+            body = struct.pack("<Bf", 2 << 3 | 5, value)
+        content += logs.frame(struct.pack("<Bd", 9, 1.0) + logs.number(2, step) + logs.data(5, logs.data(1, logs.data(1, tag) + body)))
+    logs.write(place / ("events.out.tfevents.%s.host.7.0" % name), content)
+
+
+def unasked(w):
+    """What no rule asks for is not kept, and all is counted as if it were: steps, what a restart dropped, what came twice."""
+    every = [(i, tag, value) for i in range(40) for tag, value in
+             (("train/loss", 9 - 0.2 * i), ("lr", 0.1 / (1 + i)), ("val/acc", math.nan if i == 33 else 0.5 + 0.01 * i), ("h", [0, i, 3, i, i * i]))]
+    cases = {"restart": [every, [r for r in every if r[0] >= 30]],
+             "later start": [[r for r in every if r[1] != "lr"], [(r[0] + 35, *r[1:]) for r in every]],
+             "sparse": [[r for r in every if r[1] != "lr" or r[0] % 7 == 3]],
+             "twice": [every + [(20, "lr", 0.7), (21, "val/acc", math.nan)]],
+             "unordered": [every[80:] + every[:80]]}
+    for case, parts in cases.items():
+        place = w.root / "unasked" / case
+        for i, rows in enumerate(parts):
+            scalars(place, str(1795000000 + i), rows)
+        found = {}
+        for asked in ("loss$", ".*"):
+            job = w.root / "asked.json"
+            job.write_text(json.dumps({"rules": [{"rule": "ExplodingTensor", "parameters": {"tensor_regex": asked}}]}))
+            for n in w.ranks:
+                done, report, _ = w.run(place, ranks=n, job=job)
+                trial = report["trials"][0] if report else {"metrics": str(done), "modes": None, "problems": None}
+                found[asked, n] = repr((trial["metrics"], trial["modes"], trial["problems"]))
+        w.checks.expect(len(set(found.values())) == 1 and "judged" in min(found.values()), "%s: %s" % (case, found))
 
 
 def table(place, columns, steps=40):
@@ -284,7 +321,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, judged, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, judged, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "engine/source/asked.h"
 #include "tensor/measure.h"
 
 static const assay_need *need_of(const assay_plan *plan, uint32_t instance)
@@ -126,31 +127,6 @@ static bool is_left_out(const assay_instance *instance, const assay_slot_need *s
            assay_trial_relation(source->info, tensor, 0).sum;
 }
 
-/* 1, 0 or ASSAY_ENOMEM. A pattern that gives up on a name counts as no match, and is named. */
-static int slot_selects(const assay_slot_need *slot, const assay_source *source, uint32_t tensor,
-                        assay_problems *problems)
-{
-    if (slot->collections == 0 && slot->regexes == 0 && !slot->name)
-        return 1;
-    size_t length;
-    const char *name = assay_dict_name(source->info->tensors, tensor, &length);
-    for (size_t i = 0; i < slot->collections; i++) {
-        int found = assay_trial_is_member(source->info, slot->collection[i], tensor, problems);
-        if (found != 0)
-            return found;
-    }
-    for (size_t i = 0; i < slot->regexes; i++) {
-        int found = assay_regex_search(slot->regex[i], name, length);
-        if (found == 1 || found == ASSAY_ENOMEM)
-            return found;
-        if (found < 0 && problems)
-            assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "", -1,
-                               "pattern '%s' gave up on tensor '%s', which counts as no match: simplify the pattern",
-                               slot->pattern[i], name);
-    }
-    return slot->name && strlen(slot->name) == length && memcmp(slot->name, name, length) == 0;
-}
-
 /* The measures of a class: those of its uses' slots, each once. */
 static int collect_measures(const assay_plan *plan, assay_use_class *class)
 {
@@ -224,7 +200,7 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
             const assay_instance *instance = assay_job_instance(plan->job, plan->uses[u].instance);
             const assay_slot_need *slot = &instance->need->slots[plan->uses[u].slot];
             const bool nowhere = to->scope[u].nowhere || is_left_out(instance, slot, source, t);
-            int selects = nowhere ? 0 : slot_selects(slot, source, t, problems);
+            int selects = nowhere ? 0 : assay_slot_selects(slot, source->info, t, problems);
             if (selects == 1)
                 use[uses++] = u;
             status = selects < 0 ? selects : ASSAY_OK;

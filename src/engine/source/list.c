@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/search.h"
+#include "engine/source/asked.h"
 #include "engine/source/run_view.h"
 #include "topology/attach.h"
 
@@ -102,13 +103,18 @@ static int unpack_step_ends(assay_cursor *in, assay_source *source)
 }
 
 /* Lists one trial and packs what came of it, but for its units. The store stays the source's. */
-static int list_source(assay_source *source, uint32_t number, bool verbatim, assay_buf *out)
+static int list_source(assay_source *source, uint32_t number, bool verbatim, assay_asked *asked, assay_buf *out)
 {
     assay_catalog catalog = {0};
     assay_error error = {""};
     assay_store *store = NULL;
+    assay_trial_options *options = assay_trial_options_copy(source->options);
+    if (!options)
+        return ASSAY_ENOMEM;
+    options->asks = asked ? assay_asked_has : NULL;
+    options->asks_context = asked;
     int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);
-    ASSAY_THEN(status, assay_catalog_read(store, source->options, &catalog, &error));
+    ASSAY_THEN(status, assay_catalog_read(store, options, &catalog, &error));
     if (status == ASSAY_OK && !verbatim)
         status = assay_topology_attach(store, source->options ? source->options->topology : NULL, &catalog, &error);
     assay_put_u32(out, number);
@@ -126,6 +132,7 @@ static int list_source(assay_source *source, uint32_t number, bool verbatim, ass
         store = NULL;
     }
     assay_catalog_release(&catalog);
+    assay_trial_options_release(options);
     assay_store_close(store);
     return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
 }
@@ -277,7 +284,7 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     if (s->view && rank == 0 && status == ASSAY_OK)
         status = s->view->list(s->view->context, s, &mine);
     for (uint32_t i = (uint32_t)rank; !s->view && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
-        status = list_source(&s->list[i], i, s->verbatim, &mine);
+        status = list_source(&s->list[i], i, s->verbatim, s->asked, &mine);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
     status = assay_comm_agree(comm, status, err);

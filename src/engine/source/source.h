@@ -29,7 +29,8 @@ typedef struct assay_sources {
     assay_source *list; /* the job's trials in their order, then those that only a rule compares with */
     uint32_t count;
     uint32_t job_trials;
-    bool verbatim;                     /* keep units and rows as the files say, on every rank: for packing */
+    bool verbatim;             /* keep units and rows as the files say, on every rank: for packing */
+    struct assay_asked *asked; /* what the rules ask for, of which alone logs need to be kept; NULL: all; borrowed */
     const struct assay_run_view *view; /* the trials are seen through it; NULL: as they are; borrowed */
     uint32_t *other; /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
 } assay_sources;

@@ -11,7 +11,7 @@
 #include "base/search.h"
 #include "format/metrics/series.h"
 
-static const char PREFIX[] = "metrics/";
+static const char PREFIX[] = METRICS_PREFIX;
 enum { PREFIX_LENGTH = sizeof PREFIX - 1, NAME_ROOM = PREFIX_LENGTH + METRICS_TAG_MOST + 1, PAIRS_MOST = 1024 };
 
 /* A series of losses. */
@@ -217,11 +217,14 @@ static int find_pairs(judging *j)
 
 /* ---- what is not finite ---- */
 
-/* How many values are not finite; *first gets the step of the first. */
+/* How many values are not finite; *first gets the step of the first, unless nobody asks for the series: then it is no
+ * loss. */
 static size_t count_bad(const metrics_series *s, int64_t *first)
 {
     size_t bad = 0;
-    for (size_t i = 0; i < s->count && !s->vectors; i++)
+    for (size_t i = 0; i < s->steps.count; i++)
+        bad += s->steps.list[i].finite ? 0 : s->steps.list[i].count;
+    for (size_t i = 0; i < s->count && !s->vectors && !s->thin; i++)
         if (!isfinite(s->values[i].number) && bad++ == 0)
             *first = s->values[i].step;
     return bad;

@@ -21,7 +21,7 @@
 #include "trial/shard.h"
 
 enum { VALUE_BYTES = 8 };
-static const char PREFIX[] = "metrics/";
+static const char PREFIX[] = METRICS_PREFIX;
 
 /* ---- listing ---- */
 
@@ -119,18 +119,37 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
     return status == ASSAY_OK ? status : assay_lister_no_memory(l);
 }
 
+/* Reads a run; what is damaged goes to `problems`. */
+static int read_run(assay_lister *l, const metrics_place *place, const metrics_run *run, metrics_log *log,
+                    assay_run_facts *facts, assay_problems *problems, const assay_trial_options *asked)
+{
+    int status = metrics_log_init(log, l->store, facts, problems);
+    log->asked = asked;
+    status = status == ASSAY_OK && run ? run->kind->read(log, place, run, l->err) : status;
+    return status == ASSAY_OK ? metrics_log_finish(log) : status;
+}
+
 /* Reads a run and lists it. */
 static int list_run(assay_lister *l, const metrics_place *place, const metrics_run *run)
 {
     metrics_log log;
     assay_run_facts facts = {0};
+    assay_problems problems;
     assay_buf bytes;
     metrics_units units = {0};
-    int status = metrics_log_init(&log, l->store, &facts, &l->catalog->problems);
+    assay_problems_init(&problems);
     assay_buf_init(&bytes, SIZE_MAX);
-    status = status == ASSAY_OK && run ? run->kind->read(&log, place, run, l->err) : status;
+    int status = read_run(l, place, run, &log, &facts, &problems, l->catalog->options);
+    if (status == METRICS_AGAIN) {
+        metrics_log_release(&log);
+        assay_run_facts_release(&facts);
+        assay_problems_release(&problems);
+        facts = (assay_run_facts){0};
+        assay_problems_init(&problems);
+        status = read_run(l, place, run, &log, &facts, &problems, NULL);
+    }
     if (status == ASSAY_OK)
-        status = metrics_log_finish(&log);
+        status = assay_problems_append(&l->catalog->problems, &problems);
     if (status == ASSAY_OK)
         status = metrics_pack_place(&log, run && run->count ? run->files[0]->path : "", &units, &bytes);
     if (status == ASSAY_OK) {
@@ -144,6 +163,7 @@ static int list_run(assay_lister *l, const metrics_place *place, const metrics_r
     l->catalog->ended = l->catalog->ended || log.ended;
     free(units.list);
     assay_buf_release(&bytes);
+    assay_problems_release(&problems);
     assay_run_facts_release(&facts);
     metrics_log_release(&log);
     return status == ASSAY_ENOMEM ? assay_lister_no_memory(l) : status;

@@ -16,9 +16,10 @@ enum { EXTRA_LEAST = 1024 };
 /* The steps of a worker in a mode. */
 typedef struct group {
     uint32_t worker, mode;
-    ASSAY_VEC(int64_t) steps; /* ascending */
-    ASSAY_VEC(int64_t) extra; /* in any order: not among those so far */
-    uint64_t *unit;           /* [steps] where its rows go */
+    ASSAY_VEC(int64_t) steps;   /* ascending */
+    ASSAY_VEC(int64_t) extra;   /* in any order: not among those so far */
+    const metrics_series *thin; /* the last thin one that was noted: mostly the next one has the same steps */
+    uint64_t *unit;             /* [steps] where its rows go */
 } group;
 
 typedef struct packer {
@@ -73,19 +74,41 @@ static int settle(group *g)
     return ASSAY_OK;
 }
 
+static bool note_step(group *g, size_t *at, int64_t step)
+{
+    *at = go_on(g->steps.list, g->steps.count, *at, step);
+    if (*at < g->steps.count && g->steps.list[*at] == step)
+        return true;
+    int64_t *added = ASSAY_VEC_ADD(&g->extra);
+    if (added)
+        *added = step;
+    return added != NULL;
+}
+
+static bool have_same_steps(const metrics_series *a, const metrics_series *b)
+{
+    bool same = a->steps.count == b->steps.count;
+    for (size_t i = 0; same && i < a->steps.count; i++) {
+        const metrics_steps *x = &a->steps.list[i], *y = &b->steps.list[i];
+        same = x->first == y->first && x->stride == y->stride && x->count == y->count;
+    }
+    return same;
+}
+
 static int note_steps(group *g, const metrics_series *s)
 {
     size_t at = 0;
-    for (size_t k = 0; k < s->count; k++) {
-        const int64_t step = s->values[k].step;
-        at = go_on(g->steps.list, g->steps.count, at, step);
-        if (at < g->steps.count && g->steps.list[at] == step)
-            continue;
-        int64_t *added = ASSAY_VEC_ADD(&g->extra);
-        if (!added)
-            return ASSAY_ENOMEM;
-        *added = step;
-    }
+    bool good = true;
+    if (s->thin && g->thin && have_same_steps(s, g->thin))
+        return ASSAY_OK;
+    g->thin = s->thin ? s : g->thin;
+    for (size_t k = 0; good && k < s->count && !s->thin; k++)
+        good = note_step(g, &at, s->values[k].step);
+    for (size_t i = 0; i < s->steps.count; i++)
+        for (uint64_t k = 0; good && k < s->steps.list[i].count; k++)
+            good = note_step(g, &at, s->steps.list[i].first + (int64_t)k * s->steps.list[i].stride);
+    if (!good)
+        return ASSAY_ENOMEM;
     return g->extra.count > EXTRA_LEAST && g->extra.count > g->steps.count ? settle(g) : ASSAY_OK;
 }
 

@@ -1,6 +1,7 @@
 /* series.c - see series.h. */
 #include "format/metrics/series.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 
 #include "base/fault.h"
 #include "base/search.h"
-#include "base/vec.h"
 
 const char *metrics_count_word(int count)
 {
@@ -35,14 +35,16 @@ int metrics_log_init(metrics_log *log, assay_store *store, assay_run_facts *fact
 void metrics_log_forget(metrics_log *log)
 {
     for (size_t i = 0; i < log->count; i++)
-        log->series[i].count = 0;
+        log->series[i].count = log->series[i].steps.count = 0;
     log->range_count = log->vector_count = 0;
 }
 
 void metrics_log_release(metrics_log *log)
 {
-    for (size_t i = 0; i < log->count; i++)
+    for (size_t i = 0; i < log->count; i++) {
         free(log->series[i].values);
+        free(log->series[i].steps.list);
+    }
     free(log->series);
     free(log->vectors);
     free(log->ranges);
@@ -80,6 +82,18 @@ static uint32_t tag_of(metrics_log *log, const char *tag, size_t length)
     return id;
 }
 
+/* Does nobody ask for the values of a tag? Those of losses are judged in any case (judged.c). */
+static bool is_unasked(const metrics_log *log, const char *tag, size_t length)
+{
+    static const char prefix[] = METRICS_PREFIX;
+    char name[sizeof prefix + METRICS_TAG_MOST];
+    if (!log->asked || !log->asked->asks || metrics_is_loss(tag, length))
+        return false;
+    memcpy(name, prefix, sizeof prefix - 1);
+    memcpy(name + sizeof prefix - 1, tag, length);
+    return !log->asked->asks(log->asked->asks_context, name, sizeof prefix - 1 + length);
+}
+
 /* The series; NULL without memory, or beyond the limit of series, which is counted. */
 static metrics_series *series_of(metrics_log *log, const char *tag, size_t length, int mode, bool vectors, int *status)
 {
@@ -104,6 +118,7 @@ static metrics_series *series_of(metrics_log *log, const char *tag, size_t lengt
                                    .tag = id,
                                    .mode = (uint8_t)(key[2] & 255),
                                    .vectors = vectors,
+                                   .thin = !vectors && is_unasked(log, tag, length),
                                    .part = log->part,
                                    .last = -1,
                                    .highest = -1};
@@ -132,6 +147,31 @@ static int note_range(metrics_log *log, int64_t first, int64_t last, uint64_t va
     return ASSAY_OK;
 }
 
+static int64_t last_of(const metrics_steps *steps)
+{
+    return steps->first + (int64_t)(steps->count - 1) * steps->stride;
+}
+
+/* Likewise of a thin series. */
+static int supersede_thin(metrics_log *log, metrics_series *s, int64_t step)
+{
+    const int64_t last = s->highest;
+    int64_t first = INT64_MAX;
+    uint64_t dropped = 0;
+    while (s->steps.count > 0 && last_of(&s->steps.list[s->steps.count - 1]) >= step) {
+        metrics_steps *steps = &s->steps.list[s->steps.count - 1];
+        const int64_t before = step - steps->first;
+        const uint64_t left = before > 0 ? (uint64_t)((before + steps->stride - 1) / steps->stride) : 0;
+        first = steps->first + (int64_t)left * steps->stride;
+        dropped += steps->count - left;
+        steps->count = left;
+        s->steps.count -= left == 0;
+    }
+    s->highest = s->last = s->steps.count ? last_of(&s->steps.list[s->steps.count - 1]) : -1;
+    s->count = s->steps.count > 0;
+    return dropped > 0 ? note_range(log, first, last, dropped) : ASSAY_OK;
+}
+
 /* Drops the values at steps >= `step`. */
 static int supersede(metrics_log *log, metrics_series *s, int64_t step)
 {
@@ -139,6 +179,8 @@ static int supersede(metrics_log *log, metrics_series *s, int64_t step)
     size_t kept = s->count;
     if (step > s->highest)
         return ASSAY_OK;
+    if (s->thin)
+        return supersede_thin(log, s, step);
     if (!s->unsorted) {
         while (kept > 0 && s->values[kept - 1].step >= step) {
             first = s->values[--kept].step;
@@ -172,6 +214,55 @@ void metrics_restart(metrics_log *log, int64_t step)
             supersede(log, &log->series[i], step);
 }
 
+/* The step of a thin series, whose first value is kept. */
+static int put_thin(metrics_series *s, const metrics_value *value)
+{
+    metrics_steps *steps = s->steps.count ? &s->steps.list[s->steps.count - 1] : NULL;
+    const bool finite = isfinite(value->number);
+    if (value->step <= s->highest)
+        return METRICS_AGAIN;
+    if (steps && steps->finite == finite && (steps->count == 1 || steps->stride == value->step - s->last)) {
+        steps->stride = value->step - s->last;
+        steps->count++;
+    } else {
+        metrics_value *first = steps ? s->values : assay_vec_add(&s->values, &s->count, &s->room, sizeof *first);
+        metrics_steps *added = first ? ASSAY_VEC_ADD(&s->steps) : NULL;
+        if (!added)
+            return ASSAY_ENOMEM;
+        *added = (metrics_steps){.first = value->step, .stride = 1, .count = 1, .finite = finite};
+        if (!steps)
+            *first = *value;
+    }
+    s->highest = s->last = value->step;
+    return ASSAY_OK;
+}
+
+static int put_into(metrics_log *log, metrics_series *s, const metrics_value *value)
+{
+    int status = ASSAY_OK;
+    if (s->part != log->part || (log->falls && value->step < s->last))
+        status = supersede(log, s, value->step);
+    s->part = log->part;
+    if (s->thin)
+        return status == ASSAY_OK ? put_thin(s, value) : status;
+    metrics_value *added = status == ASSAY_OK ? assay_vec_add(&s->values, &s->count, &s->room, sizeof *added) : NULL;
+    if (!added)
+        return ASSAY_ENOMEM;
+    s->unsorted = s->unsorted || value->step <= s->highest;
+    s->highest = value->step > s->highest ? value->step : s->highest;
+    s->last = value->step;
+    *added = *value;
+    return ASSAY_OK;
+}
+
+static bool is_bad_step(metrics_log *log, int64_t step)
+{
+    if (step >= 0 && step < METRICS_STEP_END)
+        return false;
+    metrics_add(log, METRICS_BAD_STEPS);
+    return true;
+}
+
 static int put(metrics_log *log, const char *tag, size_t length, int mode, bool vectors, metrics_value value)
 {
     int status = ASSAY_OK;
@@ -179,32 +270,31 @@ static int put(metrics_log *log, const char *tag, size_t length, int mode, bool 
         metrics_add(log, METRICS_LONG_NAMES);
         return ASSAY_OK;
     }
-    if (value.step < 0 || value.step >= METRICS_STEP_END) {
-        metrics_add(log, METRICS_BAD_STEPS);
+    if (is_bad_step(log, value.step))
         return ASSAY_OK;
-    }
     log->any = true;
     if (log->until_first)
         return METRICS_ENOUGH;
     metrics_series *s = series_of(log, tag, length, mode, vectors, &status);
-    if (!s)
-        return status;
-    if (s->part != log->part || (log->falls && value.step < s->last))
-        status = supersede(log, s, value.step);
-    s->part = log->part;
-    metrics_value *added = status == ASSAY_OK ? assay_vec_add(&s->values, &s->count, &s->room, sizeof *added) : NULL;
-    if (!added)
-        return ASSAY_ENOMEM;
-    s->unsorted = s->unsorted || value.step <= s->highest;
-    s->highest = value.step > s->highest ? value.step : s->highest;
-    s->last = value.step;
-    *added = value;
-    return ASSAY_OK;
+    return s ? put_into(log, s, &value) : status;
 }
 
 int metrics_put(metrics_log *log, const char *tag, size_t length, int mode, int64_t step, double value)
 {
     return put(log, tag, length, mode, false, (metrics_value){.step = step, .number = value});
+}
+
+uint32_t metrics_series_number(const metrics_log *log, const char *tag, size_t length)
+{
+    const uint32_t id = assay_dict_find(log->tags, tag, length);
+    const uint32_t key[3] = {id, log->worker, id == ASSAY_NO_ID ? 0 : log->tag_mode[id]};
+    return assay_dict_find(log->keys, (const char *)key, sizeof key);
+}
+
+int metrics_put_into(metrics_log *log, uint32_t series, int64_t step, double value)
+{
+    const metrics_value one = {.step = step, .number = value};
+    return is_bad_step(log, step) ? ASSAY_OK : put_into(log, &log->series[series], &one);
 }
 
 int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,

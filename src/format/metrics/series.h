@@ -1,10 +1,13 @@
 /* series.h - what a log comes to: values by step of (worker, mode, tag), counts of what was met, settings. */
 #pragma once
 
+#include "base/vec.h"
 #include "trial/catalog.h"
 
-/* Not a failure: the log is read only to know whether it has a value. */
-enum { METRICS_ENOUGH = 2, METRICS_TAG_MOST = 512, METRICS_SERIES_MOST = 1000000 };
+/* No failures. ENOUGH: the log is read only to know whether it has a value. AGAIN: what was not kept is needed after
+ * all, so that it has to be read again with all values kept. */
+enum { METRICS_ENOUGH = 2, METRICS_AGAIN = 3, METRICS_TAG_MOST = 512, METRICS_SERIES_MOST = 1000000 };
+#define METRICS_PREFIX    "metrics/" /* of the names of tensors */
 #define METRICS_STEP_END  ((int64_t)1 << 53)
 #define METRICS_NO_NUMBER UINT32_MAX
 
@@ -61,15 +64,24 @@ typedef struct metrics_value {
     };
 } metrics_value;
 
+/* Steps of a series that nobody asked for: `count` of them, `stride` apart. */
+typedef struct metrics_steps {
+    int64_t first, stride;
+    uint64_t count;
+    bool finite; /* the values */
+} metrics_steps;
+
 typedef struct metrics_series {
     uint32_t worker, tag;
     uint8_t mode;
     bool vectors;          /* its values are tensors */
+    bool thin;             /* of its values the first alone is kept, and of all of them the steps, which ascend */
     uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
     int64_t last, highest; /* steps */
     bool unsorted;
     metrics_value *values; /* owned */
     size_t count, room;
+    ASSAY_VEC(metrics_steps) steps; /* of a thin one; owned */
 } metrics_series;
 
 typedef struct metrics_range { /* of steps that a restart dropped */
@@ -90,10 +102,11 @@ typedef struct metrics_log {
     metrics_range *ranges;
     size_t range_count, range_room;
     uint64_t counts[METRICS_COUNTS];
-    uint32_t worker;  /* of the values that come now */
-    uint32_t part;    /* counts files of the worker: values of another part supersede */
-    bool falls;       /* a fall of the step within a series begins a new part too */
-    bool until_first; /* METRICS_ENOUGH at the first value */
+    uint32_t worker;                  /* of the values that come now */
+    uint32_t part;                    /* counts files of the worker: values of another part supersede */
+    bool falls;                       /* a fall of the step within a series begins a new part too */
+    bool until_first;                 /* METRICS_ENOUGH at the first value */
+    const assay_trial_options *asked; /* which tensors the job asks for; NULL: all */
     bool any;
     uint32_t file_count;    /* files that were read, where those of the run do not say it */
     char unknown[160];      /* the first line that was not understood */
@@ -115,8 +128,12 @@ static inline void metrics_add(metrics_log *log, metrics_count what)
 /* Counts a line or record that was not understood, and keeps the first. */
 void metrics_unknown(metrics_log *log, const char *line, size_t length);
 
-/* Puts a value. `mode` 0: as the tag says. 0, METRICS_ENOUGH or ASSAY_ENOMEM. */
+/* Puts a value. `mode` 0: as the tag says. 0, METRICS_ENOUGH, METRICS_AGAIN or ASSAY_ENOMEM. */
 int metrics_put(metrics_log *log, const char *tag, size_t length, int mode, int64_t step, double value);
+/* The number of the series that it goes into, for metrics_put_into() while the worker stays; METRICS_NO_NUMBER: there is
+ * none. */
+uint32_t metrics_series_number(const metrics_log *log, const char *tag, size_t length);
+int metrics_put_into(metrics_log *log, uint32_t series, int64_t step, double value);
 /* Puts a tensor, whose bytes are [at, at + size) of a file. */
 int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
                        uint64_t size);
