@@ -39,6 +39,21 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
 
 /* ---- reading ---- */
 
+/* A value of a tag as it was written last: mostly the next one differs in the number alone. */
+typedef struct form {
+    uint32_t at, size;     /* of the whole value, in the reader's `written` */
+    uint32_t room;         /* there */
+    uint32_t number, wide; /* where the number stands in it; of 8 bytes in place of 4 */
+    uint32_t series;       /* as metrics_put_into() takes it; METRICS_NO_NUMBER: the form is not used */
+    uint32_t next;         /* form of the value that came after this one */
+} form;
+
+enum { FIGURES = 6 }; /* of a histogram */
+/* The series that those of a tag go into, METRICS_NO_NUMBER: not known so far. */
+typedef struct figure_series {
+    uint32_t of[FIGURES];
+} figure_series;
+
 typedef struct reader {
     metrics_log *log;
     assay_dict *tags; /* as they stand in the files, with what stands before them */
@@ -49,6 +64,12 @@ typedef struct reader {
     uint32_t file; /* into the log's files */
     uint64_t base; /* where the payload begins in the file */
     assay_decoded typed;
+    /* of the file that is read: */
+    assay_dict *own; /* tags that have a form, numbered as these */
+    ASSAY_VEC(form) forms;
+    assay_buf written;
+    uint32_t last;                       /* form */
+    ASSAY_VEC(figure_series) histograms; /* by the numbers of the tags */
 } reader;
 
 /* A value of a summary, as far as it was looked at. */
@@ -57,6 +78,7 @@ typedef struct value {
     size_t tag_length, plugin_length;
     bool has_simple;
     float simple;
+    uint64_t simple_at;            /* its bytes */
     assay_field tensor, histogram; /* number 0: there is none */
     bool foreign;                  /* an image, a sound */
 } value;
@@ -102,6 +124,7 @@ static bool take_value(const assay_wire *message, value *v)
             const uint32_t bits = (uint32_t)f.value;
             memcpy(&v->simple, &bits, sizeof bits);
             v->has_simple = true;
+            v->simple_at = w.at - sizeof bits;
         } else if (f.number == 5 && f.type == ASSAY_WIRE_BYTES) {
             v->histogram = f;
         } else if (f.number == 8 && f.type == ASSAY_WIRE_BYTES) {
@@ -126,37 +149,201 @@ static bool is_other_plugin(const char *name, size_t length)
     return false;
 }
 
-/* Are the values of the tag no numbers? The plugin's name comes with its first value. ASSAY_ENOMEM. */
-static int is_other(reader *r, const value *v, size_t length, bool *other)
+/* ---- forms ---- */
+
+static uint32_t find_form(const reader *r, const char *tag, size_t length)
+{
+    return r->own ? assay_dict_find(r->own, tag, length) : ASSAY_NO_ID;
+}
+
+static void forget_forms(reader *r)
+{
+    assay_dict_free(r->own);
+    r->own = NULL;
+    r->forms.count = r->histograms.count = 0;
+    r->last = 0;
+    assay_buf_clear(&r->written);
+}
+
+/* Keeps the form of a value that is a number of `size` bytes at `number`. 0 or ASSAY_ENOMEM. */
+static int keep_form(reader *r, const assay_wire *whole, const value *v, const uint8_t *number, size_t size,
+                     size_t length)
+{
+    const uint8_t *bytes = whole->view->window + whole->at;
+    const size_t all = (size_t)(whole->end - whole->at);
+    const uint32_t known = (uint32_t)r->forms.count;
+    if (!r->own && !(r->own = assay_dict_new()))
+        return ASSAY_ENOMEM;
+    const uint32_t id = assay_dict_add(r->own, v->tag, v->tag_length);
+    form *to = id == known ? ASSAY_VEC_ADD(&r->forms) : id < known ? &r->forms.list[id] : NULL;
+    if (!to)
+        return ASSAY_ENOMEM;
+    to->series = METRICS_NO_NUMBER;
+    if (to->room < all) {
+        if (r->written.size > UINT32_MAX - all)
+            return ASSAY_OK;
+        to->at = (uint32_t)r->written.size;
+        to->room = (uint32_t)all;
+        assay_put_bytes(&r->written, bytes, all);
+    } else { /* in place of the one before */
+        memcpy(r->written.data + to->at, bytes, all);
+    }
+    *to = (form){.at = to->at,
+                 .size = (uint32_t)all,
+                 .room = to->room,
+                 .number = (uint32_t)(number - bytes),
+                 .wide = size == sizeof(double),
+                 .series = metrics_series_number(r->log, r->tag, length),
+                 .next = id + 1};
+    r->forms.list[r->last].next = id;
+    r->last = id;
+    return assay_buf_status(&r->written);
+}
+
+/* memcmp() of few bytes, without the call. */
+static inline bool are_same(const uint8_t *a, const uint8_t *b, size_t size)
+{
+    uint64_t x, y;
+    if (size < sizeof x)
+        return size == 0 || memcmp(a, b, size) == 0;
+    for (size_t at = 0; at < size; at += sizeof x) {
+        const size_t from = at + sizeof x <= size ? at : size - sizeof x;
+        memcpy(&x, a + from, sizeof x);
+        memcpy(&y, b + from, sizeof y);
+        if (x != y)
+            return false;
+    }
+    return true;
+}
+
+static bool has_form(const reader *r, uint32_t id, const uint8_t *bytes, size_t size)
+{
+    if (id >= r->forms.count || r->forms.list[id].size != size || r->forms.list[id].series == METRICS_NO_NUMBER)
+        return false;
+    const form *f = &r->forms.list[id];
+    const uint8_t *before = r->written.data + f->at;
+    const size_t behind = f->number + (f->wide ? sizeof(double) : sizeof(float));
+    return are_same(bytes, before, f->number) && are_same(bytes + behind, before + behind, size - behind);
+}
+
+enum { VALUE = 1 << 3 | ASSAY_WIRE_BYTES }; /* of a summary; the tag of a value has the same key */
+
+/* Puts a value of so many bytes that has the form of one before. False: it has another one. */
+static bool put_alike(reader *r, const uint8_t *bytes, size_t size, int64_t step, int *status)
+{
+    uint32_t id = r->last < r->forms.count ? r->forms.list[r->last].next : ASSAY_NO_ID;
+    double number = 0;
+    float narrow = 0;
+    if (!has_form(r, id, bytes, size)) {
+        if (size < 2 || bytes[0] != VALUE || bytes[1] > 127 || bytes[1] > size - 2)
+            return false;
+        id = find_form(r, (const char *)bytes + 2, bytes[1]);
+        if (!has_form(r, id, bytes, size))
+            return false;
+    }
+    r->forms.list[r->last].next = id;
+    r->last = id;
+    const form *f = &r->forms.list[id];
+    if (f->wide) {
+        memcpy(&number, bytes + f->number, sizeof number);
+    } else {
+        memcpy(&narrow, bytes + f->number, sizeof narrow);
+        number = (double)narrow;
+    }
+    *status = metrics_put_into(r->log, f->series, step, number);
+    return true;
+}
+
+/* A varint of up to four bytes at [at, end): where it ends, NULL: it is longer, or cut short. */
+static inline const uint8_t *take_short(const uint8_t *at, const uint8_t *end, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned shift = 0; shift < 28 && at < end; shift += 7) {
+        const uint8_t byte = *at++;
+        *number |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return at;
+    }
+    return NULL;
+}
+
+/* Where the content of a field of bytes begins, which goes on to the end. NULL: another field stands there. */
+static inline const uint8_t *take_rest(const uint8_t *at, const uint8_t *end, unsigned key)
+{
+    uint64_t length = 0;
+    if (end - at < 2 || *at != key || !(at = take_short(at + 1, end, &length)) || length != (uint64_t)(end - at))
+        return NULL;
+    return at;
+}
+
+/* Takes an event as most are: a time, a step and a summary of one value, which has the form of one before. False: it is
+ * another one. */
+static bool take_alike(reader *r, const uint8_t *bytes, size_t size, int *status)
+{
+    enum { TIME = 1 << 3 | ASSAY_WIRE_FIXED64, STEP = 2 << 3, SUMMARY = 5 << 3 | ASSAY_WIRE_BYTES, TIME_BYTES = 9 };
+    const uint8_t *at = bytes + TIME_BYTES, *end = bytes + size;
+    uint64_t step = 0;
+    if (size <= TIME_BYTES || bytes[0] != TIME)
+        return false;
+    if (*at == STEP && !(at = take_short(at + 1, end, &step)))
+        return false;
+    if (!(at = take_rest(at, end, SUMMARY)) || !(at = take_rest(at, end, VALUE)))
+        return false;
+    return put_alike(r, at, (size_t)(end - at), (int64_t)step, status);
+}
+
+/* ---- values ---- */
+
+/* The number of the tag; ASSAY_NO_ID without memory. Are its values no numbers? The plugin's name comes with its first
+ * value. */
+static uint32_t number_of(reader *r, const value *v, size_t length, bool *other)
 {
     const uint32_t known = assay_dict_count(r->tags), number = assay_dict_add(r->tags, r->tag, length);
     if (number == ASSAY_NO_ID)
-        return ASSAY_ENOMEM;
+        return number;
     if (number == known) {
         size_t count = known;
         if (!assay_vec_add(&r->other, &count, &r->other_room, 1))
-            return ASSAY_ENOMEM;
+            return ASSAY_NO_ID;
     }
     if (v->plugin_length > 0)
         r->other[number] = is_other_plugin(v->plugin, v->plugin_length);
     *other = r->other[number];
-    return ASSAY_OK;
+    if (*other) {
+        const uint32_t id = find_form(r, v->tag, v->tag_length);
+        if (id != ASSAY_NO_ID)
+            r->forms.list[id].series = METRICS_NO_NUMBER;
+    }
+    return number;
 }
 
-static int put_figure(reader *r, size_t length, const char *figure, int64_t step, double number)
+static int put_figure(reader *r, size_t length, const char *figure, uint32_t *series, int64_t step, double number)
 {
+    if (*series != METRICS_NO_NUMBER)
+        return metrics_put_into(r->log, *series, step, number);
     const size_t more = strlen(figure);
     if (length + more <= sizeof r->tag)
         memcpy(r->tag + length, figure, more);
-    return metrics_put(r->log, r->tag, length + more, 0, step, number);
+    const int status = metrics_put(r->log, r->tag, length + more, 0, step, number);
+    if (status == ASSAY_OK && length + more <= METRICS_TAG_MOST)
+        *series = metrics_series_number(r->log, r->tag, length + more);
+    return status;
 }
 
-static int put_histogram(reader *r, const assay_wire *summary, const value *v, size_t length, int64_t step)
+static int put_histogram(reader *r, const assay_wire *summary, const value *v, uint32_t tag, size_t length,
+                         int64_t step)
 {
     double figure[6] = {0}; /* by the field's number: min, max, num, sum, sum of squares */
     assay_wire w = assay_wire_into(summary, &v->histogram, "HistogramProto");
     assay_field f;
     int more = 1;
+    for (unsigned k = 1; k <= 5 && w.end - w.at > sizeof(double); k++) { /* mostly all are there, in order */
+        const uint8_t *bytes = w.view->window + w.at;
+        if (bytes[0] != (k << 3 | ASSAY_WIRE_FIXED64))
+            break;
+        memcpy(&figure[k], bytes + 1, sizeof figure[k]);
+        w.at += 1 + sizeof figure[k];
+    }
     while ((more = assay_wire_next(&w, &f, NULL)) == 1)
         if (f.number >= 1 && f.number <= 5 && f.type == ASSAY_WIRE_FIXED64)
             figure[f.number] = double_of(f.value);
@@ -170,23 +357,30 @@ static int put_histogram(reader *r, const assay_wire *summary, const value *v, s
     const struct {
         const char *name;
         double number;
-    } figures[] = {{"/min", figure[1]},
-                   {"/max", figure[2]},
-                   {"/count", figure[3]},
-                   {"/mean", mean},
-                   {"/std", sqrt(variance > 0 || isnan(variance) ? variance : 0)},
-                   {"/l2", sqrt(figure[5])}};
+    } figures[FIGURES] = {{"/min", figure[1]},
+                          {"/max", figure[2]},
+                          {"/count", figure[3]},
+                          {"/mean", mean},
+                          {"/std", sqrt(variance > 0 || isnan(variance) ? variance : 0)},
+                          {"/l2", sqrt(figure[5])}};
     int status = ASSAY_OK;
-    for (size_t i = 0; i < sizeof figures / sizeof *figures && status == ASSAY_OK; i++)
-        status = put_figure(r, length, figures[i].name, step, figures[i].number);
+    while (status == ASSAY_OK && r->histograms.count <= tag) {
+        figure_series *added = ASSAY_VEC_ADD(&r->histograms);
+        if (added)
+            memset(added, 0xff, sizeof *added);
+        else
+            status = ASSAY_ENOMEM;
+    }
+    for (size_t i = 0; i < FIGURES && status == ASSAY_OK; i++)
+        status = put_figure(r, length, figures[i].name, &r->histograms.list[tag].of[i], step, figures[i].number);
     return status;
 }
 
-static int put_tensor(reader *r, const assay_wire *summary, const value *v, size_t length, int64_t step)
+static int put_tensor(reader *r, const assay_wire *whole, const value *v, size_t length, int64_t step)
 {
     assay_record_parts parts;
     assay_record record = {.offset = 0, .length = v->tensor.end - v->tensor.at};
-    assay_view *view = summary->view;
+    assay_view *view = whole->view;
     double number = 0;
     int status = assay_record_walk_tensor(view, v->tensor.at, v->tensor.end, &parts, NULL);
     if (status == ASSAY_OK)
@@ -216,10 +410,15 @@ static int put_tensor(reader *r, const assay_wire *summary, const value *v, size
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     }
     assay_to_double(record.dtype, bytes, 1, &number);
-    return metrics_put(r->log, r->tag, length, 0, step, number);
+    status = metrics_put(r->log, r->tag, length, 0, step, number);
+    const bool real = record.dtype == ASSAY_FLOAT32 || record.dtype == ASSAY_FLOAT64;
+    if (status == ASSAY_OK && real && record.form == ASSAY_CONTENT_BYTES)
+        status = keep_form(r, whole, v, bytes, record.dtype == ASSAY_FLOAT64 ? sizeof(double) : sizeof(float), length);
+    return status;
 }
 
-static int put_value(reader *r, const assay_wire *summary, const value *v, int64_t step)
+/* Puts what was found in the value, which is `whole`. */
+static int put_value(reader *r, const assay_wire *whole, const value *v, int64_t step)
 {
     static const char samples[] = " vs samples";
     const size_t length = r->prefix + v->tag_length, more = sizeof samples - 1;
@@ -234,19 +433,22 @@ static int put_value(reader *r, const assay_wire *summary, const value *v, int64
     }
     if (v->tag_length > 0)
         memcpy(r->tag + r->prefix, v->tag, v->tag_length);
-    int status = is_other(r, v, length, &other);
-    if (status != ASSAY_OK)
-        return status;
+    const uint32_t tag = number_of(r, v, length, &other);
+    if (tag == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
     if (other || v->foreign) {
         metrics_add(r->log, METRICS_OTHER_VALUES);
         return ASSAY_OK;
     }
-    if (v->has_simple)
-        return metrics_put(r->log, r->tag, length, 0, step, (double)v->simple);
+    if (v->has_simple) {
+        const int status = metrics_put(r->log, r->tag, length, 0, step, (double)v->simple);
+        return status == ASSAY_OK ? keep_form(r, whole, v, whole->view->window + v->simple_at, sizeof(float), length)
+                                  : status;
+    }
     if (v->tensor.number)
-        return put_tensor(r, summary, v, length, step);
+        return put_tensor(r, whole, v, length, step);
     if (v->histogram.number)
-        return put_histogram(r, summary, v, length, step);
+        return put_histogram(r, whole, v, tag, length, step);
     metrics_add(r->log, METRICS_OTHER_VALUES);
     return ASSAY_OK;
 }
@@ -272,9 +474,11 @@ static int take_summary(reader *r, const assay_wire *event, const assay_field *f
         if (f.number != 1 || f.type != ASSAY_WIRE_BYTES)
             continue;
         const assay_wire inner = assay_wire_into(&w, &f, "Value");
+        if (put_alike(r, w.view->window + f.at, (size_t)(f.end - f.at), step, &status))
+            continue;
         if (!take_value(&inner, &v))
             return 1;
-        status = put_value(r, &w, &v, step);
+        status = put_value(r, &inner, &v, step);
     }
     return more < 0 ? 1 : status;
 }
@@ -304,6 +508,7 @@ static int take_event(reader *r, const uint8_t *bytes, size_t size)
 
 static int read_file(reader *r, const char *path, assay_error *err)
 {
+    forget_forms(r); /* other files have other parts of their tags, and other workers */
     assay_frames frames = {0};
     assay_frame_kind kind = ASSAY_FRAME_WHOLE;
     int status = assay_stream_open(r->log->store, path, &frames.stream, err);
@@ -317,7 +522,8 @@ static int read_file(reader *r, const char *path, assay_error *err)
         r->base = frames.at + ASSAY_FRAME_HEAD;
         if (kind == ASSAY_FRAME_WHOLE) {
             metrics_add(r->log, METRICS_RECORDS);
-            status = take_event(r, frames.payload, frames.size);
+            if (!take_alike(r, frames.payload, frames.size, &status))
+                status = take_event(r, frames.payload, frames.size);
             if (status == 1) {
                 metrics_unknown(r->log, "a record that is no event", 25);
                 status = ASSAY_OK;
@@ -341,8 +547,10 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     reader *r = assay_alloc_zeroed(1, sizeof *r);
     int status = r && (r->tags = assay_dict_new()) ? metrics_settings_files(log, run->base) : ASSAY_ENOMEM;
     (void)place;
-    if (r)
+    if (r) {
         r->log = log;
+        assay_buf_init(&r->written, SIZE_MAX);
+    }
     for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
         const char *path = run->files[i]->path;
         metrics_tb_place place_of;
@@ -358,8 +566,12 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             status = read_file(r, path, err);
     }
     if (r) {
+        forget_forms(r);
         assay_dict_free(r->tags);
         free(r->other);
+        free(r->forms.list);
+        free(r->histograms.list);
+        assay_buf_release(&r->written);
         assay_decoded_release(&r->typed);
     }
     free(r);
