@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
 
 /* What one search may spend before it gives up: a pattern with nested repetition must not stop a job. */
 enum { MATCH_LIMIT = 1000000, HEAP_LIMIT_KIB = 16 * 1024 };
@@ -15,7 +16,14 @@ struct assay_regex {
     pcre2_general_context *general;
     pcre2_match_context *limits;
     pcre2_code *code;
+    /* of a shared one: */
+    char *pattern; /* owned; NULL: it is not shared */
+    size_t users;
+    assay_regex *next;
 };
+
+/* Those that are shared, by a hash of their patterns. */
+static assay_regex *shared[256];
 
 static void *take(size_t size, void *unused)
 {
@@ -74,10 +82,47 @@ int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err)
     return ASSAY_OK;
 }
 
+static assay_regex **chain_of(const char *pattern)
+{
+    return &shared[assay_hash_bytes(pattern, strlen(pattern)) % (sizeof shared / sizeof *shared)];
+}
+
+int assay_regex_share(const char *pattern, assay_regex **out, assay_error *err)
+{
+    assay_regex **chain = chain_of(pattern);
+    for (assay_regex *r = *chain; r; r = r->next)
+        if (strcmp(r->pattern, pattern) == 0) {
+            r->users++;
+            *out = r;
+            return ASSAY_OK;
+        }
+    int status = assay_regex_new(pattern, out, err);
+    char *own = status == ASSAY_OK ? assay_copy_text(pattern) : NULL;
+    if (status == ASSAY_OK && !own) {
+        assay_regex_free(*out);
+        *out = NULL;
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a regular expression");
+    }
+    if (status == ASSAY_OK) {
+        (*out)->pattern = own;
+        (*out)->users = 1;
+        (*out)->next = *chain;
+        *chain = *out;
+    }
+    return status;
+}
+
 void assay_regex_free(assay_regex *regex)
 {
-    if (!regex)
+    if (!regex || (regex->pattern && --regex->users > 0))
         return;
+    if (regex->pattern) {
+        assay_regex **at = chain_of(regex->pattern);
+        while (*at != regex)
+            at = &(*at)->next;
+        *at = regex->next;
+        free(regex->pattern);
+    }
     pcre2_code_free(regex->code);
     pcre2_match_context_free(regex->limits);
     pcre2_general_context_free(regex->general);

@@ -14,6 +14,9 @@ typedef struct assay_regex assay_regex;
  * Free with assay_regex_free(). */
 int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err);
 void assay_regex_free(assay_regex *regex);
+/* Likewise, but a pattern that is in use already is not compiled again: trials mostly have the same. By one thread of a
+ * program alone, as freeing what it gave. */
+int assay_regex_share(const char *pattern, assay_regex **out, assay_error *err);
 
 /* 1 when the pattern occurs anywhere in the text (bytes that need not be UTF-8), 0 when not, negative when matching
  * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */

@@ -28,7 +28,7 @@ int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher
     int status = m->regex && m->pattern ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < c->regexes && status == ASSAY_OK; i++) {
         assay_error err = {{0}};
-        status = assay_regex_new(c->regex[i], &m->regex[m->regexes], &err);
+        status = assay_regex_share(c->regex[i], &m->regex[m->regexes], &err);
         if (status == ASSAY_OK) {
             m->pattern[m->regexes++] = c->regex[i];
         } else if (status != ASSAY_ENOMEM) {
