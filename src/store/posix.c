@@ -176,9 +176,9 @@ typedef struct posix_root {
     bool no_nowait;    /* reading what is in memory only is not supported here */
     unsigned waits;    /* files that may still be opened ahead */
     unsigned asked;    /* of those, ever */
-    ahead ahead[AHEAD];
-    char *outside; /* of the links listed so far that lead out, the first in byte order; NULL: none. Owned */
-    bool several;  /* there are more of them */
+    ahead *ahead;      /* [AHEAD] once one was; owned */
+    char *outside;     /* of the links listed so far that lead out, the first in byte order; NULL: none. Owned */
+    bool several;      /* there are more of them */
     assay_links links;
 } posix_root;
 
@@ -346,8 +346,6 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     if (!root)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     root->below = -1;
-    for (int i = 0; i < AHEAD; i++)
-        root->ahead[i].number = -1;
     root->number = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root->number < 0 && errno == ENOTDIR)
         root->number = open_around(root, place);
@@ -372,9 +370,10 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
 static void posix_close(assay_store *store)
 {
     posix_root *root = store->root;
-    for (int i = 0; i < AHEAD; i++)
+    for (int i = 0; root->ahead && i < AHEAD; i++)
         if (root->ahead[i].number >= 0)
             close(root->ahead[i].number);
+    free(root->ahead);
     if (root->below >= 0)
         close(root->below);
     close(root->number);
@@ -527,10 +526,18 @@ static void posix_depth(const assay_store *store, size_t *files, uint64_t *bytes
 static void posix_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
 {
     posix_root *root = store->root;
-    ahead *next = &root->ahead[root->asked % AHEAD];
+    ahead *next = NULL;
     const size_t length = strlen(path);
     if (length >= sizeof next->path || offset > INT64_MAX || size > INT64_MAX)
         return;
+    if (!root->ahead) { /* thousands of stores may be open that ask for none */
+        root->ahead = assay_alloc_zeroed(AHEAD, sizeof *root->ahead);
+        for (int i = 0; root->ahead && i < AHEAD; i++)
+            root->ahead[i].number = -1;
+    }
+    if (!root->ahead)
+        return;
+    next = &root->ahead[root->asked % AHEAD];
     if (next->number >= 0)
         close(next->number);
     next->number = open_path(root, path);
