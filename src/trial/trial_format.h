@@ -80,6 +80,8 @@ typedef struct assay_trial_format {
      * problem. 0 or ASSAY_ENOMEM. */
     int (*index)(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                  assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+    /* Once every rank has read its share of the index: lets go of what was listed for that alone. NULL: nothing was. */
+    void (*indexed)(assay_catalog *catalog);
     /* Decodes the head of the record whose file, offset and length `record` and `view` say, and of which `d->row` has
      * what the index knows; positions `d` at its content, or makes that, at most `budget` bytes. Fields that the format
      * does not know stay as they are.

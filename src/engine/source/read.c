@@ -16,6 +16,7 @@
 #include "parallel/rank_reduce.h"
 #include "engine/source/run_view.h"
 #include "engine/source/saved_order.h"
+#include "trial/trial_format.h"
 
 static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, bool verbatim)
 {
@@ -246,5 +247,11 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     status = assay_rank_reduce(comm, &joiner, &all, status, err);
     ASSAY_THEN(status, share_summaries(comm, sources, &all, err));
     assay_summaries_release(&all);
+    for (uint32_t i = 0; i < sources->count && !sources->verbatim && !sources->view; i++) {
+        assay_catalog *catalog = &sources->list[i].catalog;
+        for (uint32_t k = 0; k < catalog->format_count; k++)
+            if (assay_format_of(catalog->formats[k])->indexed)
+                assay_format_of(catalog->formats[k])->indexed(catalog);
+    }
     return status;
 }

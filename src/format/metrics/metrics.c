@@ -336,6 +336,38 @@ static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t m
            out->first <= p->row_count - out->count;
 }
 
+/* So many words that are 0. */
+static void put_counts(assay_buf *out, unsigned words)
+{
+    for (unsigned i = 0; i < words; i++)
+        assay_put_u32(out, 0);
+}
+
+/* Of the place the path stays, which messages name. Without memory all of it does. */
+static void forget_values(assay_catalog *catalog)
+{
+    packed p;
+    assay_buf head;
+    assay_dict *places = assay_dict_new();
+    assay_buf_init(&head, SIZE_MAX);
+    if (open_packed(catalog, &p) && places) {
+        put_counts(&head, 2); /* workers, tags */
+        assay_put_u32(&head, (uint32_t)p.path_length);
+        assay_put_bytes(&head, p.path, p.path_length);
+        put_counts(&head, 5); /* files, vectors, units */
+        if (assay_buf_status(&head) == ASSAY_OK && assay_dict_add(places, (const char *)head.data, head.size) == 0)
+            for (unsigned i = 0; i < assay_format_count(); i++)
+                if (assay_format_of(i) == &assay_format_metrics) {
+                    assay_dict *before = catalog->places[i];
+                    catalog->places[i] = places;
+                    places = before;
+                }
+    }
+    release_packed(&p);
+    assay_buf_release(&head);
+    assay_dict_free(places);
+}
+
 static uint32_t place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
     (void)catalog;
@@ -612,6 +644,7 @@ const assay_trial_format assay_format_metrics = {
     .index_path = index_path,
     .file_path = file_path,
     .index = index_units,
+    .indexed = forget_values,
     .decode = decode,
     .synthesised = true,
     .by_mode = true,
