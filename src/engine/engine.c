@@ -481,8 +481,8 @@ static void release(run *r)
     assay_sources_release(&r->sources);
 }
 
-int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
-                     assay_error *err)
+static int run_trials(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+                      assay_error *err)
 {
     run r = {.comm = comm, .job = job, .options = options, .start = assay_clock_seconds()};
     r.start_processor = assay_clock_processor();
@@ -516,4 +516,46 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     if (status != ASSAY_OK)
         assay_outcome_release(out);
     return status;
+}
+
+/* ---- many trials ---- */
+
+/* So many trials are run at once: what reading, mapping and combining hold grows with their number. */
+enum { TRIALS_AT_ONCE = 256 };
+
+/* May the trials be run some at a time? A rule that compares looks for its trial among all; checkpoints, views and
+ * observers go by the numbers of the trials. */
+static bool is_divisible(const assay_job *job, const assay_engine_options *options)
+{
+    bool divisible = job->trial_count > TRIALS_AT_ONCE && !options->dry_run && !options->checkpoint && !options->view &&
+                     !options->observer;
+    for (size_t i = 0; i < assay_job_instances(job); i++) {
+        const assay_need *need = assay_job_instance(job, i)->need;
+        divisible = divisible && !(need && need->other_trial);
+    }
+    return divisible;
+}
+
+int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+                     assay_error *err)
+{
+    if (!is_divisible(job, options))
+        return run_trials(comm, job, options, out, err);
+    *out = (assay_outcome){.job = job};
+    int status = ASSAY_OK;
+    for (size_t first = 0; first < job->trial_count && status == ASSAY_OK; first += TRIALS_AT_ONCE) {
+        const size_t left = job->trial_count - first;
+        assay_outcome some = {0};
+        assay_job part = *job;
+        part.trials = job->trials + first;
+        part.trial_count = left < TRIALS_AT_ONCE ? left : TRIALS_AT_ONCE;
+        status = run_trials(comm, &part, options, &some, err);
+        if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
+            status = assay_outcome_join(out, job, &some);
+        status = assay_comm_agree(comm, status, err);
+        assay_outcome_release(&some);
+    }
+    if (status != ASSAY_OK)
+        assay_outcome_release(out);
+    return status == ASSAY_EFORMAT ? run_trials(comm, job, options, out, err) : status;
 }

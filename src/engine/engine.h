@@ -1,6 +1,8 @@
 /* engine.h - one job over its trials on all ranks: list, plan, read and map, ordered combine, finalize. */
 #pragma once
 
+#include <stdio.h>
+
 #include "engine/source/options.h"
 #include "parallel/comm.h"
 #include "job/job.h"
@@ -17,8 +19,9 @@ typedef struct assay_rule_outcome {
 
 /* What came of an implicit aggregation: its state itself, for those who draw and compare (report/model/curves.h). */
 typedef struct assay_implicit_outcome {
-    void *state; /* owned; NULL: nothing was read, or the status says why */
+    assay_common_state *state; /* owned; NULL: nothing was read, or the status says why */
     int status;
+    uint64_t rows_at, rows_size; /* of its series in the outcome's file; size 0: the series has them */
 } assay_implicit_outcome;
 
 typedef struct assay_trial_outcome {
@@ -66,6 +69,7 @@ typedef struct assay_outcome {
                             is owned, the rest belongs to the job that was run */
     assay_trial_outcome *trials; /* [job->trial_count] */
     size_t trial_count;
+    FILE *rows; /* of many trials those of the implicit aggregations: assay_outcome_rows(); owned; NULL: none */
     assay_plan_figures plan;
     assay_run_figures run;
 } assay_outcome;
@@ -79,6 +83,11 @@ typedef struct assay_outcome {
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err);
 void assay_outcome_release(assay_outcome *outcome);
+
+/* The rows of an implicit aggregation, NULL where it has none; *own is to be freed by assay_series_free() then. 0,
+ * ASSAY_EIO or ASSAY_ENOMEM. */
+int assay_outcome_rows(const assay_outcome *outcome, const assay_implicit_outcome *of, const assay_series **rows,
+                       assay_series **own);
 
 /* True when something that the trials promise was damaged or missing: exit code 3. */
 bool assay_outcome_has_losses(const assay_outcome *outcome);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "rule/common_state.h"
 #include "rule/no_data.h"
 
 /* ---- verdicts ---- */
@@ -263,6 +264,127 @@ int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_p
     return status;
 }
 
+/* ---- outcomes of some trials each ---- */
+
+static bool reports_same_rules(const assay_job *a, const assay_job *b)
+{
+    return a->rule_count == b->rule_count &&
+           (a->rule_count == 0 || memcmp(a->rules, b->rules, a->rule_count * sizeof *a->rules) == 0);
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* What a communicator and the stores have counted since they were made is in the later figures. */
+static void join_figures(assay_outcome *to, const assay_outcome *more)
+{
+    const assay_run_figures *later = &more->run;
+    assay_run_figures sum = to->run;
+    to->plan.chunks += more->plan.chunks;
+    to->plan.records += more->plan.records;
+    to->plan.bytes += more->plan.bytes;
+    to->plan.steps += more->plan.steps;
+    to->plan.steps_shared += more->plan.steps_shared;
+    to->plan.imbalance = larger(to->plan.imbalance, more->plan.imbalance);
+    to->plan.imbalance_of_16 = larger(to->plan.imbalance_of_16, more->plan.imbalance_of_16);
+    to->plan.imbalance_of_64 = larger(to->plan.imbalance_of_64, more->plan.imbalance_of_64);
+    sum.ranks = later->ranks;
+    sum.nodes = later->nodes;
+    sum.messages = later->messages;
+    sum.message_bytes = later->message_bytes;
+    sum.peak_memory = later->peak_memory;
+    sum.s3 = later->s3;
+    sum.bytes_read += later->bytes_read;
+    sum.records_read += later->records_read;
+    sum.files_opened += later->files_opened;
+    sum.steps_shared += later->steps_shared;
+    sum.steps_moved += later->steps_moved;
+    sum.seconds += later->seconds;
+    sum.seconds_listing += later->seconds_listing;
+    sum.seconds_reading += later->seconds_reading;
+    sum.seconds_combining += later->seconds_combining;
+    sum.processor += later->processor;
+    sum.processor_reading += later->processor_reading;
+    sum.processor_busiest += later->processor_busiest;
+    to->run = sum;
+}
+
+/* Moves rows to the outcome's file, from which one trial's are read at a time. Where that cannot be written they stay
+ * where they are. */
+static void put_rows_away(assay_outcome *out, assay_implicit_outcome *of)
+{
+    assay_buf bytes;
+    if (!of->state || !of->state->series || assay_series_count(of->state->series) == 0)
+        return;
+    if (!out->rows && !(out->rows = tmpfile()))
+        return;
+    assay_buf_init(&bytes, SIZE_MAX);
+    assay_series_pack(of->state->series, &bytes);
+    const off_t at = fseeko(out->rows, 0, SEEK_END) == 0 ? ftello(out->rows) : -1;
+    assay_series *empty = at >= 0 ? assay_series_new(0) : NULL;
+    if (empty && assay_buf_status(&bytes) == ASSAY_OK && fwrite(bytes.data, 1, bytes.size, out->rows) == bytes.size) {
+        assay_series_free(of->state->series);
+        of->state->series = empty;
+        of->rows_at = (uint64_t)at;
+        of->rows_size = bytes.size;
+    } else {
+        assay_series_free(empty);
+    }
+    assay_buf_release(&bytes);
+}
+
+int assay_outcome_rows(const assay_outcome *outcome, const assay_implicit_outcome *of, const assay_series **rows,
+                       assay_series **own)
+{
+    *own = NULL;
+    *rows = of->status == ASSAY_OK && of->state ? of->state->series : NULL;
+    if (!*rows || of->rows_size == 0)
+        return ASSAY_OK;
+    uint8_t *bytes = assay_alloc(of->rows_size);
+    int status = bytes ? ASSAY_OK : ASSAY_ENOMEM;
+    if (bytes && (fseeko(outcome->rows, (off_t)of->rows_at, SEEK_SET) != 0 ||
+                  fread(bytes, 1, of->rows_size, outcome->rows) != of->rows_size))
+        status = ASSAY_EIO;
+    if (status == ASSAY_OK) {
+        assay_cursor width = assay_cursor_over(bytes, of->rows_size), in = width;
+        status = assay_series_unpack(&in, assay_get_u32(&width), own, NULL);
+    }
+    free(bytes);
+    *rows = *own;
+    return status;
+}
+
+int assay_outcome_join(assay_outcome *to, const assay_job *job, assay_outcome *more)
+{
+    if (!to->trials) {
+        to->trials = assay_alloc_zeroed(job->trial_count, sizeof *to->trials);
+        if (!to->trials)
+            return ASSAY_ENOMEM;
+        to->job = job;
+        if (more->narrowed) {
+            to->job = to->narrowed = more->narrowed;
+            to->narrowed->trials = job->trials;
+            to->narrowed->trial_count = job->trial_count;
+            more->narrowed = NULL;
+        }
+    } else if (!reports_same_rules(to->job, more->job)) {
+        return ASSAY_EFORMAT;
+    }
+    for (size_t i = 0; i < more->trial_count; i++) {
+        assay_trial_outcome *t = &to->trials[to->trial_count++];
+        *t = more->trials[i];
+        more->trials[i] = (assay_trial_outcome){0};
+        if (t->info)
+            t->info->catalog = &t->catalog;
+        for (size_t k = 0; t->implicit && k < job->implicit_count; k++)
+            put_rows_away(to, &t->implicit[k]);
+    }
+    join_figures(to, more);
+    return ASSAY_OK;
+}
+
 void assay_outcome_release(assay_outcome *outcome)
 {
     for (size_t t = 0; outcome->trials && t < outcome->trial_count; t++) {
@@ -287,6 +409,8 @@ void assay_outcome_release(assay_outcome *outcome)
         assay_store_close(trial->store);
     }
     free(outcome->trials);
+    if (outcome->rows)
+        fclose(outcome->rows);
     if (outcome->narrowed)
         free(outcome->narrowed->rules);
     free(outcome->narrowed);

@@ -180,6 +180,28 @@ def unasked(w):
         w.checks.expect(len(set(found.values())) == 1 and "judged" in min(found.values()), "%s: %s" % (case, found))
 
 
+def many(w):
+    """More trials than are run at once: the same report at any number of ranks, of each trial what it is among few."""
+    place = w.root / "lots"
+    for i in range(300):
+        logs.csv(place / ("run_%03d" % i), logs.curve(6 + i % 3, "nan" if i % 50 == 7 else None))
+    listed = [place / ("run_%03d" % i) for i in range(300)]
+    bodies = []
+    for n in w.ranks:
+        done, report, body = w.run(*listed, ranks=n)
+        bodies.append(body)
+        w.checks.expect(report and len(report["trials"]) == 300, "300 trials on %d ranks: %s" % (n, done))
+    w.checks.expect(len(set(bodies)) == 1, "300 trials: another report at %s ranks" % w.ranks)
+    some = listed[:3] + listed[255:258] + listed[-2:]
+    _, few, _ = w.run(*some)
+    if few and report:
+        names = [t["name"] for t in few["trials"]]
+        theirs = {t["name"]: t for t in report["trials"]}
+        w.checks.expect(few["trials"] == [theirs[n] for n in names], "trials among 300 differ from the same among %d" % len(some))
+        for loss in report["comparison"]["losses"]:
+            w.checks.expect([t["points"] for t in loss["trials"]].count(0) == 0, "%s: trials without a curve" % loss["tensor"])
+
+
 def table(place, columns, steps=40):
     """metrics.csv of columns by name: a function of the step."""
     lines = ["step," + ",".join(columns)]
@@ -321,7 +343,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, judged, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, many, judged, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -11,6 +11,7 @@
 typedef struct row_list {
     const assay_trial *trial;
     const assay_series *series;   /* NULL: there are none */
+    assay_series *own;            /* what was fetched of them; owned */
     uint64_t *order;              /* owned */
     const assay_step_info **step; /* of each row in that order; NULL: nobody knows it; owned */
     uint64_t count;
@@ -51,14 +52,14 @@ static void order_by_mode(row_list *list, uint64_t first, uint64_t end, moved *s
         }
 }
 
-static int list_rows(const assay_trial_outcome *trial, const assay_common_state *state, row_list *out)
+static int list_rows(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t number, row_list *out)
 {
     *out = (row_list){.trial = trial->info};
-    if (!state || assay_series_count(state->series) == 0)
-        return ASSAY_OK;
-    out->series = state->series;
-    out->count = assay_series_count(state->series);
-    out->order = assay_series_by_tensor(state->series);
+    int status = assay_outcome_rows(outcome, &trial->implicit[number], &out->series, &out->own);
+    if (status != ASSAY_OK || !out->series || assay_series_count(out->series) == 0)
+        return status;
+    out->count = assay_series_count(out->series);
+    out->order = assay_series_by_tensor(out->series);
     out->step = assay_alloc_zeroed(out->count, sizeof(const assay_step_info *));
     moved *scratch = assay_alloc_zeroed(out->count, sizeof *scratch);
     bool made = out->order && out->step && scratch;
@@ -74,6 +75,7 @@ static int list_rows(const assay_trial_outcome *trial, const assay_common_state 
 
 static void release_rows(row_list *list)
 {
+    assay_series_free(list->own);
     free(list->order);
     free((void *)list->step);
 }
@@ -167,9 +169,9 @@ int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *
     const assay_common_state *tensor_state = state_of(t, ASSAY_IMPLICIT_TENSORS);
     set_bounds(outcome, t->info, out);
     out->shapes = tensor_state ? tensor_state->counter : NULL;
-    int status = list_rows(t, state_of(t, ASSAY_IMPLICIT_LOSSES), &losses);
+    int status = list_rows(outcome, t, ASSAY_IMPLICIT_LOSSES, &losses);
     ASSAY_THEN(status, make_losses(&losses, out));
-    ASSAY_THEN(status, list_rows(t, tensor_state, &tensors));
+    ASSAY_THEN(status, list_rows(outcome, t, ASSAY_IMPLICIT_TENSORS, &tensors));
     ASSAY_THEN(status, make_tensors(&tensors, out));
     release_rows(&losses);
     release_rows(&tensors);
