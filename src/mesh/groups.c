@@ -2,7 +2,8 @@
  *
  * 1. Groups of one name make an axis if all have as many members, and no rank is in two of them. A rank's place on it
  *    is its place in its group.
- * 2. Megatron-LM's data-parallel groups "with cp" have both axes in one: dp is the place among those of one cp.
+ * 2. Groups that hold whole groups of other axes, as Megatron-LM's data-parallel ones "with cp" do and the flattened ones
+ *    of DeviceMesh, are several axes in one: what is left is the place among those of one place on the others.
  * 3. Axes are ordered by the distance of neighbours: the farthest is the outermost.
  * 4. Ranks that have equal places on all axes differ in something that no group tells: it becomes the axis "other".
  * 5. A rank that is missing from the groups of an axis gets the one place that is left for it. */
@@ -96,6 +97,22 @@ int assay_groups_add(assay_groups *g, const char *name, size_t length, const int
     return answer < 0 ? answer : status;
 }
 
+int assay_groups_add_all(assay_groups *g, const assay_groups *from)
+{
+    int64_t *rank = NULL;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < from->count && status != ASSAY_ENOMEM; i++) {
+        const assay_group *one = &from->list[i];
+        int64_t *grown = assay_realloc_array(rank, one->ranks, sizeof *grown);
+        rank = grown ? grown : rank;
+        for (uint32_t k = 0; grown && k < one->ranks; k++)
+            grown[k] = one->rank[k];
+        status = grown ? assay_groups_add(g, one->name, strlen(one->name), grown, one->ranks) : ASSAY_ENOMEM;
+    }
+    free(rank);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
 /* ---- axes ---- */
 
 /* What the groups of Megatron-LM are for; the first of an axis counts. */
@@ -121,6 +138,7 @@ typedef struct candidate {
     uint32_t *at;           /* [ranks] */
     const assay_group **of; /* [ranks] each one's group */
     double distance;        /* of neighbours */
+    uint32_t inner;         /* a bit for each candidate whose groups lie within these */
 } candidate;
 
 typedef struct laying {
@@ -226,43 +244,100 @@ static void measure(laying *l, candidate *c)
     c->size = regular ? c->size : 0;
 }
 
-/* Takes cp out of groups that have both. */
-static void part_from_cp(laying *l, candidate *dp)
-{
-    const candidate *cp = find_candidate(l, "cp");
-    if (!dp->with_cp || dp->size == 0 || !cp || cp->size < 2)
-        return;
-    bool regular = dp->size % cp->size == 0;
-    double distance = 0, neighbours = 0;
-    for (uint32_t r = 0; r < l->out->ranks; r++) {
-        const assay_group *group = dp->of[r];
-        uint32_t place = 0, before = r;
-        for (uint32_t k = 0; group && k < group->ranks && group->rank[k] != r; k++)
-            if (cp->at[group->rank[k]] == cp->at[r]) {
-                place++;
-                before = group->rank[k];
-            }
-        dp->at[r] = group && cp->at[r] != NOWHERE ? place : NOWHERE;
-        regular = regular && (dp->at[r] == NOWHERE || place < dp->size / cp->size);
-        distance += r > before ? r - before : before - r;
-        neighbours += r != before;
-    }
-    dp->distance = neighbours > 0 ? distance / neighbours : 0;
-    dp->size = regular ? dp->size / cp->size : 0;
-    if (regular)
-        assay_put_format(l->why, "dp: %u of each of these groups for every place on cp\n", dp->size);
-    else
-        assay_put_format(l->why, "dp: these groups do not fit cp: no axis\n");
-}
-
-/* ---- meshes ---- */
-
 static bool is_in(const char *axis, const char *const *list)
 {
     while (*list && strcmp(*list, axis) != 0)
         list++;
     return *list != NULL;
 }
+
+/* Does every group of the one lie within a group of the other? */
+static bool is_within(const laying *l, const candidate *inner, const candidate *outer)
+{
+    for (uint32_t r = 0; r < l->out->ranks; r++)
+        if (inner->of[r] && inner->of[r]->ranks > 0 && outer->of[r] != outer->of[inner->of[r]->rank[0]])
+            return false;
+    return inner->groups > 0;
+}
+
+/* Is it on a mesh of its own? */
+static bool is_expert(const candidate *c)
+{
+    static const char *const EXPERT_ONLY[] = {"ep", "etp", "edp", NULL};
+    return is_in(c->axis, EXPERT_ONLY);
+}
+
+/* Smaller axes are inner ones. Of two names for the same groups the one that promises no copies counts: DeviceMesh calls
+ * "dp" what may be "dp_shard" alone. */
+static int compare_size(const void *a, const void *b)
+{
+    static const char *const COPIES[] = {"dp", "ddp", "dp_replicate", "cp", NULL};
+    const candidate *x = *(const candidate *const *)a, *y = *(const candidate *const *)b;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    const bool x_copies = is_in(x->axis, COPIES), y_copies = is_in(y->axis, COPIES);
+    return x_copies != y_copies ? (x_copies ? 1 : -1) : (x > y) - (x < y);
+}
+
+/* Notes the axes whose groups lie within those of this one; the places that they have there. */
+static uint64_t find_inner(laying *l, candidate *c)
+{
+    uint64_t places = 1;
+    for (uint32_t i = 0; i < l->count && c->size > 1; i++) {
+        const candidate *one = &l->list[i];
+        if (one->size < 2 || compare_size(&one, &c) >= 0 || is_expert(one) != is_expert(c) || !is_within(l, one, c))
+            continue;
+        c->inner |= 1u << i;
+        places *= one->size;
+    }
+    return places;
+}
+
+/* Are two ranks at one place on all inner axes? A rank and itself: has it a place on them? */
+static bool is_at_one_place(const laying *l, const candidate *c, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if ((c->inner >> i & 1) && (l->list[i].at[a] != l->list[i].at[b] || l->list[i].at[a] == NOWHERE))
+            return false;
+    return true;
+}
+
+/* Takes axes out of groups that are several axes in one, as Megatron-LM's "with cp" and DeviceMesh's flattened ones. The
+ * smaller ones were looked at before. */
+static void part_from_inner(laying *l, candidate *c)
+{
+    const uint64_t places = find_inner(l, c);
+    if (!c->inner)
+        return;
+    bool regular = c->size % places == 0;
+    double distance = 0, neighbours = 0;
+    for (uint32_t r = 0; r < l->out->ranks; r++) {
+        const assay_group *group = c->of[r];
+        const bool known = group && is_at_one_place(l, c, r, r);
+        uint32_t place = 0, before = r;
+        for (uint32_t k = 0; known && k < group->ranks && group->rank[k] != r; k++)
+            if (is_at_one_place(l, c, group->rank[k], r)) {
+                place++;
+                before = group->rank[k];
+            }
+        c->at[r] = known ? place : NOWHERE;
+        regular = regular && (!known || place < c->size / places);
+        distance += r > before ? r - before : before - r;
+        neighbours += r != before;
+    }
+    c->distance = neighbours > 0 ? distance / neighbours : 0;
+    c->size = regular ? c->size / (uint32_t)places : 0;
+    const char *first = l->list[__builtin_ctz(c->inner)].axis;
+    if (!regular)
+        assay_put_format(l->why, "%s: these groups do not fit %s, which lies within them: no axis\n", c->axis, first);
+    else if (c->size == 1)
+        assay_put_format(l->why, "%s: these groups are those of other axes together: no axis\n", c->axis);
+    else
+        assay_put_format(l->why, "%s: %u of each of these groups for every place on %s\n", c->axis, c->size, first);
+    c->size = c->size == 1 ? 0 : c->size;
+}
+
+/* ---- meshes ---- */
 
 static int compare_distance(const void *a, const void *b)
 {
@@ -338,9 +413,8 @@ static void fill_places(assay_rank_mesh *m, uint32_t ranks, bool *taken)
 }
 
 /* Takes the axes that are in the list, or all others, into a mesh; how many there are to take from. */
-static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, bool inside)
+static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, bool inside, candidate **of)
 {
-    candidate *of[CANDIDATES];
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++)
         if (l->list[i].size > 0 && is_in(l->list[i].axis, axes) == inside)
@@ -355,18 +429,60 @@ static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, 
     return count;
 }
 
-/* Numbers ranks that have one place; *most gets how many have one at most. 0 or ASSAY_ENOMEM. */
-static int number_ranks(const assay_rank_mesh *m, uint32_t ranks, uint32_t *number, uint32_t *most)
+static uint32_t find_root(uint32_t *above, uint32_t r)
 {
-    uint32_t *met = assay_alloc_zeroed(places_of(m) + 1, sizeof *met);
-    ASSAY_HAVE(met);
-    for (uint32_t r = 0; r < ranks; r++) {
-        const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
-        number[r] = place == UINT64_MAX ? NOWHERE : met[place]++;
-        *most = number[r] != NOWHERE && number[r] + 1 > *most ? number[r] + 1 : *most;
+    while (above[r] != r) {
+        above[r] = above[above[r]];
+        r = above[r];
     }
-    free(met);
+    return r;
+}
+
+/* Numbers the ranks that are on the mesh by what groups of its axes connect, from 0; how many such parts there are. 0
+ * or ASSAY_ENOMEM. */
+static int number_parts(const assay_rank_mesh *m, candidate *const *of, uint32_t ranks, uint32_t *number,
+                        uint32_t *parts)
+{
+    uint32_t *above = assay_alloc(((size_t)ranks + 1) * sizeof *above);
+    ASSAY_HAVE(above);
+    for (uint32_t r = 0; r < ranks; r++) {
+        above[r] = r;
+        number[r] = NOWHERE;
+    }
+    for (uint32_t r = 0; r < ranks; r++)
+        for (uint32_t a = 0; a < m->axes; a++)
+            if (of[a]->of[r]) {
+                const uint32_t x = find_root(above, r), y = find_root(above, of[a]->of[r]->rank[0]);
+                above[x > y ? x : y] = x > y ? y : x; /* the root is the lowest rank */
+            }
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t root = find_root(above, r);
+        if (place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes) == UINT64_MAX)
+            continue;
+        if (number[root] == NOWHERE)
+            number[root] = (*parts)++;
+        number[r] = number[root];
+    }
+    free(above);
     return ASSAY_OK;
+}
+
+/* Do the members of each group differ along its own axis, and those that lie within it, alone? */
+static bool lies_along(const laying *l, const assay_rank_mesh *m, candidate *const *of, uint32_t axes)
+{
+    const uint32_t before = m->axes - axes; /* "other" */
+    for (uint32_t a = 0; a < axes; a++)
+        for (uint32_t r = 0; r < l->out->ranks; r++) {
+            const uint32_t first = of[a]->of[r] ? of[a]->of[r]->rank[0] : r;
+            const uint32_t *x = m->at + (size_t)r * ASSAY_MESH_AXES, *y = m->at + (size_t)first * ASSAY_MESH_AXES;
+            for (uint32_t b = 0; b < m->axes; b++) {
+                const candidate *other = b >= before ? of[b - before] : NULL;
+                const bool own = other && (other == of[a] || (of[a]->inner >> (other - l->list) & 1));
+                if (!own && x[b] != y[b])
+                    return false;
+            }
+        }
+    return true;
 }
 
 /* Has each rank a place of its own, once those that lack one got what is left? 1, 0 or ASSAY_ENOMEM. */
@@ -375,14 +491,16 @@ static int settle_ranks(assay_rank_mesh *m, uint32_t ranks)
     if (places_of(m) != ranks)
         return 0;
     bool *taken = assay_alloc_zeroed((size_t)ranks + 1, sizeof *taken);
+    int settled = 1;
     ASSAY_HAVE(taken);
     for (uint32_t r = 0; r < ranks; r++) {
         const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
+        settled = settled && (place == UINT64_MAX || !taken[place]);
         if (place != UINT64_MAX)
             taken[place] = true;
     }
-    fill_places(m, ranks, taken);
-    int settled = 1;
+    if (settled)
+        fill_places(m, ranks, taken);
     for (uint32_t r = 0; r < ranks; r++)
         if (place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes) == UINT64_MAX)
             settled = 0;
@@ -395,19 +513,23 @@ static int make_mesh(laying *l, const char *name, const char *const *axes, bool 
 {
     const uint32_t ranks = l->out->ranks;
     assay_rank_mesh m = {.name = name, .at = assay_alloc((size_t)ranks * ASSAY_MESH_AXES * sizeof *m.at + 1)};
-    uint32_t *number = assay_alloc(((size_t)ranks + 1) * sizeof *number), most = 0;
+    candidate *of[CANDIDATES];
+    uint32_t *number = assay_alloc(((size_t)ranks + 1) * sizeof *number), parts = 0;
     int status = m.at && number ? ASSAY_OK : ASSAY_ENOMEM;
-    const size_t count = status == ASSAY_OK ? take_axes(l, &m, axes, inside) : 0;
+    const size_t count = status == ASSAY_OK ? take_axes(l, &m, axes, inside, of) : 0;
+    const uint32_t own = m.axes;
     const bool small = count > 0 && places_of(&m) <= ASSAY_GROUP_RANK_MOST;
     if (small)
-        status = number_ranks(&m, ranks, number, &most);
-    if (status == ASSAY_OK && most > 1) {
+        status = number_parts(&m, of, ranks, number, &parts);
+    if (status == ASSAY_OK && parts > 1) {
         put_other(&m, ranks, number);
         assay_put_format(
             l->why, "other: %u ranks have the same place on these axes: what else they differ in, no group tells\n",
-            most);
+            parts);
     }
-    const int settled = status == ASSAY_OK && small ? settle_ranks(&m, ranks) : 0;
+    int settled = status == ASSAY_OK && small ? settle_ranks(&m, ranks) : 0;
+    if (settled == 1 && !lies_along(l, &m, of, own))
+        settled = 0;
     status = settled < 0 ? settled : status;
     free(number);
     if (settled == 1)
@@ -415,27 +537,63 @@ static int make_mesh(laying *l, const char *name, const char *const *axes, bool 
     else
         free(m.at);
     if (status == ASSAY_OK && settled == 0 && count > 0)
-        assay_put_format(l->why, "mesh \"%s\": the axes do not give each of the %u ranks a place of its own: no mesh\n",
+        assay_put_format(l->why,
+                         "mesh \"%s\": the groups do not lay the %u ranks out, each at a place of its own: no mesh\n",
                          name, ranks);
     return status;
+}
+
+/* Do the groups speak of one world? "default_pg" has all ranks of a training. */
+static bool is_one_world(const assay_groups *g, assay_buf *why)
+{
+    static const char ALL[] = "default_pg";
+    const assay_group *world = NULL;
+    for (size_t i = 0; i < g->count; i++) {
+        const assay_group *one = &g->list[i];
+        if (world && strcmp(one->name, ALL) == 0) {
+            assay_put_format(why, "groups of all ranks: one has %u ranks, and one has %u: of several trainings\n",
+                             world->ranks, one->ranks);
+            return false;
+        }
+        world = strcmp(one->name, ALL) == 0 ? one : world;
+    }
+    uint32_t most = 0;
+    for (uint32_t k = 0; world && k < world->ranks; k++)
+        most = world->rank[k] > most ? world->rank[k] : most;
+    for (size_t i = 0; world && i < g->count; i++)
+        for (uint32_t k = 0; k < g->list[i].ranks; k++)
+            if (g->list[i].rank[k] > most) {
+                assay_put_format(why,
+                                 "a group \"%.100s\" has rank %u, and the group of all ranks ends at %u: no mesh\n",
+                                 g->list[i].name, g->list[i].rank[k], most);
+                return false;
+            }
+    return true;
 }
 
 int assay_groups_lay_out(const assay_groups *g, assay_rank_layout *out, assay_buf *why)
 {
     static const char *const EXPERT[] = {"ep", "etp", "edp", "pp", NULL}, *const EXPERT_ONLY[] = {"ep", "etp", "edp",
                                                                                                   NULL};
+    candidate *by_size[CANDIDATES];
     laying l = {.g = g, .out = out, .why = why};
     *out = (assay_rank_layout){0};
+    if (!is_one_world(g, why))
+        return assay_buf_status(why);
     for (size_t i = 0; i < g->count; i++)
         for (uint32_t k = 0; k < g->list[i].ranks; k++)
             out->ranks = g->list[i].rank[k] >= out->ranks ? g->list[i].rank[k] + 1 : out->ranks;
     int status = find_candidates(&l);
     bool experts = false;
-    for (size_t i = 0; i < l.count && status == ASSAY_OK; i++)
-        measure(&l, &l.list[i]);
     for (size_t i = 0; i < l.count && status == ASSAY_OK; i++) {
-        part_from_cp(&l, &l.list[i]);
-        experts = experts || (l.list[i].size > 1 && is_in(l.list[i].axis, EXPERT_ONLY));
+        measure(&l, &l.list[i]);
+        by_size[i] = &l.list[i];
+    }
+    if (status == ASSAY_OK)
+        qsort(by_size, l.count, sizeof *by_size, compare_size);
+    for (size_t i = 0; i < l.count && status == ASSAY_OK; i++) {
+        part_from_inner(&l, by_size[i]);
+        experts = experts || (by_size[i]->size > 1 && is_expert(by_size[i]));
     }
     if (status == ASSAY_OK && l.count > 0)
         status = make_mesh(&l, "dense", EXPERT_ONLY, false);

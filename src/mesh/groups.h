@@ -49,6 +49,7 @@ void assay_groups_release(assay_groups *groups);
 /* Adds a group unless it is there. ASSAY_EFORMAT: a rank is out of range or there twice, or there are too many;
  * ASSAY_ENOMEM. */
 int assay_groups_add(assay_groups *groups, const char *name, size_t length, const int64_t *rank, size_t ranks);
+int assay_groups_add_all(assay_groups *groups, const assay_groups *from); /* 0 or ASSAY_ENOMEM */
 /* Finds axes. What it makes of each kind of group, and why one is no axis, is appended to `why`, a line each. 0 or
  * ASSAY_ENOMEM; release with assay_rank_layout_release(). */
 int assay_groups_lay_out(const assay_groups *groups, assay_rank_layout *out, assay_buf *why);
