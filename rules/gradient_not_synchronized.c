@@ -85,8 +85,8 @@ static int add_tensor(const assay_trial *trial, assay_series *series, const assa
         const assay_result *result = assay_view_result(view, k, items[i]);
         if (!result || !result->of.change.found)
             continue;
-        const assay_relation relation = assay_trial_relation(trial, items[i]->tensor, items[i]->worker);
-        others = others || !relation.known || relation.replicas != items[i]->worker;
+        others = others || !assay_trial_relation(trial, items[i]->tensor, items[i]->worker).known ||
+                 assay_trial_peers(trial, items[i]->tensor, items[i]->worker) != items[i]->worker;
         compared++;
         row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
         row[KIND] = is_one_value(items[i]) ? row[KIND] : k;

@@ -9,7 +9,7 @@
  * were recorded as digests, any difference counts.
  *
  * Where the trial has a topology, that says which workers have copies of the same: each such group is compared by
- * itself, from the first step on. */
+ * itself, from the first step on; where it only says who may have copies, from the first step at which most agreed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ static int add_groups(const assay_trial *trial, assay_series *series, const assa
     const assay_tensor_view **own = malloc(count * sizeof(const assay_tensor_view *));
     int status = list && own ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     for (uint32_t i = 0; status == ASSAY_OK && i < count; i++)
-        list[i] = (member){items[i], assay_trial_relation(trial, items[i]->tensor, items[i]->worker).replicas};
+        list[i] = (member){items[i], assay_trial_peers(trial, items[i]->tensor, items[i]->worker)};
     if (status == ASSAY_OK)
         qsort(list, count, sizeof *list, compare_members);
     for (uint32_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
@@ -164,6 +164,18 @@ static int64_t first_agreed(const assay_series *series, const uint64_t *order, u
             first = row.step;
     }
     return first;
+}
+
+/* Does a topology say that all who were compared have copies? */
+static bool are_said(const assay_trial *trial, const assay_series *series, const uint64_t *order, uint64_t count)
+{
+    bool said = assay_trial_relation(trial, 0, 0).known;
+    for (uint64_t i = 0; i < count && said; i++) {
+        const assay_row row = assay_series_row(series, order[i]);
+        said = assay_trial_peers(trial, row.tensor, row.worker) ==
+               assay_trial_relation(trial, row.tensor, row.worker).replicas;
+    }
+    return said;
 }
 
 static bool all_agree(assay_row row)
@@ -219,8 +231,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series), left_out = 0, averaged = 0;
-    bool always = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0 ||
-                  assay_trial_relation(rule->trial, 0, 0).known; /* then it says who has copies */
+    const bool asked = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0;
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = ASSAY_OK;
@@ -228,6 +239,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         uint32_t tensor = assay_series_row(series, order[i]).tensor;
         for (n = 1; i + n < count && assay_series_row(series, order[i + n]).tensor == tensor; n++)
             ;
+        const bool always = asked || are_said(rule->trial, series, order + i, n);
         int64_t from = always ? INT64_MIN : first_agreed(series, order + i, n);
         uint64_t between = always ? 0 : averaged_over(series, order + i, n);
         left_out += from == INT64_MAX;

@@ -150,7 +150,7 @@ static relation relation_of(const side *s, uint32_t tensor)
         const assay_axis_kind kind = assay_layout_kind(layout, t, a);
         if (kind == ASSAY_AXIS_SUM || kind == ASSAY_AXIS_OWN)
             return UNLIKE;
-        found = kind == ASSAY_AXIS_UNKNOWN ? UNKNOWN : found;
+        found = kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_PEERS ? UNKNOWN : found;
     }
     return found;
 }

@@ -313,7 +313,7 @@ bool assay_layout_is_split(const assay_layout *layout, const assay_topology *t)
     bool split = false;
     for (uint32_t a = 0; a < t->mesh[layout->mesh].axes; a++) {
         const assay_axis_kind kind = assay_layout_kind(layout, t, a);
-        if (kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_SUM)
+        if (kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_PEERS || kind == ASSAY_AXIS_SUM)
             return false;
         split = split || kind == ASSAY_AXIS_SPLIT || kind == ASSAY_AXIS_FLAT;
     }

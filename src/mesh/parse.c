@@ -107,7 +107,7 @@ static uint32_t topology_find_mesh(const assay_topology *t, const char *name)
 static int rule_of(topology_parser *p, const char *place, const assay_topology_entry *e, const char *axis, int kind,
                    assay_axis_rule **out)
 {
-    static const char *const names[] = {"", "replicate", "split", "flat", "sum", "own"};
+    static const char *const names[] = {"", "replicate", "split", "flat", "sum", "own", "peers"};
     const assay_mesh *mesh = &p->t->mesh[e->mesh];
     const uint32_t a = assay_mesh_axis(mesh, axis);
     if (a == mesh->axes)
@@ -121,7 +121,7 @@ static int rule_of(topology_parser *p, const char *place, const assay_topology_e
     return ASSAY_OK;
 }
 
-/* "replicate", "sum", "own": a list of axes. */
+/* "replicate", "sum", "own", "peers": a list of axes. */
 static int parse_axis_list(topology_parser *p, const char *entry_place, const assay_topology_entry *e,
                            const cJSON *entry, const char *key, int kind)
 {
@@ -289,8 +289,8 @@ static int parse_mesh_of(topology_parser *p, const char *place, assay_topology_e
 
 static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
 {
-    static const char *const keys[] = {"match", "mesh", "replicate", "split", "flat",
-                                       "sum",   "own",  "number",    "then",  NULL};
+    static const char *const keys[] = {"match", "mesh",  "replicate", "split", "flat", "sum",
+                                       "own",   "peers", "number",    "then",  NULL};
     assay_topology_entry *e = &p->t->entry[i];
     char place[PLACE];
     assay_error why = {""};
@@ -315,6 +315,7 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     ASSAY_THEN(status, parse_flat(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "flat")));
     ASSAY_THEN(status, parse_axis_list(p, place, e, item, "sum", ASSAY_AXIS_SUM));
     ASSAY_THEN(status, parse_axis_list(p, place, e, item, "own", ASSAY_AXIS_OWN));
+    ASSAY_THEN(status, parse_axis_list(p, place, e, item, "peers", ASSAY_AXIS_PEERS));
     return status == ASSAY_OK ? parse_numbers(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "number")) : status;
 }
 

@@ -42,11 +42,12 @@ static uint32_t *lowest_alike(const assay_topology *t, uint32_t mesh, unsigned l
     return lowest;
 }
 
-static unsigned axes_of_kind(const assay_relation_class *c, uint32_t axes, int kind)
+/* Of the kinds a bit each. */
+static unsigned axes_of_kinds(const assay_relation_class *c, uint32_t axes, unsigned kinds)
 {
     unsigned found = 0;
     for (uint32_t a = 0; a < axes; a++)
-        found |= c->kind[a] == kind ? 1u << a : 0;
+        found |= (kinds >> c->kind[a] & 1) << a;
     return found;
 }
 
@@ -58,7 +59,7 @@ static assay_relation_class class_like(const assay_topology *t, const assay_layo
         const assay_axis_kind kind = assay_layout_kind(layout, t, a);
         c.kind[a] = (uint8_t)kind;
         c.sum = c.sum || kind == ASSAY_AXIS_SUM;
-        c.unknown = c.unknown || kind == ASSAY_AXIS_UNKNOWN;
+        c.unknown = c.unknown || kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_PEERS;
         if (kind == ASSAY_AXIS_REPLICATE || kind == ASSAY_AXIS_OWN)
             copies *= t->mesh[layout->mesh].axis[a].size;
     }
@@ -78,12 +79,13 @@ static uint32_t class_of(assay_relations *r, const assay_topology *t, const assa
         return ASSAY_NO_ID;
     r->list = grown;
     const uint32_t axes = t->mesh[c.mesh].axes;
-    c.replicas = lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_REPLICATE));
-    c.relatives = lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_OWN));
-    c.copy =
-        lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_SPLIT) | axes_of_kind(&c, axes, ASSAY_AXIS_FLAT));
+    const unsigned copies = 1u << ASSAY_AXIS_REPLICATE;
+    c.replicas = lowest_alike(t, c.mesh, axes_of_kinds(&c, axes, copies));
+    c.peers = lowest_alike(t, c.mesh, axes_of_kinds(&c, axes, copies | 1u << ASSAY_AXIS_PEERS));
+    c.relatives = lowest_alike(t, c.mesh, axes_of_kinds(&c, axes, 1u << ASSAY_AXIS_OWN));
+    c.copy = lowest_alike(t, c.mesh, axes_of_kinds(&c, axes, 1u << ASSAY_AXIS_SPLIT | 1u << ASSAY_AXIS_FLAT));
     grown[r->count++] = c;
-    return c.replicas && c.relatives && c.copy ? r->count - 1 : ASSAY_NO_ID;
+    return c.replicas && c.peers && c.relatives && c.copy ? r->count - 1 : ASSAY_NO_ID;
 }
 
 /* Of the first mesh, a bit; axes of one place lay nobody out. */
@@ -127,6 +129,7 @@ void assay_relations_free(assay_relations *r)
         return;
     for (uint32_t i = 0; i < r->count; i++) {
         free(r->list[i].replicas);
+        free(r->list[i].peers);
         free(r->list[i].relatives);
         free(r->list[i].copy);
     }
@@ -154,6 +157,7 @@ void assay_relations_pack(const assay_relations *r, assay_buf *out)
         assay_put_u32(out, c->mesh);
         assay_put_bytes(out, c->kind, sizeof c->kind);
         put_numbers(c->replicas, r->workers, out);
+        put_numbers(c->peers, r->workers, out);
         put_numbers(c->relatives, r->workers, out);
         put_numbers(c->copy, r->workers, out);
     }
@@ -183,9 +187,11 @@ static int get_class(assay_cursor *in, uint32_t workers, assay_relation_class *c
     if (kind)
         memcpy(c->kind, kind, sizeof c->kind);
     c->replicas = get_numbers(in, workers, workers, &sound);
+    c->peers = get_numbers(in, workers, workers, &sound);
     c->relatives = get_numbers(in, workers, workers, &sound);
     c->copy = get_numbers(in, workers, workers, &sound);
-    return !sound || in->failed ? ASSAY_EFORMAT : c->replicas && c->relatives && c->copy ? ASSAY_OK : ASSAY_ENOMEM;
+    const bool have = c->replicas && c->peers && c->relatives && c->copy;
+    return !sound || in->failed ? ASSAY_EFORMAT : have ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 int assay_relations_unpack(assay_cursor *in, uint32_t tensors, uint32_t workers, assay_relations **out)

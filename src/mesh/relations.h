@@ -7,11 +7,12 @@
 typedef struct assay_relation_class {
     bool split;                    /* several workers have pieces of it, which are put together */
     bool sum;                      /* workers have addends of it */
-    bool unknown;                  /* of an axis along which several workers have it nothing is said */
+    bool unknown;                  /* of an axis along which several workers have it nothing is known */
     bool single;                   /* several workers have one copy between them, and there is no other */
     uint32_t mesh;                 /* of the topology */
     uint8_t kind[ASSAY_MESH_AXES]; /* assay_axis_kind of each of its axes */
     uint32_t *replicas;            /* [workers] the lowest of those that have copies of what each has; owned */
+    uint32_t *peers;               /* [workers] the lowest of those that have copies, or may have; owned */
     uint32_t *relatives; /* [workers] the lowest of those whose data differ from each one's by design; owned */
     uint32_t *copy;      /* [workers] the lowest of those that have pieces of one copy; owned */
 } assay_relation_class;

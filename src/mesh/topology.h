@@ -28,13 +28,14 @@ typedef enum assay_axis_kind { /* what workers along an axis have of a tensor */
                                ASSAY_AXIS_FLAT,      /* stretches of the flattened tensor */
                                ASSAY_AXIS_SUM,       /* addends */
                                ASSAY_AXIS_OWN,       /* data that differ by design */
+                               ASSAY_AXIS_PEERS,     /* maybe copies: those that were equal once are */
                                ASSAY_AXIS_SOLE,      /* one of them has it: the axis plays no part */
                                ASSAY_AXIS_UNKNOWN    /* nobody says */
 } assay_axis_kind;
 
 /* What an entry says of one axis. */
 typedef struct assay_axis_rule {
-    uint8_t kind;   /* assay_axis_kind, UNSAID to OWN */
+    uint8_t kind;   /* assay_axis_kind, UNSAID to PEERS */
     bool fractions; /* SPLIT: parts are shares of the local size, not numbers of elements */
     uint8_t depth;  /* SPLIT: which division it is, 0 the outermost */
     int dim;        /* SPLIT: negative: from the end */

@@ -181,6 +181,12 @@ assay_relation assay_trial_relation(const assay_trial *trial, uint32_t tensor, u
                             .copy = c->copy[worker]};
 }
 
+uint32_t assay_trial_peers(const assay_trial *trial, uint32_t tensor, uint32_t worker)
+{
+    const assay_relations *r = trial->relations;
+    return r && tensor < r->tensors && worker < r->workers ? assay_relation_of(r, tensor)->peers[worker] : 0;
+}
+
 uint32_t assay_trial_neighbours(const assay_trial *trial, uint32_t worker)
 {
     const assay_relations *r = trial->relations;

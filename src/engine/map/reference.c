@@ -224,11 +224,11 @@ static int find_first_worker(const assay_record_work *w, assay_reference *out, a
     assay_place place;
     if (!source->info->relations)
         return find_in_step(w, &w->pool->first_worker, &source->shard, source, tensor, NULL, out, err);
-    const uint32_t group = assay_trial_relation(source->info, tensor, w->part->worker).replicas;
+    const uint32_t group = assay_trial_peers(source->info, tensor, w->part->worker);
     if (assay_step_workers_turn(table, &source->shard, w->part->step) != ASSAY_OK)
         return ASSAY_ENOMEM;
     for (size_t i = 0; assay_step_workers_find(table, tensor, w->entry->kind, group, i, &place); i++)
-        if (assay_trial_relation(source->info, tensor, place.part->worker).replicas == group)
+        if (assay_trial_peers(source->info, tensor, place.part->worker) == group)
             return open_candidate(w, source, place, out, err);
     return 0;
 }

@@ -110,7 +110,7 @@ static void test_layouts(void)
         "{\"match\": \"layers\\\\.(\\\\d+)\\\\.\", \"number\": {\"group\": 1, \"add\": {\"pp\": [0, 3]}}, \"then\": "
         "\"next\"},"
         "{\"match\": \"norm\", \"replicate\": [\"tp\"]}, {\"match\": \"fc\", \"split\": {\"tp\": {\"axis\": -1}}},"
-        "{\"match\": \"loss\", \"own\": [\"tp\"]}]}";
+        "{\"match\": \"loss\", \"own\": [\"tp\"]}, {\"match\": \"maybe\", \"replicate\": [\"pp\"], \"peers\": [\"tp\"]}]}";
     assay_layouts l;
     assay_relations *r = NULL;
     assay_topology *t = parse(text);
@@ -122,6 +122,7 @@ static void test_layouts(void)
              w < 2 ? "optimizer/0.layers.1.fc/exp_avg" : "optimizer/0.layers.4.fc/exp_avg");
         meet(&l, t, w, "norm", "norm");
         meet(&l, t, w, "other", "other");
+        meet(&l, t, w, "maybe", "maybe");
     }
     meet(&l, t, 0, "loss", "loss");
     meet(&l, t, 1, "loss", "loss");
@@ -138,6 +139,8 @@ static void test_layouts(void)
     CU_ASSERT(c->replicas[0] == 0 && c->replicas[1] == 0 && c->replicas[2] == 2 && c->replicas[3] == 2 && c->unknown);
     c = assay_relation_of(r, assay_dict_find(l.names, "loss", 4));
     CU_ASSERT(c->relatives[0] == 0 && c->relatives[1] == 0 && !c->unknown && !c->single);
+    c = assay_relation_of(r, assay_dict_find(l.names, "maybe", 5)); /* compared, and not known to be copies */
+    CU_ASSERT(c->replicas[2] == 0 && c->replicas[3] == 1 && c->peers[3] == 0 && c->unknown && !c->split);
     c = assay_relation_of(r, assay_dict_find(l.names, "layers.1.fc", 11));
     CU_ASSERT(c->single && c->split && c->replicas[1] == 1);
     assay_buf bytes;
