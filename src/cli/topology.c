@@ -22,28 +22,17 @@
 
 enum { PATH_ROOM = 4096 };
 
-static int look_in(const char *path, const char *directory, assay_groups *groups, assay_group_files *found,
-                   assay_error *err)
+static int look_in(const char *path, const char *directory, assay_group_files *found, assay_error *err)
 {
     assay_store *store = NULL;
     int status = assay_store_open(path, &store, err);
-    ASSAY_THEN(status, assay_groups_find(store, directory, groups, found));
+    ASSAY_THEN(status, assay_groups_find(store, directory, found));
     assay_store_close(store);
     return status;
 }
 
-/* Does a directory beside a trial look as if it held dumps or traces? */
-static bool is_telling(const char *name)
-{
-    static const char *const WORDS[] = {"trace", "flight", "dump", "nccl", "profil"};
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strstr(name, WORDS[i]))
-            return true;
-    return false;
-}
-
 /* Directories beside the trial, on this machine. */
-static int look_beside(const char *location, assay_groups *groups, assay_group_files *found)
+static int look_beside(const char *location, assay_group_files *found)
 {
     char parent[PATH_ROOM];
     assay_store *store = NULL;
@@ -53,21 +42,20 @@ static int look_beside(const char *location, assay_groups *groups, assay_group_f
     int status = assay_store_open(parent, &store, NULL);
     ASSAY_THEN(status, assay_store_list(store, "", &names, NULL));
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++)
-        if (is_telling(names.name[i]))
-            status = assay_groups_find(store, names.name[i], groups, found);
+        if (assay_groups_may_be_in(names.name[i]))
+            status = assay_groups_find(store, names.name[i], found);
     assay_names_release(&names);
     assay_store_close(store);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
-static int look(const char *location, const char *place, assay_groups *groups, assay_group_files *found,
-                assay_error *err)
+static int look(const char *location, const char *place, assay_group_files *found, assay_error *err)
 {
     if (place)
-        return look_in(place, "", groups, found, err);
-    int status = look_in(location, "", groups, found, NULL);
-    if (status != ASSAY_ENOMEM && groups->count == 0)
-        status = look_beside(location, groups, found);
+        return look_in(place, "", found, err);
+    int status = look_in(location, "", found, NULL);
+    if (status != ASSAY_ENOMEM && found->of_dumps.count + found->of_traces.count == 0)
+        status = look_beside(location, found);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
@@ -152,25 +140,28 @@ static int make(assay_groups *groups, char *const *worker, uint32_t workers, con
 static int cli_topology_of_groups(const char *location, const char *place, char *const *worker, uint32_t workers,
                                   const char *preset, assay_buf *out, assay_buf *why, bool *made, assay_error *err)
 {
-    assay_groups groups;
-    assay_group_files found = {0};
+    assay_group_files found;
     const size_t before = out->size;
-    int status = assay_groups_init(&groups);
-    ASSAY_THEN(status, look(location, place, &groups, &found, err));
-    if (status == ASSAY_OK && found.dumps + found.traces > 0)
-        assay_put_format(why, "%zu groups in %u flight-recorder dump%s and %u trace%s\n", groups.count, found.dumps,
-                         assay_plural(found.dumps), found.traces, assay_plural(found.traces));
+    int status = assay_group_files_init(&found);
+    assay_groups *groups = &found.of_dumps;
+    ASSAY_THEN(status, look(location, place, &found, err));
+    ASSAY_THEN(status, assay_groups_add_all(groups, &found.of_traces));
+    if (status == ASSAY_OK && found.dumps + found.traces > 0) {
+        assay_put_format(why, "%zu groups in ", groups->count);
+        assay_group_files_describe(&found, why);
+        assay_put_u8(why, '\n');
+    }
     if (status == ASSAY_OK && found.damaged > 0)
         assay_put_format(why, "%u file%s could not be read: %s\n", found.damaged, assay_plural(found.damaged),
                          found.first);
-    if (status == ASSAY_OK && groups.count > 0) {
+    if (status == ASSAY_OK && groups->count > 0) {
         uint32_t ranks = 0;
-        char **own = workers == 0 ? name_workers(&groups, &ranks) : NULL;
-        status = workers > 0 || own ? make(&groups, own ? own : worker, own ? ranks : workers, preset, out, why)
+        char **own = workers == 0 ? name_workers(groups, &ranks) : NULL;
+        status = workers > 0 || own ? make(groups, own ? own : worker, own ? ranks : workers, preset, out, why)
                                     : ASSAY_ENOMEM;
         free_workers(own, ranks);
     }
-    assay_groups_release(&groups);
+    assay_group_files_release(&found);
     *made = out->size > before;
     return status;
 }
@@ -246,9 +237,10 @@ static void list_unknown(const assay_trial_files *files, const assay_relations *
         if (!c->unknown || shown == SHOWN)
             continue;
         for (uint32_t a = 0; a < t->mesh[c->mesh].axes && used < sizeof axes; a++)
-            if (c->kind[a] == ASSAY_AXIS_UNKNOWN)
-                used += (size_t)snprintf(axes + used, sizeof axes - used, "%s%s", used ? ", " : "",
-                                         t->mesh[c->mesh].axis[a].name);
+            if (c->kind[a] == ASSAY_AXIS_UNKNOWN || c->kind[a] == ASSAY_AXIS_PEERS)
+                used += (size_t)snprintf(axes + used, sizeof axes - used, "%s%s%s", used ? ", " : "",
+                                         t->mesh[c->mesh].axis[a].name,
+                                         c->kind[a] == ASSAY_AXIS_PEERS ? " (but that they are peers)" : "");
         assay_log_note("  %.200s: nothing is said of %s", assay_dict_name(files->tensors, i, &length), axes);
         shown++;
     }
@@ -329,12 +321,6 @@ static int put_unknown(const assay_trial_files *files, const char *location, ass
     return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers, out);
 }
 
-/* Does a topology say no more than who the workers are? */
-static bool says_nothing(const assay_topology *t)
-{
-    return !t || (t->derived && t->entries == 0 && t->meshes == 1 && t->mesh[0].axes == 1);
-}
-
 /* Prints what groups alone say, where there are no tensors. */
 static int show_groups(const topology_options *o, const char *location, assay_buf *out, assay_error *err)
 {
@@ -372,7 +358,8 @@ static int show(const topology_options *o, const char *location, const char *giv
     const bool is_none = status != ASSAY_OK && status != ASSAY_ENOMEM && status != ASSAY_EIO; /* and not one unread */
     if (status != ASSAY_OK)
         return !given && is_none && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
-    if (!given && (o->groups || o->preset || says_nothing(files.catalog.topology)))
+    if (!given &&
+        (o->groups || o->preset || !files.catalog.topology || assay_topology_says_nothing(files.catalog.topology)))
         status = cli_topology_of_groups(location, o->groups, files.catalog.worker, files.catalog.workers, o->preset,
                                         &groups, &why, &made, err);
     if (status == ASSAY_OK && !made && (o->groups || (o->preset && !given)))

@@ -15,4 +15,3 @@ int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_p
 /* Moves the outcome of the next trials of `job` behind those that `to` has, which begins empty but for the job. What
  * trials have decides which rules of a set are reported: ASSAY_EFORMAT where these have other ones. ASSAY_ENOMEM. */
 int assay_outcome_join(assay_outcome *to, const assay_job *job, assay_outcome *more);
-

@@ -153,6 +153,51 @@ int assay_topology_place(assay_topology *t, const char *name, char *const *worke
     return status == ASSAY_OK ? refuse_twice(t, name, worker, err) : status;
 }
 
+/* The first mesh that has an axis of that name; how many there are when none has. */
+static uint32_t mesh_with(const assay_topology *t, const char *axis, uint32_t *at)
+{
+    uint32_t m = 0;
+    while (m < t->meshes && (*at = assay_mesh_axis(&t->mesh[m], axis)) == t->mesh[m].axes)
+        m++;
+    return m;
+}
+
+/* The same for one axis: its size, or then the places on it. */
+static bool axis_differs(const assay_topology *t, const assay_topology *other, uint32_t m, uint32_t a, bool places,
+                         const char *mine, const char *theirs, char *const *worker, assay_buf *out)
+{
+    uint32_t b = 0;
+    const char *axis = t->mesh[m].axis[a].name;
+    const uint32_t with = mesh_with(other, axis, &b), size = t->mesh[m].axis[a].size;
+    if (with == other->meshes)
+        return false;
+    if (!places && size != other->mesh[with].axis[b].size) {
+        assay_put_format(out, "the axis %s has %u place%s by %s, and %u by %s", axis, size, assay_plural(size), mine,
+                         other->mesh[with].axis[b].size, theirs);
+        return true;
+    }
+    for (uint32_t w = 0; places && w < t->workers && w < other->workers; w++) {
+        const uint32_t own = assay_topology_at(t, w, m, a), its = assay_topology_at(other, w, with, b);
+        if (own != its) {
+            assay_put_format(out, "%.100s has the place %u on the axis %s by %s, and %u by %s", worker[w], own, axis,
+                             mine, its, theirs);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool assay_topology_differs(const assay_topology *t, const assay_topology *other, const char *mine, const char *theirs,
+                            char *const *worker, assay_buf *out)
+{
+    for (int places = 0; places < 2; places++)
+        for (uint32_t m = 0; m < t->meshes; m++)
+            for (uint32_t a = 0; a < t->mesh[m].axes; a++)
+                if (axis_differs(t, other, m, a, places, mine, theirs, worker, out))
+                    return true;
+    return false;
+}
+
 void assay_topology_pack(const assay_topology *t, assay_buf *out)
 {
     assay_put_u8(out, t != NULL);

@@ -116,6 +116,16 @@ static inline uint32_t assay_topology_at(const assay_topology *t, uint32_t worke
     return t->place[((size_t)worker * t->meshes + mesh) * ASSAY_MESH_AXES + axis];
 }
 
+/* Does it say no more than who the workers are? */
+static inline bool assay_topology_says_nothing(const assay_topology *t)
+{
+    return t->derived && t->entries == 0 && t->meshes == 1 && t->mesh[0].axes == 1;
+}
+/* Does another topology, of workers of these names, give one of their axes another size, or a worker another place on
+ * it? Appends that as a clause, "the axis tp has 2 places by A, and 4 by B", where `mine` and `theirs` are A and B. */
+bool assay_topology_differs(const assay_topology *t, const assay_topology *other, const char *mine, const char *theirs,
+                            char *const *worker, assay_buf *out);
+
 /* For the catalog's way between ranks: the JSON, and the topology again. NULL is carried, too. */
 void assay_topology_pack(const assay_topology *t, assay_buf *out);
 int assay_topology_unpack(assay_cursor *in, char *const *worker, uint32_t workers, assay_topology **out);

@@ -121,7 +121,7 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
     assay_shard_init(&t.shard);
     assay_problems_init(&t.problems);
     int status = assay_trial_list(location, &t.store, &t.options, &t.catalog, err);
-    ASSAY_THEN(status, assay_topology_attach(t.store, topology, &t.catalog, err));
+    ASSAY_THEN(status, assay_topology_attach(t.store, topology, NULL, &t.catalog, err));
     if (status == ASSAY_OK)
         return read_index(t, out, err);
     assay_trial_release(&t);

@@ -12,9 +12,13 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/json_pull.h"
+#include "base/vec.h"
 #include "container/pickle.h"
 #include "container/lines.h"
+
+enum { PATH_ROOM = 1024 };
 
 /* What was read of one group; texts are not terminated. */
 typedef struct found_group {
@@ -26,7 +30,7 @@ typedef struct found_group {
 } found_group;
 
 typedef struct reading {
-    assay_groups *groups;
+    assay_group_files *files;
     assay_pull pull;
     int64_t *rank; /* owned */
     size_t room;
@@ -87,7 +91,8 @@ static void take_group(reading *r, const found_group *g)
     const size_t length = described ? g->desc_length : g->name_length;
     if (!g->has_ranks || !name || length == 0 || length > 1000)
         return;
-    const int status = assay_groups_add(r->groups, name, length, r->rank, g->ranks);
+    assay_groups *groups = r->kind == ASSAY_GROUPS_DUMP ? &r->files->of_dumps : &r->files->of_traces;
+    const int status = assay_groups_add(groups, name, length, r->rank, g->ranks);
     r->no_memory = r->no_memory || status == ASSAY_ENOMEM;
     r->wrong = r->wrong || status == ASSAY_EFORMAT;
 }
@@ -267,11 +272,34 @@ static void read_pickle(reading *r, const assay_pickle *p)
 
 /* ---- files ---- */
 
-int assay_groups_read(assay_groups *groups, const void *bytes, size_t size, bool whole, assay_group_file *kind,
-                      assay_error *err)
+int assay_group_files_init(assay_group_files *files)
+{
+    *files = (assay_group_files){.left = UINT64_MAX};
+    const int status = assay_groups_init(&files->of_dumps);
+    return status == ASSAY_OK ? assay_groups_init(&files->of_traces) : status;
+}
+
+void assay_group_files_release(assay_group_files *files)
+{
+    assay_groups_release(&files->of_dumps);
+    assay_groups_release(&files->of_traces);
+}
+
+void assay_group_files_describe(const assay_group_files *files, assay_buf *out)
+{
+    const uint32_t d = files->dumps, t = files->traces;
+    if (d > 0)
+        assay_put_format(out, "%u flight-recorder dump%s", d, assay_plural(d));
+    if (t > 0 || d == 0)
+        assay_put_format(out, "%s%u trace%s", d > 0 ? " and " : "", t, assay_plural(t));
+}
+
+/* `info` gets whether a trace said all of its groups in one place. */
+static int read_text(assay_group_files *files, const void *bytes, size_t size, bool whole, assay_group_file *kind,
+                     bool *info, assay_error *err)
 {
     const char *text = bytes;
-    reading r = {.groups = groups};
+    reading r = {.files = files};
     int status = ASSAY_OK;
     *kind = ASSAY_GROUPS_NONE;
     while (size > 0 && strchr(" \t\r\n", *text) && *text) {
@@ -299,11 +327,19 @@ int assay_groups_read(assay_groups *groups, const void *bytes, size_t size, bool
     }
     free(r.rank);
     *kind = r.kind;
+    *info = r.info;
     if (r.no_memory)
         return ASSAY_ENOMEM;
     return status == ASSAY_OK && r.wrong
                ? assay_fail(err, ASSAY_EFORMAT, "a group has a rank twice, or none that there is")
                : status;
+}
+
+int assay_groups_read(assay_group_files *files, const void *bytes, size_t size, bool whole, assay_group_file *kind,
+                      assay_error *err)
+{
+    bool info = false;
+    return read_text(files, bytes, size, whole, kind, &info, err);
 }
 
 /* Does a name look like a dump's or a trace's? */
@@ -317,7 +353,25 @@ static bool may_have_groups(const char *name)
     return length > 0 && length < 200 && name[length - 1] >= '0' && name[length - 1] <= '9';
 }
 
-static int read_file(assay_store *store, const char *path, assay_groups *groups, assay_group_files *found)
+/* Text of a trace: its beginning first, which nearly always has all groups. */
+static int read_trace(assay_lines *lines, assay_buf *text, assay_group_files *files, assay_group_file *kind,
+                      assay_error *why)
+{
+    enum { BEGINNING = 1 << 20 };
+    bool info = false;
+    int status = assay_lines_take(lines, text, BEGINNING, why);
+    if (status == ASSAY_OK && text->size >= BEGINNING) {
+        status = read_text(files, text->data, text->size, false, kind, &info, why);
+        if (info || status != ASSAY_OK)
+            return status;
+        status = assay_lines_take(lines, text, ASSAY_GROUP_TRACE_MOST, why);
+    }
+    if (status == ASSAY_OK)
+        status = read_text(files, text->data, text->size, text->size < ASSAY_GROUP_TRACE_MOST, kind, &info, why);
+    return status;
+}
+
+static int read_file(assay_store *store, const char *path, assay_group_files *files)
 {
     assay_lines *lines = NULL;
     assay_buf text;
@@ -328,37 +382,124 @@ static int read_file(assay_store *store, const char *path, assay_groups *groups,
     if (status == ASSAY_OK)
         status = assay_lines_take(lines, &text, 1, &why);
     const bool pickle = text.size > 0 && text.data[0] == 0x80;
-    const size_t most = pickle ? ASSAY_GROUP_FILE_MOST : ASSAY_GROUP_TRACE_MOST;
     const bool candidate = text.size > 0 && (pickle || memchr(text.data, '{', text.size < 64 ? text.size : 64));
+    if (status == ASSAY_OK && candidate && pickle)
+        status = assay_lines_take(lines, &text, ASSAY_GROUP_FILE_MOST, &why);
     if (status == ASSAY_OK && candidate)
-        status = assay_lines_take(lines, &text, most, &why);
+        status = pickle ? assay_groups_read(files, text.data, text.size, text.size < ASSAY_GROUP_FILE_MOST, &kind, &why)
+                        : read_trace(lines, &text, files, &kind, &why);
     assay_lines_close(lines);
-    if (status == ASSAY_OK && candidate)
-        status = assay_groups_read(groups, text.data, text.size, text.size < most, &kind, &why);
+    files->left -= text.size < files->left ? text.size : files->left;
     assay_buf_release(&text);
-    found->dumps += status == ASSAY_OK && kind == ASSAY_GROUPS_DUMP;
-    found->traces += status == ASSAY_OK && kind == ASSAY_GROUPS_TRACE;
+    files->dumps += status == ASSAY_OK && kind == ASSAY_GROUPS_DUMP;
+    files->traces += status == ASSAY_OK && kind == ASSAY_GROUPS_TRACE;
     if (status == ASSAY_ENOMEM)
         return status;
-    if (status != ASSAY_OK && found->damaged++ == 0)
-        snprintf(found->first, sizeof found->first, "%.100s: %.140s", path, why.text);
+    if (status != ASSAY_OK && files->damaged++ == 0)
+        snprintf(files->first, sizeof files->first, "%.100s: %.140s", path, why.text);
     return ASSAY_OK;
 }
 
-int assay_groups_find(assay_store *store, const char *directory, assay_groups *groups, assay_group_files *found)
+bool assay_groups_may_be_in(const char *directory)
+{
+    static const char *const WORDS[] = {"trace", "flight", "dump", "nccl", "profil"};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strstr(directory, WORDS[i]))
+            return true;
+    return false;
+}
+
+static int join_path(const char *directory, const char *name, char path[PATH_ROOM])
+{
+    return snprintf(path, PATH_ROOM, "%s%s%s", directory, *directory ? "/" : "", name) < PATH_ROOM;
+}
+
+int assay_groups_find(assay_store *store, const char *directory, assay_group_files *files)
 {
     assay_names names = {0};
     int status = assay_store_list(store, directory, &names, NULL);
     for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
-        char path[1024];
-        if (found->dumps + found->traces + found->damaged >= ASSAY_GROUP_FILES_MOST ||
-            snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", names.name[i]) >= (int)sizeof path)
+        char path[PATH_ROOM];
+        if (files->dumps + files->traces + files->damaged >= ASSAY_GROUP_FILES_MOST ||
+            !join_path(directory, names.name[i], path))
             continue;
         if (assay_store_exists(store, path, NULL) == 1)
-            status = may_have_groups(names.name[i]) ? read_file(store, path, groups, found) : ASSAY_OK;
+            status = may_have_groups(names.name[i]) ? read_file(store, path, files) : ASSAY_OK;
         else if (*directory == '\0')
-            status = assay_groups_find(store, names.name[i], groups, found);
+            status = assay_groups_find(store, names.name[i], files);
     }
     assay_names_release(&names);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+/* ---- a trial's own ---- */
+
+typedef struct own_files {
+    ASSAY_VEC(char *) path;
+    uint64_t hash;
+} own_files;
+
+static int add_own(assay_store *store, own_files *own, const char *path)
+{
+    assay_store_stamp stamp = {0};
+    if (own->path.count == ASSAY_GROUP_FILES_MOST)
+        return ASSAY_OK;
+    char **to = ASSAY_VEC_ADD(&own->path);
+    if (!to || !(*to = assay_copy_text(path)))
+        return ASSAY_ENOMEM;
+    (void)assay_store_stamp_of(store, path, &stamp, NULL);
+    const uint64_t numbers[] = {own->hash, assay_hash_bytes(path, strlen(path)), stamp.size, (uint64_t)stamp.time};
+    own->hash = assay_hash_bytes(numbers, sizeof numbers);
+    return ASSAY_OK;
+}
+
+static int add_folder(assay_store *store, own_files *own, const char *directory)
+{
+    assay_names names = {0};
+    int status = assay_store_list(store, directory, &names, NULL);
+    status = status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
+        char path[PATH_ROOM];
+        if (may_have_groups(names.name[i]) && join_path(directory, names.name[i], path) &&
+            assay_store_exists(store, path, NULL) == 1)
+            status = add_own(store, own, path);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
+static int list_own(assay_store *store, const assay_catalog *catalog, own_files *own)
+{
+    assay_names top = {0};
+    int status = assay_store_list(store, "", &top, NULL);
+    status = status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < catalog->events.count; i++)
+        if (ASSAY_EVENTS_OF_RANKS >> catalog->events.list[i].kind & 1)
+            status = add_own(store, own, catalog->events.list[i].path);
+    for (size_t i = 0; status == ASSAY_OK && i < top.count; i++)
+        if (assay_groups_may_be_in(top.name[i]) && assay_store_exists(store, top.name[i], NULL) != 1)
+            status = add_folder(store, own, top.name[i]);
+    assay_names_release(&top);
+    return status;
+}
+
+int assay_groups_find_own(assay_store *store, const assay_catalog *catalog, assay_group_files *files)
+{
+    own_files own = {.hash = 1};
+    int status = list_own(store, catalog, &own);
+    if (status == ASSAY_OK && own.hash != files->seen) {
+        assay_group_files_release(files);
+        status = assay_group_files_init(files);
+        files->left = ASSAY_GROUP_OWN_MOST;
+        for (size_t i = 0; status == ASSAY_OK && i < own.path.count; i++)
+            if (files->left > 0)
+                status = read_file(store, own.path.list[i], files);
+            else
+                files->left_out++;
+        files->seen = own.hash;
+    }
+    for (size_t i = 0; i < own.path.count; i++)
+        free(own.path.list[i]);
+    free(own.path.list);
+    return status;
 }

@@ -44,7 +44,8 @@
     X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */       \
     X(ASSAY_PROBLEM_TOTAL_SIZE, "total-size", false)        /* an index gives the set another than its tensors have */ \
     X(ASSAY_PROBLEM_UNSEEN, "unreadable", true)             /* what could not be looked at; each text once */          \
-    X(ASSAY_PROBLEM_KEY, "unknown-key", false)              /* a key that no reader knows; each text once */
+    X(ASSAY_PROBLEM_KEY, "unknown-key", false)              /* a key that no reader knows; each text once */           \
+    X(ASSAY_PROBLEM_GROUPS, "process-groups", false)        /* they contradict what else says who has which piece */
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,

@@ -101,6 +101,7 @@ void assay_watched_release(watched_source *source)
     free(source->train);
     assay_watch_ids_release(&source->numbers);
     assay_layouts_release(&source->layouts);
+    assay_group_files_release(&source->groups);
     assay_dict_free(source->names);
     assay_dict_free(source->place_names);
     assay_store_close(source->store);

@@ -17,7 +17,7 @@ static bool is_same(const assay_topology *a, const assay_topology *b)
 
 int assay_watched_lay_out(watched_source *source, assay_catalog *fresh, bool *changed, assay_error *err)
 {
-    int status = assay_topology_attach(source->store, source->topology, fresh, err);
+    int status = assay_topology_attach(source->store, source->topology, &source->groups, fresh, err);
     if (status != ASSAY_OK || (source->listed && is_same(source->catalog.topology, fresh->topology)))
         return status;
     for (size_t i = 0; source->part && i < source->catalog.unit_count; i++) {

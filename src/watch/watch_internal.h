@@ -4,6 +4,7 @@
 #include "engine/plan/plan.h"
 #include "engine/reduce/restart.h"
 #include "engine/source/run_view.h"
+#include "topology/group_files.h"
 #include "watch/watch.h"
 #include "watch/stable_ids.h"
 
@@ -57,6 +58,7 @@ typedef struct watched_source {
     uint64_t train_changes; /* how often that changed of a name that was seen before */
     const char *topology;   /* given by the job; borrowed; NULL: none */
     assay_layouts layouts;  /* of the tensors, where the trial has a topology */
+    assay_group_files groups;
     assay_dict *place_names;
     watched_place *places; /* [place_names] */
     size_t place_room;

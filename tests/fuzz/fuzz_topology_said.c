@@ -60,6 +60,7 @@ static void as_groups(const uint8_t *data, size_t size)
 {
     assay_said said;
     assay_buf text, why;
+    assay_group_files files;
     assay_group_file kind;
     assay_problems problems;
     assay_error err = {""};
@@ -69,11 +70,16 @@ static void as_groups(const uint8_t *data, size_t size)
     if (assay_said_init(&said, workers, WORKERS, WORKERS) != ASSAY_OK)
         abort();
     said.mesh_alone = true;
-    const int status = assay_groups_read(&said.groups, data, size, true, &kind, &err);
+    if (assay_group_files_init(&files) != ASSAY_OK)
+        abort();
+    const int status = assay_groups_read(&files, data, size, true, &kind, &err);
     if (status != ASSAY_OK && err.text[0] == '\0')
         abort(); /* whatever is wrong is said */
-    if (assay_groups_read(&said.groups, data, size, false, &kind, NULL) == ASSAY_ENOMEM)
+    if (assay_groups_read(&files, data, size, false, &kind, NULL) == ASSAY_ENOMEM ||
+        assay_groups_add_all(&said.groups, &files.of_dumps) != ASSAY_OK ||
+        assay_groups_add_all(&said.groups, &files.of_traces) != ASSAY_OK)
         abort();
+    assay_group_files_release(&files);
     if (assay_said_put_topology(&said, &text, &why, &problems) != ASSAY_OK)
         abort();
     if (text.size > 0)

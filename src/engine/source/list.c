@@ -116,7 +116,8 @@ static int list_source(assay_source *source, uint32_t number, bool verbatim, ass
     int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);
     ASSAY_THEN(status, assay_catalog_read(store, options, &catalog, &error));
     if (status == ASSAY_OK && !verbatim)
-        status = assay_topology_attach(store, source->options ? source->options->topology : NULL, &catalog, &error);
+        status =
+            assay_topology_attach(store, source->options ? source->options->topology : NULL, NULL, &catalog, &error);
     assay_put_u32(out, number);
     assay_put_i64(out, status);
     assay_put_text(out, error.text);
