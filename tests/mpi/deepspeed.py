@@ -79,6 +79,12 @@ def check_pipeline(test):
                        (8, "mp_rank_%02d" % rank, "experts.1.weight"): numpy.full(3, 5. + rank)})
     test.same(root, "pipeline")
     test.values(root, "pipeline", wanted)
+    for rank in range(2):  # no tensor is in it, and a training resumes from it
+        file = root / "global_step8" / ("mp_rank_%02d_model_states.pt" % rank)
+        aside = file.rename(test.work / file.name)
+        report = test.same(root, "pipeline without rank %d" % rank, 3)
+        test.checks.expect(report and kinds(report) == ["missing-shard"], "pipeline without rank %d: %s" % (rank, report and kinds(report)))
+        aside.rename(file)
 
 
 if __name__ == "__main__":

@@ -227,14 +227,39 @@ static bool check_layer(assay_contents *c, const char *directory, const char *la
     return true;
 }
 
+/* Each tensor-parallel rank has a file of the model; they are numbered without a gap. */
+static void check_models(assay_contents *c, const char *directory, const assay_dict *models, const assay_dict *whole)
+{
+    char name[256], who[128];
+    size_t length = 0;
+    const uint32_t count = assay_dict_count(models);
+    for (uint32_t m = 0; m < count; m++) {
+        const char *model = assay_dict_name(models, m, &length);
+        snprintf(name, sizeof name, "mp_rank_%.*s_model_states.pt", (int)length, model);
+        snprintf(who, sizeof who, "rank %.*s has other files here, and resumes from it", (int)length, model);
+        if (length < 64 && assay_dict_find(whole, model, length) == ASSAY_NO_ID)
+            name_missing(c, directory, name, who);
+    }
+    for (uint32_t m = 0; m < count && length < 64; m++) {
+        const int width = snprintf(who, sizeof who, "%0*u", (int)length, m);
+        if (assay_dict_find(models, who, (size_t)width) != ASSAY_NO_ID)
+            continue;
+        snprintf(name, sizeof name, "mp_rank_%s_model_states.pt", who);
+        name_missing(c, directory, name, "a rank of a higher number has files here");
+        return;
+    }
+}
+
 static void check_deepspeed(assay_contents *c, const char *directory, const assay_names *names)
 {
     assay_dict *all = assay_dict_new(), *partitioned = assay_dict_new(), *told = assay_dict_new();
-    assay_dict *models = assay_deepspeed_models(names);
-    bool kept = all && partitioned && told && models;
+    assay_dict *models = assay_deepspeed_models(names), *whole = assay_dict_new();
+    bool kept = all && partitioned && told && models && whole;
     for (size_t i = 0; i < names->count && kept; i++) {
         const assay_deepspeed_name n = assay_deepspeed_name_of(names->name[i]);
         kept = assay_dict_add(all, names->name[i], strlen(names->name[i])) != ASSAY_NO_ID;
+        if (kept && n.kind == ASSAY_DEEPSPEED_MODEL)
+            kept = assay_dict_add(whole, n.model, n.model_length) != ASSAY_NO_ID;
         if (kept && n.kind == ASSAY_DEEPSPEED_MODEL && n.partitioned)
             kept = assay_dict_add(partitioned, n.model, n.model_length) != ASSAY_NO_ID;
     }
@@ -245,8 +270,11 @@ static void check_deepspeed(assay_contents *c, const char *directory, const assa
         else if (kind == ASSAY_DEEPSPEED_LAYER)
             kept = check_layer(c, directory, names->name[i], all, models, told);
     }
-    if (!kept)
+    if (kept)
+        check_models(c, directory, models, whole);
+    else
         c->status = ASSAY_ENOMEM;
+    assay_dict_free(whole);
     assay_dict_free(all);
     assay_dict_free(partitioned);
     assay_dict_free(told);
