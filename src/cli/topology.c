@@ -309,9 +309,10 @@ static int put_known(const assay_trial_files *files, const char *location, const
 
 static int put_unknown(const assay_trial_files *files, const char *location, assay_buf *out, assay_error *err)
 {
+    const char *unread = assay_problems_unread(&files->problems);
     if (files->catalog.workers == 0)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: no worker saved tensors in it, and a topology is of tensors",
-                          location);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: no worker saved tensors in it, and a topology is of tensors%s%s",
+                          location, unread ? "; " : "", unread ? unread : "");
     if (files->catalog.workers > 1)
         assay_log_note("%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", "
                        "and save it as %s/topology.json",

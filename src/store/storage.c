@@ -279,10 +279,12 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
 {
     assay_error why = {{0}};
     const assay_names *known = assay_listings_find(&store->listings, directory);
-    if (known)
-        return assay_names_copy(known, out) == ASSAY_OK
-                   ? ASSAY_OK
-                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+    if (known && assay_names_copy(known, out) == ASSAY_OK)
+        return ASSAY_OK;
+    if (known) {
+        store->no_memory = store->no_memory || !err;
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+    }
     if (is_excluded(store, directory))
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", directory);
     int status = store->ops->list(store, directory, out, err ? err : &why);

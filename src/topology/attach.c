@@ -346,11 +346,24 @@ static int look_at_groups(assay_store *store, assay_catalog *catalog, assay_grou
     return status;
 }
 
+/* Names a file of the root that stands where the trial's own topology should. 0 or ASSAY_ENOMEM. */
+static int name_own(assay_store *store, assay_catalog *catalog, assay_error *err)
+{
+    static const char *const known[] = {OWN, NULL};
+    assay_names top = {0};
+    const int status = assay_store_list(store, "", &top, NULL);
+    if (status == ASSAY_OK)
+        assay_problems_name_damaged(&catalog->problems, &top, "", known);
+    assay_names_release(&top);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", assay_store_location(store))
+                                  : ASSAY_OK;
+}
+
 int assay_topology_attach(assay_store *store, const char *given, assay_group_files *seen, assay_catalog *catalog,
                           assay_error *err)
 {
     int status = given ? take_given(catalog, given, err) : take_own(store, catalog, err);
-    if (status == 1)
+    if (status == 1 && (status = name_own(store, catalog, err)) == ASSAY_OK)
         status = take_derived(store, catalog, err);
     if (status == ASSAY_OK)
         status = look_at_groups(store, catalog, seen);

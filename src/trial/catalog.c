@@ -459,21 +459,22 @@ static bool put_doubts(const assay_lister *l, assay_buf *out)
 static int fail_unknown(const assay_lister *l)
 {
     const char *location = assay_store_location(l->store), *path, *text;
-    if (assay_store_take_note(l->store, &path, &text))
-        return assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
-    assay_buf what = ASSAY_BUF(4096);
+    assay_buf what = ASSAY_BUF(4096), doubts = ASSAY_BUF(4096);
+    const bool doubtful = put_doubts(l, &doubts);
     const unsigned below = assay_trials_below(l->store, l->top, &what);
     int status;
-    if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
+    if (assay_store_take_note(l->store, &path, &text)) {
+        status = assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
+    } else if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
         const char *slash = location[strlen(location) - 1] == '/' ? "" : "/";
         status =
             assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s below it looks like one%s; give %s%s%s%s%s%s%s",
                        location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
                        (const char *)what.data, below > 1 ? ", or '" : "", below > 1 ? location : "",
                        below > 1 ? slash : "", below > 1 ? "*' for all of them" : "");
-    } else if (put_doubts(l, &what)) {
+    } else if (doubtful) {
         status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial: %s; give what the training wrote", location,
-                            assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
+                            assay_buf_status(&doubts) == ASSAY_OK ? (const char *)doubts.data : "");
     } else {
         for (unsigned i = 0; i < assay_format_count(); i++)
             assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
@@ -484,6 +485,7 @@ static int fail_unknown(const assay_lister *l)
                             location, assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
     }
     assay_buf_release(&what);
+    assay_buf_release(&doubts);
     return status;
 }
 

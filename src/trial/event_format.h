@@ -42,7 +42,8 @@ unsigned assay_event_format_count(void);
 
 /* Adds a file, whose texts are copied. 0 or ASSAY_ENOMEM. */
 int assay_event_lister_add(assay_event_lister *lister, const assay_event_file *file);
-/* Visits every file below a directory, at most `depth` directories deep; the visitor returns 0 or ASSAY_ENOMEM. What
- * cannot be listed is a problem. */
+/* Visits every file of a directory and of those below it, `depth` levels in all; what lies deeper is a problem. 0: only
+ * the directory itself, and those in it are not its business. The visitor returns 0 or ASSAY_ENOMEM. What cannot be
+ * listed is a problem. */
 typedef int assay_event_visit(assay_event_lister *lister, const char *path, const char *name);
 int assay_event_lister_walk(assay_event_lister *lister, const char *directory, int depth, assay_event_visit *visit);

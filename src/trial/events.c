@@ -126,8 +126,11 @@ int assay_event_lister_walk(assay_event_lister *l, const char *directory, int de
             status = file;
         else if (file == 1)
             status = visit(l, path, names.name[i]);
-        else if (file == 0 && depth > 0)
+        else if (file == 0 && depth > 1)
             status = assay_event_lister_walk(l, path, depth - 1, visit);
+        else if (file == 0 && depth == 1)
+            assay_problems_add(l->problems, ASSAY_PROBLEM_READ, -1, path, -1,
+                               "%s: it lies too deep; what lies in it is missing from this analysis", path);
     }
     free(path);
     assay_names_release(&names);

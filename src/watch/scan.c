@@ -295,10 +295,13 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     int status = assay_trial_places(source->store, visit_place, &places);
     ASSAY_THEN(status, assay_catalog_read(source->store, source->options, &fresh, err));
     if (status == ASSAY_OK && assay_catalog_is_unwatched(&fresh)) {
+        const char *unread = assay_problems_unread(&fresh.problems);
+        status =
+            assay_fail(err, ASSAY_EUSAGE,
+                       "%s: a series of checkpoints is not watched: `assay run` evaluates those that are there%s%s",
+                       source->path, unread ? "; " : "", unread ? unread : "");
         assay_catalog_release(&fresh);
-        return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: a series of checkpoints is not watched: `assay run` evaluates those that are there",
-                          source->path);
+        return status;
     }
     ASSAY_THEN(status, assay_watched_lay_out(source, &fresh, changed, err));
     if (status == ASSAY_OK)

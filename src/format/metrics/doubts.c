@@ -54,6 +54,9 @@ bool metrics_doubts(assay_store *store, assay_buf *out)
         assay_put_format(out, "%zu files are called like logs, and none is one; ", count);
     if (first)
         assay_put_format(out, "%.200s: %s", first->path, why_not(store, first));
+    const char *unread = assay_problems_unread(&place.problems); /* nobody knows what that is */
+    if (unread)
+        assay_store_note(store, "", unread);
     metrics_place_release(&place);
     return first != NULL;
 }

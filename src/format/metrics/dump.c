@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "base/path.h"
 #include "container/json_items.h"
 #include "format/metrics/printed.h"
@@ -14,7 +15,20 @@ typedef struct reader {
     int64_t step;
     char tag[TAG_ROOM];
     int status;
+    const char *damaged; /* the first key that another one stands in the place of, a constant; NULL: none yet */
 } reader;
+
+static const char *const FILE_KEYS[] = {"task", "data", NULL};
+enum { KEY_TASK, KEY_DATA };
+static const char *const CALL_KEYS[] = {"input_args", "input_kwargs", "output", NULL};
+enum { KEY_OUTPUT = 2 };
+static const char *const TENSOR_KEYS[] = {"Max", "Min", "Mean", "Norm", "type", NULL};
+enum { KEY_TYPE = 4 };
+
+static void note_keys(reader *r, const assay_keys *keys)
+{
+    r->damaged = r->damaged ? r->damaged : assay_keys_damaged(keys);
+}
 
 static bool named(const char *name)
 {
@@ -23,25 +37,26 @@ static bool named(const char *name)
 
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
 {
+    enum { BOTH = 1 << KEY_TASK | 1 << KEY_DATA };
     assay_json_items items = {0};
     const char *text = NULL;
     size_t length = 0;
-    bool task = false, data = false;
+    assay_keys keys = {.known = FILE_KEYS};
     int status = assay_json_items_open(store, file->path, &items, err);
     if (status != ASSAY_OK)
         return status;
     status = assay_json_items_enter(&items, '{', err);
-    while (status == 1 && !(task && data) && (status = assay_json_items_next(&items, err)) == 1) {
-        const char *key = (const char *)items.key.data;
-        task = task || strcmp(key, "task") == 0;
-        data = data || strcmp(key, "data") == 0;
-        if (task && data)
+    while (status == 1 && (status = assay_json_items_next(&items, err)) == 1) {
+        assay_keys_find_flipped(&keys, (const char *)items.key.data, items.key.size);
+        if (keys.seen == BOTH)
             break;
         status = assay_json_items_take(&items, &text, &length, err);
         status = status == ASSAY_OK ? 1 : status;
     }
     assay_json_items_close(&items);
-    return task && data ? 1 : status == ASSAY_EFORMAT ? 0 : status < 0 ? status : 0;
+    if (keys.seen == BOTH || (keys.seen && assay_keys_damaged(&keys))) /* damaged: named when it is read */
+        return 1;
+    return status == ASSAY_EFORMAT ? 0 : status < 0 ? status : 0;
 }
 
 static int divide(metrics_place *place, assay_error *err)
@@ -97,30 +112,29 @@ static int put_figure(reader *r, size_t length, const char *name, double value)
 /* The figures of a tensor, or what a plain object holds. The scanner stands at its brace. */
 static bool put_object(reader *r, size_t length, unsigned depth)
 {
-    static const char *const figures[][2] = {{"Max", "max"}, {"Min", "min"}, {"Mean", "mean"}, {"Norm", "norm"}};
-    double value[4];
-    bool has[4] = {false}, typed = false, tensor = false;
+    static const char *const figures[KEY_TYPE] = {"max", "min", "mean", "norm"};
+    double value[KEY_TYPE];
+    bool has[KEY_TYPE] = {false}, typed = false, tensor = false;
+    assay_keys keys = {.known = TENSOR_KEYS};
     assay_pull again = r->pull; /* an object without a type is walked once more */
     for (bool more = assay_pull_open(&r->pull, '{', '}'); more; more = assay_pull_more(&r->pull, '}')) {
         const char *key = NULL, *text = NULL;
         size_t size = 0, text_size = 0;
         if (!assay_pull_key(&r->pull, &key, &size))
             return false;
-        if (size == 4 && memcmp(key, "type", 4) == 0 && assay_pull_peek(&r->pull) == '"') {
+        const int known = assay_keys_find_flipped(&keys, key, size);
+        const char first = assay_pull_peek(&r->pull);
+        if (known == KEY_TYPE && first == '"') {
             if (!assay_pull_string(&r->pull, &text, &text_size))
                 return false;
             typed = true;
             tensor = is_tensor_type(text, text_size);
             continue;
         }
-        size_t i = 0;
-        while (i < 4 && (strlen(figures[i][0]) != size || memcmp(figures[i][0], key, size) != 0))
-            i++;
         metrics_json other = {.pull = &r->pull};
-        const char first = assay_pull_peek(&r->pull);
-        if (i < 4 && first != '{' && first != '[') {
-            const metrics_scalar scalar = metrics_json_scalar(&r->pull, &value[i]);
-            has[i] = scalar == METRICS_NUMBER;
+        if (known >= 0 && known < KEY_TYPE && first != '{' && first != '[') {
+            const metrics_scalar scalar = metrics_json_scalar(&r->pull, &value[known]);
+            has[known] = scalar == METRICS_NUMBER;
             if (scalar == METRICS_DAMAGED)
                 return false;
         } else if (!metrics_json_skip(&other)) {
@@ -129,11 +143,12 @@ static bool put_object(reader *r, size_t length, unsigned depth)
     }
     if (r->pull.fault)
         return false;
+    note_keys(r, &keys);
     if (typed && !tensor)
         metrics_add(r->log, METRICS_ARGUMENTS);
-    for (size_t i = 0; i < 4 && tensor && r->status == ASSAY_OK; i++)
+    for (size_t i = 0; i < KEY_TYPE && tensor && r->status == ASSAY_OK; i++)
         if (has[i])
-            r->status = put_figure(r, length, figures[i][1], value[i]);
+            r->status = put_figure(r, length, figures[i], value[i]);
     if (typed)
         return true;
     const char *end = r->pull.at;
@@ -181,6 +196,7 @@ static bool put_call(reader *r, const char *call, size_t call_length)
 {
     const bool gradients = memmem(call, call_length, ".parameters_grad", 16) != NULL;
     const size_t length = extend(r, 0, call, call_length);
+    assay_keys keys = {.known = CALL_KEYS};
     if (assay_pull_peek(&r->pull) != '{') {
         metrics_json other = {.pull = &r->pull};
         return metrics_json_skip(&other);
@@ -190,11 +206,13 @@ static bool put_call(reader *r, const char *call, size_t call_length)
         size_t size = 0;
         if (!assay_pull_key(&r->pull, &key, &size))
             return false;
-        if ((size == 10 && memcmp(key, "input_args", 10) == 0) || (size == 12 && memcmp(key, "input_kwargs", 12) == 0))
+        const int known = assay_keys_find_flipped(&keys, key, size);
+        if (known >= 0 && known < KEY_OUTPUT)
             size = 5; /* "input" */
         if (!put_value(r, extend(r, length, key, size), gradients, 1))
             return false;
     }
+    note_keys(r, &keys);
     return r->pull.fault == NULL;
 }
 
@@ -226,17 +244,23 @@ static int read_file(metrics_log *log, const char *path, int64_t step, assay_err
     const char *text = NULL;
     size_t length = 0;
     reader r = {.log = log, .step = step};
+    assay_keys keys = {.known = FILE_KEYS};
     int status = assay_json_items_open(log->store, path, &items, why);
     if (status != ASSAY_OK)
         return status;
     status = assay_json_items_enter(&items, '{', why);
     while (status == 1 && (status = assay_json_items_next(&items, why)) == 1) {
-        if (strcmp((const char *)items.key.data, "data") == 0)
+        if (assay_keys_find_flipped(&keys, (const char *)items.key.data, items.key.size) == KEY_DATA)
             status = take_calls(&r, &items, why);
         else
             status = assay_json_items_take(&items, &text, &length, why);
         status = status == ASSAY_OK ? 1 : status;
     }
+    note_keys(&r, &keys);
+    if (status == ASSAY_OK && r.damaged)
+        assay_problems_add(log->problems, ASSAY_PROBLEM_HEADER, step, path, -1,
+                           "%s: a key that should be \"%s\" is damaged; what it had is missing from this analysis",
+                           path, r.damaged);
     assay_pull_release(&r.pull);
     assay_json_items_close(&items);
     return status;

@@ -322,6 +322,10 @@ static int walk(reader *r, const char *directory, size_t skip, what kind, int de
             status = kind == METRIC ? take_metric(r, path) : take_small(r, path, kind == TAG);
         else if (depth < DEEPEST)
             status = walk(r, path, skip, kind, depth + 1);
+        else
+            assay_problems_add(r->log->problems, ASSAY_PROBLEM_READ, -1, path, -1,
+                               "%s: more than %d directories deep; what lies in it is missing from this analysis", path,
+                               DEEPEST);
     }
     assay_names_release(&names);
     return status;
@@ -329,7 +333,7 @@ static int walk(reader *r, const char *directory, size_t skip, what kind, int de
 
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
 {
-    static const char *const directories[] = {"metrics", "params", "tags"};
+    static const char *const directories[] = {"metrics", "params", "tags", NULL};
     static const char *const states[] = {NULL, "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
     meta own;
     (void)place;
@@ -339,7 +343,12 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     if (status != 1)
         return status;
     reader r = {.log = log, .err = err};
-    status = ASSAY_OK;
+    assay_names names = {0};
+    status = assay_store_list(log->store, run->base, &names, NULL);
+    if (status == ASSAY_OK)
+        assay_problems_name_damaged(log->problems, &names, run->base, directories);
+    assay_names_release(&names);
+    status = status == ASSAY_ENOMEM ? status : ASSAY_OK;
     for (int k = METRIC; k <= TAG && status == ASSAY_OK; k++) {
         char path[ASSAY_PATH_ROOM];
         snprintf(path, sizeof path, "%s%s%s", run->base, *run->base ? "/" : "", directories[k]);

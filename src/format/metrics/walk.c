@@ -117,6 +117,13 @@ static bool is_recording(const assay_names *names)
     return assay_names_have(names, "collections") && assay_names_have(names, "index");
 }
 
+static void name_deep(walker *w, const char *path)
+{
+    assay_problems_add(&w->place->problems, ASSAY_PROBLEM_READ, -1, path, -1,
+                       "%s: more than %d directories deep; what lies in it is missing from this analysis", path,
+                       DEEPEST);
+}
+
 static int visit(walker *w, const char *path, int depth)
 {
     about a;
@@ -124,8 +131,12 @@ static int visit(walker *w, const char *path, int depth)
         return ASSAY_ENOMEM;
     if (a.file)
         return add_file(w, path, &a);
-    if (!a.directory || depth >= DEEPEST)
+    if (!a.directory)
         return ASSAY_OK;
+    if (depth >= DEEPEST) {
+        name_deep(w, path);
+        return ASSAY_OK;
+    }
     if (a.link) /* what lies outside of the trial is none of its logs; the catalog names links that lead there */
         return assay_store_leads_out(w->place->store, path) ? ASSAY_OK : postpone(w, path);
     return walk(w, path, depth + 1);
@@ -153,7 +164,9 @@ static int walk(walker *w, const char *directory, int depth)
     }
     if (status != ASSAY_OK)
         return status;
+    static const char *const known[] = {"trainer_state.json", "dump.json", "meta.yaml", NULL};
     const bool recording = is_recording(&names);
+    assay_problems_name_damaged(&w->place->problems, &names, directory, known);
     if (names.count > 1)
         qsort(names.name, names.count, sizeof *names.name, by_nature);
     for (size_t i = 0; i < names.count && status == ASSAY_OK && !recording; i++) {
@@ -177,6 +190,8 @@ static int walk_later(walker *w)
             depth += *p == '/';
         if (status == ASSAY_OK && a.directory && depth < DEEPEST)
             status = walk(w, w->later.list[i], depth);
+        else if (a.directory)
+            name_deep(w, w->later.list[i]);
     }
     return status;
 }

@@ -8,7 +8,7 @@
 #include "format/profiler/profiler.h"
 #include "tfrecord/recorded.h"
 
-enum { DEEPEST = 8, ID_MOST = 512 };
+enum { DEEPEST = 9, ID_MOST = 512 };
 
 bool assay_profiler_probe(const assay_names *top)
 {
