@@ -208,8 +208,10 @@ typedef struct walker {
 
 static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
 {
-    if (w->out->list.count >= PLACES_MOST)
+    if (w->out->list.count >= PLACES_MOST) {
+        w->out->beyond++;
         return ASSAY_OK;
+    }
     why_place *p = ASSAY_VEC_ADD(&w->out->list);
     ASSAY_HAVE(p);
     *p = (why_place){.kind = kind,
@@ -233,19 +235,30 @@ static int add_once(walker *w, why_kind kind, const char *path)
     return add(w, kind, path, 0);
 }
 
-static bool is_dump(assay_store *store, const char *path, const char *name)
+/* Is it by its first bytes what its name may mean? One that cannot be opened is noted: nobody knows what it is. */
+static bool begins_so(assay_store *store, const char *path, bool (*is)(const char *place))
 {
     char local[ASSAY_PATH_MOST];
+    assay_store_file *file = NULL;
+    assay_error why = {""};
+    if (!assay_store_local_path(store, path, local, sizeof local))
+        return false;
+    if (assay_store_open_file(store, path, &file, &why) != ASSAY_OK)
+        assay_store_note(store, path, why.text);
+    assay_store_close_file(file);
+    return is(local);
+}
+
+static bool is_dump(assay_store *store, const char *path, const char *name)
+{
     const size_t length = strlen(name);
-    return length > 0 && assay_is_digit(name[length - 1]) && assay_store_local_path(store, path, local, sizeof local) &&
-           assay_is_dump_content(local);
+    return length > 0 && assay_is_digit(name[length - 1]) && begins_so(store, path, assay_is_dump_content);
 }
 
 static bool is_trace(assay_store *store, const char *path, const char *name)
 {
-    char local[ASSAY_PATH_MOST];
     return (ends(name, ".json") || ends(name, ".json.gz")) && strstr(name, "trace") &&
-           assay_store_local_path(store, path, local, sizeof local) && assay_is_trace_content(local);
+           begins_so(store, path, assay_is_trace_content);
 }
 
 static int take_file(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)
@@ -336,7 +349,9 @@ static int walk(walker *w, const char *directory, int depth)
             status = take_file(w, directory, path, name, &checkpoints);
         else if (is_checkpoint(name))
             checkpoints = true;
-        else if (is_file == 0 && depth < DEEPEST && !assay_store_leads_out(w->store, path))
+        else if (is_file == 0 && depth >= DEEPEST)
+            w->out->deep++;
+        else if (is_file == 0 && !assay_store_leads_out(w->store, path))
             status = walk(w, path, depth + 1);
         free(path);
     }
@@ -425,6 +440,19 @@ static int by_path(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(x->kind, y->kind);
 }
 
+/* What could not be looked at becomes a problem: it may have been an output. */
+static int take_notes(walker *w)
+{
+    const char *path = NULL, *text = NULL;
+    bool kept = !assay_store_lacked_memory(w->store);
+    while (kept && assay_store_take_note(w->store, &path, &text))
+        kept = why_add_text(&w->out->problem, "%s", text);
+    if (kept && w->out->beyond > 0)
+        kept = why_add_text(&w->out->problem, "%llu files were left out: no more than %d are looked at",
+                            (unsigned long long)w->out->beyond, PLACES_MOST);
+    return kept ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 int why_find(const char *directory, const char *job, why_places *out, assay_error *err)
 {
     walker w = {.out = out};
@@ -433,7 +461,8 @@ int why_find(const char *directory, const char *job, why_places *out, assay_erro
     int status = take_job_file(&w, err);
     if (status == 0)
         status = walk(&w, "", 0);
-    status = status > 0 ? ASSAY_OK : status;
+    if (status >= 0)
+        status = take_notes(&w);
     if (status == ASSAY_OK && out->list.count > 1)
         qsort(out->list.list, out->list.count, sizeof *out->list.list, by_path);
     if (status == ASSAY_OK)

@@ -31,6 +31,8 @@ typedef struct why_places {
     ASSAY_VEC(why_place) list; /* in natural order of their paths */
     ASSAY_VEC(char *) problem; /* what could not be listed; owned */
     uint64_t other_jobs;       /* outputs of other jobs, which are left out */
+    uint64_t deep;             /* directories that lie too deep: they were not looked into */
+    uint64_t beyond;           /* places that there was no room for */
     int64_t job;               /* Slurm's number; -1 */
 } why_places;
 

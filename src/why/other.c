@@ -93,6 +93,15 @@ static int take_verdict(assay_why *why, const why_place *place, const assay_outc
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* On rank 0: that a part of a place was damaged or missing, and what first. */
+static int take_losses(assay_why *why, const why_place *place, uint64_t losses, const char *first)
+{
+    const bool made = losses == 0 || why_add_text(&why->problem, "%s %s: %llu damaged or missing: %s",
+                                                  why_kind_name(place->kind), place->path[0] ? place->path : ".",
+                                                  (unsigned long long)losses, first ? first : "`assay run` names them");
+    return made ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 static int ask_rules(assay_comm *comm, const char *location, size_t number, const why_place *place,
                      const assay_why_options *options, assay_why *why, assay_error *err)
 {
@@ -107,7 +116,10 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
         } else {
             if (place->kind == WHY_DUMPS)
                 taken = take_hang(why, number, trial, err);
-            ASSAY_THEN(taken, take_verdict(why, place, &outcome));
+            if (taken == ASSAY_OK)
+                taken = take_verdict(why, place, &outcome);
+            if (taken == ASSAY_OK)
+                taken = take_losses(why, place, trial->problems.losses, assay_problems_loss(&trial->problems));
         }
     }
     assay_outcome_release(&outcome);
@@ -115,8 +127,8 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
     return status == ASSAY_OK ? assay_comm_agree(comm, taken, err) : status;
 }
 
-static int ask_checkpoints(assay_comm *comm, const char *location, const char *path, const assay_why_options *options,
-                           assay_why *why, assay_error *err)
+static int ask_checkpoints(assay_comm *comm, const char *location, const why_place *place,
+                           const assay_why_options *options, assay_why *why, assay_error *err)
 {
     const assay_verify_options asked = {
         .from = INT64_MIN, .to = INT64_MAX, .memory = options->memory, .progress = options->progress, .last = true};
@@ -126,17 +138,21 @@ static int ask_checkpoints(assay_comm *comm, const char *location, const char *p
     if (assay_comm_rank(comm) == 0 &&
         (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)) {
         taken = why_add_text(&why->problem, "%s", own.text) ? ASSAY_OK : ASSAY_ENOMEM;
-    } else if (assay_comm_rank(comm) == 0 && status == ASSAY_OK && !why->verify) {
+    } else if (assay_comm_rank(comm) == 0 && status == ASSAY_OK) {
         assay_buf line = ASSAY_BUF(1 << 20);
         assay_verification_put_line(&found, &line);
-        why->verify = text_of(&line);
-        taken = why->verify ? ASSAY_OK : ASSAY_ENOMEM;
-        if (taken == ASSAY_OK && found.last_sound >= 0) {
+        char *text = text_of(&line);
+        taken = text ? take_losses(why, place, found.losses, text) : ASSAY_ENOMEM;
+        if (taken == ASSAY_OK && !why->verify && found.last_sound >= 0) {
             const assay_verify_step *step = &found.step[found.last_sound];
-            why->resume = path[0] ? assay_path_join(path, step->name) : assay_copy_text(step->name);
+            why->resume = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);
             why->resume_state = assay_copy_text(assay_verify_word(step->state));
             taken = why->resume && why->resume_state ? ASSAY_OK : ASSAY_ENOMEM;
         }
+        if (why->verify)
+            free(text);
+        else
+            why->verify = text;
     }
     assay_verification_release(&found);
     if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED)
@@ -157,7 +173,7 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
         char *location = p->path[0] ? assay_path_join(directory, p->path) : assay_copy_text(directory);
         status = assay_comm_agree(
             comm, location ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", directory), err);
-        ASSAY_THEN(status, p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p->path, options, why, err)
+        ASSAY_THEN(status, p->kind == WHY_CHECKPOINTS ? ask_checkpoints(comm, location, p, options, why, err)
                                                       : ask_rules(comm, location, i, p, options, why, err));
         free(location);
     }

@@ -107,6 +107,9 @@ static int name_missing(assay_why *why)
         made = made && why_add_text(&why->missing,
                                     "%llu outputs of other jobs were left out: this is job %lld; --job says which",
                                     (unsigned long long)why->places.other_jobs, (long long)why->places.job);
+    if (why->places.deep > 0)
+        made = made && why_add_text(&why->missing, "%llu directories lie too deep, and were not looked into",
+                                    (unsigned long long)why->places.deep);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Nothing is left out without a word: a law over every format in formats.def and event_formats.def, each kind of metric log, sealed
-checkpoints, and reports.
+checkpoints, the directory of a job, and reports.
 
     omissions.py --assay PROGRAM --shim LIBRARY [--ranks N...] [--long] [--only FORMAT...]
 
 The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME, logs are those of tests/support/logs.py; `verify`
-holds sealed checkpoints against their seals, and `history` reads reports. To each of their files and directories happens
+holds sealed checkpoints against their seals, `why` reads what a job left, and `history` reads reports. To each of their files and directories happens
   fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it; reading it says EIO
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
@@ -35,9 +35,9 @@ from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
 
 PLAIN = ROOT / "tests" / "data" / "trials" / "ddp"
-SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history")  # what these say is what they found
+SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history", "why")  # what these say is what they found
 IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severity", "findings_total", "aggregations")  # is read of a report
-NOT_TRIED = {"verify": (), "history": ("servers",)}
+NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
@@ -100,6 +100,7 @@ class Subject:
         yield "groups", ["topology", PLAIN, "--groups", self.trial]
         yield "hang", ["hang", self.trial, "--out", self.out, "--format", "json", "--quiet"]
         yield "seal", ["seal", self.trial]
+        yield "why", ["why", self.trial, "--json", "--quiet"]
 
     def once(self, command, ranks=1, env=None, trial=None):
         """The exit code, what was said, and the body of the report or of the file that was written."""
@@ -233,11 +234,26 @@ class Subject:
             server.decide = None
 
 
+def job(folder):
+    """What a job left that ended well: outputs of ranks, what Slurm says, dumps, checkpoints, a log, records."""
+    data = ROOT / "tests" / "data"
+    for name, text in (("slurm-7.out", "0: step 1 loss 2.0\n"), ("attempt_0/0/stderr.log", "step 2 loss 1.0\n"), ("slurm.env", "SLURM_NNODES=1\n"),
+                       ("sacct.txt", "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|n1\n")):
+        logs.write(folder / name, text)
+    shutil.copytree(data / "events" / "flight", folder / "dumps")
+    shutil.copytree(data / "formats" / "smdebug", folder / "records")
+    logs.csv(folder / "metrics", logs.curve(4))
+    for step in (1, 2):
+        shutil.copytree(data / "formats" / "checkpoint" / "step-20", folder / "saved" / ("checkpoint-%d" % step))
+
+
 def subjects(args, place):
     """Of each subject its name, what is copied, the command that all is done to, and whether several ranks run that."""
     for kind, make in logs.KINDS.items():
         make(place / "logs-source" / kind, logs.curve(2))
         yield "log-" + kind, place / "logs-source" / kind, "run", kind in ("mlflow", "dump")
+    job(place / "job-source")
+    yield "job", place / "job-source", "why", True
     for table, folder in (("formats.def", "formats"), ("event_formats.def", "events")):
         for name in names_of(table):
             yield name, ROOT / "tests" / "data" / folder / name, "run", True
