@@ -2,6 +2,7 @@
 #include "engine/outcome.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "rule/common_state.h"
