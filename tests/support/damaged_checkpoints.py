@@ -257,6 +257,10 @@ def stand_ins(work):
             yield Case("%s: %s is %s" % (layout, file, name), root, DAMAGED, "Git LFS|HTML|is empty")
 
 
+    root = spread(work, "hugging_face", name="cut-random-numbers")
+    path = root / "checkpoint-200" / "rng_state.pth"
+    os.truncate(path, path.stat().st_size // 2)
+    yield Case("random numbers of NumPy in a file that is cut", root, DAMAGED, "resume from checkpoint-100; 200: damaged .rng_state.pth")
     for name, change in (("cut within its first bytes", lambda data: data[:1]), ("all zeros", lambda data: bytes(len(data))), ("zeros in front", lambda data: bytes(64) + data[64:]),
                          ("the first byte gone", lambda data: data[1:]), ("an answer in JSON", lambda data: b'{"error": "Repository not found"}')):
         for layout, file in (("torch", "ckpt_200.pt"), ("hugging_face", "optimizer.pt"), ("zero2", "zero_pp_rank_1_mp_rank_00_optim_states.pt"), ("lightning", "epoch=1-step=200.ckpt")):
