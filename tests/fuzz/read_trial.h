@@ -225,6 +225,29 @@ static inline int visit(void *count, const char *path)
     return ASSAY_OK;
 }
 
+static inline bool asks_for_none(void *context, const char *name, size_t length)
+{
+    (void)context;
+    must(name != NULL && length > 0);
+    return false;
+}
+
+/* What no job asks for need not be kept of a log, but it has the same units. */
+static inline void find_units_unasked(assay_store *store, const assay_catalog *all)
+{
+    assay_catalog catalog = {0};
+    assay_error err = {""};
+    assay_trial_options *options = assay_trial_options_new();
+    must(options != NULL);
+    options->asks = asks_for_none;
+    must(assay_catalog_read(store, options, &catalog, &err) == ASSAY_OK);
+    must(catalog.unit_count == all->unit_count && catalog.problems.total == all->problems.total);
+    for (size_t i = 0; i < catalog.unit_count; i++)
+        must(assay_unit_compare(&catalog.units[i], &all->units[i]) == 0);
+    assay_catalog_release(&catalog);
+    assay_trial_options_release(options);
+}
+
 /* Every unit is found again by its worker, mode and step. Asked of a catalog as it is read: in an opened trial, units
  * may have been aligned (trial/align.h), and bear other steps than their workers counted. */
 static inline void find_units(assay_store *store)
@@ -239,6 +262,8 @@ static inline void find_units(assay_store *store)
             if (catalog.formats[k] == u->format)
                 must(assay_catalog_unit(&catalog, u->step, u->mode, u->worker, k).place == u->place);
     }
+    if (catalog.log.kind)
+        find_units_unasked(store, &catalog);
     assay_catalog_release(&catalog);
 }
 
