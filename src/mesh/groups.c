@@ -17,7 +17,11 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-enum { NOWHERE = UINT32_MAX, CANDIDATES = 24 };
+enum {
+    NOWHERE = UINT32_MAX,
+    CANDIDATES = 24,
+    FILL_MOST = 1 << 28 /* ranks that lack a place, times places: looking for theirs takes some tenths of a second */
+};
 
 int assay_groups_init(assay_groups *g)
 {
@@ -288,43 +292,56 @@ static uint64_t find_inner(laying *l, candidate *c)
         if (one->size < 2 || compare_size(&one, &c) >= 0 || is_expert(one) != is_expert(c) || !is_within(l, one, c))
             continue;
         c->inner |= 1u << i;
-        places *= one->size;
+        places = places > c->size ? places : places * one->size; /* too many are too many */
     }
     return places;
 }
 
-/* Are two ranks at one place on all inner axes? A rank and itself: has it a place on them? */
-static bool is_at_one_place(const laying *l, const candidate *c, uint32_t a, uint32_t b)
+/* The place of a rank on the inner axes together; NOWHERE: it lacks one of them. */
+static uint32_t inner_place(const laying *l, const candidate *c, uint32_t rank)
 {
-    for (uint32_t i = 0; i < l->count; i++)
-        if ((c->inner >> i & 1) && (l->list[i].at[a] != l->list[i].at[b] || l->list[i].at[a] == NOWHERE))
-            return false;
-    return true;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (!(c->inner >> i & 1))
+            continue;
+        if (l->list[i].at[rank] == NOWHERE)
+            return NOWHERE;
+        place = place * l->list[i].size + l->list[i].at[rank];
+    }
+    return place;
 }
 
 /* Takes axes out of groups that are several axes in one, as Megatron-LM's "with cp" and DeviceMesh's flattened ones. The
  * smaller ones were looked at before. */
-static void part_from_inner(laying *l, candidate *c)
+static int part_from_inner(laying *l, candidate *c)
 {
     const uint64_t places = find_inner(l, c);
     if (!c->inner)
-        return;
+        return ASSAY_OK;
     bool regular = c->size % places == 0;
     double distance = 0, neighbours = 0;
-    for (uint32_t r = 0; r < l->out->ranks; r++) {
-        const assay_group *group = c->of[r];
-        const bool known = group && is_at_one_place(l, c, r, r);
-        uint32_t place = 0, before = r;
-        for (uint32_t k = 0; known && k < group->ranks && group->rank[k] != r; k++)
-            if (is_at_one_place(l, c, group->rank[k], r)) {
-                place++;
-                before = group->rank[k];
+    uint32_t *met = regular ? assay_alloc_zeroed(2 * places, sizeof *met) : NULL, *last = met ? met + places : NULL;
+    if (regular && !met)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < l->g->count && regular; i++) {
+        const assay_group *group = &l->g->list[i];
+        if (strcmp(group->name, c->group) != 0)
+            continue;
+        memset(met, 0, places * sizeof *met);
+        for (uint32_t k = 0; k < group->ranks; k++) {
+            const uint32_t r = group->rank[k], inner = inner_place(l, c, r);
+            c->at[r] = inner == NOWHERE ? NOWHERE : met[inner]++;
+            if (inner == NOWHERE)
+                continue;
+            regular = regular && c->at[r] < c->size / places;
+            if (c->at[r] > 0) {
+                distance += r > last[inner] ? r - last[inner] : last[inner] - r;
+                neighbours++;
             }
-        c->at[r] = known ? place : NOWHERE;
-        regular = regular && (!known || place < c->size / places);
-        distance += r > before ? r - before : before - r;
-        neighbours += r != before;
+            last[inner] = r;
+        }
     }
+    free(met);
     c->distance = neighbours > 0 ? distance / neighbours : 0;
     c->size = regular ? c->size / (uint32_t)places : 0;
     const char *first = l->list[__builtin_ctz(c->inner)].axis;
@@ -335,6 +352,7 @@ static void part_from_inner(laying *l, candidate *c)
     else
         assay_put_format(l->why, "%s: %u of each of these groups for every place on %s\n", c->axis, c->size, first);
     c->size = c->size == 1 ? 0 : c->size;
+    return ASSAY_OK;
 }
 
 /* ---- meshes ---- */
@@ -492,13 +510,16 @@ static int settle_ranks(assay_rank_mesh *m, uint32_t ranks)
         return 0;
     bool *taken = assay_alloc_zeroed((size_t)ranks + 1, sizeof *taken);
     int settled = 1;
+    uint64_t missing = 0;
     ASSAY_HAVE(taken);
     for (uint32_t r = 0; r < ranks; r++) {
         const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
         settled = settled && (place == UINT64_MAX || !taken[place]);
+        missing += place == UINT64_MAX;
         if (place != UINT64_MAX)
             taken[place] = true;
     }
+    settled = settled && missing * ranks <= FILL_MOST;
     if (settled)
         fill_places(m, ranks, taken);
     for (uint32_t r = 0; r < ranks; r++)
@@ -583,6 +604,10 @@ int assay_groups_lay_out(const assay_groups *g, assay_rank_layout *out, assay_bu
     for (size_t i = 0; i < g->count; i++)
         for (uint32_t k = 0; k < g->list[i].ranks; k++)
             out->ranks = g->list[i].rank[k] >= out->ranks ? g->list[i].rank[k] + 1 : out->ranks;
+    if (out->ranks / 2 > g->ranks) { /* what cannot become a mesh takes no memory either */
+        assay_put_format(why, "most of the %u ranks are in no group: no mesh\n", out->ranks);
+        return assay_buf_status(why);
+    }
     int status = find_candidates(&l);
     bool experts = false;
     for (size_t i = 0; i < l.count && status == ASSAY_OK; i++) {
@@ -592,7 +617,7 @@ int assay_groups_lay_out(const assay_groups *g, assay_rank_layout *out, assay_bu
     if (status == ASSAY_OK)
         qsort(by_size, l.count, sizeof *by_size, compare_size);
     for (size_t i = 0; i < l.count && status == ASSAY_OK; i++) {
-        part_from_inner(&l, by_size[i]);
+        status = part_from_inner(&l, by_size[i]);
         experts = experts || (by_size[i]->size > 1 && is_expert(by_size[i]));
     }
     if (status == ASSAY_OK && l.count > 0)

@@ -365,8 +365,9 @@ int assay_topology_attach(assay_store *store, const char *given, assay_group_fil
     int status = given ? take_given(catalog, given, err) : take_own(store, catalog, err);
     if (status == 1 && (status = name_own(store, catalog, err)) == ASSAY_OK)
         status = take_derived(store, catalog, err);
-    if (status == ASSAY_OK)
-        status = look_at_groups(store, catalog, seen);
+    if (status == ASSAY_OK && look_at_groups(store, catalog, seen) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while looking for process groups",
+                            assay_store_location(store));
     if (given)
         return status;
     assay_problems_take_notes(&catalog->problems, store, -1, "which worker has which piece may be unknown without it");

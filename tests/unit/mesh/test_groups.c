@@ -139,6 +139,7 @@ static void test_no_mesh(void)
          "has rank 4, and the group of all ranks ends at 3"},
         {{GROUP("default_pg", 0, 1, 2, 3), GROUP("undefined", 0, 1), GROUP("7", 2, 3)}, NULL},
         {{GROUP("mesh_tp", 0, 1), GROUP("mesh_tp", 6, 7)}, "no mesh"},
+        {{GROUP("mesh_tp", 0, ASSAY_GROUP_RANK_MOST - 1)}, "most of the 1048576 ranks are in no group"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assay_groups g;
