@@ -256,6 +256,7 @@ bool assay_is_tensor_content(const char *place)
 static size_t read_head(const char *place, char *head, size_t room)
 {
     struct stat about;
+    head[0] = '\0';
     if (stat(place, &about) != 0 || !S_ISREG(about.st_mode))
         return 0;
     const int number = open(place, O_RDONLY | O_CLOEXEC);
