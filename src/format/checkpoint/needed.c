@@ -202,12 +202,14 @@ static void check_partition(assay_contents *c, const char *directory, const char
     name_missing(c, directory, name, who);
 }
 
-/* Each layer of a pipeline has a file of every tensor-parallel rank. `told` are those that are named already. */
+/* Each layer of a pipeline has a file of every tensor-parallel rank. `done` are the layers that were looked at already.
+ * Ends where no more problems are kept: so a few files cannot ask for the square of their number. */
 static bool check_layer(assay_contents *c, const char *directory, const char *layer, const assay_dict *all,
-                        const assay_dict *models, assay_dict *told)
+                        const assay_dict *models, assay_dict *done)
 {
     const assay_deepspeed_name own = assay_deepspeed_name_of(layer);
-    for (uint32_t m = 0; m < assay_dict_count(models); m++) {
+    const uint32_t known = assay_dict_count(done), id = assay_dict_add(done, layer, (size_t)(own.model - layer));
+    for (uint32_t m = 0; id == known && m < assay_dict_count(models) && c->problems->kept < ASSAY_PROBLEMS_KEPT; m++) {
         size_t length = 0;
         char name[256], who[512];
         const char *model = assay_dict_name(models, m, &length);
@@ -216,15 +218,11 @@ static bool check_layer(assay_contents *c, const char *directory, const char *la
         if (size >= (int)sizeof name || length != own.model_length ||
             assay_dict_find(all, name, (size_t)size) != ASSAY_NO_ID)
             continue;
-        const uint32_t known = assay_dict_count(told), id = assay_dict_add(told, name, (size_t)size);
-        if (id == ASSAY_NO_ID)
-            return false;
         snprintf(who, sizeof who, "rank %.*s needs it, as rank %.*s does %.200s", (int)length, model,
                  (int)own.model_length, own.model, layer);
-        if (id == known)
-            name_missing(c, directory, name, who);
+        name_missing(c, directory, name, who);
     }
-    return true;
+    return id != ASSAY_NO_ID;
 }
 
 /* Each tensor-parallel rank has a file of the model; they are numbered without a gap. */
@@ -252,9 +250,9 @@ static void check_models(assay_contents *c, const char *directory, const assay_d
 
 static void check_deepspeed(assay_contents *c, const char *directory, const assay_names *names)
 {
-    assay_dict *all = assay_dict_new(), *partitioned = assay_dict_new(), *told = assay_dict_new();
+    assay_dict *all = assay_dict_new(), *partitioned = assay_dict_new(), *done = assay_dict_new();
     assay_dict *models = assay_deepspeed_models(names), *whole = assay_dict_new();
-    bool kept = all && partitioned && told && models && whole;
+    bool kept = all && partitioned && done && models && whole;
     for (size_t i = 0; i < names->count && kept; i++) {
         const assay_deepspeed_name n = assay_deepspeed_name_of(names->name[i]);
         kept = assay_dict_add(all, names->name[i], strlen(names->name[i])) != ASSAY_NO_ID;
@@ -268,7 +266,7 @@ static void check_deepspeed(assay_contents *c, const char *directory, const assa
         if (kind == ASSAY_DEEPSPEED_OPTIMIZER)
             check_partition(c, directory, names->name[i], all, partitioned);
         else if (kind == ASSAY_DEEPSPEED_LAYER)
-            kept = check_layer(c, directory, names->name[i], all, models, told);
+            kept = check_layer(c, directory, names->name[i], all, models, done);
     }
     if (kept)
         check_models(c, directory, models, whole);
@@ -277,7 +275,7 @@ static void check_deepspeed(assay_contents *c, const char *directory, const assa
     assay_dict_free(whole);
     assay_dict_free(all);
     assay_dict_free(partitioned);
-    assay_dict_free(told);
+    assay_dict_free(done);
     assay_dict_free(models);
 }
 

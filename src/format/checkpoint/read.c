@@ -494,6 +494,19 @@ static int read_below(reading *r)
     return status;
 }
 
+/* Is it the first of several tensor-parallel ranks that read one directory, or the only one? What is wrong with the
+ * directory is said once. */
+static bool is_first(const reading *r)
+{
+    const size_t word = sizeof ASSAY_DEEPSPEED_WORKER - 1;
+    assay_deepspeed_name name = {.kind = ASSAY_DEEPSPEED_NONE};
+    for (size_t i = 0; i < r->names.count && name.kind == ASSAY_DEEPSPEED_NONE; i++)
+        name = assay_deepspeed_name_of(r->names.name[i]);
+    return name.kind == ASSAY_DEEPSPEED_NONE || strncmp(r->worker, ASSAY_DEEPSPEED_WORKER, word) != 0 ||
+           (strlen(r->worker + word) == name.model_length &&
+            memcmp(r->worker + word, name.model, name.model_length) == 0);
+}
+
 static int read_all(reading *r)
 {
     int status = ASSAY_OK;
@@ -506,7 +519,7 @@ static int read_all(reading *r)
         if (status == ASSAY_OK)
             status = read_below(r);
     }
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && is_first(r))
         assay_ckpt_name_needed(r->c, r->directory, &r->names);
     return status == ASSAY_OK ? r->c->status : status;
 }
