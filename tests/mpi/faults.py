@@ -8,7 +8,7 @@ The N-th read or allocation of one rank fails, for growing N until the fault is 
   exit 2, likewise, when it was the job file that could not be read;
   exit 3, with a report that names a problem or an Error verdict;
   exit 0, with the report of a run without faults (the fault was not reached, or made good).
-Anything else, a hang above all, is a failure.
+Anything else, a hang above all, is a failure. Ranks of two builds are refused with one message.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
+from launch import SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
 
 TIMEOUT = 60
@@ -69,6 +69,7 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
+        refuse_two_builds(checks, args, folder)
         for ranks in args.ranks:
             common = [args.assay, "run", SUITE, "--trial", TRIALS / TRIAL, "--quiet", "--out"]
             plain = mpirun(ranks, common + [Path(folder) / "plain"])
@@ -79,6 +80,17 @@ def main():
                 for rank in sorted({0, ranks - 1}):
                     sweep(checks, common, folder, healthy, kind, rank, ranks)
     checks.done()
+
+
+def refuse_two_builds(checks, args, folder):
+    """Rank 1 is a program of another commit."""
+    commit = run([args.assay, "--version"]).out.split("commit: ")[-1].split()[0].encode()
+    other = Path(folder) / "other"
+    other.write_bytes(Path(args.assay).read_bytes().replace(commit, bytes([commit[0] ^ 1]) + commit[1:]))
+    other.chmod(0o755)
+    either = 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then exec "$0" "$@"; else exec "$OWN" "$@"; fi'
+    done = mpirun(3, ["sh", "-c", either, other, "run", TRIALS / TRIAL, "--out", Path(folder) / "mixed"], env={"OWN": args.assay}, timeout=TIMEOUT)
+    checks.expect(done.code == 2 and done.err.count("different builds") == 1 and not (Path(folder) / "mixed").exists(), "two builds: %s" % done)
 
 
 def sweep(checks, common, folder, healthy, kind, rank, ranks):
