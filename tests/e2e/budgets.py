@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
 import numpy  # noqa: E402
 import s3  # noqa: E402
 from checkpoints import save_safetensors  # noqa: E402
@@ -57,9 +58,20 @@ def unknown_keys(folder, n):
     index.write_text(json.dumps(document))
 
 
+def series_of_a_log(folder, n):
+    names = ",".join("t%d/loss" % i for i in range(n))
+    (folder / "metrics.csv").write_text("step,%s\n" % names + "".join("%d%s\n" % (step, ",1" * n) for step in range(2)))
+
+
+def calls_of_a_dump(folder, n):
+    tensor = {"type": "torch.Tensor", "Max": 1, "Min": 0, "Mean": 0.5, "Norm": 1}
+    logs.write(folder / "step0" / "rank0" / "dump.json",
+               json.dumps({"task": "statistics", "data": {"Module.%d.forward" % i: {"output": [tensor]} for i in range(n)}}))
+
+
 def growth(b):
     """Eight times as much is not sixty-four times the work, which is counted in blocks of code: no clock has a say."""
-    for make in (missing_shards, tensors_in_other_shards, unknown_keys):
+    for make in (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump):
         blocks = []
         for n in (SMALL, SMALL * TIMES):
             folder = b.folder / make.__name__ / str(n)
