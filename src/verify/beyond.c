@@ -285,11 +285,10 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
     return status;
 }
 
-/* Is it, by its name, a file of tensors that was packed as a whole? */
+/* Is it, by its name, a file of tensors that was packed as a whole? No .tar: many call so what torch.save() writes. */
 static bool is_packed(const char *path)
 {
-    static const char *const packed[] = {".gz", ".xz",  ".bz2", ".zst", ".lz4", ".lzma",
-                                         ".7z", ".rar", ".tar", ".tgz", ".zip"};
+    static const char *const packed[] = {".gz", ".xz", ".bz2", ".zst", ".lz4", ".lzma", ".7z", ".rar", ".tgz", ".zip"};
     static const char *const files[] = {".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".npz", ".distcp"};
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
         for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
