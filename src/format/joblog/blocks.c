@@ -12,25 +12,55 @@ enum {
     TRACEBACK_LINES = 400,
     FAILURE_LINES = 12,
     BLOCKS_MOST = 65536,
-    LINES_MOST = 100000 /* of all ranks meanwhile */
+    LINES_MOST = 100000, /* of all ranks meanwhile */
+    LOOK_EVERY = 4096    /* lines: so a look at all blocks costs each line little, however many there are */
 };
 
-static bool is_of(const joblog_block *block, const joblog_line *line)
+typedef int64_t writer[2];
+
+static joblog_block *block_of(const joblog_reader *r, const joblog_line *line)
 {
-    return block->rank == line->prefix.rank && block->local_rank == line->prefix.local_rank;
+    const writer key = {line->prefix.rank, line->prefix.local_rank};
+    const uint32_t who = assay_dict_find(r->writers, (const char *)key, sizeof key);
+    return who != ASSAY_NO_ID && r->block_row.list[who] ? &r->block.list[r->block_row.list[who] - 1] : NULL;
 }
 
-/* Ranks often write one after another, in the order in which their blocks began: the next one is looked at first. */
-static joblog_block *block_of(joblog_reader *r, const joblog_line *line)
+/* Writers without a block are forgotten, so that there are no more of them than twice as many as blocks. */
+static bool forget_writers(joblog_reader *r)
 {
-    for (size_t n = 0; n < r->block.count; n++) {
-        const size_t i = (r->next_block + n) % r->block.count;
-        if (is_of(&r->block.list[i], line)) {
-            r->next_block = i + 1;
-            return &r->block.list[i];
+    assay_dict *writers = assay_dict_new();
+    for (size_t i = 0; i < r->block.count && writers; i++) {
+        size_t length = 0;
+        const char *key = assay_dict_name(r->writers, r->block.list[i].who, &length);
+        r->block.list[i].who = assay_dict_add(writers, key, length);
+        if (r->block.list[i].who == ASSAY_NO_ID) {
+            assay_dict_free(writers);
+            return false;
         }
+        r->block_row.list[i] = (uint32_t)i + 1;
     }
-    return NULL;
+    if (!writers)
+        return false;
+    assay_dict_free(r->writers);
+    r->writers = writers;
+    r->block_row.count = r->block.count;
+    return true;
+}
+
+static joblog_block *add_block(joblog_reader *r, const joblog_line *line)
+{
+    const writer key = {line->prefix.rank, line->prefix.local_rank};
+    if (assay_dict_count(r->writers) >= 2 * BLOCKS_MOST && !forget_writers(r))
+        return NULL;
+    const uint32_t who = assay_dict_add(r->writers, (const char *)key, sizeof key);
+    if (who == ASSAY_NO_ID || (who == r->block_row.count && !ASSAY_VEC_ADD(&r->block_row)))
+        return NULL;
+    joblog_block *block = ASSAY_VEC_ADD(&r->block);
+    if (!block)
+        return NULL;
+    block->who = who;
+    r->block_row.list[who] = (uint32_t)r->block.count;
+    return block;
 }
 
 static void begin_failure(joblog_block *block)
@@ -50,16 +80,14 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
     if (!block && r->block.count >= BLOCKS_MOST)
         return ASSAY_OK;
     if (!block)
-        block = ASSAY_VEC_ADD(&r->block);
+        block = add_block(r, line);
     if (!block)
         return ASSAY_ENOMEM;
     *block = (joblog_block){.kind = kind,
-                            .rank = line->prefix.rank,
-                            .local_rank = line->prefix.local_rank,
+                            .who = block->who,
                             .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == who,
                             .until = line->number + LINES_MOST};
     begin_failure(block);
-    r->until = r->block.count == 1 || block->until < r->until ? block->until : r->until;
     if (block->chained)
         r->chained_rank = INT64_MIN;
     if (kind == JOBLOG_FAILURES)
@@ -69,22 +97,19 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
 
 static void close_block(joblog_reader *r, joblog_block *block)
 {
-    *block = r->block.list[--r->block.count];
+    const joblog_block *last = &r->block.list[--r->block.count];
+    r->block_row.list[last->who] = r->block_row.list[block->who];
+    r->block_row.list[block->who] = 0;
+    *block = *last;
 }
 
 /* Closes blocks whose ranks wrote nothing for long. */
 static void close_old(joblog_reader *r, uint64_t number)
 {
-    r->until = UINT64_MAX;
-    for (size_t i = 0; i < r->block.count;) {
-        joblog_block *block = &r->block.list[i];
-        if (number > block->until) {
-            close_block(r, block);
-            continue;
-        }
-        r->until = block->until < r->until ? block->until : r->until;
-        i++;
-    }
+    for (size_t i = r->block.count; i-- > 0;)
+        if (number > r->block.list[i].until)
+            close_block(r, &r->block.list[i]);
+    r->next_look = number + LOOK_EVERY;
 }
 
 /* '  File "/a/train.py", line 120, in step' */
@@ -185,10 +210,10 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
 {
     size_t name = 0;
     int status = ASSAY_OK;
-    if (line->number > r->until)
+    if (line->number >= r->next_look)
         close_old(r, line->number);
     joblog_block *block = block_of(r, line);
-    if (block && --block->left < 0) {
+    if (block && (line->number > block->until || --block->left < 0)) {
         close_block(r, block);
         block = NULL;
     }

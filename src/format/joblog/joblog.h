@@ -1,6 +1,7 @@
 /* joblog.h - what the files of this format share. Inside this folder only. */
 #pragma once
 
+#include "base/dict.h"
 #include "base/regex.h"
 #include "trial/job_log.h"
 
@@ -116,11 +117,11 @@ typedef enum joblog_block_kind {
 
 typedef struct joblog_block { /* several lines of one rank that become one event */
     joblog_block_kind kind;
-    int64_t rank, local_rank; /* of its lines */
-    int left;                 /* lines of the rank until it is given up */
-    bool chained;             /* of a traceback: it belongs to the one before */
-    uint64_t until;           /* the last line of the file that may belong to it */
-    bool own;                 /* the frame is of the training's own code */
+    uint32_t who;   /* wrote it: of the reader's writers */
+    int left;       /* lines of the rank until it is given up */
+    bool chained;   /* of a traceback: it belongs to the one before */
+    uint64_t until; /* the last line of the file that may belong to it */
+    bool own;       /* the frame is of the training's own code */
     char frame[192];
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
 } joblog_block;
@@ -137,13 +138,14 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
-    size_t next_block;           /* where the block of the next line is looked for first */
-    uint64_t until;              /* no block is given up before this line */
-    int64_t chained_rank;        /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
-    double listed;               /* the earliest time of those failures that were listed last; infinite: none */
-    ASSAY_VEC(int32_t) rank_row; /* by rank: its place in out->rank, and 1 */
-    ASSAY_VEC(uint32_t) slot;    /* a table of out->event by its key: numbers, and 1 */
-    char *clean;                 /* room for a line */
+    assay_dict *writers;           /* ranks and local ranks that had blocks */
+    ASSAY_VEC(uint32_t) block_row; /* by writer: the place of its block, and 1 */
+    uint64_t next_look;            /* the line at which blocks of long ago are given up */
+    int64_t chained_rank;          /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
+    double listed;                 /* the earliest time of those failures that were listed last; infinite: none */
+    ASSAY_VEC(int32_t) rank_row;   /* by rank: its place in out->rank, and 1 */
+    ASSAY_VEC(uint32_t) slot;      /* a table of out->event by its key: numbers, and 1 */
+    char *clean;                   /* room for a line */
 } joblog_reader;
 
 /* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */

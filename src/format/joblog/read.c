@@ -676,7 +676,8 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     }
     r.bytes = assay_alloc(ROOM);
     r.clean = assay_alloc(JOBLOG_LINE_MOST);
-    if (status == ASSAY_OK && (!r.bytes || !r.clean || !make_table(&r, 1024)))
+    r.writers = assay_dict_new();
+    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_all(&r, file, &why);
@@ -689,6 +690,8 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     free(r.bytes);
     free(r.clean);
     free(r.block.list);
+    free(r.block_row.list);
+    assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.slot.list);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
