@@ -35,8 +35,20 @@ typedef struct fold {
     uint32_t *latest[2]; /* by group: its latest collective, point-to-point operation */
     assay_dict *signatures, *stacks;
     size_t signature_room, stack_room;
+    uint32_t effort; /* that may still be spent on what was recorded around operations */
     bool no_memory;
 } fold;
+
+/* Each group under way may ask for all others, and a small file may have many: an operation looked at, or compared with
+ * one that is known, costs 1, and what is kept of it as much as LOOKS. A job's dump asks for a few millions at most. */
+enum { EFFORT = 1 << 24, LOOKS = 256 };
+
+static bool spend(fold *f, uint32_t effort)
+{
+    const bool enough = f->effort >= effort;
+    f->effort = enough ? f->effort - effort : 0;
+    return enough;
+}
 
 static char *copy_text(fold *f, uint32_t text)
 {
@@ -355,7 +367,7 @@ static void put_surroundings(fold *f, const recorded *o, assay_flight_group *g)
         const recorded *other = &f->op[i];
         if (other->forgotten)
             continue;
-        if (i < least || g->sinces == OPERATIONS_MOST) {
+        if (i < least || g->sinces == OPERATIONS_MOST || !spend(f, 1 + g->sinces)) {
             g->follows = false; /* too much for a comparison: the numbers of other groups are left */
             break;
         }
@@ -365,6 +377,10 @@ static void put_surroundings(fold *f, const recorded *o, assay_flight_group *g)
         while (k < g->sinces &&
                (strcmp(g->since[k].description, description) != 0 || !assay_flight_is(name, g->since[k].operation)))
             k++;
+        if (k == g->sinces && !spend(f, LOOKS)) {
+            g->follows = false;
+            break;
+        }
         assay_flight_count *c = k < g->sinces ? &g->since[k] : add(f, &g->since, &g->sinces, &room, sizeof *c);
         if (!c)
             return;
@@ -381,15 +397,16 @@ static void put_surroundings(fold *f, const recorded *o, assay_flight_group *g)
     bool *seen = assay_alloc_zeroed(f->d->config.count + 1, sizeof *seen);
     f->no_memory = f->no_memory || !seen;
     size_t left = f->d->config.count;
-    for (uint32_t i = at; seen && left > 0 && i-- > least;) {
+    for (uint32_t i = at; seen && left > 0 && i-- > least && spend(f, 1);) {
         const recorded *other = &f->op[i];
         if (other->forgotten || other->is_p2p || other->group == o->group || seen[other->group])
             continue;
         seen[other->group] = true;
         left--;
         const uint32_t description = f->d->config.list[other->group].description;
-        assay_flight_count *c =
-            f->described[description] == 1 ? add(f, &g->before, &g->befores, &before_room, sizeof *c) : NULL;
+        assay_flight_count *c = f->described[description] == 1 && spend(f, LOOKS)
+                                    ? add(f, &g->before, &g->befores, &before_room, sizeof *c)
+                                    : NULL;
         if (!c)
             continue;
         c->description = copy_text(f, description);
@@ -683,7 +700,7 @@ static bool prepare(fold *f)
 
 int assay_flight_fold(const assay_flight_dump *d, assay_flight_row *row)
 {
-    fold f = {.d = d, .row = row};
+    fold f = {.d = d, .row = row, .effort = EFFORT};
     *row = (assay_flight_row){
         .full = d->full && d->unread == 0, .starts_known = d->starts_known, .unread = d->unread, .newest = d->newest};
     if (prepare(&f)) {
