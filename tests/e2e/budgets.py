@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a few bytes declare costs no more than they are worth: memory stays within --memory, work grows with the bytes.
 
-    budgets.py --assay PROGRAM --count COUNT_WORK [--no-curl]         COUNT_WORK: counts what opening a trial takes
+    budgets.py --assay PROGRAM --count COUNT_WORK [--no-curl]         COUNT_WORK: the program, which counts its work
 """
 import argparse
 import json
@@ -13,7 +13,9 @@ import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import dumps  # noqa: E402
 import logs  # noqa: E402
+import made_traces  # noqa: E402
 import numpy  # noqa: E402
 import s3  # noqa: E402
 from checkpoints import save_safetensors  # noqa: E402
@@ -69,17 +71,72 @@ def calls_of_a_dump(folder, n):
                json.dumps({"task": "statistics", "data": {"Module.%d.forward" % i: {"output": [tensor]} for i in range(n)}}))
 
 
+def log_of(folder, n, *said):
+    """All ranks say the first, then all say the second in another order, and so on."""
+    (folder / "out.log").write_text("".join("[rank%d]: %s\n" % ((i * (7 * k + 1)) % n, text) for k, text in enumerate(said) for i in range(n)))
+
+
+def open_tracebacks(folder, n):
+    log_of(folder, n, "Traceback (most recent call last):", '  File "/a/train.py", line 7, in step', "ValueError: bad value")
+
+
+def tracebacks_without_an_end(folder, n):
+    log_of(folder, 16 * n, "Traceback (most recent call last):", "step 1")
+
+
+def failures_of_a_launcher(folder, n):
+    listed = "".join("[%d]:\n  time      : 2026-11-27_03:12:07\n  host      : n1\n  rank      : %d (local_rank: 0)\n  exitcode  : 1 (pid: 7)\n"
+                     "  error_file: <N/A>\n  traceback : none\n" % (i, i) for i in range(n))
+    (folder / "out.log").write_text("train.py FAILED\nFailures:\n%s============\n" % listed)
+
+
+def recorded_calls(folder, n):
+    world = dumps.Group("0", "default_pg", [0, 1])
+    ranks = [dumps.Rank(r, [world]) for r in world.ranks]
+    for rank in ranks:
+        for i in range(n):
+            rank.call(world, "all_reduce", state="scheduled" if i > n // 2 + rank.number else "completed")
+    dumps.write(folder, ranks)
+
+
+def recorded_groups(folder, n):
+    groups = [dumps.Group(str(i), "group %d" % i, [0, 1]) for i in range(n // 10)]
+    ranks = [dumps.Rank(r, groups) for r in range(2)]
+    for rank in ranks:
+        for group in groups:
+            rank.call(group, "all_reduce", state="scheduled")
+    dumps.write(folder, ranks)
+
+
+def ranks_with_dumps(folder, n):
+    dumps.write(folder, dumps.stuck(ranks=n // 20 // 2 * 2))
+
+
+def steps_of_traces(folder, n):
+    made_traces.write(folder, made_traces.job(ranks=2, steps=n // 20), packed=False)
+
+
+def ranks_with_traces(folder, n):
+    made_traces.write(folder, made_traces.job(ranks=n // 50 // 2 * 2, steps=2), packed=False)
+
+
+GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump),
+          "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
+          "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
+
+
 def growth(b):
     """Eight times as much is not sixty-four times the work, which is counted in blocks of code: no clock has a say."""
-    for make in (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump):
+    for command, make in ((command, make) for command, makes in GROWTH.items() for make in makes):
         blocks = []
         for n in (SMALL, SMALL * TIMES):
             folder = b.folder / make.__name__ / str(n)
             folder.mkdir(parents=True)
             make(folder, n)
-            done = run([b.count, folder])
-            b.checks.expect(done.code == 0 and int(done.out) > n, "%s of %d: %s" % (make.__name__, n, done))
-            blocks.append(int(done.out))
+            done = run([b.count, command, folder] + (["--quiet", "--out", b.out] if command == "run" else []))
+            count = int((done.err.split() or ["0"])[-1])
+            b.checks.expect(done.code in (0, 1, 3) and count > n, "%s of %d: %s" % (make.__name__, n, done))
+            blocks.append(count)
         exponent = math.log(blocks[1] / blocks[0], TIMES)
         print("%s: %d blocks, then %d: exponent %.2f" % (make.__name__, *blocks, exponent))
         b.checks.expect(exponent < 1.2, "%s grows with the power %.2f" % (make.__name__, exponent))
