@@ -23,7 +23,7 @@ struct assay_regex {
 };
 
 /* Those that are shared, by a hash of their patterns. */
-static assay_regex *shared[256];
+static assay_regex *shared[4096];
 
 static void *take(size_t size, void *unused)
 {

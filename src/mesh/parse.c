@@ -301,7 +301,7 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     if (!cJSON_IsString(match))
         return topology_refuse(p, place,
                                "\"match\" is missing: a pattern that is found anywhere in a parameter's name");
-    int status = assay_regex_new(match->valuestring, &e->match, &why);
+    int status = assay_regex_share(match->valuestring, &e->match, &why);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? topology_no_memory(p) : topology_refuse(p, place, "match: %s", why.text);
     if (then && (!cJSON_IsString(then) || strcmp(then->valuestring, "next") != 0))
