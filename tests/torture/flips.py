@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One byte of a trial is another one: the report is the same, or names a problem, or no tensor has another name, step, worker or shape.
 
-    flips.py --assay PROGRAM [--apart N] [--only NAME...]
+    flips.py --assay PROGRAM [--apart N] [--ranks N] [--only NAME...]
 
 A small trial of each format; of each of its files every N-th byte is changed in two ways, a bit flipped and a byte written over, and
 `assay run`, `assay stats` and `assay ls` look at the trial. Allowed ends:
@@ -10,7 +10,8 @@ A small trial of each format; of each of its files every N-th byte is changed in
   value      only figures differ, and the report says how many bytes have no checksum
   unguarded  names, shapes or places differ, in a file that has no checksum over them (UNGUARDED says which) in a trial whose report
              says so; or the name or the shape of a tensor of which reductions alone are saved: they are counted
-Everything else is a failure: a wrong answer without a word.
+Everything else is a failure: a wrong answer without a word. With --ranks, some changes of each format are also looked at by so many
+ranks: exit code and report are the same.
 """
 import argparse
 import csv
@@ -27,13 +28,14 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, save_zero, split_metadata  # noqa: E402
-from launch import ROOT, Checks, run  # noqa: E402
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}, {"rule": "CheckpointStructure"},
          {"rule": "ReplicaDivergence"}, {"rule": "MissingWorker"}]
 STEPS = (1, 2)
+ON_RANKS = 6  # changes of a format
 FIGURES = {"nan", "pos_inf", "neg_inf", "zeros", "min", "max", "mean", "std", "variance", "sum", "l1", "l2", "abs_mean", "abs_max",
            "wall_time", "time_us", "value"}
 
@@ -174,13 +176,18 @@ SAMPLES = {
 UNGUARDED = {"profiler": ".json", "topology": "topology.json"}
 
 
+def report_on(ranks, args, trial, out, job):
+    shutil.rmtree(out, ignore_errors=True)
+    command = [args.assay, "run", job, "--trial", trial, "--out", out, "--quiet", "--format", "json"]
+    return mpirun(ranks, command, timeout=60) if ranks > 1 else run(command, timeout=60)
+
+
 class Look:
     """What assay says of a trial."""
 
     def __init__(self, args, trial, out, job):
-        shutil.rmtree(out, ignore_errors=True)
-        done = run([args.assay, "run", job, "--trial", trial, "--out", out, "--quiet", "--format", "json"], timeout=60)
-        self.code, self.err, self.hung = done.code, done.err, done.hung
+        done = report_on(1, args, trial, out, job)
+        self.code, self.run_code, self.err, self.hung = done.code, done.code, done.err, done.hung
         self.body = body_of(out)
         report = json.loads((out / "report.json").read_bytes()) if self.body else {"trials": []}
         self.trial = report["trials"][0] if report["trials"] else {"problems": [], "rules": []}
@@ -240,7 +247,9 @@ def attack(args, name, place, checks):
                          "%s: the sound trial: exit %s, %s %s" % (name, sound.code, sound.err, sound.trial["problems"])):
         return
     dice, counts, first = random.Random(name), Counter(), dice_start(args, name)
-    for path in sorted(p for p in trial.rglob("*") if p.is_file()):
+    files = sorted(p for p in trial.rglob("*") if p.is_file())
+    every = max(1, 2 * sum(p.stat().st_size for p in files) // args.apart // ON_RANKS)
+    for path in files:
         data = path.read_bytes()
         for at in range(first % args.apart, len(data), args.apart):
             for byte in changes(data, at, dice):
@@ -251,6 +260,10 @@ def attack(args, name, place, checks):
                 in_its_file = sound.unguarded > 0 and file.endswith(UNGUARDED.get(name, "\0"))
                 if end == "other" and (in_its_file or name == "hook" and is_shape_alone(now, sound)):
                     end = "unguarded"
+                if args.ranks > 1 and counts.total() % every == 0:
+                    done = report_on(args.ranks, args, trial, place / "ranks", job)
+                    checks.expect((done.code, body_of(place / "ranks")) == (now.run_code, now.body),
+                                  "%s: %s, byte %d: another report on %d ranks: %s" % (name, file, at, args.ranks, done))
                 counts[end] += 1
                 lost, new = list((sound.keys - now.keys)), list((now.keys - sound.keys))
                 checks.expect(end not in ("crash", "other", "other value"), "%s: %s, byte %d of %d: %#x for %#x (%r): %s, exit %s: %s %s" % (
@@ -271,6 +284,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--apart", type=int, default=1, help="every N-th byte")
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=list(SAMPLES))
     args = parser.parse_args()
     checks = Checks()
