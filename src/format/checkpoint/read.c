@@ -445,11 +445,14 @@ static bool is_deepspeed(const reading *r)
 /* A worker's name ends in the digits of its tensor-parallel rank, where there are several. */
 static int read_deepspeed(const reading *r, bool model_aside)
 {
-    assay_dict *models = assay_deepspeed_models(&r->names);
-    const bool several = models && assay_dict_count(models) > 1, no_memory = !models;
-    assay_dict_free(models);
-    if (no_memory)
-        return ASSAY_ENOMEM;
+    assay_deepspeed_name first = {.kind = ASSAY_DEEPSPEED_NONE};
+    bool several = false;
+    for (size_t i = 0; i < r->names.count && !several; i++) {
+        const assay_deepspeed_name n = assay_deepspeed_name_of(r->names.name[i]);
+        several = n.kind != ASSAY_DEEPSPEED_NONE && first.kind != ASSAY_DEEPSPEED_NONE &&
+                  (n.model_length != first.model_length || memcmp(n.model, first.model, n.model_length) != 0);
+        first = n.kind != ASSAY_DEEPSPEED_NONE ? n : first;
+    }
     if (several && *r->worker == '\0') {
         assay_problems_add(r->c->problems, ASSAY_PROBLEM_UNSUPPORTED, r->c->step, r->directory, -1,
                            "%s: ranks below a subdirectory are not read: give the directory itself", r->directory);
@@ -457,8 +460,15 @@ static int read_deepspeed(const reading *r, bool model_aside)
     }
     if (model_aside)
         remark(r, ASSAY_PROBLEM_SET_ASIDE, r->directory, "the model in it, for the directory above has one");
-    return assay_ckpt_add_deepspeed(r->c, r->directory, &r->names,
-                                    several ? r->worker + sizeof ASSAY_DEEPSPEED_WORKER - 1 : "", model_aside);
+    const char *model = several ? r->worker + sizeof ASSAY_DEEPSPEED_WORKER - 1 : "";
+    assay_names own = {.name = assay_alloc((r->names.count + 1) * sizeof *own.name)}; /* borrows names */
+    int status = own.name ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < r->names.count && own.name; i++)
+        if (!several || strstr(r->names.name[i], model)) /* others are of other ranks: to take a name apart is slow */
+            own.name[own.count++] = r->names.name[i];
+    ASSAY_THEN(status, assay_ckpt_add_deepspeed(r->c, r->directory, &own, model, model_aside));
+    free(own.name);
+    return status;
 }
 
 /* Directories below, one level: "weights", or those of Accelerate. A second model among them is set aside. */
@@ -550,8 +560,8 @@ static bool find_rank_file(assay_contents *c, const char *directory, const char 
         return false;
     for (size_t i = 0; i < r.names.count && !found; i++) {
         const char *file = r.names.name[i];
-        found = assay_ckpt_is_rank_file(file) && assay_ckpt_stem(file) == strlen(worker) &&
-                strncmp(file, worker, strlen(worker)) == 0 && path_of(&r, file, path) == ASSAY_OK;
+        found = strncmp(file, worker, strlen(worker)) == 0 && assay_ckpt_stem(file) == strlen(worker) &&
+                assay_ckpt_is_rank_file(file) && path_of(&r, file, path) == ASSAY_OK;
     }
     end_reading(&r);
     *name = found && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
