@@ -117,6 +117,11 @@ typedef struct assay_log_event {
 
 enum { ASSAY_LOG_TAIL = 12 };
 
+typedef struct assay_log_shape { /* of a line, numbers aside */
+    uint64_t hash;
+    uint32_t all, since; /* lines of it, and those since the last line that may speak of an error */
+} assay_log_shape;
+
 typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     int64_t rank;               /* -1: lines that name none */
     uint64_t lines;             /* 0: not counted, it is the file's only one */
@@ -128,11 +133,10 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     uint64_t last_step_at;
     double step_time; /* of the line with the last step, or of the one with a time before it */
     uint8_t step_timed;
-    bool finished;    /* among its last lines one says that it came to its end */
-    uint64_t beat_at; /* where the last of several lines in a row that differ in numbers only is; 0: there are none */
-    uint64_t shape;   /* of its last line, numbers aside */
-    uint32_t alike;   /* lines of that shape in a row */
-    char *tail;       /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
+    bool finished;            /* among its last lines one says that it came to its end */
+    uint64_t beat_at;         /* where the last of several lines that differ in numbers only is; 0: there are none */
+    assay_log_shape shape[4]; /* of its last lines, the newest first */
+    char *tail; /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
 } assay_log_rank;
 
 typedef struct assay_log_file {

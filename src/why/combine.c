@@ -67,7 +67,8 @@ bool why_is_external(assay_ending ending)
 
 bool why_is_crash_of_own(const assay_log_event *e)
 {
-    return e->ending == ASSAY_ENDING_crash && (e->code == 11 || e->code == 7 || e->code == 4 || e->code == 8);
+    return e->ending == ASSAY_ENDING_crash && (e->code == 11 || e->code == 7 || e->code == 4 || e->code == 8 ||
+                                               (e->scope == ASSAY_LOG_JOB && e->role == ASSAY_LOG_CAUSE));
 }
 
 /* Did the training go on behind it? Its output has been taken into s->progress. */
@@ -583,7 +584,8 @@ static bool tell(why_scene *s)
             waits = waits ||
                     (s->item.list[k].event->ending == ASSAY_ENDING_collective_timeout && !s->item.list[k].survived);
         for (size_t k = 0; k < s->item.count && !waits; k++)
-            if (s->item.list[k].survived && s->item.list[k].event->in_traceback && is_at_end(s, &s->item.list[k]))
+            if (s->item.list[k].survived && s->item.list[k].event->in_traceback && is_at_end(s, &s->item.list[k]) &&
+                !why_dies_later(s, &s->item.list[k]))
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }

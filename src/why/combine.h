@@ -37,6 +37,7 @@ typedef struct why_group { /* items of one rank; of -1, of those without one */
     int64_t rank;
     size_t first, count; /* in the list of members */
     size_t crashes;      /* by a signal of its own */
+    bool killed;         /* by signal 9, before a launcher says that any other ended */
     /* of those that ended something, as combine.c sums them up */
     bool speaks; /* one may be why its program aborted itself */
     int least;   /* level of a cause; INT_MAX */
@@ -111,8 +112,8 @@ bool why_ranks_make(why_scene *s);
 void why_ranks_release(why_ranks *r);
 /* Does the rank say itself, in any of its outputs, that it came to its end? */
 bool why_has_finished(const why_scene *s, const why_item *i);
-/* Was the exception caught? One that ends a rank is its last one, and then the rank waits for nobody, and does not crash
- * by a signal of its own. */
+/* Was the exception, or what the rank wrote of an error, caught? One that ends a rank is its last one, and then the rank waits
+ * for nobody, and does not crash by a signal of its own. */
 bool why_dies_later(const why_scene *s, const why_item *i);
 /* Prepares an output, unless it was the last one. False without memory. */
 bool why_progress_take(const why_scene *s, size_t file, why_progress *p);

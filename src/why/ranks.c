@@ -80,6 +80,16 @@ bool why_ranks_make(why_scene *s)
         r->member[k].end = same ? next->end : k + 1;
         r->group.list[i->group].crashes += why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE;
     }
+    size_t ended = SIZE_MAX; /* the last file that says how somebody ended */
+    for (size_t k = 0; k < count; k++) {
+        const why_item *i = &s->item.list[k];
+        const assay_log_event *e = i->event;
+        const bool first = i->file != ended && e->ending == ASSAY_ENDING_signal && e->role == ASSAY_LOG_EITHER;
+        if (first && i->rank >= 0 && !e->ranks[0] && (e->scope == ASSAY_LOG_JOB || e->code == 9))
+            r->group.list[i->group].killed = true;
+        if (e->ending == ASSAY_ENDING_launcher || (e->scope == ASSAY_LOG_JOB && e->role != ASSAY_LOG_NOISE))
+            ended = i->file;
+    }
     return true;
 }
 
@@ -101,14 +111,26 @@ bool why_has_finished(const why_scene *s, const why_item *i)
            has_number(&r->finished_places, s->why->places.list.list[i->event->file].rank);
 }
 
+/* May a crash, or a kill, of the process follow from it? */
+static bool is_before_crash(assay_ending ending)
+{
+    return ending == ASSAY_ENDING_crash || ending == ASSAY_ENDING_gpu_fault || ending == ASSAY_ENDING_gpu_code ||
+           ending == ASSAY_ENDING_device_assert || ending == ASSAY_ENDING_shared_memory ||
+           ending == ASSAY_ENDING_host_memory;
+}
+
 bool why_dies_later(const why_scene *s, const why_item *i)
 {
     const why_ranks *r = &s->by_rank;
     const why_group *group = &r->group.list[i->group];
     const size_t number = (size_t)(i - s->item.list);
-    if (!i->event->in_traceback || i->rank < 0)
+    const bool raised = i->event->in_traceback;
+    if (i->rank < 0 || (!raised && i->event->role != ASSAY_LOG_CAUSE))
         return false;
-    if (group->crashes > (why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE))
+    if (group->killed && !is_before_crash(i->event->ending))
+        return true;
+    if ((raised || !is_before_crash(i->event->ending)) &&
+        group->crashes > (why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE))
         return true;
     size_t low = group->first, high = group->first + group->count;
     while (high - low > 1) {
@@ -124,7 +146,9 @@ bool why_dies_later(const why_scene *s, const why_item *i)
         const assay_log_event *o = other->event;
         if (o->role == ASSAY_LOG_NOISE || o->line <= i->event->last_line)
             continue;
-        if (o->ending == ASSAY_ENDING_collective_timeout || (o->in_traceback && !o->chained && !why_is_alike(other, i)))
+        const bool lost = o->ending == ASSAY_ENDING_network && o->role == ASSAY_LOG_CONSEQUENCE;
+        if (o->ending == ASSAY_ENDING_collective_timeout ||
+            (o->in_traceback && !o->chained && (raised || lost) && !why_is_alike(other, i)))
             return true;
     }
     return false;

@@ -84,6 +84,17 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "clean": ({"slurm-7.out": WARN + every(100, 130)}, None, None, None, 0),
     "retried": ({"slurm-7.out": WARN + every(100, 110) + traceback("2: ", "ConnectionError: hub is busy") + every(110, 130)}, None, None, None, 0),
     "completed": ({"slurm-7.out": WARN + every(100, 130), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|COMPLETED|0:0|n1"]}, None, None, None, 0),
+    "printed, crashed": ({"slurm-7.out": every(100, 110), "slurm-7.err": ["1: caught %s; again with micro batch 4" % OOM,
+                          "srun: error: n1: task 1: Segmentation fault (core dumped)"]}, "crash", [1], 109, 1),
+    "saved again, killed": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("2: ", "OSError: [Errno 28] No space left on device", "save.py") + [
+                             "srun: error: n1: task 2: Killed", "srun: error: n1: tasks 0-1,3: Terminated"]}, "signal", [2], 109, 1),
+    "written again, waited": ({"slurm-7.out": every(100, 110), "slurm-7.err": ["3: WARNING shard 3: No space left on device; freed 40 GB, wrote it again",
+                               "srun: error: n1: task 1: Segmentation fault (core dumped)"] + watchdog(3, 7, 700)}, "crash", [1], 109, 1),
+    "in halves, lost": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("3: ", OOM) + ["srun: error: n1: task 1: Exited with exit code 3"] + traceback("3: ", "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")},
+                            "launcher", [1], 109, 1),
+    "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
+                            [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
+                            for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),
 }
 
 

@@ -22,7 +22,8 @@ enum {
     TAILS_MOST = 4,
     TAIL_LOOK = 256 << 10,
     TAIL_OF_RANK = 2 << 10,
-    BEATS = 5
+    BEATS = 5,
+    BEATS_SINCE = 2 /* of these, behind what may be an error */
 };
 
 /* ---- ranks of a file ---- */
@@ -466,26 +467,34 @@ static int go_through(joblog_reader *r, size_t to)
 
 /* ---- the end of a file ---- */
 
-/* A program that goes on writes lines that differ in numbers only; one that ends does not. */
+/* A program that goes on writes lines that differ in numbers only, with others between them; one that ends does not. */
 static void keep_shape(const assay_job_log *log, assay_log_rank *row, const joblog_line *line)
 {
-    char shape[128];
-    size_t put = 0;
+    enum { SHAPES = sizeof row->shape / sizeof *row->shape };
+    char text[128];
+    size_t put = 0, at = 0;
     const bool indented = line->body_length > 0 && line->body[0] == ' ' && line->prefix.timed == ASSAY_LOG_UNTIMED;
     const bool stack = line->body_length > 7 && memcmp(line->body, "frame #", 7) == 0;
     if (indented || stack || assay_literals_find(log->literals, line->text, 0, line->length) != SIZE_MAX) {
-        row->alike = 0;
+        for (size_t i = 0; i < SHAPES; i++)
+            row->shape[i].since = 0;
         return;
     }
-    for (size_t i = 0; i < line->body_length && put < sizeof shape; i++) {
+    for (size_t i = 0; i < line->body_length && put < sizeof text; i++) {
         const bool digit = line->body[i] >= '0' && line->body[i] <= '9';
-        if (!digit || put == 0 || shape[put - 1] != '0')
-            shape[put++] = digit ? '0' : line->body[i];
+        if (!digit || put == 0 || text[put - 1] != '0')
+            text[put++] = digit ? '0' : line->body[i];
     }
-    const uint64_t hash = assay_hash_bytes(shape, put);
-    row->alike = row->shape == hash ? row->alike + 1 : 1;
-    row->shape = hash;
-    if (row->alike >= BEATS && memchr(shape, '0', put))
+    assay_log_shape shape = {.hash = assay_hash_bytes(text, put)};
+    while (at < SHAPES - 1 && row->shape[at].hash != shape.hash)
+        at++;
+    if (row->shape[at].hash == shape.hash)
+        shape = row->shape[at];
+    shape.all++;
+    shape.since++;
+    memmove(row->shape + 1, row->shape, at * sizeof *row->shape);
+    row->shape[0] = shape;
+    if (shape.all >= BEATS && shape.since >= BEATS_SINCE && memchr(text, '0', put))
         row->beat_at = line->at;
 }
 
