@@ -136,7 +136,6 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     bool finished;            /* among its last lines one says that it came to its end */
     uint64_t beat_at;         /* where the last of several lines that differ in numbers only is; 0: there are none */
     assay_log_shape shape[4]; /* of its last lines, the newest first */
-    char *tail; /* its last lines, cleaned and masked, each with a line feed; of the last block; owned; NULL */
 } assay_log_rank;
 
 typedef struct assay_log_file {
@@ -160,6 +159,10 @@ void assay_job_log_free(assay_job_log *log);
 enum { ASSAY_LOG_EVENTS_LEAST = 64, ASSAY_LOG_EVENTS_MOST = 400000 };
 int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number, size_t events,
                        assay_log_file *out, assay_error *err);
+/* Gives the last lines of a rank of a file that was read, cleaned and masked, each with a line feed; it reads the file again.
+ * *out is owned; NULL only without memory. What opening and reading give; ASSAY_ENOMEM. */
+int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char *path, const assay_log_rank *row,
+                       char **out, assay_error *err);
 /* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
 void assay_log_file_cut(assay_log_file *file, size_t most);
 void assay_log_file_release(assay_log_file *file);

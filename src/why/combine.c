@@ -441,6 +441,23 @@ static bool add_unknown(why_scene *s)
     return why_add_text(&why->reason, "no output says why; the last lines of who stopped first stand below");
 }
 
+/* Reads the last lines of a rank again; false without memory. A file that cannot be read any more has none. */
+static bool read_last_lines(assay_why *why, const assay_log_rank *row, const char *path)
+{
+    assay_store *store = NULL;
+    assay_job_log *log = NULL;
+    int status = assay_store_open(why->directory, &store, NULL);
+    ASSAY_THEN(status, assay_job_log_new(&log, NULL));
+    ASSAY_THEN(status, assay_job_log_tail(log, store, path, row, &why->unknown, NULL));
+    assay_job_log_free(log);
+    assay_store_close(store);
+    if (why->unknown && !why->unknown[0]) {
+        free(why->unknown);
+        why->unknown = NULL;
+    }
+    return status != ASSAY_ENOMEM;
+}
+
 /* The last lines of a rank, or of the file that ended first. */
 static bool keep_last_lines(why_scene *s)
 {
@@ -448,7 +465,6 @@ static bool keep_last_lines(why_scene *s)
     const int64_t wanted =
         why->chain.count > 0 && why->chain.list[0].rank.count > 0 ? why->chain.list[0].rank.list[0] : -1;
     const assay_log_rank *best = NULL;
-    uint32_t best_file = 0;
     double earliest = INFINITY;
     for (size_t f = 0; f < why->file.count; f++)
         for (size_t r = 0; r < why->file.list[f].rank.count; r++) {
@@ -456,21 +472,20 @@ static bool keep_last_lines(why_scene *s)
             const why_place *place = &why->places.list.list[why->file.list[f].file];
             const int64_t rank = row->rank >= 0 ? row->rank : place->rank >= 0 ? place->rank : place->local_rank;
             const double time = why_normal_time(s, row->last_time, row->timed);
-            if (!row->tail || !row->tail[0] || (wanted >= 0 && rank != wanted && why->file.count > 1) ||
+            if ((row->rank < 0 && why->file.list[f].rank.count > 1) || /* nobody's lines */
+                (wanted >= 0 && rank != wanted && why->file.count > 1) ||
                 (wanted >= 0 && rank != wanted && row->rank >= 0))
                 continue;
-            if (!best || (!isnan(time) && time < earliest)) {
+            const bool sooner = best && why->unknown_file == why->file.list[f].file && isinf(earliest) && isnan(time) &&
+                                row->last_at < best->last_at;
+            if (!best || sooner || (!isnan(time) && time < earliest)) {
                 best = row;
-                best_file = why->file.list[f].file;
+                why->unknown_file = why->file.list[f].file;
                 earliest = isnan(time) ? earliest : time;
                 why->unknown_rank = rank;
             }
         }
-    if (!best)
-        return true;
-    why->unknown = assay_copy_text(best->tail);
-    why->unknown_file = best_file;
-    return why->unknown != NULL;
+    return !best || read_last_lines(why, best, why->places.list.list[why->unknown_file].path);
 }
 
 /* ---- all of it ---- */

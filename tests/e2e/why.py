@@ -252,6 +252,20 @@ def many(checks, assay, top):
     checks.expect("part0.py:120" in done.out, "the frame of its own rank: %s" % done)
 
 
+def last_lines(checks, assay, top):
+    """Who stopped without a word, long before the others: its last lines are printed, wherever they stand in the file."""
+    directory = top / "last"
+    lines = every(100, 110, 3) + ["2: shutting down %d password=hunter2hunter2" % n for n in range(20)]
+    lines += ["%d: queue of data %d/64 %s" % (n % 2, n, "." * 100) for n in range(60000)] + ["srun: error: n1: task 2: Exited with exit code 3"]
+    directory.mkdir()
+    with gzip.open(directory / "slurm-7.out.gz", "wt", compresslevel=1) as out:
+        out.write("\n".join(lines) + "\n")
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
+    endings = json.loads(done.out)["unknown_endings"]
+    checks.expect([(e["rank"], e["file"]) for e in endings] == [(2, "slurm-7.out.gz")] and "hunter2" not in done.out
+                  and [line[:19] for line in endings[0]["lines"].split("\n") if line] == [("2: shutting down %d p" % n)[:19] for n in range(8, 20)], "last lines: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -264,6 +278,7 @@ def main():
         forms(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))
+        last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
     checks.done()
 

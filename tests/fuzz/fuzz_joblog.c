@@ -26,8 +26,6 @@ static void hold(const assay_log_file *file)
         if (!e->text || !e->quote || e->line == 0 || e->count == 0 || e->last_at < e->at)
             abort();
     }
-    for (size_t i = 0; i < file->rank.count; i++)
-        hold_text(file->rank.list[i].tail);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -55,6 +53,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (assay_job_log_read(log, store, "a.log", 0, ASSAY_LOG_EVENTS_LEAST, &file, &err) != ASSAY_OK)
         abort();
     hold(&file);
+    for (size_t i = 0; i < file.rank.count && i < 4; i++) {
+        char *tail = NULL;
+        if (assay_job_log_tail(log, store, "a.log", &file.rank.list[i], &tail, &err) != ASSAY_OK)
+            abort();
+        hold_text(tail);
+        free(tail);
+    }
     assay_buf_init(&packed, SIZE_MAX / 4);
     assay_buf_init(&again, SIZE_MAX / 4);
     assay_log_file_pack(&file, &packed);

@@ -17,8 +17,6 @@ void assay_log_file_release(assay_log_file *file)
 {
     for (size_t i = 0; i < file->event.count; i++)
         assay_log_event_release(&file->event.list[i]);
-    for (size_t i = 0; i < file->rank.count; i++)
-        free(file->rank.list[i].tail);
     free(file->event.list);
     free(file->rank.list);
     free(file->problem);
@@ -70,12 +68,8 @@ void assay_log_file_pack(const assay_log_file *file, assay_buf *out)
         put_optional(out, file->event.list[i].place);
     }
     assay_put_u64(out, file->rank.count);
-    for (size_t i = 0; i < file->rank.count; i++) {
-        assay_log_rank row = file->rank.list[i];
-        row.tail = NULL;
-        assay_put_bytes(out, &row, sizeof row);
-        put_optional(out, file->rank.list[i].tail);
-    }
+    for (size_t i = 0; i < file->rank.count; i++)
+        assay_put_bytes(out, &file->rank.list[i], sizeof *file->rank.list);
 }
 
 int assay_log_file_unpack(assay_cursor *in, assay_log_file *out)
@@ -102,7 +96,6 @@ int assay_log_file_unpack(assay_cursor *in, assay_log_file *out)
         if (!row)
             return bytes ? ASSAY_ENOMEM : ASSAY_EINTERNAL;
         memcpy(row, bytes, sizeof *row);
-        row->tail = get_optional(in);
     }
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }

@@ -19,7 +19,6 @@ enum {
     RANK_MOST = 1 << 20,
     QUOTE_MOST = 400,
     TEXT_MOST = 300,
-    TAILS_MOST = 4,
     TAIL_LOOK = 256 << 10,
     TAIL_OF_RANK = 2 << 10,
     BEATS = 5,
@@ -553,50 +552,6 @@ static int read_end(joblog_reader *r)
     return ASSAY_OK;
 }
 
-/* The last lines of a rank, or of a file whose lines have none, as far as they are in memory. */
-static int keep_tail(joblog_reader *r, assay_log_rank *row)
-{
-    size_t begin[ASSAY_LOG_TAIL], stop[ASSAY_LOG_TAIL], count = 0, end = r->have;
-    assay_buf out;
-    while (end > 0 && count < ASSAY_LOG_TAIL) {
-        while (end > 0 && is_end(r->bytes[end - 1]))
-            end--;
-        size_t from = end;
-        while (from > 0 && !is_end(r->bytes[from - 1]))
-            from--;
-        if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from, r->per_node) == row->rank)) {
-            begin[count] = from;
-            stop[count++] = end;
-        }
-        end = from;
-    }
-    assay_buf_init(&out, 1 << 20);
-    while (count-- > 0) {
-        assay_job_log_put_line(r->log, r->bytes + begin[count], stop[count] - begin[count], QUOTE_MOST, &out);
-        assay_put_u8(&out, '\n');
-    }
-    row->tail = take_text(&out);
-    return row->tail ? ASSAY_OK : ASSAY_ENOMEM;
-}
-
-/* Of several ranks those get their last lines that stopped first. */
-static int keep_tails(joblog_reader *r)
-{
-    int status = ASSAY_OK;
-    for (int n = 0; n < TAILS_MOST && status == ASSAY_OK; n++) {
-        assay_log_rank *first = NULL;
-        for (size_t i = 0; i < r->out->rank.count; i++) {
-            assay_log_rank *row = &r->out->rank.list[i];
-            if (!row->tail && (!first || row->last_at < first->last_at))
-                first = row;
-        }
-        if (!first)
-            break;
-        status = keep_tail(r, first);
-    }
-    return status;
-}
-
 void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out)
 {
     char clean[JOBLOG_LINE_MOST];
@@ -692,8 +647,6 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
         status = read_all(&r, file, &why);
     if (status == ASSAY_OK)
         status = read_end(&r);
-    if (status == ASSAY_OK)
-        status = keep_tails(&r);
     out->lines = r.line - (r.have > 0 && r.bytes[r.have - 1] == '\n');
     assay_unpacked_close(file);
     free(r.bytes);
@@ -704,6 +657,76 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     free(r.rank_row.list);
     free(r.slot.list);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
+}
+
+/* ---- the last lines of a rank ---- */
+
+/* Reads until the line at byte `at` of the file is the last one in memory. */
+static int read_to(joblog_reader *r, assay_unpacked *file, uint64_t at, assay_error *err)
+{
+    size_t got = 1;
+    while (got > 0) {
+        const char *feed = NULL;
+        if (r->have == ROOM) {
+            memmove(r->bytes, r->bytes + ROOM / 2, ROOM - ROOM / 2);
+            r->have -= ROOM / 2;
+            r->base += ROOM / 2;
+        }
+        const int status = assay_unpacked_read(file, r->bytes + r->have, ROOM - r->have, &got, err);
+        if (status != ASSAY_OK) /* what is damaged has an end, too */
+            return status == ASSAY_EFORMAT || status == ASSAY_EIO ? ASSAY_OK : status;
+        r->have += got;
+        if (r->have == got && r->base == 0)
+            look_ahead(r);
+        const uint64_t from = at > r->base ? at - r->base : 0;
+        if (from < r->have)
+            feed = memchr(r->bytes + from, '\n', r->have - from);
+        if (feed) {
+            r->have = (size_t)(feed - r->bytes);
+            break;
+        }
+    }
+    return ASSAY_OK;
+}
+
+/* Puts the last lines of a rank, or of a file whose lines have none, as far as they are in memory. */
+static void put_tail(const joblog_reader *r, int64_t rank, assay_buf *out)
+{
+    size_t begin[ASSAY_LOG_TAIL], stop[ASSAY_LOG_TAIL], count = 0, end = r->have;
+    while (end > 0 && count < ASSAY_LOG_TAIL) {
+        while (end > 0 && is_end(r->bytes[end - 1]))
+            end--;
+        size_t from = end;
+        while (from > 0 && !is_end(r->bytes[from - 1]))
+            from--;
+        if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from, r->per_node) == rank)) {
+            begin[count] = from;
+            stop[count++] = end;
+        }
+        end = from;
+    }
+    while (count-- > 0) {
+        assay_job_log_put_line(r->log, r->bytes + begin[count], stop[count] - begin[count], QUOTE_MOST, out);
+        assay_put_u8(out, '\n');
+    }
+}
+
+int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char *path, const assay_log_rank *row,
+                       char **out, assay_error *err)
+{
+    assay_unpacked *file = NULL;
+    assay_buf text;
+    joblog_reader r = {.log = log, .bytes = assay_alloc(ROOM)};
+    *out = NULL;
+    assay_buf_init(&text, 1 << 20);
+    int status = r.bytes ? assay_unpacked_open(store, path, &file, err) : ASSAY_ENOMEM;
+    ASSAY_THEN(status, read_to(&r, file, row->last_at, err));
+    if (status == ASSAY_OK)
+        put_tail(&r, row->rank, &text);
+    assay_unpacked_close(file);
+    free(r.bytes);
+    *out = take_text(&text);
+    return *out ? status : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its last lines", path);
 }
 
 /* ---- signatures, ready ---- */
