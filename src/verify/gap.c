@@ -84,6 +84,8 @@ static int name_common(const assay_trial_files *trial, int64_t from, int64_t to,
     const assay_unit *lacks = NULL; /* the last one */
     bool any = false;
     int status = ASSAY_OK;
+    if (catalog->unit_count < 2 || assay_store_is_file(trial->store)) /* there are no others */
+        return ASSAY_OK;
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit *unit = &catalog->units[i];
         char *place = NULL;
