@@ -10,8 +10,6 @@
 
 enum { NO_TEXT = 0xffffffff }; /* the length of a text that is NULL */
 
-const assay_field assay_text_fields[] = {{.kind = ASSAY_FIELD_TEXT, .size = sizeof(char *), .bounded = true}, {0}};
-
 /* An unsigned integer of 1, 2, 4 or 8 bytes in memory. */
 static uint64_t load(const char *at, size_t size)
 {
@@ -252,8 +250,6 @@ static int unpack_field(const assay_field *f, assay_cursor *in, char *row)
         break;
     case ASSAY_FIELD_TEXT:
         status = unpack_text(in, &text);
-        if (status == ASSAY_OK && !text && f->bounded)
-            return refuse(in);
         memcpy(at, &text, sizeof text);
         break;
     case ASSAY_FIELD_CHARS:

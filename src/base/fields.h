@@ -4,14 +4,12 @@
  *
  *     static const assay_field pair_fields[] = {
  *         ASSAY_FIELD(pair, step),                            an integer, a real, a bool, or a text
- *         ASSAY_FIELD_SAID(pair, name),                       a text that is not NULL
  *         ASSAY_FIELD_MOST(pair, state, PAIR_STATES - 1),     an unsigned one or an enumeration, at most that
  *         ASSAY_FIELD_ARRAY(pair, figures),                   all of a fixed array of numbers
  *         ASSAY_FIELD_TEXT_IN(pair, title),                   a text in an array of characters
  *         ASSAY_FIELD_COUNTED(pair, shape, dims),             the first `dims` of one; packs `dims` as well
  *         ASSAY_FIELD_LIST(pair, steps, step_count),          an owned array of numbers, and its count
  *         ASSAY_FIELD_ROWS(pair, child, children, child_fields),   an owned array of structs, and its count
- *         ASSAY_FIELD_TEXTS(pair, worker, workers),           an owned array of owned texts, none NULL, and its count
  *         {0}};
  *
  * Members of structs within are given as `inner.member`. Texts are char *, owned and terminated; NULL stays NULL.
@@ -45,8 +43,8 @@ typedef struct assay_field {
     uint32_t size;         /* bytes of one value, or of one struct in memory */
     uint32_t at, count_at; /* offsets */
     uint32_t length;
-    bool bounded;                   /* a text: not NULL */
-    uint64_t most;                  /* of a number that is bounded */
+    bool bounded;
+    uint64_t most;                  /* when bounded */
     const struct assay_field *rows; /* the table of the structs of an owned array; NULL: numbers */
 } assay_field;
 
@@ -80,11 +78,6 @@ typedef struct assay_field {
         .kind = ASSAY_FIELD_NUMBER, .size = sizeof ASSAY_FIELD_OF(type, member), .at = offsetof(type, member),         \
         .bounded = true, .most = (greatest)                                                                            \
     }
-#define ASSAY_FIELD_SAID(type, member)                                                                                 \
-    {                                                                                                                  \
-        .kind = ASSAY_FIELD_TEXT, .size = sizeof ASSAY_FIELD_OF(type, member), .at = offsetof(type, member),           \
-        .bounded = true                                                                                                \
-    }
 #define ASSAY_FIELD_ARRAY(type, member)                                                                                \
     {                                                                                                                  \
         .kind = ASSAY_FIELD_FIXED, .size = sizeof *ASSAY_FIELD_OF(type, member), .at = offsetof(type, member),         \
@@ -107,9 +100,6 @@ typedef struct assay_field {
         .kind = ASSAY_FIELD_OWNED, .size = sizeof *ASSAY_FIELD_OF(type, member), .at = offsetof(type, member),         \
         .count_size = sizeof ASSAY_FIELD_OF(type, counter), .count_at = offsetof(type, counter), .rows = (table)       \
     }
-
-#define ASSAY_FIELD_TEXTS(type, member, counter) ASSAY_FIELD_ROWS(type, member, counter, assay_text_fields)
-extern const assay_field assay_text_fields[]; /* of a char *, not NULL */
 
 /* Appends the struct. Failures are remembered in the buffer. */
 void assay_fields_pack(const assay_field *fields, const void *row, assay_buf *out);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/fields.h"
 #include "base/json.h"
 #include "rule/params.h"
 
@@ -81,19 +80,17 @@ static unsigned functions_of(const assay_rule_ops *ops)
     return has;
 }
 
-static const assay_field definition_fields[] = {ASSAY_FIELD(assay_param_def, name),
-                                                ASSAY_FIELD_MOST(assay_param_def, type, ASSAY_PARAM_CHOICE),
-                                                ASSAY_FIELD(assay_param_def, initial),
-                                                ASSAY_FIELD(assay_param_def, least),
-                                                ASSAY_FIELD(assay_param_def, most),
-                                                ASSAY_FIELD(assay_param_def, flags),
-                                                ASSAY_FIELD(assay_param_def, choices),
-                                                ASSAY_FIELD(assay_param_def, help),
-                                                {0}};
-/* What is packed of a rule beside its lists. */
-static const assay_field ops_fields[] = {
-    ASSAY_FIELD(assay_rule_ops, name),   ASSAY_FIELD(assay_rule_ops, summary),      ASSAY_FIELD(assay_rule_ops, advice),
-    ASSAY_FIELD(assay_rule_ops, traits), ASSAY_FIELD(assay_rule_ops, series_width), {0}};
+static void put_definition(assay_buf *out, const assay_param_def *def)
+{
+    assay_put_text(out, def->name);
+    assay_put_u32(out, def->type);
+    put_text(out, def->initial);
+    assay_put_f64(out, def->least);
+    assay_put_f64(out, def->most);
+    assay_put_u32(out, def->flags);
+    put_text(out, def->choices);
+    put_text(out, def->help);
+}
 
 void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
 {
@@ -110,70 +107,104 @@ void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
         uint32_t params = 0;
         while (ops->params && ops->params[params].name)
             params++;
-        assay_fields_pack(ops_fields, ops, out);
+        put_text(out, ops->name);
+        put_text(out, ops->summary);
+        put_text(out, ops->advice);
         put_list(out, ops->tests);
         put_list(out, ops->remedies);
         put_list(out, ops->value_units);
         put_list(out, ops->sentences);
+        assay_put_u32(out, ops->traits);
+        assay_put_u32(out, ops->series_width);
         assay_put_u32(out, functions_of(ops));
-        assay_fields_pack_rows(definition_fields, ops->params, ops->params ? params + 1 : 0, sizeof *ops->params, out);
+        assay_put_u32(out, params);
+        for (uint32_t k = 0; k < params; k++)
+            put_definition(out, &ops->params[k]);
     }
 }
 
-/* A list that ends with a definition without a name, as of a module; NULL: none. */
 static int get_definitions(assay_cursor *in, const assay_param_def **out)
 {
-    void *list = NULL;
-    size_t count = 0;
-    ASSAY_TRY(assay_fields_unpack_rows(definition_fields, in, sizeof **out, &list, &count));
-    assay_param_def *def = list;
-    bool sound = true;
-    for (size_t i = 0; i < count; i++)
-        sound = sound && (def[i].name != NULL) == (i + 1 < count);
-    for (size_t i = 0; !sound && i < count; i++)
-        assay_fields_release(definition_fields, &def[i]);
-    if (!sound)
-        free(def);
-    *out = sound ? def : NULL;
-    return sound ? ASSAY_OK : ASSAY_EFORMAT;
+    size_t count = assay_get_u32(in), length = 0;
+    if (in->failed || count > assay_cursor_left(in) / 8)
+        return ASSAY_EFORMAT;
+    assay_param_def *list = assay_alloc_zeroed(count + 1, sizeof *list);
+    *out = list;
+    int status = list ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
+        const char *name = assay_get_text(in, &length);
+        char *initial = NULL, *choices = NULL, *help = NULL;
+        list[i].type = (assay_param_type)assay_get_u32(in);
+        if (in->failed || (unsigned)list[i].type > ASSAY_PARAM_CHOICE)
+            return ASSAY_EFORMAT;
+        ASSAY_HAVE(list[i].name = assay_copy_bytes_as_text(name, length));
+        status = get_text(in, &initial);
+        list[i].initial = initial;
+        list[i].least = assay_get_f64(in);
+        list[i].most = assay_get_f64(in);
+        list[i].flags = assay_get_u32(in);
+        ASSAY_THEN(status, get_text(in, &choices));
+        ASSAY_THEN(status, get_text(in, &help));
+        list[i].choices = choices;
+        list[i].help = help;
+    }
+    return status;
 }
 
 int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
 {
+    char *name = NULL, *summary = NULL, *advice = NULL;
     *has = 0;
     *out = (assay_rule_ops){.abi = assay_get_u32(in), .size = assay_get_u32(in)};
     if (in->failed)
         return ASSAY_EFORMAT;
     if (out->abi != ASSAY_RULE_ABI || out->size != sizeof *out)
         return ASSAY_OK;
-    int status = assay_fields_unpack(ops_fields, in, out);
+    int status = get_text(in, &name);
+    ASSAY_THEN(status, get_text(in, &summary));
+    ASSAY_THEN(status, get_text(in, &advice));
     ASSAY_THEN(status, get_list(in, &out->tests));
     ASSAY_THEN(status, get_list(in, &out->remedies));
     ASSAY_THEN(status, get_list(in, &out->value_units));
     ASSAY_THEN(status, get_list(in, &out->sentences));
-    out->traits &= ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS); /* its state stays in its process */
+    out->name = name;
+    out->summary = summary;
+    out->advice = advice;
+    /* What only its state has stays in its process. */
+    out->traits = assay_get_u32(in) & ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS);
+    out->series_width = assay_get_u32(in);
     *has = assay_get_u32(in);
     return status == ASSAY_OK ? get_definitions(in, &out->params) : status;
+}
+
+static void free_text(const char *text)
+{
+    free((void *)(uintptr_t)text);
 }
 
 static void free_list(const char *const *list)
 {
     for (size_t i = 0; list && list[i]; i++)
-        free((void *)(uintptr_t)list[i]);
+        free_text(list[i]);
     free((void *)(uintptr_t)list);
 }
 
 void assay_rule_table_free(assay_rule_ops *ops)
 {
-    assay_param_def *params = (assay_param_def *)(uintptr_t)ops->params;
-    assay_fields_release(ops_fields, ops);
+    free_text(ops->name);
+    free_text(ops->summary);
+    free_text(ops->advice);
     free_list(ops->tests);
     free_list(ops->remedies);
     free_list(ops->value_units);
     free_list(ops->sentences);
-    for (size_t i = 0; params && params[i].name; i++)
-        assay_fields_release(definition_fields, &params[i]);
-    free(params);
+    for (size_t i = 0; ops->params && ops->params[i].name; i++) {
+        free_text(ops->params[i].name);
+        free_text(ops->params[i].initial);
+        free_text(ops->params[i].choices);
+        free_text(ops->params[i].help);
+    }
+    free((void *)(uintptr_t)ops->params);
 }
 
 /* ---- parameters ---- */
@@ -248,25 +279,31 @@ int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_param
 
 /* ---- needs ---- */
 
-static const assay_field slot_fields[] = {ASSAY_FIELD_TEXTS(assay_slot_need, collection, collections),
-                                          ASSAY_FIELD_TEXTS(assay_slot_need, pattern, regexes),
-                                          ASSAY_FIELD(assay_slot_need, name),
-                                          ASSAY_FIELD(assay_slot_need, kinds),
-                                          ASSAY_FIELD(assay_slot_need, modes),
-                                          ASSAY_FIELD(assay_slot_need, flags),
-                                          ASSAY_FIELD(assay_slot_need, first_steps),
-                                          ASSAY_FIELD(assay_slot_need, keeps_rows),
-                                          ASSAY_FIELD(assay_slot_need, rows.width),
-                                          ASSAY_FIELD(assay_slot_need, rows.pooled),
-                                          ASSAY_FIELD(assay_slot_need, rows.compared),
-                                          ASSAY_FIELD(assay_slot_need, rows.most),
-                                          {0}};
+static void put_slot(assay_buf *out, const assay_slot_need *slot)
+{
+    assay_put_u64(out, slot->collections);
+    for (size_t k = 0; k < slot->collections; k++)
+        assay_put_text(out, slot->collection[k]);
+    assay_put_u64(out, slot->regexes);
+    for (size_t k = 0; k < slot->regexes; k++)
+        assay_put_text(out, slot->pattern[k]);
+    put_text(out, slot->name);
+    assay_put_u32(out, slot->kinds);
+    assay_put_u32(out, slot->modes);
+    assay_put_u32(out, slot->flags);
+    assay_put_i64(out, slot->first_steps);
+    assay_put_u8(out, slot->keeps_rows);
+    assay_put_u32(out, slot->rows.width);
+    assay_put_u8(out, slot->rows.pooled);
+    assay_put_u8(out, slot->rows.compared);
+    assay_put_u64(out, slot->rows.most);
+}
 
 void assay_need_pack(const assay_need *need, assay_buf *out)
 {
     assay_put_u32(out, need->slot_count);
     for (uint32_t i = 0; i < need->slot_count; i++)
-        assay_fields_pack(slot_fields, &need->slots[i], out);
+        put_slot(out, &need->slots[i]);
     assay_put_u32(out, need->measure_count);
     for (uint32_t i = 0; i < need->measure_count; i++) {
         assay_put_u32(out, need->measure_slot[i]);
@@ -275,18 +312,54 @@ void assay_need_pack(const assay_need *need, assay_buf *out)
     put_text(out, need->other_trial);
 }
 
+static int get_copies(assay_cursor *in, char ***list, size_t *count)
+{
+    uint64_t many = assay_get_count(in, 4);
+    size_t length = 0;
+    *list = in->failed ? NULL : assay_alloc_zeroed(many + 1, sizeof **list);
+    if (!*list)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    for (uint64_t k = 0; k < many; k++) {
+        const char *text = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
+        if (!((*list)[k] = assay_copy_bytes_as_text(text, length)))
+            return ASSAY_ENOMEM;
+        ++*count;
+    }
+    return ASSAY_OK;
+}
+
+static int get_patterns(assay_cursor *in, assay_slot_need *slot, assay_error *err)
+{
+    size_t patterns = 0;
+    int status = get_copies(in, &slot->pattern, &patterns);
+    slot->regex = status == ASSAY_OK ? assay_alloc_zeroed(patterns + 1, sizeof *slot->regex) : NULL;
+    if (status == ASSAY_OK && !slot->regex)
+        status = ASSAY_ENOMEM;
+    for (size_t k = 0; status == ASSAY_OK && k < patterns; k++)
+        status = assay_regex_new(slot->pattern[k], &slot->regex[k], err);
+    slot->regexes = slot->regex ? patterns : 0;
+    for (size_t k = 0; !slot->regex && k < patterns; k++)
+        free(slot->pattern[k]);
+    return status;
+}
+
 static int get_slot(assay_cursor *in, assay_slot_need *slot, assay_error *err)
 {
-    int status = assay_fields_unpack(slot_fields, in, slot);
-    ASSAY_TRY(status);
-    slot->regex = assay_alloc_zeroed(slot->regexes + 1, sizeof *slot->regex);
-    if (!slot->regex) {
-        assay_fields_release(slot_fields, slot);
-        return ASSAY_ENOMEM;
-    }
-    for (size_t k = 0; status == ASSAY_OK && k < slot->regexes; k++)
-        status = assay_regex_new(slot->pattern[k], &slot->regex[k], err);
-    return status == ASSAY_OK && !slot->kinds ? ASSAY_EFORMAT : status;
+    int status = get_copies(in, &slot->collection, &slot->collections);
+    ASSAY_THEN(status, get_patterns(in, slot, err));
+    ASSAY_THEN(status, get_text(in, &slot->name));
+    slot->kinds = assay_get_u32(in);
+    slot->modes = assay_get_u32(in);
+    slot->flags = assay_get_u32(in);
+    slot->first_steps = assay_get_i64(in);
+    slot->keeps_rows = assay_get_u8(in) != 0;
+    slot->rows.width = assay_get_u32(in);
+    slot->rows.pooled = assay_get_u8(in) != 0;
+    slot->rows.compared = assay_get_u8(in) != 0;
+    slot->rows.most = assay_get_u64(in);
+    return status == ASSAY_OK && (in->failed || !slot->kinds) ? ASSAY_EFORMAT : status;
 }
 
 static int get_slots(assay_cursor *in, assay_need *need, assay_error *err)

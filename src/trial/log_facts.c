@@ -8,42 +8,44 @@
 #include "base/vec.h"
 #include <assay/steps.h>
 
-static const assay_field names_fields[] = {ASSAY_FIELD_TEXTS(assay_log_names, list, count), {0}};
+static const assay_field text_fields[] = {{.kind = ASSAY_FIELD_TEXT, .size = sizeof(char *)},
+                                          {0}}; /* of a list of texts */
+#define NAMES(type, member) ASSAY_FIELD_ROWS(type, member.list, member.count, text_fields)
+static const assay_field names_fields[] = {ASSAY_FIELD_ROWS(assay_log_names, list, count, text_fields), {0}};
 static const assay_field count_fields[] = {
-    ASSAY_FIELD_SAID(assay_log_count, what), ASSAY_FIELD(assay_log_count, count), {0}};
-static const assay_field range_fields[] = {ASSAY_FIELD_SAID(assay_log_range, worker),
+    ASSAY_FIELD(assay_log_count, what), ASSAY_FIELD(assay_log_count, count), {0}};
+static const assay_field range_fields[] = {ASSAY_FIELD(assay_log_range, worker),
                                            ASSAY_FIELD(assay_log_range, first),
                                            ASSAY_FIELD(assay_log_range, last),
                                            ASSAY_FIELD(assay_log_range, values),
                                            {0}};
 static const assay_field bad_fields[] = {ASSAY_FIELD(assay_log_bad, step),
                                          ASSAY_FIELD_MOST(assay_log_bad, mode, ASSAY_MODES - 1),
-                                         ASSAY_FIELD_SAID(assay_log_bad, worker),
-                                         ASSAY_FIELD_SAID(assay_log_bad, tensor),
+                                         ASSAY_FIELD(assay_log_bad, worker),
+                                         ASSAY_FIELD(assay_log_bad, tensor),
                                          {0}};
-static const assay_field log_fields[] = {
-    ASSAY_FIELD_SAID(assay_log_facts, kind),
-    ASSAY_FIELD_SAID(assay_log_facts, also),
-    ASSAY_FIELD_SAID(assay_log_facts, unknown),
-    ASSAY_FIELD(assay_log_facts, files),
-    ASSAY_FIELD(assay_log_facts, resolution),
-    ASSAY_FIELD(assay_log_facts, running),
-    ASSAY_FIELD(assay_log_facts, workers_known),
-    ASSAY_FIELD_ROWS(assay_log_facts, counts.list, counts.count, count_fields),
-    ASSAY_FIELD_ROWS(assay_log_facts, ranges, range_count, range_fields),
-    ASSAY_FIELD_TEXTS(assay_log_facts, judged.objective.list, judged.objective.count),
-    ASSAY_FIELD(assay_log_facts, judged.whole),
-    ASSAY_FIELD_TEXTS(assay_log_facts, judged.pairs.list, judged.pairs.count),
-    ASSAY_FIELD_TEXTS(assay_log_facts, judged.never.list, judged.never.count),
-    ASSAY_FIELD_TEXTS(assay_log_facts, judged.others.list, judged.others.count),
-    ASSAY_FIELD_ROWS(assay_log_facts, judged.bad, judged.bad_count, bad_fields),
-    ASSAY_FIELD(assay_log_facts, judged.values),
-    ASSAY_FIELD(assay_log_facts, judged.losses),
-    ASSAY_FIELD(assay_log_facts, judged.steps),
-    ASSAY_FIELD_ROWS(assay_log_facts, around.list, around.count, count_fields),
-    ASSAY_FIELD_TEXTS(assay_log_facts, logged_nothing.list, logged_nothing.count),
-    ASSAY_FIELD_TEXTS(assay_log_facts, never_started.list, never_started.count),
-    {0}};
+static const assay_field log_fields[] = {ASSAY_FIELD(assay_log_facts, kind),
+                                         ASSAY_FIELD(assay_log_facts, also),
+                                         ASSAY_FIELD(assay_log_facts, unknown),
+                                         ASSAY_FIELD(assay_log_facts, files),
+                                         ASSAY_FIELD(assay_log_facts, resolution),
+                                         ASSAY_FIELD(assay_log_facts, running),
+                                         ASSAY_FIELD(assay_log_facts, workers_known),
+                                         ASSAY_FIELD_ROWS(assay_log_facts, counts.list, counts.count, count_fields),
+                                         ASSAY_FIELD_ROWS(assay_log_facts, ranges, range_count, range_fields),
+                                         NAMES(assay_log_facts, judged.objective),
+                                         ASSAY_FIELD(assay_log_facts, judged.whole),
+                                         NAMES(assay_log_facts, judged.pairs),
+                                         NAMES(assay_log_facts, judged.never),
+                                         NAMES(assay_log_facts, judged.others),
+                                         ASSAY_FIELD_ROWS(assay_log_facts, judged.bad, judged.bad_count, bad_fields),
+                                         ASSAY_FIELD(assay_log_facts, judged.values),
+                                         ASSAY_FIELD(assay_log_facts, judged.losses),
+                                         ASSAY_FIELD(assay_log_facts, judged.steps),
+                                         ASSAY_FIELD_ROWS(assay_log_facts, around.list, around.count, count_fields),
+                                         NAMES(assay_log_facts, logged_nothing),
+                                         NAMES(assay_log_facts, never_started),
+                                         {0}};
 
 void assay_log_names_release(assay_log_names *names)
 {
@@ -112,7 +114,7 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
     if (assay_get_u8(in) == 0)
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     ASSAY_TRY(assay_fields_unpack(log_fields, in, &log));
-    if (log.judged.pairs.count % 2 != 0) {
+    if (!log.kind || !log.also || !log.unknown || log.judged.pairs.count % 2 != 0) {
         in->failed = true;
         assay_log_facts_release(&log);
         return ASSAY_EFORMAT;

@@ -156,40 +156,9 @@ static void test_rows(void)
     assay_buf_release(&out);
 }
 
-typedef struct said {
-    char *what;
-    size_t count;
-    char **names;
-} said;
-
-/* A text that has to be there is refused when it is not, alone and in a list. */
-static void test_texts(void)
-{
-    static const assay_field fields[] = {ASSAY_FIELD_SAID(said, what), ASSAY_FIELD_TEXTS(said, names, count), {0}};
-    char *names[] = {(char[]){"a"}, (char[]){"bc"}};
-    for (int missing = -1; missing < 3; missing++) {
-        const said one = {missing == 0 ? NULL : (char[]){"x"}, 2,
-                          (char *[]){missing == 1 ? NULL : names[0], missing == 2 ? NULL : names[1]}};
-        said two = {NULL, 0, NULL};
-        assay_buf out = ASSAY_BUF(SIZE_MAX);
-        assay_fields_pack(fields, &one, &out);
-        assay_cursor in = {.data = out.data, .size = out.size};
-        CU_ASSERT_EQUAL(assay_fields_unpack(fields, &in, &two), missing < 0 ? ASSAY_OK : ASSAY_EFORMAT);
-        CU_ASSERT(missing >= 0 || (two.count == 2 && strcmp(two.names[1], "bc") == 0));
-        CU_ASSERT(missing < 0 || (!two.what && !two.names));
-        assay_fields_release(fields, &two);
-        assay_buf_release(&out);
-    }
-}
-
 int main(void)
 {
-    CU_TestInfo tests[] = {{"round trip", test_round_trip},
-                           {"bytes", test_bytes},
-                           {"damage", test_damage},
-                           {"no memory", test_no_memory},
-                           {"rows", test_rows},
-                           {"texts", test_texts},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"round trip", test_round_trip}, {"bytes", test_bytes}, {"damage", test_damage},
+                           {"no memory", test_no_memory},   {"rows", test_rows},   CU_TEST_INFO_NULL};
     return unit_main("fields", tests);
 }
