@@ -6,6 +6,7 @@
  * too. -0.0 is a zero, NaN is not. */
 #include "saved.h"
 #include "selection.h"
+#include "siblings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
-/* The tensor called "BEGIN" and "end" in view, of the same worker or of all; NULL: none has values. */
+/* The tensor called "BEGIN" and "end" in view, of the same worker; NULL: it is not there, or has no values. */
 static const assay_tensor_view *find_beside(const assay_rule *rule, const assay_slot_view *slot, uint32_t worker,
                                             const char *begin, int length, const char *end)
 {
@@ -56,10 +57,8 @@ static const assay_tensor_view *find_beside(const assay_rule *rule, const assay_
         (int)sizeof name)
         return NULL;
     const uint32_t id = assay_trial_find_tensor(rule->trial, name);
-    for (uint32_t i = 0; id != ASSAY_NO_TENSOR && i < slot->count; i++)
-        if (slot->items[i]->tensor == id && slot->items[i]->worker == worker && assay_view_has_values(slot->items[i]))
-            return slot->items[i];
-    return NULL;
+    const assay_tensor_view *item = id != ASSAY_NO_TENSOR ? item_in(slot, id, worker) : NULL;
+    return item && assay_view_has_values(item) ? item : NULL;
 }
 
 static bool is_zero(const assay_tensor_view *item)

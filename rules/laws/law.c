@@ -6,45 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "siblings.h"
+#include "updates.h"
+
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker)
 {
-    const assay_slot_view *items = &step->view->slot[slot];
-    uint32_t from = 0, end = items->count;
-    while (from < end) {
-        const uint32_t middle = from + (end - from) / 2;
-        const assay_tensor_view *item = items->items[middle];
-        if (item->tensor == tensor && item->worker == worker)
-            return item;
-        if (item->tensor < tensor || (item->tensor == tensor && item->worker < worker))
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return NULL;
+    return item_in(&step->view->slot[slot], tensor, worker);
 }
 
 uint32_t law_tensor(const law_step *step, const char *format, ...)
 {
-    const assay_trial *trial = step->rule->trial;
     char name[1024];
     va_list arguments;
     va_start(arguments, format);
     const int length = vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof name)
-        return ASSAY_NO_TENSOR;
-    uint32_t from = 0, end = assay_trial_tensors(trial);
-    while (from < end) {
-        const uint32_t middle = from + (end - from) / 2;
-        const int order = strcmp(assay_trial_tensor(trial, middle), name);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return ASSAY_NO_TENSOR;
+    return length >= 0 && (size_t)length < sizeof name ? assay_trial_find_tensor(step->rule->trial, name)
+                                                       : ASSAY_NO_TENSOR;
 }
 
 static bool all_finite(const double *x, uint64_t n)
@@ -118,16 +96,5 @@ double law_signs(uint64_t from, uint64_t end)
 
 double law_rounding(int dtype)
 {
-    switch (dtype) {
-    case ASSAY_FLOAT64:
-        return 0x1p-53;
-    case ASSAY_FLOAT32:
-        return 0x1p-24;
-    case ASSAY_FLOAT16:
-        return 0x1p-11;
-    case ASSAY_BFLOAT16:
-        return 0x1p-8;
-    default:
-        return 0;
-    }
+    return step_of_format(dtype) / 2;
 }
