@@ -57,7 +57,7 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
     const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"),
                 *rule;
-    const cJSON *failed = NULL, *issue = NULL, *untested = NULL;
+    const cJSON *failed = NULL, *issue = NULL;
     size_t tested = 0;
     if (cJSON_GetArraySize(trials) != 1) {
         cJSON_Delete(document);
@@ -70,10 +70,10 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
             continue;
         issue = !issue && strcmp(said, "IssuesFound") == 0 ? rule : issue;
         failed = !failed && strcmp(said, "Error") == 0 ? rule : failed;
-        untested = !untested && strcmp(said, "NoData") == 0 ? rule : untested;
         tested += strcmp(said, "NoIssuesFound") == 0;
     }
     *out = (pilot_verdict){.ended = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trial, "ended"))};
+    snprintf(out->said, sizeof out->said, "%s", assay_report_text_of(document, "verdict"));
     out->status = issue    ? PILOT_RULE_ISSUES
                   : failed ? PILOT_RULE_ERROR
                   : tested ? PILOT_RULE_NO_ISSUES
@@ -85,14 +85,12 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
                  assay_report_text_of(failed, "name"), assay_report_text_of(failed, "message"));
     else if (!tested)
         snprintf(out->text, sizeof out->text, "no rule found anything to test");
-    else if (untested)
-        snprintf(out->text, sizeof out->text, "%.60s found nothing to test", assay_report_text_of(untested, "name"));
     cJSON_Delete(document);
     return ASSAY_OK;
 }
 
 /* assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. At the beginning of a training there are
- * rules without data and steps not yet saved: these are no findings, and the report names them. */
+ * rules without data and steps not yet saved: these are no findings, and the report's first line says them. */
 static const char **analysis(const assay_pilot *pilot, const char *trial, const char *report)
 {
     size_t lead = 0, used = 0;
@@ -219,7 +217,7 @@ static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot
                        job->state[0] ? job->state : "unknown to Slurm", verdict->text[0] ? "; " : "", verdict->text);
     else if (pilot->rule_status == PILOT_RULE_NO_ISSUES)
         pilot_set_next(pilot, PILOT_END, "job %s has trained without issues%s%s", pilot->job_id,
-                       verdict->text[0] ? ", but " : "", verdict->text);
+                       verdict->said[0] ? ": " : "", verdict->said);
     else
         pilot_set_next(pilot, PILOT_END, "job %s has trained, but: %s", pilot->job_id, verdict->text);
 }

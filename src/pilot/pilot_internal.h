@@ -150,6 +150,7 @@ typedef struct pilot_verdict {
     pilot_rule status; /* of a training that has ended; IN_PROGRESS: no trial yet */
     bool ended;        /* the trial says that the training has ended */
     char text[300];    /* the first rule with issues, or what is wrong */
+    char said[300];    /* the report's first line: how much was looked at, too */
 } pilot_verdict;
 /* What a report says of its only trial, by the rules of at least `fail_on`. ASSAY_EFORMAT. */
 int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,

@@ -150,7 +150,8 @@ def test_straight(checks, slurm, train):
     relaunches, ends = webhook.of("relaunch"), webhook.of("end")
     checks.expect(len(relaunches) == len(names) - 1 and len(ends) == 1, "messages: %s" % [p["event"] for p in webhook.posted])
     checks.expect(all("next: " in p["reason"] and p["rule_status"] == "IssuesFound" for p in relaunches), "relaunches: %s" % relaunches)
-    checks.expect(ends and ends[0]["rule_status"] == "NoIssuesFound" and "clean run" in ends[0]["subject"], "end: %s" % ends)
+    checks.expect(ends and ends[0]["rule_status"] == "NoIssuesFound" and "clean run" in ends[0]["subject"] and
+                  "without issues: 3 rules passed" in ends[0]["reason"], "end: %s" % ends)
     stopped = [n for n in names[:-1] if "CANCELLED" in slurm.call("squeue", "--noheader", "--states=all", "--name=" + n, "--format=%T")]
     checks.expect(stopped, "trainings with findings were stopped before their end")
     ended = example.pilot()
