@@ -20,6 +20,8 @@ struct assay_store {
     bool no_memory; /* assay_store_lacked_memory() */
     assay_listings listings;
     assay_dict *listed; /* storage.c; owned */
+    void *kept;         /* assay_store_kept(); owned */
+    void (*release)(void *kept);
 };
 
 struct assay_store_file {

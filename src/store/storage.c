@@ -168,12 +168,20 @@ void assay_store_close(assay_store *store)
     if (!store)
         return;
     store->ops->close(store);
+    if (store->kept)
+        store->release(store->kept);
     assay_dict_free(store->notes);
     assay_dict_free(store->listed);
     free(store->unlisted);
     assay_listings_release(&store->listings);
     free(store->location);
     free(store);
+}
+
+void **assay_store_kept(assay_store *store, void (*release)(void *kept))
+{
+    store->release = release;
+    return &store->kept;
 }
 
 const char *assay_store_location(const assay_store *store)

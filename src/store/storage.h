@@ -43,6 +43,9 @@ bool assay_is_log_file(const char *place);
  * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). */
 int assay_store_open(const char *location, assay_store **out, assay_error *err);
 void assay_store_close(assay_store *store);
+/* Room for what a format made of what it found in the store, so that it need not do so again for each worker: NULL at
+ * first. What lies there is released with the store. */
+void **assay_store_kept(assay_store *store, void (*release)(void *kept));
 /* The location as it was given. */
 const char *assay_store_location(const assay_store *store);
 /* Is the trial one file, and the rest of its directory not there? Its name may be any then. */

@@ -51,6 +51,7 @@ typedef struct looking {
     assay_dict *files;   /* paths */
     assay_dict *summed;  /* (path, offset, length) of records that a checksum covers: they have been read */
     assay_dict *divided; /* paths of files that consist of archives */
+    assay_dict *places;  /* of units, that were looked at: many ranks may share one */
     ASSAY_VEC(range) ranges;
     ASSAY_VEC(task) tasks;
     const range *at; /* under way */
@@ -129,6 +130,9 @@ static int add_directory(looking *l, const char *directory, int depth)
 static int add_place(void *context, const char *path)
 {
     looking *l = context;
+    const uint32_t known = assay_dict_count(l->places), place = assay_dict_add(l->places, path, strlen(path));
+    if (place == ASSAY_NO_ID || place < known)
+        return place == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
     if (assay_store_exists(l->trial->store, path, NULL) == 1)
         return add_file(l, path);
     return strcmp(path, ".") == 0 ? ASSAY_OK : add_directory(l, path, 0);
@@ -464,7 +468,8 @@ static int list(looking *l, assay_error *err)
     l->files = assay_dict_new();
     l->summed = assay_dict_new();
     l->divided = assay_dict_new();
-    int status = l->files && l->summed && l->divided ? note_summed(l) : ASSAY_ENOMEM;
+    l->places = assay_dict_new();
+    int status = l->files && l->summed && l->divided && l->places ? note_summed(l) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = add_units(l);
     if (status == ASSAY_OK)
@@ -745,6 +750,7 @@ int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_f
     assay_dict_free(l.files);
     assay_dict_free(l.summed);
     assay_dict_free(l.divided);
+    assay_dict_free(l.places);
     assay_buf_release(&tasks);
     assay_buf_release(&mine);
     assay_buf_release(&all);

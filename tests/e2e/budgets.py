@@ -52,6 +52,17 @@ def tensors_in_other_shards(folder, n):
     (folder / "step-1" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
 
 
+def tensor_parallel_ranks(folder, n):
+    import torch
+    tag = folder / "global_step1"
+    tag.mkdir()
+    torch.save({"module": {"fc.weight": torch.ones(2)}, "param_shapes": None}, tag / "saved")
+    saved = (tag / "saved").read_bytes()
+    (tag / "saved").unlink()
+    for rank in range(n // 4):
+        (tag / ("mp_rank_%04d_model_states.pt" % rank)).write_bytes(saved)
+
+
 def unknown_keys(folder, n):
     Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
     index = next((folder / "index").rglob("*.json"))
@@ -120,7 +131,8 @@ def ranks_with_traces(folder, n):
     made_traces.write(folder, made_traces.job(ranks=n // 50 // 2 * 2, steps=2), packed=False)
 
 
-GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump),
+GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump, tensor_parallel_ranks),
+          "verify": (tensor_parallel_ranks,),
           "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
 
@@ -130,7 +142,7 @@ def growth(b):
     for command, make in ((command, make) for command, makes in GROWTH.items() for make in makes):
         blocks = []
         for n in (SMALL, SMALL * TIMES):
-            folder = b.folder / make.__name__ / str(n)
+            folder = b.folder / command / make.__name__ / str(n)
             folder.mkdir(parents=True)
             make(folder, n)
             done = run([b.count, command, folder] + (["--quiet", "--out", b.out] if command == "run" else []))
@@ -138,8 +150,8 @@ def growth(b):
             b.checks.expect(done.code in (0, 1, 3) and count > n, "%s of %d: %s" % (make.__name__, n, done))
             blocks.append(count)
         exponent = math.log(blocks[1] / blocks[0], TIMES)
-        print("%s: %d blocks, then %d: exponent %.2f" % (make.__name__, *blocks, exponent))
-        b.checks.expect(exponent < 1.2, "%s grows with the power %.2f" % (make.__name__, exponent))
+        print("%s, %s: %d blocks, then %d: exponent %.2f" % (command, make.__name__, *blocks, exponent))
+        b.checks.expect(exponent < 1.2, "%s, %s: it grows with the power %.2f" % (command, make.__name__, exponent))
 
 
 def pickles(b):

@@ -31,6 +31,11 @@ bool assay_deepspeed_is_mark(const char *name);
 #define ASSAY_DEEPSPEED_WORKER "mp_rank_"
 assay_dict *assay_deepspeed_models(const assay_names *names);
 
+/* The names of the files that a worker has in the directory, in natural order, borrowed from the store until the next
+ * call: the directory is listed, sorted and told apart once for all workers. NULL: all names have to be looked at,
+ * because the worker is the first, or the only one, or the directory holds something else, too. */
+const assay_names *assay_deepspeed_own(assay_store *store, const char *directory, const char *worker);
+
 /* Adds the tensors of one tensor-parallel rank, by its digits ("" when there is only one), in a directory of which
  * `names` are all, in natural order. `model_aside`: the model is elsewhere, and only the optimizer's tensors are added.
  * What is wrong becomes a problem. 0 or ASSAY_ENOMEM. */

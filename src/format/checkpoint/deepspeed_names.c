@@ -1,8 +1,11 @@
 /* deepspeed_names.c - what DeepSpeed calls its files. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "format/checkpoint/deepspeed.h"
+#include "format/checkpoint/files.h"
 
 static const char MODEL_RANK[] = "mp_rank_", DATA_RANK[] = "zero_pp_rank_";
 
@@ -95,4 +98,103 @@ assay_dict *assay_deepspeed_models(const assay_names *names)
         }
     }
     return models;
+}
+
+/* ---- the files of each rank ---- */
+
+typedef struct shares {
+    char *directory;
+    assay_names names;  /* natural order */
+    assay_dict *models; /* NULL: the directory is not divided */
+    assay_names *own;   /* by model: borrowed names */
+    char **room;        /* that they lie in */
+} shares;
+
+static void release_shares(void *kept)
+{
+    shares *s = kept;
+    free(s->directory);
+    assay_names_release(&s->names);
+    assay_dict_free(s->models);
+    free(s->own);
+    free(s->room);
+    free(s);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return assay_worker_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* Are there files that belong to a rank by another rule than DeepSpeed's? */
+static bool is_mixed(const assay_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (assay_ckpt_is_dcp_metadata(names->name[i]) || assay_ckpt_is_rank_directory(names->name[i]) ||
+            assay_ckpt_is_rank_file(names->name[i]))
+            return true;
+    return false;
+}
+
+/* False without memory. */
+static bool divide(shares *s)
+{
+    const uint32_t count = assay_dict_count(s->models);
+    size_t begin = 0;
+    s->own = assay_alloc_zeroed(count, sizeof *s->own);
+    s->room = assay_alloc_zeroed(s->names.count, sizeof *s->room);
+    for (int pass = 0; pass < 2 && s->own && s->room; pass++) {
+        for (size_t i = 0; i < s->names.count; i++) {
+            const assay_deepspeed_name n = assay_deepspeed_name_of(s->names.name[i]);
+            if (n.kind == ASSAY_DEEPSPEED_NONE)
+                continue;
+            assay_names *own = &s->own[assay_dict_find(s->models, n.model, n.model_length)];
+            if (pass > 0)
+                own->name[own->count] = s->names.name[i];
+            own->count++;
+        }
+        for (uint32_t m = 0; pass == 0 && m < count; m++) {
+            s->own[m].name = s->room + begin;
+            begin += s->own[m].count;
+            s->own[m].count = 0;
+        }
+    }
+    return s->own && s->room;
+}
+
+/* NULL without memory, or where the directory cannot be listed. */
+static shares *share(assay_store *store, const char *directory)
+{
+    shares *s = assay_alloc_zeroed(1, sizeof *s);
+    assay_error unheard; /* whoever looks at all names says so */
+    if (!s)
+        return NULL;
+    s->directory = assay_copy_text(directory);
+    bool kept = s->directory && assay_store_list(store, directory, &s->names, &unheard) == ASSAY_OK;
+    if (kept && s->names.count > 1)
+        qsort(s->names.name, s->names.count, sizeof *s->names.name, compare_names);
+    if (kept && !is_mixed(&s->names)) {
+        s->models = assay_deepspeed_models(&s->names);
+        kept = s->models && divide(s);
+    }
+    if (kept)
+        return s;
+    release_shares(s);
+    return NULL;
+}
+
+const assay_names *assay_deepspeed_own(assay_store *store, const char *directory, const char *worker)
+{
+    static const char WORKER[] = ASSAY_DEEPSPEED_WORKER;
+    if (strncmp(worker, WORKER, sizeof WORKER - 1) != 0)
+        return NULL;
+    shares **kept = (shares **)assay_store_kept(store, release_shares);
+    if (!*kept || strcmp((*kept)->directory, directory) != 0) {
+        if (*kept)
+            release_shares(*kept);
+        *kept = share(store, directory);
+    }
+    const char *model = worker + sizeof WORKER - 1;
+    const uint32_t id = *kept && (*kept)->models ? assay_dict_find((*kept)->models, model, strlen(model)) : ASSAY_NO_ID;
+    return id == ASSAY_NO_ID || id == 0 ? NULL : &(*kept)->own[id];
 }

@@ -461,14 +461,7 @@ static int read_deepspeed(const reading *r, bool model_aside)
     if (model_aside)
         remark(r, ASSAY_PROBLEM_SET_ASIDE, r->directory, "the model in it, for the directory above has one");
     const char *model = several ? r->worker + sizeof ASSAY_DEEPSPEED_WORKER - 1 : "";
-    assay_names own = {.name = assay_alloc((r->names.count + 1) * sizeof *own.name)}; /* borrows names */
-    int status = own.name ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; i < r->names.count && own.name; i++)
-        if (!several || strstr(r->names.name[i], model)) /* others are of other ranks: to take a name apart is slow */
-            own.name[own.count++] = r->names.name[i];
-    ASSAY_THEN(status, assay_ckpt_add_deepspeed(r->c, r->directory, &own, model, model_aside));
-    free(own.name);
-    return status;
+    return assay_ckpt_add_deepspeed(r->c, r->directory, &r->names, model, model_aside);
 }
 
 /* Directories below, one level: "weights", or those of Accelerate. A second model among them is set aside. */
@@ -585,6 +578,9 @@ static int read_step(assay_contents *c, const char *path, const char *worker)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS && assay_store_exists(c->store, path, NULL) == 1)
         return read_with_beside(c, path, name);
+    const assay_names *own = assay_deepspeed_own(c->store, path, worker);
+    if (own) /* what is wrong with the directory the first rank names */
+        return assay_ckpt_add_deepspeed(c, path, own, worker + sizeof ASSAY_DEEPSPEED_WORKER - 1, false);
     if (assay_ckpt_is_rank_directory(worker)) {
         assay_names inside = {0};
         if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below &&
