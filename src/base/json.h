@@ -39,6 +39,15 @@ typedef struct assay_json_place {
  * assay_json_parse_commented(). Zeros without memory. */
 assay_json_place assay_json_find(const void *text, size_t size, const char *path, const char *member);
 
+/* Gives the object that `out` ends with, and has nothing in front, a last member "crc32c": the CRC-32C of all bytes
+ * before that member, in 8 hexadecimal digits. Readers that do not know it pass over it. */
+void assay_json_put_sum(assay_buf *out);
+/* Says such a member something else than the bytes before it? Not where there is none. */
+bool assay_json_is_changed(const void *text, size_t size);
+/* What readers say then, behind the file's name. */
+#define ASSAY_JSON_CHANGED                                                                                             \
+    "its checksum is not that of its bytes: it was changed after it was written, and what it says may be wrong"
+
 /* True when the number is integral and at most 2^53 in magnitude (beyond, cJSON's double may not be the number that was
  * written); *out is set then. */
 bool assay_json_i64(const cJSON *item, int64_t *out);

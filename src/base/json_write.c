@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/utf8.h"
 
 /* The escape of a character that may not stand in a string as it is, or would act on a terminal; NULL for all others.
@@ -75,4 +76,32 @@ void assay_json_put_number(assay_buf *out, double value)
             break;
     }
     assay_put_bytes(out, digits, strlen(digits));
+}
+
+static const char SUM[] = ", \"crc32c\": \"", SUM_END[] = "\"}";
+enum { DIGITS = 8, SUM_SIZE = sizeof SUM - 1 + DIGITS + sizeof SUM_END - 1 };
+
+void assay_json_put_sum(assay_buf *out)
+{
+    const bool line = out->size > 0 && out->data[out->size - 1] == '\n';
+    if (assay_buf_status(out) != ASSAY_OK || out->size < 1 + (size_t)line)
+        return;
+    out->size -= 1 + (size_t)line;
+    assay_put_format(out, "%s%08" PRIx32 "%s%s", SUM, assay_crc32c(0, out->data, out->size), SUM_END, line ? "\n" : "");
+}
+
+bool assay_json_is_changed(const void *text, size_t size)
+{
+    const char *bytes = text;
+    char digits[DIGITS + 1];
+    if (size > 0 && bytes[size - 1] == '\n')
+        size--;
+    if (size < SUM_SIZE)
+        return false;
+    size -= SUM_SIZE;
+    const char *sum = bytes + size + sizeof SUM - 1;
+    if (memcmp(bytes + size, SUM, sizeof SUM - 1) != 0 || memcmp(sum + DIGITS, SUM_END, sizeof SUM_END - 1) != 0)
+        return false;
+    snprintf(digits, sizeof digits, "%08" PRIx32, assay_crc32c(0, bytes, size));
+    return memcmp(digits, sum, DIGITS) != 0;
 }

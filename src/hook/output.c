@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "hook/board.h"
 #include "hook/encode.h"
@@ -294,10 +295,12 @@ int hook_output_item(hook_output *out, const hook_item *item, assay_error *err)
     return rc;
 }
 
-static int write_file(hook_output *out, char *path, const assay_buf *text, assay_error *err)
+/* Writes JSON, with a checksum. */
+static int write_file(hook_output *out, char *path, assay_buf *text, assay_error *err)
 {
     if (!path)
         return ASSAY_EIO;
+    assay_json_put_sum(text);
     int rc = assay_buf_status(text);
     if (rc < 0)
         rc = assay_fail(err, rc, "%s: %s", path, assay_status_text(rc));
@@ -400,7 +403,7 @@ static int keep_earlier(hook_output *out, const char *path, assay_error *err)
     return ASSAY_OK;
 }
 
-int hook_output_facts(hook_output *out, const assay_buf *text, bool again, assay_error *err)
+int hook_output_facts(hook_output *out, assay_buf *text, bool again, assay_error *err)
 {
     char *path = make_path(out, err, "run/%s.json", out->worker);
     int rc = path ? ASSAY_OK : ASSAY_EIO;

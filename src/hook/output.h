@@ -42,6 +42,6 @@ int hook_output_close_step(hook_output *out, const hook_name *known, size_t coun
 /* True when the collections file on disk is not of this version. */
 bool hook_output_wants_collections(const hook_output *out, uint64_t version);
 /* Writes run/<worker>.json. What a run before this one left there moves to run/earlier/. */
-int hook_output_facts(hook_output *out, const assay_buf *text, bool again, assay_error *err);
+int hook_output_facts(hook_output *out, assay_buf *text, bool again, assay_error *err);
 /* Writes the collections file, and what is known of pieces (topology/<worker>.json) where there are some. */
 int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);

@@ -9,7 +9,7 @@ A small trial of each format; of each of its files every N-th byte is changed in
   named      a problem more, a finding of CheckpointStructure more, a rule in error, or exit 2 or 4 with a message
   value      only figures differ, and the report says how many bytes have no checksum
   unguarded  names, shapes or places differ, in a file that has no checksum over them (UNGUARDED says which) in a trial whose report
-             says so; or the name or the shape of a tensor of which reductions alone are saved: they are counted
+             says so: they are counted
 Everything else is a failure: a wrong answer without a word. With --ranks, some changes of each format are also looked at by so many
 ranks: exit code and report are the same.
 """
@@ -230,13 +230,6 @@ def judge(now, sound):
     return "other"
 
 
-def is_shape_alone(now, sound):
-    """Whether no more differs than the one entry that says the shape of a tensor without elements: its name or its shape.
-    The index of the recording library has such entries, and nothing else in the trial says them again."""
-    lost, new = sound.keys - now.keys, now.keys - sound.keys
-    return all(kind == "shape" and dtype == "None" for kind, *_, dtype in lost + new) and max(lost.total(), new.total()) == 1
-
-
 def attack(args, name, place, checks):
     trial, job, out = place / name, place / "job.json", place / "out"
     trial.mkdir()
@@ -258,7 +251,7 @@ def attack(args, name, place, checks):
                 end = judge(now, sound)
                 file = str(path.relative_to(trial))
                 in_its_file = sound.unguarded > 0 and file.endswith(UNGUARDED.get(name, "\0"))
-                if end == "other" and (in_its_file or name == "hook" and is_shape_alone(now, sound)):
+                if end == "other" and in_its_file:
                     end = "unguarded"
                 if args.ranks > 1 and counts.total() % every == 0:
                     done = report_on(args.ranks, args, trial, place / "ranks", job)

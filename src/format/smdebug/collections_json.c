@@ -362,13 +362,15 @@ static int add_workers(const add_context *x, stretch document)
 int assay_collections_read(assay_collections_reader *r, const char *file, const void *text, size_t size,
                            assay_problems *problems)
 {
-    static const char *const keys[] = {"collections", "_meta", NULL};
+    static const char *const keys[] = {"collections", "_meta", "crc32c", NULL};
     const add_context x = {r, r->collections, file, problems};
     assay_error err = {{0}};
     if (assay_json_check(file, text, size, &err) != ASSAY_OK) {
         assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, file, -1, "%s", err.text);
         return ASSAY_OK;
     }
+    if (assay_json_is_changed(text, size))
+        damaged(&x, NULL, ASSAY_JSON_CHANGED);
     if (r->files++ == 0 && !(r->first = assay_copy_text(file)))
         return ASSAY_ENOMEM;
     if (name_odd_key(&x, NULL, (stretch){text, size}, keys) < 0)

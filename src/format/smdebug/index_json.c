@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json.h"
 #include "base/keys.h"
 
 typedef struct reader {
@@ -344,7 +345,8 @@ static unsigned read_part(reader *r, const char *key, size_t length, assay_keys 
         read_items(r, &doc->shapes, "shape_payload", SEEN_NAME | SEEN_SHAPE);
         return SEEN_SHAPES;
     }
-    assay_keys_odd(keys, key, length);
+    if (!IS_KEY(key, length, "crc32c"))
+        assay_keys_odd(keys, key, length);
     assay_pull_skip(&doc->pull);
     return 0;
 }
@@ -385,6 +387,8 @@ int assay_index_json_read(assay_index_doc *doc, const char *file, int64_t step, 
     doc->tensors.count = doc->shapes.count = doc->dim_count = 0;
     if (size > UINT32_MAX)
         assay_pull_fault(&doc->pull, text, "a text of more than 4 GiB");
+    if (assay_json_is_changed(text, size))
+        problem(&r, 0, "the document", ASSAY_JSON_CHANGED);
     read_document(&r);
     const assay_pull *s = &doc->pull;
     if (s->no_memory)

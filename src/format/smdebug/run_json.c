@@ -69,7 +69,7 @@ static bool is_scalar(const cJSON *item)
 /* Whose file it is: no fact of the run. */
 static bool is_label(const char *key)
 {
-    static const char *const labels[] = {"schema", "worker", "rank", "workers", "closed"};
+    static const char *const labels[] = {"schema", "worker", "rank", "workers", "closed", "crc32c"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         if (strcmp(key, labels[i]) == 0)
             return true;
@@ -176,6 +176,8 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
         cJSON_Delete(document);
         return problems->status;
     }
+    if (assay_json_is_changed(text, size))
+        assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
     status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);
     take_recorded(facts, cJSON_GetObjectItemCaseSensitive(document, "recorded"));
     facts->files++;

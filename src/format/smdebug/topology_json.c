@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/keys.h"
 
 typedef struct reader {
     assay_said *said;
@@ -21,6 +22,23 @@ static int refuse(const reader *r, const char *place, const char *what)
     assay_problems_add(r->problems, ASSAY_PROBLEM_TOPOLOGY, -1, r->file, -1, "%s: %.200s: %s; it is left out", r->file,
                        place, what);
     return r->problems->status;
+}
+
+/* Names what an object has under a key that is not known. */
+static void name_odd_key(const reader *r, const char *place, const cJSON *object, const char *const *known)
+{
+    assay_keys keys = {.known = known};
+    for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item; item = item->next)
+        assay_keys_find(&keys, item->string, strlen(item->string));
+    const char *lost = assay_keys_damaged(&keys);
+    if (lost)
+        assay_problems_add(r->problems, ASSAY_PROBLEM_TOPOLOGY, -1, r->file, -1,
+                           "%s: %.200s: key \"%.100s\" stands where \"%s\" should, and is not read", r->file, place,
+                           keys.odd, lost);
+    else if (keys.odd)
+        assay_problems_add(r->problems, ASSAY_PROBLEM_KEY, -1, r->file, -1,
+                           "topology files have a key \"%.100s\", which is not known; what it has is not read",
+                           keys.odd);
 }
 
 static bool is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *out)
@@ -89,6 +107,8 @@ static int take_mesh(const reader *r, const cJSON *item)
     const cJSON *places = cJSON_GetObjectItemCaseSensitive(item, "at");
     const int count = cJSON_GetArraySize(axes);
     int64_t at[ASSAY_MESH_AXES], size;
+    static const char *const known[] = {"axes", "at", NULL};
+    name_odd_key(r, item->string, item, known);
     if (!cJSON_IsArray(axes) || !cJSON_IsArray(places) || count < 1 || count > ASSAY_MESH_AXES ||
         cJSON_GetArraySize(places) != count)
         return refuse(r, item->string, "expected \"axes\", and \"at\" with as many places");
@@ -121,6 +141,8 @@ static int take_group(const reader *r, const cJSON *item)
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
     const cJSON *ranks = cJSON_GetObjectItemCaseSensitive(item, "ranks");
     const int count = cJSON_GetArraySize(ranks);
+    static const char *const known[] = {"name", "ranks", NULL};
+    name_odd_key(r, "groups", item, known);
     if (!cJSON_IsString(name) || !cJSON_IsArray(ranks) || count < 1 || count > ASSAY_GROUP_RANK_MOST)
         return refuse(r, "groups", "expected a \"name\" and \"ranks\"");
     int64_t *rank = assay_alloc((size_t)count * sizeof *rank);
@@ -167,6 +189,8 @@ static int take_layout(const reader *r, const cJSON *item)
     int64_t shape[ASSAY_MAX_DIMS], whole[ASSAY_MAX_DIMS], offset[ASSAY_MAX_DIMS], number[3 * ASSAY_MAX_DIMS];
     if (!cJSON_IsString(name) || name->valuestring[0] == '\0')
         return refuse(r, "layouts", "an item has no \"tensorname\"");
+    static const char *const known[] = {"tensorname", "shape", "global_shape", "offset", "replica", "partial", NULL};
+    name_odd_key(r, name->valuestring, item, known);
     const int dims = read_numbers(cJSON_GetObjectItemCaseSensitive(item, "shape"), shape);
     assay_said_piece piece = {
         .worker = r->worker, .dims = dims, .partial = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "partial"))};
@@ -210,7 +234,11 @@ int assay_topology_json_add(assay_said *said, uint32_t worker, const char *file,
         return refuse(&r, "the file", why.text);
     if (status == ASSAY_OK && !cJSON_IsObject(document))
         status = refuse(&r, "the file", "it is not a JSON object");
-    else if (status == ASSAY_OK)
+    else if (assay_json_is_changed(text, size))
+        assay_problems_add(problems, ASSAY_PROBLEM_TOPOLOGY, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
+    static const char *const known[] = {"meshes", "groups", "tensors", "layouts", "crc32c", NULL};
+    name_odd_key(&r, "the file", document, known);
+    if (status == ASSAY_OK && cJSON_IsObject(document))
         status = take_all(&r, document, "meshes", take_mesh);
     ASSAY_THEN(status, take_all(&r, document, "groups", take_group));
     if (status == ASSAY_OK && first) /* all workers say the same of tensors */

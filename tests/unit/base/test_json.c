@@ -434,6 +434,31 @@ static void test_utf8(void)
         CU_ASSERT_EQUAL(assay_utf8_length(cases[i].bytes, cases[i].left), cases[i].length);
 }
 
+/* An object says the checksum of what it had before; each byte of that is another one. */
+static void test_sum(void)
+{
+    static const char *const plain[] = {"{\"a\": [1, 2]}\n", "{\"a\": [1, 2]}"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        assay_buf text = ASSAY_BUF(1000);
+        assay_put_format(&text, "%s", plain[i]);
+        const size_t before = strlen("{\"a\": [1, 2]");
+        CU_ASSERT_FALSE(assay_json_is_changed(text.data, text.size)); /* it says none */
+        assay_json_put_sum(&text);
+        CU_ASSERT_EQUAL(assay_json_check("a", text.data, text.size, NULL), ASSAY_OK);
+        CU_ASSERT_EQUAL(text.data[text.size - 1], plain[i][strlen(plain[i]) - 1]);
+        CU_ASSERT_FALSE(assay_json_is_changed(text.data, text.size));
+        for (size_t at = 0; at < before + 21; at++) {
+            const bool sum = at >= before + 13;
+            text.data[at] ^= 1;
+            CU_ASSERT_EQUAL(assay_json_is_changed(text.data, text.size), at < before || sum);
+            text.data[at] ^= 1;
+        }
+        for (size_t size = 0; size < text.size - (i == 0); size++)
+            CU_ASSERT_FALSE(assay_json_is_changed(text.data, size));
+        assay_buf_release(&text);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"refused, with the place", test_refused},
@@ -449,6 +474,7 @@ int main(void)
                            {"texts written", test_texts},
                            {"texts read back", test_texts_back},
                            {"UTF-8", test_utf8},
+                           {"a checksum", test_sum},
                            CU_TEST_INFO_NULL};
     return unit_main("json", tests);
 }
