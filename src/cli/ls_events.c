@@ -49,7 +49,9 @@ static int read_samples(overview *o, assay_error *err)
     for (size_t i = 0; i < o->writers; i++)
         if (o->writer[i].largest->kind == ASSAY_EVENTS_SYSTEM)
             some.list[some.count++] = *o->writer[i].largest; /* its texts stay the catalog's */
-    const int status = some.count > 0 ? assay_timeline_read(o->files->store, &some, &o->sampled, err) : ASSAY_OK;
+    int status = some.count > 0 ? assay_timeline_read(o->files->store, &some, &o->sampled, err) : ASSAY_OK;
+    if (status == ASSAY_OK && o->sampled)
+        status = assay_timeline_name_problems(o->sampled, &some, &o->files->problems);
     free(some.list);
     return status;
 }

@@ -32,7 +32,7 @@ class AboveNothing(assay.Rule):
 """
 CHECKPOINTS, PROFILER, NPY, RECORDED = (DATA / p for p in ("formats/checkpoint", "events/profiler", "formats/npy", "formats/smdebug"))
 JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "ReplicaDivergence"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"},
-                 {"rule": "UnchangedTensor", "parameters": {"tensor_regex": ".*", "num_steps": 1}}],
+                 {"rule": "UnchangedTensor", "parameters": {"tensor_regex": ".*", "num_steps": 2}}],
        "aggregations": [{"kind": "class_counts", "name": "n", "labels_regex": "count"}]}
 
 

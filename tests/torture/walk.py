@@ -5,13 +5,15 @@
             [--reader PROGRAM] [KIND...]
 
 For each command of subjects.py, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
---every with gaps that grow. The kind `disk` is another one: what is written goes to a disk of N blocks, until all of it fits.
+--every with gaps that grow. KIND=ERROR is a kind with another error than its own, "read=ESTALE". The kind `disk` is another one: what is
+written goes to a disk of N blocks, until all of it fits. With `short` no call fails: each read gives a part of what was asked for.
 Allowed ends:
   the exit code, the output and the files of a run without faults
   exit 3 (or 0, when the run without faults has it), with a report that has a problem more, or a rule in error
   exit 2 or 4, and one error line at least; files are those of a run without faults, or are not there
 """
 import argparse
+import errno
 import json
 import os
 import re
@@ -172,9 +174,16 @@ def main():
                 continue
             command = Command(args, name, argv, args.ranks, folder, subjects.environment.get(name, {}))
             for kind in args.kinds or list(ERRORS):
+                kind, _, other = kind.partition("=")
+                if kind == "short":
+                    command.environment = dict(command.environment, ASSAY_FAULT="cold:1+,short:1+")
+                    done, files = command.run(None)[1:]
+                    checks.expect(done.code == command.code and set(files) == set(command.files) and command.text in (None, done.out) and
+                                  all(command.same(n, files[n]) for n in files), "%s on %d ranks, short reads: %s" % (name, args.ranks, done))
+                    continue
                 if kind == "disk" and (os.geteuid() != 0 or not command.files):
                     continue
-                for error in ERRORS[kind]:
+                for error in [getattr(errno, other)] if other else ERRORS[kind]:
                     ends = {}
                     # The first two allocations are the communicator's: a rank that fails there is the launcher's to notice, which
                     # sees no exit code through mpirun() of launch.py.
