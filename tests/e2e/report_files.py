@@ -9,8 +9,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy
@@ -185,6 +187,26 @@ def check_printed(assay, checks, folder, ranks):
     checks.expect(json.loads(done.out)["verdict"] and "The report is in assay-report/" in done.err, "--json without --out: %s" % done)
 
 
+def check_removed(assay, checks, folder, ranks):
+    """The directory is removed again and again while the report is written: a message and exit 4, or the run's own end."""
+    trial = ROOT / "tests" / "data" / "trials" / "linreg_nan"
+    for n in ranks:
+        out = folder / ("removed-%d" % n)
+        command = [assay, "run", trial, "--out", out, "--format", FORMS, "--quiet"]
+        code, stop = mpirun(n, command).code, threading.Event()
+
+        def remove(out=out, stop=stop):
+            while not stop.wait(0.001):
+                shutil.rmtree(out, ignore_errors=True)
+
+        remover = threading.Thread(target=remove)
+        remover.start()
+        ends = [mpirun(n, command) for _ in range(6)]
+        stop.set()
+        remover.join()
+        checks.expect(all(done.code == code or done.code == 4 and str(out) in done.err for done in ends), "removed, %d ranks: %s" % (n, ends))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -196,6 +218,7 @@ def main():
             check(args.assay, checks, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         check_printed(args.assay, checks, Path(folder), args.ranks)
+        check_removed(args.assay, checks, Path(folder), args.ranks)
         check_histograms(args.assay, checks, Path(folder), args.ranks)
     checks.done()
 
