@@ -286,6 +286,16 @@ static int read_plain(const document *d, const char *plain, cJSON **out)
     return status;
 }
 
+uint64_t assay_json_tree_bytes(const void *text, size_t size)
+{
+    enum { OF_ALLOCATOR = 16 };
+    const char *at = text;
+    uint64_t nodes = 1; /* in front of each but the first stands one of these */
+    for (size_t i = 0; i < size; i++)
+        nodes += at[i] == ',' || at[i] == '[' || at[i] == '{';
+    return size + nodes * (sizeof(cJSON) + 3 * OF_ALLOCATOR);
+}
+
 int assay_json_check(const char *name, const void *text, size_t size, assay_error *err)
 {
     const document d = document_of(name, text, size, err);

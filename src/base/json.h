@@ -25,6 +25,9 @@ int assay_json_parse_commented(const char *name, const void *text, size_t size, 
 /* Checks a document as assay_json_parse() does, and makes nothing of it. ASSAY_EFORMAT. */
 int assay_json_check(const char *name, const void *text, size_t size, assay_error *err);
 
+/* The most bytes that the tree of a text may take, without making it. */
+uint64_t assay_json_tree_bytes(const void *text, size_t size);
+
 /* Fails (ASSAY_EFORMAT) when `object` is no object, has a key twice or a key that is not in the NULL-terminated list;
  * the message gives `place`, the key, and the keys that are known. */
 int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err);

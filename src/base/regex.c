@@ -129,6 +129,14 @@ void assay_regex_free(assay_regex *regex)
     free(regex);
 }
 
+size_t assay_regex_bytes(const assay_regex *regex)
+{
+    enum { CONTEXTS = 1024, COMPILED = 8 /* a byte of PCRE2's code, as machine code */ };
+    size_t size = 0;
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
+    return CONTEXTS + COMPILED * size;
+}
+
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length)
 {
     pcre2_match_data *match = pcre2_match_data_create(1, regex->general); /* one a call: searches may run in parallel */

@@ -22,6 +22,9 @@ int assay_regex_share(const char *pattern, assay_regex **out, assay_error *err);
  * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
 
+/* About the bytes that a compiled pattern takes, the same on every machine. */
+size_t assay_regex_bytes(const assay_regex *regex);
+
 /* The number of the group (?<name>...); -1: there is none. */
 int assay_regex_group_number(const assay_regex *regex, const char *name);
 /* How many groups the pattern has. */

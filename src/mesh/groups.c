@@ -16,6 +16,7 @@
 
 #include "base/fault.h"
 #include "base/search.h"
+#include "container/pickle.h"
 
 enum {
     NOWHERE = UINT32_MAX,
@@ -70,7 +71,8 @@ static int see(assay_groups *g, const char *name, size_t length, const uint32_t 
 int assay_groups_add(assay_groups *g, const char *name, size_t length, const int64_t *rank, size_t ranks)
 {
     if (ranks == 0 || ranks > ASSAY_GROUP_RANK_MOST || g->count >= ASSAY_GROUPS_MOST ||
-        g->ranks + ranks > (uint64_t)100 * ASSAY_GROUPS_MOST)
+        g->ranks + ranks > (uint64_t)100 * ASSAY_GROUPS_MOST ||
+        2 * (g->ranks + ranks) * sizeof *g->list->rank + g->count * sizeof *g->list > assay_pickle_memory())
         return ASSAY_EFORMAT;
     assay_group one = {.rank = assay_alloc(ranks * sizeof *one.rank), .ranks = (uint32_t)ranks};
     int status = one.rank ? ASSAY_OK : ASSAY_ENOMEM;

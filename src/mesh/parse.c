@@ -1,11 +1,13 @@
 /* parse.c - topology.json into a topology; every fault is one message with its place. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/dict.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "container/pickle.h"
 #include "mesh/topology.h"
 
 enum { PLACE = 160 }; /* room for "tensors[3].split.tp.axis" */
@@ -82,6 +84,15 @@ static bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, in
         return false;
     *out = value;
     return true;
+}
+
+/* Counts bytes that the topology holds. */
+static int topology_count(topology_parser *p, uint64_t bytes)
+{
+    p->t->bytes += bytes;
+    return p->t->bytes <= assay_pickle_memory()
+               ? ASSAY_OK
+               : topology_refuse(p, "", "it takes more memory than half of --memory; give more");
 }
 
 /* Zeroed, and never of no size. NULL without memory. */
@@ -304,6 +315,7 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     int status = assay_regex_share(match->valuestring, &e->match, &why);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? topology_no_memory(p) : topology_refuse(p, place, "match: %s", why.text);
+    ASSAY_TRY(topology_count(p, sizeof *e + ASSAY_MESH_AXES * sizeof *p->t->rule + assay_regex_bytes(e->match)));
     if (then && (!cJSON_IsString(then) || strcmp(then->valuestring, "next") != 0))
         return topology_refuse(p, place, "\"then\" can only be \"next\"");
     e->next = then != NULL;
@@ -407,6 +419,8 @@ static int parse_meshes(topology_parser *p, const cJSON *meshes)
     ASSAY_TRY(status);
     if (!meshes->child)
         return topology_refuse(p, "meshes", "at least one mesh is needed");
+    if (cJSON_GetArraySize(meshes) > ASSAY_TOPOLOGY_MESHES_MOST)
+        return topology_refuse(p, "meshes", "more than %d meshes", ASSAY_TOPOLOGY_MESHES_MOST);
     t->mesh = topology_array((size_t)cJSON_GetArraySize(meshes), sizeof *t->mesh);
     if (!t->mesh)
         return topology_no_memory(p);
@@ -440,6 +454,12 @@ static int parse_coordinate(topology_parser *p, const char *worker, uint32_t m, 
     return grown[t->givens++].worker ? ASSAY_OK : topology_no_memory(p);
 }
 
+static int compare_given(const void *a, const void *b)
+{
+    const assay_given_coordinate *x = a, *y = b;
+    return strcmp(x->worker, y->worker);
+}
+
 static int parse_workers(topology_parser *p, const cJSON *workers)
 {
     if (!workers)
@@ -462,6 +482,8 @@ static int parse_workers(topology_parser *p, const cJSON *workers)
                 status = parse_coordinate(p, worker->string, m, axis);
         }
     }
+    if (p->t->givens > 1)
+        qsort(p->t->given, p->t->givens, sizeof *p->t->given, compare_given);
     return status;
 }
 
@@ -484,12 +506,16 @@ int assay_topology_parse(const char *name, const void *text, size_t size, assay_
     cJSON *document = NULL;
     if (size > ASSAY_TOPOLOGY_MOST)
         return topology_refuse(&p, "", "the file has %zu bytes, and may have %d", size, ASSAY_TOPOLOGY_MOST);
+    if (assay_json_tree_bytes(text, size) > assay_pickle_memory())
+        return topology_refuse(&p, "", "to read it takes more memory than half of --memory; give more");
     int status = assay_json_parse_commented(name, text, size, &document, err);
     if (status != ASSAY_OK)
         return status == ASSAY_EFORMAT ? ASSAY_EJOB : status;
     p.t = assay_alloc_zeroed(1, sizeof *p.t);
-    if (p.t)
+    if (p.t) {
         p.t->text = assay_copy_bytes_as_text(text, size);
+        p.t->bytes = size;
+    }
     status = p.t && p.t->text ? parse_document(&p, document) : topology_no_memory(&p);
     cJSON_Delete(document);
     if (status != ASSAY_OK) {

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/search.h"
+#include "container/pickle.h"
 
 static void free_mesh(assay_mesh *mesh)
 {
@@ -75,9 +76,10 @@ static void take_given(const assay_topology *t, const char *worker, uint32_t *at
 {
     for (uint32_t i = 0; i < t->meshes * ASSAY_MESH_AXES; i++)
         at[i] = NOT_GIVEN;
-    for (uint32_t g = 0; g < t->givens; g++)
-        if (strcmp(t->given[g].worker, worker) == 0)
-            at[t->given[g].mesh * ASSAY_MESH_AXES + t->given[g].axis] = t->given[g].at;
+    uint32_t g = 0;
+    ASSAY_SEARCH(g, t->givens, strcmp(t->given[g].worker, worker) < 0);
+    for (; g < t->givens && strcmp(t->given[g].worker, worker) == 0; g++)
+        at[t->given[g].mesh * ASSAY_MESH_AXES + t->given[g].axis] = t->given[g].at;
 }
 
 static int place_worker(const assay_topology *t, const char *name, const char *worker, uint32_t *at, assay_error *err)
@@ -141,6 +143,12 @@ static int refuse_twice(const assay_topology *t, const char *name, char *const *
 int assay_topology_place(assay_topology *t, const char *name, char *const *worker, uint32_t workers, assay_error *err)
 {
     const size_t width = (size_t)t->meshes * ASSAY_MESH_AXES;
+    const uint64_t bytes = (uint64_t)workers * width * sizeof(uint32_t);
+    if (t->bytes + bytes > assay_pickle_memory())
+        return assay_fail(err, ASSAY_EJOB,
+                          "%s: the places of %u workers in %u meshes take more memory than half of --memory; give more",
+                          name, workers, t->meshes);
+    t->bytes += t->place ? 0 : bytes;
     uint32_t *place = assay_alloc_zeroed(workers * width + 1, sizeof *place);
     if (!place)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);

@@ -16,9 +16,10 @@
 #include "base/regex.h"
 
 enum {
-    ASSAY_MESH_AXES = 8,               /* of a mesh, at most */
-    ASSAY_TOPOLOGY_MOST = 16 << 20,    /* bytes of the JSON */
-    ASSAY_TOPOLOGY_LIST_MOST = 1 << 16 /* meshes, entries, parts of a split */
+    ASSAY_MESH_AXES = 8,            /* of a mesh, at most */
+    ASSAY_TOPOLOGY_MOST = 16 << 20, /* bytes of the JSON */
+    ASSAY_TOPOLOGY_MESHES_MOST = 1024,
+    ASSAY_TOPOLOGY_LIST_MOST = 1 << 16 /* entries, workers, parts of a split */
 };
 
 typedef enum assay_axis_kind { /* what workers along an axis have of a tensor */
@@ -86,8 +87,8 @@ typedef struct assay_topology {
     char *why;    /* how, a line each; NULL: not derived, or not known here; owned */
     assay_mesh *mesh;
     uint32_t meshes;
-    uint32_t world; /* places of each mesh */
-    assay_given_coordinate *given;
+    uint32_t world;                /* places of each mesh */
+    assay_given_coordinate *given; /* in the order of their workers */
     uint32_t givens;
     assay_topology_entry *entry;
     uint32_t entries;
@@ -95,6 +96,7 @@ typedef struct assay_topology {
     uint32_t rules;
     uint32_t workers; /* after assay_topology_place() */
     uint32_t *place;  /* [workers][meshes][ASSAY_MESH_AXES] their coordinates, owned */
+    uint64_t bytes;   /* that all of this takes, more or less; at most assay_pickle_memory() */
 } assay_topology;
 
 /* Reads the JSON. ASSAY_EJOB: `name` and the place in it, what is wrong and what to do. ASSAY_ENOMEM. Free with

@@ -103,8 +103,8 @@ static int take_derived(assay_store *store, assay_catalog *catalog, assay_error 
             status = format->derive(store, catalog, &text, &why, &catalog->problems);
         if (status == ASSAY_EBUDGET) {
             assay_problems_add(&catalog->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "", -1,
-                               "what is said of pieces makes a topology of more than %d MiB; no tensors are put "
-                               "together, and each worker's stand by themselves",
+                               "what is said of pieces takes more than half of --memory, or makes a topology of more "
+                               "than %d MiB; no tensors are put together, and each worker's stand by themselves",
                                ASSAY_TOPOLOGY_MOST >> 20);
             assay_buf_clear(&text);
             assay_buf_clear(&why);

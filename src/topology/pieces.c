@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/vec.h"
+#include "container/pickle.h"
 #include "mesh/draft.h"
 #include "topology/fit.h"
 #include "mesh/layout.h"
@@ -49,6 +50,9 @@ int assay_said_add_piece(assay_said *s, const assay_said_piece *piece, const cha
                          const int64_t *number)
 {
     const size_t count = 3 * (size_t)piece->dims;
+    if ((s->pieces + 1) * sizeof *s->piece + (s->numbers + count) * sizeof *s->number + assay_dict_bytes(s->tensors) >
+        assay_pickle_memory())
+        return ASSAY_EBUDGET;
     const uint32_t id = assay_dict_add(s->tensors, tensor, length);
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;

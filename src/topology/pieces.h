@@ -49,7 +49,8 @@ typedef struct assay_said {
 
 int assay_said_init(assay_said *said, char *const *worker, uint32_t workers, uint32_t world); /* 0 or ASSAY_ENOMEM */
 void assay_said_release(assay_said *said);
-/* Adds a piece, whose numbers are copied: 3 * dims of them. 0 or ASSAY_ENOMEM. */
+/* Adds a piece, whose numbers are copied: 3 * dims of them. 0, ASSAY_ENOMEM, or ASSAY_EBUDGET where
+ * all pieces take more than assay_pickle_memory(). */
 int assay_said_add_piece(assay_said *said, const assay_said_piece *piece, const char *tensor, size_t length,
                          const int64_t *number);
 

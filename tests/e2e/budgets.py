@@ -63,6 +63,13 @@ def tensor_parallel_ranks(folder, n):
         (tag / ("mp_rank_%04d_model_states.pt" % rank)).write_bytes(saved)
 
 
+def workers_of_a_topology(folder, n):
+    for rank in range(2):
+        save_safetensors(folder / "step-1" / ("rank_%d" % rank) / "model.safetensors", {"x": numpy.ones(4, "float32")})
+    (folder / "topology.json").write_text(json.dumps({"schema": "assay-topology/1", "meshes": {"m": {"axes": [["a", n]]}},
+                                                      "workers": {"rank_%d" % i: {"m": {"a": i}} for i in range(n)}}))
+
+
 def unknown_keys(folder, n):
     Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
     index = next((folder / "index").rglob("*.json"))
@@ -131,7 +138,7 @@ def ranks_with_traces(folder, n):
     made_traces.write(folder, made_traces.job(ranks=n // 50 // 2 * 2, steps=2), packed=False)
 
 
-GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump, tensor_parallel_ranks),
+GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
           "verify": (tensor_parallel_ranks,),
           "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
@@ -167,6 +174,29 @@ def pickles(b):
         found = [p["text"] for p in report["trials"][0]["problems"]]
         b.checks.expect(done.code == 3 and any(text in t for t in found), "%s: %s %s" % (name, found, done))
         b.checks.expect(report["run"]["peak_memory"] < 80 << 20, "%s: %d bytes" % (name, report["run"]["peak_memory"]))
+
+
+def topologies(b):
+    """A topology takes no more than half of --memory, and neither does what was recorded of one."""
+    def given(folder, text):
+        save_safetensors(folder / "step-1" / "rank_0" / "model.safetensors", {"x": numpy.ones(4, "float32")})
+        save_safetensors(folder / "step-1" / "rank_1" / "model.safetensors", {"x": numpy.ones(4, "float32")})
+        (folder / "topology.json").write_text(text)
+
+    def recorded(folder, text):
+        Made(folder, 2, {"weights": "weight"}).step(1, "TRAIN", 1, {w: {"x.weight": [1.0]} for w in ("worker_0", "worker_1")}).end()
+        (folder / "topology").mkdir()
+        (folder / "topology" / "worker_0.json").write_text(text)
+
+    head = '{"schema": "assay-topology/1", "meshes": {"m": {"axes": [["a", 2]]}}, "tensors": [%s]}'
+    many, large = ({"match": "name%d$" % i} for i in range(60000)), ({"match": "(abcdefgh%d){900}" % i} for i in range(500))
+    for name, make, text, code in (("many", given, head % ", ".join(map(json.dumps, many)), 2), ("large", given, head % ", ".join(map(json.dumps, large)), 2),
+                                   ("values", given, head % ("1," * 1000000 + "1"), 2), ("recorded", recorded, '{"groups": [%s1]}' % ("1," * 1000000), 3)):
+        folder = b.folder / ("topology-" + name)
+        make(folder, text)
+        done = b.run(folder, "--memory", "64M")
+        said = done.err if code == 2 else json.dumps(report_of(b.out)["trials"][0]["problems"])
+        b.checks.expect(done.code == code and "half of --memory" in said, "%s: %s %s" % (name, said, done))
 
 
 def pages(b):
@@ -211,7 +241,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         b = Bench(args.assay, args.count, os.path.realpath(folder))
-        for case in (growth, pickles) if args.no_curl else (growth, pickles, pages, prepared_outputs):
+        for case in (growth, pickles, topologies) if args.no_curl else (growth, pickles, topologies, pages, prepared_outputs):
             case(b)
     b.checks.done()
 

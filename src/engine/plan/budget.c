@@ -24,6 +24,8 @@ static uint64_t index_bytes(const assay_source *source, const assay_source_plan 
     bytes += source->catalog.collections.count * names / 8;
     if (plan)
         bytes += names * LOOK_UPS;
+    if (source->catalog.topology)
+        bytes += source->catalog.topology->bytes;
     return bytes + (plan && plan->looks_back ? records * LOOK_BACK : 0);
 }
 

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/keys.h"
+#include "container/pickle.h"
 
 typedef struct reader {
     assay_said *said;
@@ -229,6 +230,8 @@ int assay_topology_json_add(assay_said *said, uint32_t worker, const char *file,
     const bool first = said->entry_count == 0;
     cJSON *document = NULL;
     assay_error why = {""};
+    if (assay_json_tree_bytes(text, size) > assay_pickle_memory())
+        return refuse(&r, "the file", "it takes more memory than half of --memory; give more");
     int status = assay_json_parse(file, text, size, &document, &why);
     if (status == ASSAY_EFORMAT)
         return refuse(&r, "the file", why.text);
