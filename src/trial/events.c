@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/fields.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "trial/event_format.h"
 
@@ -126,6 +127,10 @@ int assay_event_lister_walk(assay_event_lister *l, const char *directory, int de
             status = file;
         else if (file == 1)
             status = visit(l, path, names.name[i]);
+        else if (file == 0 && assay_path_ends(path, ".json"))
+            assay_problems_add(l->problems, ASSAY_PROBLEM_READ, -1, path, -1,
+                               "%s: a directory, where a file should be; what it had is missing from this analysis",
+                               path);
         else if (file == 0 && depth > 1)
             status = assay_event_lister_walk(l, path, depth - 1, visit);
         else if (file == 0 && depth == 1)

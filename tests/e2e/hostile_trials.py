@@ -175,6 +175,19 @@ def pipes_and_devices(w):
 
 
 @case
+def directories_of_events(w):
+    """A directory in the place of a file of the profiler is named."""
+    sound = TRIALS.parent / "events" / "profiler"
+    for number, file in enumerate(sorted(p.relative_to(sound) for p in sound.rglob("*.json"))):
+        trial = w.folder / str(number)
+        shutil.copytree(sound, trial, copy_function=shutil.copyfile)
+        (trial / file).unlink()
+        (trial / file).mkdir()
+        report, code = w.reports(trial)
+        w.expect(code == 3 and any(p["file"] == str(file) for p in problems(report)), "%s: exit %s, %s" % (file, code, problems(report)))
+
+
+@case
 def terminals(w):
     """Nothing that is printed, or that people print, has a byte that acts on a terminal or turns the order of a line."""
     acts = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\udc80-\udcff]")
