@@ -283,6 +283,15 @@ def stand_ins(work):
         path.mkdir()
         for options in ([], ["--last"]):
             yield Case("%s: %s is a directory" % (layout, file), root, DAMAGED, "resume from .*100[^;]*; 200: damaged .*a directory, where a file should be", options)
+    for name in ("rank_%d", "mp_rank_%02d"):
+        root = work / ("a-file-" + name % 0)
+        for step in STEPS:
+            for rank in range(2):
+                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step})
+        shutil.rmtree(root / "iter_0000200" / (name % 0))
+        (root / "iter_0000200" / (name % 0)).write_bytes(b"x")
+        for options in ([], ["--last"]):
+            yield Case("%s is a file" % (name % 0), root, DAMAGED, "resume from iter_0000100; 200: damaged .*%s" % (name % 0), options)
     root = spread(work, "hugging_face", name="converted")
     save_sharded(root / "checkpoint-200" / "pytorch_model.bin", tensors(200), 2)
     yield Case("a directory that a converter called as a file", root, SOUND)

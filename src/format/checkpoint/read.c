@@ -582,11 +582,20 @@ static int read_step(assay_contents *c, const char *path, const char *worker)
     if (own) /* what is wrong with the directory the first rank names */
         return assay_ckpt_add_deepspeed(c, path, own, worker + sizeof ASSAY_DEEPSPEED_WORKER - 1, false);
     if (assay_ckpt_is_rank_directory(worker)) {
-        assay_names inside = {0};
-        if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below &&
-            assay_store_list(c->store, below, &inside, NULL) == ASSAY_OK) {
-            assay_names_release(&inside);
+        assay_names inside = {0}, around = {0};
+        assay_error why = {""};
+        const bool fits = snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below;
+        const int listed = fits ? assay_store_list(c->store, below, &inside, &why) : ASSAY_EFORMAT;
+        assay_names_release(&inside);
+        if (listed == ASSAY_OK)
             return read_directory(c, below, "");
+        const bool there =
+            assay_store_list(c->store, path, &around, NULL) == ASSAY_OK && assay_names_have(&around, worker);
+        assay_names_release(&around);
+        if (there && listed != ASSAY_ENOMEM) { /* else it would get what other ranks have */
+            assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, below, -1,
+                               "%s; what lies in it is missing from this analysis", why.text);
+            return c->problems->status;
         }
     }
     if (find_rank_file(c, path, worker, below, &name))
