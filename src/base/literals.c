@@ -194,7 +194,7 @@ static bool is_set(const assay_literals *l, const char *at)
 }
 
 /* The place of a text one of whose windows lies at `place`, inside [low, size). */
-static size_t text_at(const assay_literals *l, const char *bytes, size_t low, size_t place, size_t size)
+static size_t text_at(const assay_literals *l, const char *bytes, size_t low, size_t place, size_t size, size_t *number)
 {
     const uint32_t key = load(bytes + place), bucket = bucket_of(key);
     for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
@@ -203,13 +203,16 @@ static size_t text_at(const assay_literals *l, const char *bytes, size_t low, si
             continue;
         const size_t from = (size_t)((int64_t)place - one->offset), length = l->length[one->number];
         if (length <= size - from && bytes[from] == l->text[one->number][0] && /* mostly it is another: "errors" */
-            memcmp(bytes + from, l->text[one->number], length) == 0)
+            memcmp(bytes + from, l->text[one->number], length) == 0) {
+            if (number)
+                *number = one->number;
             return from;
+        }
     }
     return SIZE_MAX;
 }
 
-size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size)
+size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size, size_t *number)
 {
     const size_t stride = l->stride, low = at;
     if (l->count == 0 || size < LOOK)
@@ -220,19 +223,19 @@ size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at
                               (unsigned)is_set(l, bytes + at + 2 * stride) << 2 |
                               (unsigned)is_set(l, bytes + at + 3 * stride) << 3;
         for (size_t k = 0; hits >> k; k++) {
-            const size_t found = hits >> k & 1 ? text_at(l, bytes, low, at + k * stride, size) : SIZE_MAX;
+            const size_t found = hits >> k & 1 ? text_at(l, bytes, low, at + k * stride, size, number) : SIZE_MAX;
             if (found != SIZE_MAX)
                 return found;
         }
     }
     for (; at < end; at += stride) {
-        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size) : SIZE_MAX;
+        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size, number) : SIZE_MAX;
         if (found != SIZE_MAX)
             return found;
     }
     /* a text at the very end has nothing behind it for a window that reaches over its own end */
     for (at = end > low + stride ? end - stride : low; l->open && at < end; at++) {
-        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size) : SIZE_MAX;
+        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size, number) : SIZE_MAX;
         if (found != SIZE_MAX)
             return found;
     }

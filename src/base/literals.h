@@ -22,8 +22,8 @@ void assay_literals_free(assay_literals *l);
 size_t assay_literals_longest(const assay_literals *l);
 
 /* Where a text lies in bytes [at, size): the one whose window is met first, so that another may begin a little before
- * it; SIZE_MAX when none does. */
-size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size);
+ * it; SIZE_MAX when none does. *number gets which it is, where it is not NULL. */
+size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size, size_t *number);
 
 /* Calls for each text that lies in the bytes, at every place, in the order of their windows. */
 typedef void assay_literal_visit(void *context, size_t number, size_t at);

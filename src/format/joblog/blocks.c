@@ -72,7 +72,7 @@ static void begin_failure(joblog_block *block)
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line)
 {
     const int64_t who = line->prefix.rank >= 0 ? line->prefix.rank : line->prefix.local_rank;
-    if (kind == JOBLOG_CHAINED) {
+    if (kind >= JOBLOG_CHAINED) {
         r->chained_rank = who;
         return ASSAY_OK;
     }
@@ -112,23 +112,41 @@ static void close_old(joblog_reader *r, uint64_t number)
     r->next_look = number + LOOK_EVERY;
 }
 
-/* '  File "/a/train.py", line 120, in step' */
+/* '  File "/a/train.py", line 120, in step': keeps it from the file's name on. */
 static void keep_frame(joblog_block *block, const char *body, size_t length)
 {
-    static const char *const others[] = {"site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>"};
-    char line[512], path[256], function[64] = "";
-    int number = 0;
-    snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), body);
-    if (sscanf(line, " File \"%255[^\"]\", line %d, in %63s", path, &number, function) < 2)
+    static const char *const others[] = {"site-packages/", "dist-packages/", "/lib/python"};
+    static const char word[] = "File \"";
+    size_t at = 0;
+    while (at < length && body[at] == ' ')
+        at++;
+    if (length - at < sizeof word || memcmp(body + at, word, sizeof word - 1) != 0)
         return;
-    bool own = true;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        own = own && !strstr(path, others[i]);
+    const char *path = body + at + sizeof word - 1, *end = memchr(path, '"', length - at - (sizeof word - 1));
+    static const char behind[] = "\", line ";
+    const size_t left = end ? length - (size_t)(end - body) : 0;
+    if (left < sizeof behind || memcmp(end, behind, sizeof behind - 1) != 0)
+        return;
+    bool own = *path != '<';
+    for (size_t i = 0; i < sizeof others / sizeof *others && own; i++)
+        own = !memmem(path, (size_t)(end - path), others[i], strlen(others[i]));
     if (block->own && !own)
         return;
     block->own = own;
-    snprintf(block->frame, sizeof block->frame, "%.100s:%d%s%.60s", assay_path_name(path), number,
-             function[0] ? " in " : "", function);
+    const char *slash = memrchr(path, '/', (size_t)(end - path)), *name = slash ? slash + 1 : path;
+    size_t size = length - (size_t)(name - body);
+    size = size < sizeof block->frame ? size : sizeof block->frame - 1;
+    memcpy(block->frame, name, size);
+    block->frame[size] = '\0';
+}
+
+void joblog_block_place(const joblog_block *block, char *to, size_t room)
+{
+    char name[sizeof block->frame], function[64] = "";
+    int number = 0;
+    to[0] = '\0';
+    if (sscanf(block->frame, "%191[^\"]\", line %d, in %63s", name, &number, function) > 1)
+        snprintf(to, room, "%.100s:%d%s%.60s", name, number, function[0] ? " in " : "", function);
 }
 
 bool joblog_is_exception(const char *body, size_t length, size_t *name)
@@ -301,7 +319,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
                              .role = ASSAY_LOG_CAUSE,
                              .scope = ASSAY_LOG_RANK,
                              .in_traceback = true,
-                             .chained = block && block->chained,
+                             .chained = block->chained,
                              .rank = -1,
                              .local_rank = -1,
                              .step = -1,
@@ -316,5 +334,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
     joblog_exception_class(line->body, line->body_length, &event);
     const joblog_match match = {.text = {[GROUP_what] = line->body + begin},
                                 .length = {[GROUP_what] = line->body_length - begin}};
-    return joblog_event_add(r, line, event, "raised {what}", &match, block ? block->frame : NULL);
+    char place[sizeof block->frame];
+    joblog_block_place(block, place, sizeof place);
+    return joblog_event_add(r, line, event, "raised {what}", &match, place);
 }

@@ -49,6 +49,35 @@ size_t joblog_clean(const char *line, size_t length, char *to)
     return put;
 }
 
+/* In each byte its highest bit, where the byte is less than `most`, of 128 or less, and has no highest bit itself. */
+static uint64_t bytes_below(uint64_t eight, uint64_t most)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    return ~(((eight & ~high) + ones * (128 - most)) | eight) & high;
+}
+
+uint64_t joblog_shape(const char *line, size_t length)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = length;
+    for (size_t at = 0; at < length; at += 8) {
+        uint64_t eight = 0;
+        memcpy(&eight, line + at, length - at < 8 ? length - at : 8);
+        const uint64_t digits = bytes_below(eight ^ ones * '0', 10) >> 7;
+        hash = (hash ^ (eight & ~(digits * 0x0f))) * odd;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+bool joblog_is_plain(const char *line, size_t length)
+{
+    unsigned char control = 0;
+    for (size_t i = 0; i < length; i++)
+        control |= (unsigned char)line[i] < 0x20 || line[i] == 0x7f;
+    return !control;
+}
+
 /* ---- secrets ---- */
 
 struct joblog_masks {

@@ -31,6 +31,11 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
 
 /* ---- clean.c ---- */
 
+/* Has the line no control characters, so that it is clean as it is? */
+bool joblog_is_plain(const char *line, size_t length);
+/* A hash of a line in which each digit counts as the same one. */
+uint64_t joblog_shape(const char *line, size_t length);
+
 /* Copies a line without escapes for terminals and other control characters; tabs become blanks. `to` has room for
  * `length` bytes; returns how many were written. */
 size_t joblog_clean(const char *line, size_t length, char *to);
@@ -67,6 +72,8 @@ typedef struct joblog_signatures {
     size_t count;
     assay_regex **regex;         /* NULL: the literal is enough */
     int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
+    bool *counts;                /* does it ask which digits there are, beside how many? */
+    ASSAY_VEC(char *) part;      /* the longest parts without digits of literals with digits */
 } joblog_signatures;
 
 /* Compiles all expressions. ASSAY_ENOMEM; ASSAY_EINTERNAL for one that is wrong. Release it in any case. */
@@ -75,6 +82,8 @@ void joblog_signatures_release(joblog_signatures *s);
 /* Does a line that has the literal match? */
 bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
                             joblog_match *out);
+/* May a line of the same shape have a literal that this one does not have, since digits are in it? */
+bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length);
 /* Appends the sentence with groups put in. A part of it (between ", " and the like) that asks for a group that is not
  * there is left out. */
 void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_buf *out);
@@ -107,24 +116,36 @@ typedef struct joblog_line { /* that is looked at */
     size_t place; /* in the reader's bytes */
 } joblog_line;
 
-/* JOBLOG_CHAINED is no block: the next traceback of the rank belongs to the one before. */
+/* JOBLOG_CHAINED and those behind it are no blocks: the next traceback of the rank belongs to the one before, or to another
+ * thread or process. */
 typedef enum joblog_block_kind {
     JOBLOG_TRACEBACK,
     JOBLOG_FAILURES,
     JOBLOG_ROOT_CAUSE,
-    JOBLOG_CHAINED
+    JOBLOG_CHAINED,
+    JOBLOG_IGNORED,
+    JOBLOG_THREAD,
+    JOBLOG_ORIGINAL,
+    JOBLOG_BLOCK_KINDS
 } joblog_block_kind;
 
 typedef struct joblog_block { /* several lines of one rank that become one event */
     joblog_block_kind kind;
-    uint32_t who;   /* wrote it: of the reader's writers */
-    int left;       /* lines of the rank until it is given up */
-    bool chained;   /* of a traceback: it belongs to the one before */
-    uint64_t until; /* the last line of the file that may belong to it */
-    bool own;       /* the frame is of the training's own code */
-    char frame[192];
+    uint32_t who;          /* wrote it: of the reader's writers */
+    int left;              /* lines of the rank until it is given up */
+    bool chained;          /* of a traceback: it belongs to the one before */
+    uint64_t until;        /* the last line of the file that may belong to it */
+    bool own;              /* the frame is of the training's own code */
+    char frame[192];       /* 'train.py", line 120, in step'; "" */
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
 } joblog_block;
+
+typedef struct joblog_memo { /* what became of a line: equal ones need no other look */
+    uint64_t key;            /* of its shape and who wrote it; 0: none */
+    uint32_t event;          /* the number of its event, and 1; 0: it has none */
+    uint32_t opens;          /* a bit for each kind of block */
+} joblog_memo;
+enum { JOBLOG_MEMOS = 2048 };
 
 typedef struct joblog_reader {
     const assay_job_log *log;
@@ -146,6 +167,8 @@ typedef struct joblog_reader {
     ASSAY_VEC(int32_t) rank_row;   /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint32_t) slot;      /* a table of out->event by its key: numbers, and 1 */
     char *clean;                   /* room for a line */
+    joblog_memo *memo;             /* JOBLOG_MEMOS, by the lower bits of their keys */
+    size_t added;                  /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
 /* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */
@@ -156,6 +179,8 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
 /* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event event, const char *sentence,
                      const joblog_match *match, const char *place);
+/* Where the block's exception was raised: "train.py:120 in step", "". `to` has room for that many bytes. */
+void joblog_block_place(const joblog_block *block, char *to, size_t room);
 /* The event of an exception that no signature knows. */
 int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block);
 /* Sets what kind of ending an exception is by its class, where that is known. */

@@ -212,16 +212,20 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
     double time = 0;
     uint8_t timed = ASSAY_LOG_UNTIMED;
     *glog = false;
-    if (t->left == 0 ||
-        !(assay_is_digit(*t->at) || (*t->at >= 'A' && *t->at <= 'Z'))) /* with which all of them begin */
+    if (t->left < 8) /* the shortest is "03:12:07" */
         return false;
-    if (take_date(t, &time))
-        timed = ASSAY_LOG_DATED;
-    else if (take_glog(t, &time)) {
-        timed = ASSAY_LOG_YEARLESS;
-        *glog = true;
-    } else if (!take_month(t, &time, &timed) && take_clock(t, &time))
-        timed = ASSAY_LOG_CLOCK;
+    if (assay_is_digit(*t->at)) {
+        if (t->at[2] == ':')
+            timed = take_clock(t, &time) ? ASSAY_LOG_CLOCK : timed;
+        else
+            timed = take_date(t, &time) ? ASSAY_LOG_DATED : timed;
+    } else if (*t->at >= 'A' && *t->at <= 'Z') {
+        *glog = assay_is_digit(t->at[1]) && take_glog(t, &time);
+        if (*glog)
+            timed = ASSAY_LOG_YEARLESS;
+        else if (t->at[3] == ' ')
+            (void)take_month(t, &time, &timed);
+    }
     if (timed > out->timed) {
         out->time = time;
         out->timed = timed;
@@ -231,9 +235,11 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
 
 /* ---- who ---- */
 
+/* Bits of '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
 static bool is_name_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || assay_is_digit(c) || c == '-' || c == '_' || c == '.';
+    static const uint64_t bits[4] = {UINT64_C(0x03ff600000000000), UINT64_C(0x07fffffe87fffffe)};
+    return bits[(unsigned char)c / 64] >> ((unsigned char)c % 64) & 1;
 }
 
 static size_t name_length(const text *t)

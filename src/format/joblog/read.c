@@ -129,6 +129,7 @@ static bool make_room(joblog_reader *r)
 {
     if (r->out->event.count >= r->events_most) {
         assay_log_file_cut(r->out, r->events_most / 2);
+        memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
         return make_table(r, r->slot.count);
     }
     return r->out->event.count * 2 < r->slot.count || make_table(r, 2 * r->slot.count);
@@ -234,6 +235,15 @@ static void take_seat(const joblog_line *line, assay_log_event *e)
     e->of_ranks = ranks;
 }
 
+static void count_again(joblog_reader *r, size_t number, const joblog_line *line)
+{
+    assay_log_event *e = &r->out->event.list[number];
+    e->count++;
+    e->last_at = line->at;
+    e->last_line = line->number;
+    r->added = number;
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const char *place)
 {
@@ -277,9 +287,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         same = find_event(r, &e, &at);
     }
     if (same) {
-        same->count++;
-        same->last_at = line->at;
-        same->last_line = line->number;
+        count_again(r, (size_t)(same - r->out->event.list), line);
         free(e.text);
         return ASSAY_OK;
     }
@@ -294,6 +302,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         return ASSAY_ENOMEM;
     }
     *kept = e;
+    r->added = r->out->event.count - 1;
     r->slot.list[at] = (uint32_t)r->out->event.count;
     return ASSAY_OK;
 }
@@ -305,11 +314,13 @@ static bool is_end(char c)
     return c == '\n' || c == '\r';
 }
 
-/* Reads the line of bytes [from, to). */
-static void take_line(const joblog_reader *r, size_t from, size_t to, joblog_line *out)
+/* Reads the line of bytes [from, to), which may be clean already. */
+static void take_line(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
 {
-    out->text = r->clean;
-    out->length = joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
+    out->text = plain ? r->bytes + from : r->clean;
+    out->length =
+        plain ? to - from
+              : joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
     joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
     out->own = out->text + out->prefix.own;
     out->own_length = out->length - out->prefix.own;
@@ -385,52 +396,79 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Does the traceback that follows, or begins here, belong to another one, or to a thread beside the program? */
-static bool is_aside(const joblog_line *line)
+/* ---- lines that were judged already ---- */
+
+/* Where the memo of a line lies: *key is of its shape, and of who wrote it, which digits say. */
+static joblog_memo *memo_of(const joblog_reader *r, const joblog_line *line, uint64_t shape, uint64_t *key)
 {
-    static const char *const words[] = {"Exception ignored in", "Exception in thread", "Original Traceback"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(line->body, line->body_length, words[i], strlen(words[i])))
-            return true;
-    return false;
+    const joblog_prefix *p = &line->prefix;
+    const uint64_t parts[] = {shape,  (uint64_t)p->rank, (uint64_t)p->local_rank,
+                              p->own, p->length,         p->node[0] ? assay_hash_bytes(p->node, strlen(p->node)) : 0};
+    *key = assay_hash_bytes(parts, sizeof parts) | 1;
+    return &r->memo[*key / 2 % JOBLOG_MEMOS];
 }
 
-/* Looks at a line. */
-static int look_at(joblog_reader *r, size_t from, size_t to)
+/* Would lines of the same shape and writer become the same event as one that matched a signature, number NONE for no one? */
+static bool is_same_again(const joblog_reader *r, const joblog_line *line, size_t number)
+{
+    const assay_signature *s = assay_signature_of(number);
+    if (!s)
+        return true;
+    const int *group = r->log->signatures.group[number];
+    return s->scope == ASSAY_LOG_RANK &&
+           (!r->log->signatures.regex[number] || (group[GROUP_rank] < 0 && group[GROUP_node] < 0)) &&
+           (s->role != ASSAY_LOG_NOISE || !memmem(line->text, line->length, " NCCL INFO comm ", 16));
+}
+
+/* The signature that a line matches, of those whose literals it has; SIZE_MAX. *again: one of the same shape does, too. */
+static size_t match_of(const joblog_reader *r, const joblog_line *line, const found *f, joblog_match *match,
+                       bool *again)
 {
     const assay_job_log *log = r->log;
-    joblog_line line;
-    joblog_block block;
-    found f = {.count = 0};
-    bool known = false;
-    take_line(r, from, to, &line);
-    if (line.length == 0)
-        return ASSAY_OK;
-    const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
-    if (taken < 0)
-        return taken;
-    assay_literals_all(log->literals, line.text, line.length, note_literal, &f);
-    qsort(f.number, f.count, sizeof *f.number, compare_numbers);
+    for (size_t i = 0; i < f->count && f->number[i] < log->blocks; i++) {
+        const size_t number = f->number[i];
+        *again = *again && !log->signatures.counts[number];
+        if (joblog_signature_match(&log->signatures, number, line->own, line->own_length, match) ||
+            joblog_signature_match(&log->signatures, number, line->body, line->body_length, match))
+            return number;
+    }
+    return SIZE_MAX;
+}
+
+/* The chain before what belongs to it. */
+static int open_blocks(joblog_reader *r, uint32_t kinds, const joblog_line *line)
+{
     int status = ASSAY_OK;
-    if (is_aside(&line))
-        status = joblog_block_open(r, JOBLOG_CHAINED, &line);
-    for (size_t i = f.count; i-- > 0 && status == ASSAY_OK;)
+    for (int kind = JOBLOG_BLOCK_KINDS; kinds && kind-- > 0 && status == ASSAY_OK;)
+        if (kinds >> kind & 1)
+            status = joblog_block_open(r, (joblog_block_kind)kind, line);
+    return status;
+}
+
+/* Looks at a line whose block, where it has one, took it so. *memo gets what became of it, or no key. */
+static int judge_line(joblog_reader *r, const joblog_line *line, int taken, const joblog_block *block,
+                      joblog_memo *memo)
+{
+    const assay_job_log *log = r->log;
+    found f = {.count = 0};
+    joblog_match match = {0};
+    char place[sizeof block->frame] = "";
+    assay_literals_all(log->literals, line->text, line->length, note_literal, &f);
+    qsort(f.number, f.count, sizeof *f.number, compare_numbers);
+    for (size_t i = 0; i < f.count; i++)
         if (f.number[i] >= log->blocks)
-            status = joblog_block_open(r, (joblog_block_kind)(f.number[i] - log->blocks), &line);
-    for (size_t i = 0; i < f.count && f.number[i] < log->blocks && taken != 2 && status == ASSAY_OK && !known; i++) {
-        const size_t number = f.number[i];
-        const assay_signature *s = assay_signature_of(number);
-        joblog_match match;
-        known = joblog_signature_match(&log->signatures, number, line.own, line.own_length, &match) ||
-                joblog_signature_match(&log->signatures, number, line.body, line.body_length, &match);
-        if (!known)
-            continue;
+            memo->opens |= UINT32_C(1) << (f.number[i] - log->blocks);
+    int status = open_blocks(r, memo->opens, line);
+    bool again = f.count < sizeof f.number / sizeof *f.number && taken != 2;
+    const size_t number = taken != 2 && status == ASSAY_OK ? match_of(r, line, &f, &match, &again) : SIZE_MAX;
+    const assay_signature *s = assay_signature_of(number);
+    if (s) {
         assay_log_event event = {.signature = (uint32_t)number,
                                  .ending = s->ending,
                                  .role = s->role,
                                  .scope = s->scope,
                                  .in_traceback = taken == 1,
-                                 .chained = taken == 1 && block.chained,
+                                 .chained = taken == 1 && block->chained,
                                  .rank = -1,
                                  .local_rank = -1,
                                  .step = -1,
@@ -438,36 +476,104 @@ static int look_at(joblog_reader *r, size_t from, size_t to)
                                  .sequence = -1,
                                  .time = NAN};
         if (s->ending == ASSAY_ENDING_exception)
-            joblog_exception_class(line.body, line.body_length, &event);
-        status = joblog_event_add(r, &line, event, s->sentence, &match, taken == 1 ? block.frame : NULL);
+            joblog_exception_class(line->body, line->body_length, &event);
+        if (taken == 1)
+            joblog_block_place(block, place, sizeof place);
+        status = joblog_event_add(r, line, event, s->sentence, &match, place);
+        memo->event = (uint32_t)r->added + 1;
     }
-    if (status == ASSAY_OK && taken == 1 && !known)
+    if (!again || !is_same_again(r, line, number) || joblog_may_have_other(&log->signatures, line->text, line->length))
+        memo->key = 0;
+    if (status == ASSAY_OK && taken == 1 && !s)
+        status = joblog_exception_add(r, line, block);
+    return status;
+}
+
+/* The first literal of a line of the reader's bytes. */
+typedef struct first_literal {
+    size_t number, at; /* at: SIZE_MAX, there is none */
+    bool alone;        /* in its line */
+} first_literal;
+
+/* What lines have in common that become the same event of their rank: the literal, if it is the only one and enough; else
+ * the shape. */
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const first_literal *first)
+{
+    static const char comm[] = " NCCL INFO comm "; /* who sits where, see take_seat() */
+    const bool enough =
+        first->at < to && first->alone && first->number < r->log->blocks && !r->log->signatures.regex[first->number];
+    return enough && (to - first->at < sizeof comm || memcmp(r->bytes + first->at, comm, sizeof comm - 1) != 0)
+               ? first->number
+               : joblog_shape(r->bytes + from, to - from);
+}
+
+/* Looks at a line, in which a literal lies, or which may belong to a block. */
+static int look_at(joblog_reader *r, size_t from, size_t to, const first_literal *first)
+{
+    joblog_line line;
+    joblog_block block;
+    const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
+    take_line(r, from, to, plain, &line);
+    if (line.length == 0)
+        return ASSAY_OK;
+    const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
+    if (taken < 0 || (first->at >= to && plain && taken != 1))
+        return taken < 0 ? taken : ASSAY_OK;
+    if (!plain || taken == 2)
+        return judge_line(r, &line, taken, &block, &(joblog_memo){0});
+    uint64_t key;
+    joblog_memo *memo = memo_of(r, &line, likeness_of(r, from, to, first), &key), now = {.key = key};
+    if (memo->key != key) {
+        const int status = judge_line(r, &line, taken, &block, &now);
+        if (now.key)
+            *memo = now;
+        return status;
+    }
+    int status = open_blocks(r, memo->opens, &line);
+    if (memo->event)
+        count_again(r, memo->event - 1, &line);
+    else if (status == ASSAY_OK && taken == 1)
         status = joblog_exception_add(r, &line, &block);
     return status;
+}
+
+/* Where the next of a byte is, from `at` on; *next is where it was before, or less than `at`. */
+static size_t next_byte(const char *bytes, char byte, size_t at, size_t to, size_t *next)
+{
+    if (*next == SIZE_MAX || *next < at) {
+        const char *found_at = memchr(bytes + at, byte, to - at);
+        *next = found_at ? (size_t)(found_at - bytes) : to;
+    }
+    return *next;
 }
 
 /* Goes through bytes [r->at, to). */
 static int go_through(joblog_reader *r, size_t to)
 {
+    const assay_literals *const literals = r->log->literals;
+    size_t feed = SIZE_MAX, back = SIZE_MAX; /* the next ends of lines */
+    first_literal next = {.at = 0};
     int status = ASSAY_OK;
+    next.at = assay_literals_find(literals, r->bytes, r->at, to, &next.number);
     while (r->at < to && status == ASSAY_OK) {
-        size_t from = r->at, hit = from;
-        if (r->block.count == 0) {
-            hit = assay_literals_find(r->log->literals, r->bytes, from, to);
-            if (hit == SIZE_MAX)
-                break;
-        }
-        const char *end = NULL, *feed = memchr(r->bytes + hit, '\n', to - hit);
-        end = memchr(r->bytes + hit, '\r', (feed ? (size_t)(feed - r->bytes) : to) - hit);
-        end = end ? end : feed;
-        size_t stop = end ? (size_t)(end - r->bytes) : to;
+        const size_t from = r->at, hit = r->block.count == 0 ? next.at : from;
+        if (hit == SIZE_MAX)
+            break;
+        const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
+                     first_back = next_byte(r->bytes, '\r', hit, to, &back),
+                     stop = first_feed < first_back ? first_feed : first_back;
         size_t begin = hit;
         while (begin > from && hit - begin < JOBLOG_LINE_MOST / 4 && !is_end(r->bytes[begin - 1]))
             begin--;
-        r->at = stop + (end != NULL);
+        const first_literal here = next;
+        if (here.at < stop) /* there may be more of them */
+            next.at = assay_literals_find(literals, r->bytes, here.at + 1, to, &next.number);
+        r->at = stop + (stop < to);
         status = count_to(r, begin);
         if (status == ASSAY_OK)
-            status = look_at(r, begin, stop);
+            status = look_at(r, begin, stop, &(first_literal){here.number, here.at, next.at >= stop});
+        if (next.at < r->at)
+            next.at = assay_literals_find(literals, r->bytes, r->at, to, &next.number);
     }
     r->at = to;
     return status == ASSAY_OK ? count_to(r, to) : status;
@@ -483,7 +589,7 @@ static void keep_shape(const assay_job_log *log, assay_log_rank *row, const jobl
     size_t put = 0, at = 0;
     const bool indented = line->body_length > 0 && line->body[0] == ' ' && line->prefix.timed == ASSAY_LOG_UNTIMED;
     const bool stack = line->body_length > 7 && memcmp(line->body, "frame #", 7) == 0;
-    if (indented || stack || assay_literals_find(log->literals, line->text, 0, line->length) != SIZE_MAX) {
+    if (indented || stack || assay_literals_find(log->literals, line->text, 0, line->length, NULL) != SIZE_MAX) {
         for (size_t i = 0; i < SHAPES; i++)
             row->shape[i].since = 0;
         return;
@@ -534,7 +640,7 @@ static int read_end(joblog_reader *r)
         while (end < r->have && !is_end(r->bytes[end]))
             end++;
         if (end > at) {
-            take_line(r, at, end, &line);
+            take_line(r, at, end, false, &line);
             assay_log_rank *row = row_of(r, r->tracked ? rank_of_prefix(&line.prefix) : -1);
             if (!row)
                 return ASSAY_ENOMEM;
@@ -650,7 +756,8 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     r.bytes = assay_alloc(ROOM);
     r.clean = assay_alloc(JOBLOG_LINE_MOST);
     r.writers = assay_dict_new();
-    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !make_table(&r, 1024)))
+    r.memo = assay_alloc_zeroed(JOBLOG_MEMOS, sizeof *r.memo);
+    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.memo || !make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_all(&r, file, &why);
@@ -665,6 +772,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.slot.list);
+    free(r.memo);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
 }
 
@@ -744,7 +852,7 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
 {
     const size_t count = assay_signature_count();
     assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    const char **text = assay_alloc_zeroed(count + JOBLOG_CHAINED + 1, sizeof *text);
+    const char **text = assay_alloc_zeroed(count + JOBLOG_BLOCK_KINDS, sizeof *text);
     int status = log && text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     if (status == ASSAY_OK)
         status = joblog_signatures_new(&log->signatures, err);
@@ -758,7 +866,10 @@ int assay_job_log_new(assay_job_log **out, assay_error *err)
         text[count + JOBLOG_FAILURES] = "Failures:";
         text[count + JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)";
         text[count + JOBLOG_CHAINED] = "above exception";
-        log->literals = assay_literals_new(text, count + JOBLOG_CHAINED + 1);
+        text[count + JOBLOG_IGNORED] = "Exception ignored in";
+        text[count + JOBLOG_THREAD] = "Exception in thread";
+        text[count + JOBLOG_ORIGINAL] = "Original Traceback";
+        log->literals = assay_literals_new(text, count + JOBLOG_BLOCK_KINDS);
         if (!log->literals)
             status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     }

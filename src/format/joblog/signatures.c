@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/path.h"
 #include "format/joblog/joblog.h"
 
 #define ROLE_CAUSE       ASSAY_LOG_CAUSE
@@ -47,7 +48,47 @@ void joblog_signatures_release(joblog_signatures *s)
         assay_regex_free(s->regex[i]);
     free(s->regex);
     free(s->group);
+    free(s->counts);
+    for (size_t i = 0; i < s->part.count; i++)
+        free(s->part.list[i]);
+    free(s->part.list);
     *s = (joblog_signatures){0};
+}
+
+/* Does an expression name digits, beside those of {1,9}? */
+static bool names_digits(const char *expression)
+{
+    for (const char *at = expression; *at; at++) {
+        if (*at == '{' && strchr(at, '}'))
+            at = strchr(at, '}');
+        else if (assay_is_digit(*at))
+            return true;
+    }
+    return false;
+}
+
+/* Of a literal with digits the longest part without. */
+static bool add_part(joblog_signatures *s, const char *literal)
+{
+    size_t most = 0;
+    const char *best = "";
+    for (const char *at = literal; *at; at += strcspn(at, "0123456789"), at += strspn(at, "0123456789"))
+        if (strcspn(at, "0123456789") > most) {
+            most = strcspn(at, "0123456789");
+            best = at;
+        }
+    char **part = ASSAY_VEC_ADD(&s->part);
+    if (part)
+        *part = assay_copy_bytes_as_text(best, most);
+    return part && *part;
+}
+
+bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length)
+{
+    for (size_t i = 0; i < s->part.count; i++)
+        if (memmem(line, length, s->part.list[i], strlen(s->part.list[i])))
+            return true;
+    return false;
 }
 
 int joblog_signatures_new(joblog_signatures *out, assay_error *err)
@@ -55,12 +96,16 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
     int status = ASSAY_OK;
     *out = (joblog_signatures){.count = COUNT,
                                .regex = assay_alloc_zeroed(COUNT, sizeof *out->regex),
-                               .group = assay_alloc_zeroed(COUNT, sizeof *out->group)};
-    if (!out->regex || !out->group)
+                               .group = assay_alloc_zeroed(COUNT, sizeof *out->group),
+                               .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts)};
+    if (!out->regex || !out->group || !out->counts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
-        if (!SIGNATURES[i].expression[0])
+        if (names_digits(SIGNATURES[i].literal) && !add_part(out, SIGNATURES[i].literal))
+            status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+        if (!SIGNATURES[i].expression[0] || status != ASSAY_OK)
             continue;
+        out->counts[i] = names_digits(SIGNATURES[i].expression);
         status = assay_regex_new(SIGNATURES[i].expression, &out->regex[i], err);
         if (status != ASSAY_OK && status != ASSAY_ENOMEM)
             status = ASSAY_EINTERNAL;

@@ -42,9 +42,9 @@ static void test_places(void)
     CU_ASSERT(s.count[1] == 1 && s.last[1] == 2);
     CU_ASSERT(s.count[2] == 1 && s.last[2] == 7);
     CU_ASSERT(s.count[3] == 0 && s.count[4] == 0);
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 21, sizeof line - 1), 22);
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 23, sizeof line - 1), SIZE_MAX); /* the text began before */
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 0, 3), SIZE_MAX);
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 21, sizeof line - 1, NULL), 22);
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 23, sizeof line - 1, NULL), SIZE_MAX); /* the text began before */
+    CU_ASSERT_EQUAL(assay_literals_find(l, line, 0, 3, NULL), SIZE_MAX);
     assay_literals_free(l);
     CU_ASSERT_PTR_NULL(assay_literals_new((const char *const[]){"abc"}, 1)); /* too short */
 }
@@ -74,7 +74,7 @@ static void test_any_bytes(void)
             CU_ASSERT_EQUAL(s.count[i], count_of(TEXTS[i], bytes, size));
             all += s.count[i];
         }
-        CU_ASSERT_EQUAL(all > 0, assay_literals_find(l, bytes, 0, size) != SIZE_MAX);
+        CU_ASSERT_EQUAL(all > 0, assay_literals_find(l, bytes, 0, size, NULL) != SIZE_MAX);
     }
     assay_literals_free(l);
 }
@@ -90,12 +90,12 @@ static void test_ends(void)
                 const size_t length = strlen(TEXTS[i]), size = before + length + behind;
                 memset(bytes, (int)(31 * before + 17 * behind + 128), sizeof bytes);
                 memcpy(bytes + before, TEXTS[i], length);
-                const size_t found = assay_literals_find(l, bytes, 0, size);
+                const size_t found = assay_literals_find(l, bytes, 0, size, NULL);
                 CU_ASSERT(found == before || (i == 1 && found == before + 5)); /* "out of memory" is part of it */
-                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before, size) == SIZE_MAX, 0);
+                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before, size, NULL) == SIZE_MAX, 0);
                 if (i != 1)
-                    CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before + 1, size), SIZE_MAX);
-                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, 0, before + length - 1), SIZE_MAX);
+                    CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before + 1, size, NULL), SIZE_MAX);
+                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, 0, before + length - 1, NULL), SIZE_MAX);
             }
     assay_literals_free(l);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/joblog/joblog.h"
+#include "workspace.h"
 
 typedef struct front {
     const char *line;
@@ -157,10 +158,59 @@ static void test_sentence(void)
     }
 }
 
+typedef struct outcome { /* of lines */
+    const char *id;
+    int64_t rank;
+    uint64_t count;
+} outcome;
+
+/* Reads a text as an output. */
+static void read_text(const char *text, size_t size, assay_log_file *out)
+{
+    workspace w;
+    assay_job_log *log = NULL;
+    assay_store *store = NULL;
+    workspace_make(&w);
+    workspace_write(&w, "a.log", text, size);
+    CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_job_log_read(log, store, "a.log", 0, ASSAY_LOG_EVENTS_MOST, out, NULL), ASSAY_OK);
+    assay_store_close(store);
+    assay_job_log_free(log);
+    workspace_remove(&w);
+}
+
+/* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
+static void test_alike(void)
+{
+    static const char text[] =
+        "[rank3]: ValueError: sample 17\n[rank4]: ValueError: sample 18\n[rank3]: ValueError: sample 19\n"
+        "n1 kernel: NVRM: Xid (PCI:0000:1b:00): 13, pid=1\nn1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1\n"
+        "404 Client Error, ArrowInvalid: x\n401 Client Error, ArrowInvalid: x\n404 Client Error, ArrowInvalid: x\n"
+        "loss 1\r[rank3]: Bus error\r[rank3]: Bus error, Segmentation fault\r[rank3]: Bus error\n"
+        "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0\nn1:1:2 [0] NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0\n";
+    static const outcome outcomes[] = {{"exception", 3, 2},       {"exception", 4, 1},
+                                       {"xid_13", -1, 1},         {"xid_79", -1, 1},
+                                       {"data_arrow", -1, 2},     {"permission_unauthorized", -1, 1},
+                                       {"bus_error", 3, 2},       {"segfault", 3, 1},
+                                       {"noise_nccl_info", 0, 1}, {"noise_nccl_info", 1, 1}};
+    assay_log_file file;
+    read_text(text, sizeof text - 1, &file);
+    CU_ASSERT_EQUAL_FATAL(file.event.count, sizeof outcomes / sizeof *outcomes);
+    for (size_t i = 0; i < file.event.count; i++) {
+        const assay_log_event *e = &file.event.list[i];
+        CU_ASSERT_STRING_EQUAL(assay_signature_of(e->signature)->id, outcomes[i].id);
+        CU_ASSERT_EQUAL(e->rank, outcomes[i].rank);
+        CU_ASSERT_EQUAL(e->count, outcomes[i].count);
+    }
+    CU_ASSERT_EQUAL(file.lines, 11);
+    assay_log_file_release(&file);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"prefix", test_prefix}, {"agents", test_agents}, {"steps", test_steps},
                            {"clean", test_clean},   {"masks", test_masks},   {"sentence", test_sentence},
-                           CU_TEST_INFO_NULL};
+                           {"alike", test_alike},   CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
