@@ -133,6 +133,15 @@ static int unpack(assay_unpacked *u, uint8_t *to, size_t room, size_t *got, assa
     return ASSAY_OK;
 }
 
+bool assay_unpacked_seek(assay_unpacked *u, uint64_t offset)
+{
+    if (u->packed)
+        return false;
+    u->offset = offset;
+    u->at = u->size = 0;
+    return true;
+}
+
 int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, assay_error *err)
 {
     enum { MOST = 1 << 30 };

@@ -16,6 +16,9 @@ void assay_unpacked_close(assay_unpacked *u); /* NULL is ignored */
  * early: *got bytes before the damage are there all the same. ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, assay_error *err);
 
+/* Goes on at that byte of the file. False where it is packed: nothing is changed. */
+bool assay_unpacked_seek(assay_unpacked *u, uint64_t offset);
+
 /* Bytes read from the file, and bytes handed out. */
 uint64_t assay_unpacked_bytes_read(const assay_unpacked *u);
 uint64_t assay_unpacked_bytes(const assay_unpacked *u);

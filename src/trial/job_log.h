@@ -8,6 +8,9 @@
  *   3. A traceback of Python, and torchrun's root cause, go over several lines of one rank; they become one event.
  *   4. Of equal events of a rank in a file the first one is kept, and how many there were. Where there are more than room
  *      is for, the first and the last ones are kept: what began it, and what ended it.
+ *   5. A large file is read in pieces, which may be read by different ranks: cut at the end of a line behind each 64 MiB,
+ *      and begun a little before, so that tracebacks that go over the cut are whole. Where a cut is does not depend on how
+ *      many ranks there are.
  * A file takes the same memory whatever its length is, and the length of its lines. */
 #pragma once
 
@@ -138,8 +141,8 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     assay_log_shape shape[4]; /* of its last lines, the newest first */
 } assay_log_rank;
 
-typedef struct assay_log_file {
-    uint32_t file;
+typedef struct assay_log_file { /* or a piece of one: numbers of lines count from its beginning */
+    uint32_t file, piece;
     uint64_t bytes, lines;
     bool cut;          /* it is damaged, or could not be read to its end */
     char *problem;     /* owned; NULL */
@@ -154,11 +157,24 @@ typedef struct assay_job_log assay_job_log; /* the signatures, ready to be looke
 int assay_job_log_new(assay_job_log **out, assay_error *err);
 void assay_job_log_free(assay_job_log *log);
 
-/* Reads a file, which has that number, and keeps so many events of it at most (ASSAY_LOG_EVENTS_LEAST or more). Damage is its
- * problem. ASSAY_ENOMEM. Release it with assay_log_file_release() in any case. */
+/* How many pieces a file of so many bytes is read in. The last one has the rest: it is the longest, and goes on where the
+ * file has grown. */
+enum { ASSAY_LOG_PIECE = 64 << 20 };
+uint32_t assay_log_pieces(uint64_t bytes, uint64_t piece);
+
+typedef struct assay_log_part { /* of a file */
+    uint32_t number, pieces;    /* of so many */
+    uint64_t bytes;             /* of each but the last */
+} assay_log_part;
+
+/* Reads a part of a file, which has that number, and keeps so many events of it at most (ASSAY_LOG_EVENTS_LEAST or more).
+ * Damage is its problem. What is packed is in its first part. ASSAY_ENOMEM. Release it with assay_log_file_release() in any
+ * case. */
 enum { ASSAY_LOG_EVENTS_LEAST = 64, ASSAY_LOG_EVENTS_MOST = 400000 };
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number, size_t events,
-                       assay_log_file *out, assay_error *err);
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+                       const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err);
+/* Makes the first of so many pieces of one file, in their order, the whole; the others are empty then. 0 or ASSAY_ENOMEM. */
+int assay_log_file_join(assay_log_file *file, size_t pieces);
 /* Gives the last lines of a rank of a file that was read, cleaned and masked, each with a line feed; it reads the file again.
  * *out is owned; NULL only without memory. What opening and reading give; ASSAY_ENOMEM. */
 int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char *path, const assay_log_rank *row,

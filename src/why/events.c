@@ -6,40 +6,54 @@
 #include "base/search.h"
 #include "why/internal.h"
 
-typedef struct share { /* an output */
+typedef struct share { /* an output, or a piece of one */
     uint64_t bytes;
-    uint32_t number;
+    uint32_t number; /* of the place */
+    assay_log_part part;
+    int owner; /* the rank that reads it */
 } share;
+
+typedef ASSAY_VEC(share) shares;
 
 static int largest_first(const void *a, const void *b)
 {
     const share *x = a, *y = b;
-    const int order = ASSAY_ORDER(y->bytes, x->bytes);
-    return order ? order : ASSAY_ORDER(x->number, y->number);
+    int order = ASSAY_ORDER(y->bytes, x->bytes);
+    order = order ? order : ASSAY_ORDER(x->number, y->number);
+    return order ? order : ASSAY_ORDER(x->part.number, y->part.number);
 }
 
-/* Each file goes to the rank that has least to read so far, the largest first. owner[number] is its rank. */
-static int deal_out(const why_places *places, int ranks, int *owner)
+static bool add_shares(shares *list, const why_place *place, uint32_t number)
+{
+    const uint64_t piece = ASSAY_LOG_PIECE;
+    const uint32_t pieces = assay_log_pieces(place->bytes, piece);
+    for (uint32_t k = 0; k < pieces; k++) {
+        share *s = ASSAY_VEC_ADD(list);
+        if (!s)
+            return false;
+        *s = (share){k + 1 < pieces ? piece : place->bytes - k * piece, number, {k, pieces, piece}, 0};
+    }
+    return true;
+}
+
+/* Each goes to the rank that has least to read so far, the largest first. */
+static int deal_out(const why_places *places, int ranks, shares *list)
 {
     uint64_t *load = assay_alloc_zeroed((size_t)ranks, sizeof *load);
-    share *list = assay_alloc_zeroed(places->list.count + 1, sizeof *list);
-    size_t count = 0;
-    for (size_t i = 0; list && i < places->list.count; i++)
+    bool made = load != NULL;
+    for (size_t i = 0; i < places->list.count && made; i++)
         if (places->list.list[i].kind == WHY_OUTPUT)
-            list[count++] = (share){places->list.list[i].bytes, (uint32_t)i};
-    if (load && list) {
-        qsort(list, count, sizeof *list, largest_first);
-        for (size_t i = 0; i < count; i++) {
-            int least = 0;
-            for (int r = 1; r < ranks; r++)
-                least = load[r] < load[least] ? r : least;
-            owner[list[i].number] = least;
-            load[least] += list[i].bytes + 4096;
-        }
+            made = add_shares(list, &places->list.list[i], (uint32_t)i);
+    if (made && list->count > 1)
+        qsort(list->list, list->count, sizeof *list->list, largest_first);
+    for (size_t i = 0; i < list->count && made; i++) {
+        int least = 0;
+        for (int r = 1; r < ranks; r++)
+            least = load[r] < load[least] ? r : least;
+        list->list[i].owner = least;
+        load[least] += list->list[i].bytes + 4096;
     }
-    const bool made = load && list;
     free(load);
-    free(list);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -91,7 +105,7 @@ static void cut_to(reading *r, size_t level)
     }
 }
 
-static int read_share(const char *directory, const why_places *places, const int *owner, int rank, size_t budget,
+static int read_share(const char *directory, const why_places *places, const shares *list, int rank, size_t budget,
                       reading *out, assay_error *err)
 {
     assay_store *store = NULL;
@@ -99,12 +113,14 @@ static int read_share(const char *directory, const why_places *places, const int
     const size_t most = budget < ASSAY_LOG_EVENTS_MOST ? budget : ASSAY_LOG_EVENTS_MOST;
     int status = assay_store_open(directory, &store, err);
     ASSAY_THEN(status, assay_job_log_new(&log, err));
-    for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
-        if (places->list.list[i].kind != WHY_OUTPUT || owner[i] != rank)
+    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
+        const share *s = &list->list[i];
+        if (s->owner != rank)
             continue;
         uint64_t *count = ASSAY_VEC_ADD(&out->count);
         assay_log_file *file = count ? ASSAY_VEC_ADD(&out->file) : NULL;
-        status = file ? assay_job_log_read(log, store, places->list.list[i].path, (uint32_t)i, most, file, err)
+        status = file ? assay_job_log_read(log, store, places->list.list[s->number].path, s->number, &s->part, most,
+                                           file, err)
                       : ASSAY_ENOMEM;
         if (status != ASSAY_OK)
             break;
@@ -147,7 +163,27 @@ static int pack(reading *r, assay_buf *out)
 
 static int by_number(const void *a, const void *b)
 {
-    return ASSAY_ORDER(((const assay_log_file *)a)->file, ((const assay_log_file *)b)->file);
+    const assay_log_file *x = a, *y = b;
+    const int order = ASSAY_ORDER(x->file, y->file);
+    return order ? order : ASSAY_ORDER(x->piece, y->piece);
+}
+
+/* Makes one file of the pieces of each, which stand together. */
+static int join_pieces(assay_why *why)
+{
+    size_t kept = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0, next = 0; i < why->file.count; i = next) {
+        for (next = i + 1; next < why->file.count && why->file.list[next].file == why->file.list[i].file; next++)
+            continue;
+        if (status == ASSAY_OK && next - i > 1)
+            status = assay_log_file_join(&why->file.list[i], next - i);
+        for (size_t k = i + 1; k < next; k++)
+            assay_log_file_release(&why->file.list[k]);
+        why->file.list[kept++] = why->file.list[i];
+    }
+    why->file.count = kept;
+    return status;
 }
 
 static int unpack(const assay_buf *all, assay_why *why)
@@ -160,7 +196,7 @@ static int unpack(const assay_buf *all, assay_why *why)
     }
     if (status == ASSAY_OK && why->file.count > 1)
         qsort(why->file.list, why->file.count, sizeof *why->file.list, by_number);
-    return status;
+    return status == ASSAY_OK ? join_pieces(why) : status;
 }
 
 int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, size_t memory, assay_why *why,
@@ -171,13 +207,13 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     size_t level = budget;
     reading read = {.events = 0};
     assay_buf mine, all;
-    int *owner = assay_alloc_zeroed(places->list.count + 1, sizeof *owner);
+    shares list = {0};
     uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
     assay_buf_init(&mine, SIZE_MAX / 4);
     assay_buf_init(&all, SIZE_MAX / 4);
-    int status = owner && starts ? deal_out(places, ranks, owner) : ASSAY_ENOMEM;
+    int status = starts ? deal_out(places, ranks, &list) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = read_share(directory, places, owner, rank, budget, &read, err);
+        status = read_share(directory, places, &list, rank, budget, &read, err);
     else
         assay_fail(err, status, "%s: out of memory for its outputs", directory);
     status = assay_comm_agree(comm, status, err);
@@ -202,7 +238,7 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     free(read.file.list);
     free(read.count.list);
     assay_buf_release(&all);
-    free(owner);
+    free(list.list);
     free(starts);
     return status;
 }

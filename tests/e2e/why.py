@@ -266,6 +266,30 @@ def last_lines(checks, assay, top):
                   and [line[:19] for line in endings[0]["lines"].split("\n") if line] == [("2: shutting down %d p" % n)[:19] for n in range(8, 20)], "last lines: %s" % done)
 
 
+def pieces(checks, assay, top):
+    """One output larger than two pieces: what goes over the cut is whole, lines are counted through, and any number of ranks says the
+    same."""
+    directory, cut, path = top / "pieces", 64 << 20, top / "pieces" / "slurm-7.out"
+    directory.mkdir()
+    filler = "".join("%d: step %d of the warm up %s\n" % (n % 4, n % 90, "." * 100) for n in range(9000))
+    end = interleave(*[traceback("%d: " % r, "ValueError: bad sample") for r in range(3)])
+    with open(path, "w") as out:
+        while out.tell() < cut - 2 * len(filler):
+            out.write(filler)
+        out.write("\r3: 10%|#" * ((cut - out.tell() - 300) // 9) + "\n" + "\n".join(end) + "\n")
+        while out.tell() < 2 * cut + 1000:
+            out.write("3: waits for others %s\n" % ("." * 1000))
+        out.write("srun: error: n1: tasks 0-2: Exited with exit code 1\n")
+    lines = sum(1 for _ in open(path, newline="\n"))
+    place = next(n for n, line in enumerate(open(path, newline="\n"), 1) if "ValueError" in line)
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
+    answer = json.loads(done.out)
+    cause = answer["cause"]
+    checks.expect(cause and cause["ranks"] == [0, 1, 2] and cause["class"] == "exception" and cause["line"] == place and answer["lines"] == lines, "pieces: %s" % done)
+    for ranks in (2, 3, 7) if LAUNCHER != "none" else ():
+        checks.expect(mpirun(ranks, [assay, "why", directory, "--json", "--quiet", "--outputs"]).out == done.out, "pieces at %d ranks" % ranks)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -280,6 +304,7 @@ def main():
         memory(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
+        pieces(checks, args.assay, Path(top))
     checks.done()
 
 

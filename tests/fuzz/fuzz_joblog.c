@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (assay_store_open(w.root, &store, &err) != ASSAY_OK)
         abort();
-    if (assay_job_log_read(log, store, "a.log", 0, ASSAY_LOG_EVENTS_LEAST, &file, &err) != ASSAY_OK)
+    if (assay_job_log_read(log, store, "a.log", 0, &(assay_log_part){0, 1, 0}, ASSAY_LOG_EVENTS_LEAST, &file, &err) !=
+        ASSAY_OK)
         abort();
     hold(&file);
     for (size_t i = 0; i < file.rank.count && i < 4; i++) {

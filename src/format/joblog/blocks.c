@@ -112,6 +112,14 @@ static void close_old(joblog_reader *r, uint64_t number)
     r->next_look = number + LOOK_EVERY;
 }
 
+void joblog_blocks_renumber(joblog_reader *r, uint64_t line)
+{
+    close_old(r, line);
+    for (size_t i = 0; i < r->block.count; i++)
+        r->block.list[i].until -= line - 1;
+    r->next_look = 0;
+}
+
 /* '  File "/a/train.py", line 120, in step': keeps it from the file's name on. */
 static void keep_frame(joblog_block *block, const char *body, size_t length)
 {

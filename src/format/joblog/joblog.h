@@ -171,6 +171,8 @@ typedef struct joblog_reader {
     size_t added;                  /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
+/* Counts lines anew from that number on, which becomes 1: blocks that are open stay so. */
+void joblog_blocks_renumber(joblog_reader *r, uint64_t line);
 /* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;

@@ -53,6 +53,7 @@ static char *get_optional(assay_cursor *in)
 void assay_log_file_pack(const assay_log_file *file, assay_buf *out)
 {
     assay_put_u32(out, file->file);
+    assay_put_u32(out, file->piece);
     assay_put_u64(out, file->bytes);
     assay_put_u64(out, file->lines);
     assay_put_u8(out, file->cut);
@@ -75,6 +76,7 @@ void assay_log_file_pack(const assay_log_file *file, assay_buf *out)
 int assay_log_file_unpack(assay_cursor *in, assay_log_file *out)
 {
     *out = (assay_log_file){.file = assay_get_u32(in)};
+    out->piece = assay_get_u32(in);
     out->bytes = assay_get_u64(in);
     out->lines = assay_get_u64(in);
     out->cut = assay_get_u8(in);

@@ -21,6 +21,7 @@ enum {
     TEXT_MOST = 300,
     TAIL_LOOK = 256 << 10,
     TAIL_OF_RANK = 2 << 10,
+    LEAD = 1 << 20, /* of a piece, before it */
     BEATS = 5,
     BEATS_SINCE = 2 /* of these, behind what may be an error */
 };
@@ -634,6 +635,8 @@ static int read_end(joblog_reader *r)
 {
     const size_t look = TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
     size_t at = r->have > look ? r->have - look : 0;
+    while (at > 0 && at < r->have && !is_end(r->bytes[at - 1])) /* a part of a line says nothing */
+        at++;
     while (at < r->have) {
         size_t end = at;
         joblog_line line;
@@ -712,14 +715,17 @@ static void look_ahead(joblog_reader *r)
     r->per_node = said ? said : most;
 }
 
-static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
+/* Reads on, and goes through, what lies before byte `end` of the file. */
+static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, assay_error *err)
 {
-    bool ended = false, first = true;
+    bool ended = false;
     int status = ASSAY_OK;
     while (!ended && status == ASSAY_OK) {
         size_t got = 0;
         shift(r);
-        status = assay_unpacked_read(file, r->bytes + r->have, ROOM - r->have, &got, err);
+        const uint64_t left = end - (r->base + r->have);
+        status = assay_unpacked_read(file, r->bytes + r->have, left < ROOM - r->have ? (size_t)left : ROOM - r->have,
+                                     &got, err);
         if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
             r->out->cut = true;
             r->out->problem = assay_copy_text(err->text);
@@ -729,22 +735,98 @@ static int read_all(joblog_reader *r, assay_unpacked *file, assay_error *err)
         r->have += got;
         r->out->bytes += got;
         ended = ended || got == 0;
-        if (first && status == ASSAY_OK) {
-            look_ahead(r);
-            first = false;
-        }
         if (status == ASSAY_OK)
             status = go_through(r, whole_to(r, ended));
     }
     return status;
 }
 
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number, size_t events,
-                       assay_log_file *out, assay_error *err)
+/* Reads so many bytes at most into the reader's, from that one of the file on. */
+static int read_at(joblog_reader *r, assay_unpacked *file, uint64_t at, size_t most, assay_error *err)
+{
+    size_t got = 1;
+    int status = ASSAY_OK;
+    (void)assay_unpacked_seek(file, at);
+    for (r->have = 0; r->have < most && got > 0 && status == ASSAY_OK; r->have += got)
+        status = assay_unpacked_read(file, r->bytes + r->have, most - r->have, &got, err);
+    return status;
+}
+
+/* Where the piece begins that the byte would begin: behind the end of a line, or in one that has none for long. */
+static int find_cut(joblog_reader *r, assay_unpacked *file, uint64_t *at, assay_error *err)
+{
+    if (*at == 0 || *at == UINT64_MAX)
+        return ASSAY_OK;
+    const int status = read_at(r, file, *at, WHOLE_LINE, err);
+    const char *end = memchr(r->bytes, '\n', r->have);
+    end = end ? end : memchr(r->bytes, '\r', r->have);
+    *at += end ? (size_t)(end - r->bytes) + 1 : r->have;
+    return status;
+}
+
+/* Forgets what lies before a piece, but blocks that go on in it. */
+static int begin_piece(joblog_reader *r)
+{
+    const assay_log_file *const before = r->out;
+    assay_log_file empty = {
+        .file = before->file, .piece = before->piece, .cut = before->cut, .problem = before->problem};
+    r->out->problem = NULL;
+    assay_log_file_release(r->out);
+    *r->out = empty;
+    r->rank_row.count = 0;
+    memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+    joblog_blocks_renumber(r, r->line);
+    r->line = 1;
+    return make_table(r, r->slot.count) ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_part *part, assay_error *err)
+{
+    const bool plain = assay_unpacked_seek(file, 0);
+    uint64_t from = plain ? part->number * part->bytes : 0, lead = from > LEAD ? from - LEAD : 0,
+             end = plain && part->number + 1 < part->pieces ? (part->number + 1) * part->bytes : UINT64_MAX;
+    int status = ASSAY_OK;
+    if (!plain && part->number > 0)
+        return ASSAY_OK;
+    if (plain) {
+        status = find_cut(r, file, &lead, err);
+        ASSAY_THEN(status, find_cut(r, file, &from, err));
+        ASSAY_THEN(status, find_cut(r, file, &end, err));
+    }
+    ASSAY_THEN(status, read_at(r, file, 0, TRACK_LOOK, err));
+    look_ahead(r);
+    r->base = lead;
+    if (plain && (from > 0 || end < TRACK_LOOK)) {
+        (void)assay_unpacked_seek(file, lead);
+        r->have = 0;
+    }
+    r->out->bytes = r->have;
+    if (status == ASSAY_OK && from > 0) {
+        status = read_before(r, file, from, err);
+        if (status == ASSAY_OK)
+            status = begin_piece(r);
+    }
+    ASSAY_THEN(status, read_before(r, file, end, err));
+    r->out->lines = r->line - 1;
+    if (status == ASSAY_OK && end == UINT64_MAX) {
+        status = read_end(r);
+        r->out->lines += r->have == 0 || r->bytes[r->have - 1] != '\n';
+    }
+    return status;
+}
+
+uint32_t assay_log_pieces(uint64_t bytes, uint64_t piece)
+{
+    const uint64_t most = 1 << 20, pieces = bytes / piece;
+    return pieces < 1 ? 1 : pieces < most ? (uint32_t)pieces : (uint32_t)most;
+}
+
+int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+                       const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err)
 {
     assay_unpacked *file = NULL;
     assay_error why = {""};
-    *out = (assay_log_file){.file = number};
+    *out = (assay_log_file){.file = number, .piece = part->number};
     joblog_reader r = {
         .log = log, .out = out, .events_most = events, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
     int status = assay_unpacked_open(store, path, &file, &why);
@@ -760,10 +842,13 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.memo || !make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = read_all(&r, file, &why);
-    if (status == ASSAY_OK)
-        status = read_end(&r);
-    out->lines = r.line - (r.have > 0 && r.bytes[r.have - 1] == '\n');
+        status = read_part(&r, file, part, &why);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* where it would be cut cannot be read */
+        out->cut = true;
+        free(out->problem);
+        out->problem = assay_copy_text(why.text);
+        status = out->problem ? ASSAY_OK : ASSAY_ENOMEM;
+    }
     assay_unpacked_close(file);
     free(r.bytes);
     free(r.clean);
@@ -774,6 +859,81 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     free(r.slot.list);
     free(r.memo);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
+}
+
+/* ---- pieces ---- */
+
+/* Takes the events and ranks of the next piece over; its lines stand behind so many. */
+static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
+{
+    for (size_t i = 0; i < next->event.count; i++) {
+        assay_log_event *e = &next->event.list[i];
+        size_t at = 0;
+        e->line += lines;
+        e->last_line += lines;
+        if (!make_room(r))
+            return ASSAY_ENOMEM;
+        assay_log_event *same = find_event(r, e, &at);
+        assay_log_event *kept = same ? same : ASSAY_VEC_ADD(&r->out->event);
+        if (!kept)
+            return ASSAY_ENOMEM;
+        if (same) {
+            same->count += e->count;
+            same->last_at = e->last_at;
+            same->last_line = e->last_line;
+            assay_log_event_release(e);
+        } else {
+            *kept = *e;
+            e->text = e->quote = e->place = NULL;
+            r->slot.list[at] = (uint32_t)r->out->event.count;
+        }
+    }
+    for (size_t i = 0; i < next->rank.count; i++) {
+        assay_log_rank *row = row_of(r, next->rank.list[i].rank);
+        if (!row)
+            return ASSAY_ENOMEM;
+        assay_log_rank *later = &next->rank.list[i];
+        later->last_line += lines;
+        if (later->lines == 0 && row->lines > 0) { /* of its last lines some are before the piece */
+            later->last_at = row->last_at;
+            later->last_line = row->last_line;
+        }
+        later->lines += row->lines;
+        *row = *later;
+    }
+    return ASSAY_OK;
+}
+
+int assay_log_file_join(assay_log_file *file, size_t pieces)
+{
+    joblog_reader r = {.out = file, .events_most = SIZE_MAX};
+    size_t room = 1024;
+    while (room < 4 * file->event.count)
+        room *= 2;
+    int status = make_table(&r, room) ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < file->rank.count && status == ASSAY_OK; i++) {
+        const size_t at = (size_t)(file->rank.list[i].rank + 1);
+        while (r.rank_row.count <= at && status == ASSAY_OK)
+            status = ASSAY_VEC_ADD(&r.rank_row) ? ASSAY_OK : ASSAY_ENOMEM;
+        if (status == ASSAY_OK)
+            r.rank_row.list[at] = (int32_t)i + 1;
+    }
+    for (size_t k = 1; k < pieces && status == ASSAY_OK; k++) {
+        assay_log_file *next = &file[k];
+        status = join_next(&r, next, file->lines);
+        file->bytes += next->bytes;
+        file->lines += next->lines;
+        file->left_out += next->left_out;
+        file->cut = file->cut || next->cut;
+        if (!file->problem) {
+            file->problem = next->problem;
+            next->problem = NULL;
+        }
+        assay_log_file_release(next);
+    }
+    free(r.rank_row.list);
+    free(r.slot.list);
+    return status;
 }
 
 /* ---- the last lines of a rank ---- */
@@ -837,6 +997,13 @@ int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char 
     *out = NULL;
     assay_buf_init(&text, 1 << 20);
     int status = r.bytes ? assay_unpacked_open(store, path, &file, err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && row->last_at > ROOM && assay_unpacked_seek(file, 0)) { /* the rest lies too far before */
+        status = read_at(&r, file, 0, TRACK_LOOK, err);
+        look_ahead(&r);
+        r.have = 0;
+        r.base = row->last_at - ROOM / 2;
+        (void)assay_unpacked_seek(file, r.base);
+    }
     ASSAY_THEN(status, read_to(&r, file, row->last_at, err));
     if (status == ASSAY_OK)
         put_tail(&r, row->rank, &text);

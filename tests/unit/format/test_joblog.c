@@ -164,17 +164,26 @@ typedef struct outcome { /* of lines */
     uint64_t count;
 } outcome;
 
-/* Reads a text as an output. */
-static void read_text(const char *text, size_t size, assay_log_file *out)
+/* Reads a text as an output, in pieces of so many bytes; 0: as one. */
+static void read_text(const char *text, size_t size, uint64_t piece, assay_log_file *out)
 {
     workspace w;
+    const uint32_t pieces = piece ? assay_log_pieces(size, piece) : 1;
+    assay_log_file *file = calloc(pieces, sizeof *file);
+    CU_ASSERT_FATAL(file != NULL);
     assay_job_log *log = NULL;
     assay_store *store = NULL;
     workspace_make(&w);
     workspace_write(&w, "a.log", text, size);
     CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, NULL), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), ASSAY_OK);
-    CU_ASSERT_EQUAL(assay_job_log_read(log, store, "a.log", 0, ASSAY_LOG_EVENTS_MOST, out, NULL), ASSAY_OK);
+    for (uint32_t k = 0; k < pieces; k++)
+        CU_ASSERT_EQUAL(assay_job_log_read(log, store, "a.log", 0, &(assay_log_part){k, pieces, piece},
+                                           ASSAY_LOG_EVENTS_MOST, &file[k], NULL),
+                        ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_log_file_join(file, pieces), ASSAY_OK);
+    *out = file[0];
+    free(file);
     assay_store_close(store);
     assay_job_log_free(log);
     workspace_remove(&w);
@@ -195,7 +204,7 @@ static void test_alike(void)
                                        {"bus_error", 3, 2},       {"segfault", 3, 1},
                                        {"noise_nccl_info", 0, 1}, {"noise_nccl_info", 1, 1}};
     assay_log_file file;
-    read_text(text, sizeof text - 1, &file);
+    read_text(text, sizeof text - 1, 0, &file);
     CU_ASSERT_EQUAL_FATAL(file.event.count, sizeof outcomes / sizeof *outcomes);
     for (size_t i = 0; i < file.event.count; i++) {
         const assay_log_event *e = &file.event.list[i];
@@ -207,10 +216,67 @@ static void test_alike(void)
     assay_log_file_release(&file);
 }
 
+/* An output in which lines of ranks stand between one another, many tracebacks among them, and progress bars. */
+static size_t write_output(char *to, size_t room)
+{
+    static const char *const lines[] = {
+        "Traceback (most recent call last):", "  File \"/w/train.py\", line 100, in step", "    loss = model(batch)",
+        "ValueError: sample 1"};
+    size_t put = 0;
+    for (int i = 0; put + 1000 < room; i++) {
+        const int rank = i * 7 % 11, part = i / 11 % 6;
+        put += (size_t)snprintf(to + put, room - put, "[rank%d]: ", rank);
+        if (part < 4)
+            put += (size_t)snprintf(to + put, room - put, "%s", lines[part]);
+        else if (part == 4)
+            for (int k = 0; k < 8; k++)
+                put += (size_t)snprintf(to + put, room - put, "%d%%|## | %d/100\r", k, k);
+        else
+            put += (size_t)snprintf(to + put, room - put, "2026-11-27 03:12:07 step %d loss 1.5", i);
+        put += (size_t)snprintf(to + put, room - put, i % 100 ? "\n" : "\r\n");
+    }
+    return put;
+}
+
+/* Pieces of any size say together what the whole says. */
+static void test_pieces(void)
+{
+    enum { ROOM = 300000 };
+    char *text = malloc(ROOM);
+    assay_log_file whole, joined;
+    CU_ASSERT_FATAL(text != NULL);
+    const size_t size = write_output(text, ROOM);
+    read_text(text, size, 0, &whole);
+    CU_ASSERT(whole.event.count > 10 && whole.rank.count >= 11);
+    for (uint64_t piece = 997; piece < size; piece = piece * 5 / 2) {
+        read_text(text, size, piece, &joined);
+        CU_ASSERT_EQUAL(joined.lines, whole.lines);
+        CU_ASSERT_EQUAL(joined.bytes, whole.bytes);
+        CU_ASSERT_EQUAL_FATAL(joined.event.count, whole.event.count);
+        for (size_t i = 0; i < whole.event.count; i++) {
+            const assay_log_event *a = &whole.event.list[i], *b = &joined.event.list[i];
+            CU_ASSERT(a->line == b->line && a->at == b->at && a->last_line == b->last_line && a->last_at == b->last_at);
+            CU_ASSERT(a->signature == b->signature && a->rank == b->rank && a->count == b->count && a->step == b->step);
+            CU_ASSERT_STRING_EQUAL(a->place ? a->place : "", b->place ? b->place : "");
+            CU_ASSERT_STRING_EQUAL(a->text, b->text);
+        }
+        CU_ASSERT_EQUAL_FATAL(joined.rank.count, whole.rank.count);
+        for (size_t i = 0; i < whole.rank.count; i++) {
+            const assay_log_rank *a = &whole.rank.list[i], *b = &joined.rank.list[i];
+            CU_ASSERT(a->rank == b->rank && a->lines == b->lines && a->last_at == b->last_at);
+            CU_ASSERT(a->last_line == b->last_line && a->last_step == b->last_step &&
+                      a->last_step_at == b->last_step_at);
+        }
+        assay_log_file_release(&joined);
+    }
+    assay_log_file_release(&whole);
+    free(text);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"prefix", test_prefix}, {"agents", test_agents}, {"steps", test_steps},
                            {"clean", test_clean},   {"masks", test_masks},   {"sentence", test_sentence},
-                           {"alike", test_alike},   CU_TEST_INFO_NULL};
+                           {"alike", test_alike},   {"pieces", test_pieces}, CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
