@@ -257,8 +257,8 @@ static bool is_dump(assay_store *store, const char *path, const char *name)
 
 static bool is_trace(assay_store *store, const char *path, const char *name)
 {
-    return (ends(name, ".json") || ends(name, ".json.gz")) && strstr(name, "trace") &&
-           begins_so(store, path, assay_is_trace_content);
+    return ends(name, ".trace.json.gz") || /* which PyTorch's profiler alone writes */
+           (ends(name, ".json") && strstr(name, "trace") && begins_so(store, path, assay_is_trace_content));
 }
 
 static int take_file(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)

@@ -60,6 +60,11 @@ typedef struct why_link {
 
 typedef enum why_certainty { WHY_UNKNOWN, WHY_POSSIBLE, WHY_LIKELY, WHY_CERTAIN } why_certainty;
 
+typedef struct why_clock {
+    int64_t rank;
+    double ahead; /* seconds, of the clock of the first rank in the list */
+} why_clock;
+
 struct assay_why {
     char *directory;
     why_places places;
@@ -81,9 +86,10 @@ struct assay_why {
     assay_log_event hang_event; /* what dumps say, as an event of the directory they lie in; its texts are `hang` */
     ASSAY_VEC(int64_t) hang_ranks;
     char *resume, *resume_state, *verify;
-    ASSAY_VEC(char *) verdict; /* what the records say, each */
-    ASSAY_VEC(char *) missing; /* what was not there and would have helped */
-    ASSAY_VEC(char *) problem; /* what could not be read */
+    ASSAY_VEC(char *) verdict;  /* what the records say, each */
+    ASSAY_VEC(char *) missing;  /* what was not there and would have helped */
+    ASSAY_VEC(char *) problem;  /* what could not be read */
+    ASSAY_VEC(why_clock) clock; /* as traces have it, by rank */
     bool losses;
     char *answer;
 };
@@ -110,6 +116,9 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
 
 /* combine.c: on rank 0. 0 or ASSAY_ENOMEM. */
 int why_combine(assay_why *why);
+
+/* scene.c: whose clock is furthest from the others', where it matters; NULL. */
+const why_clock *why_furthest_clock(const assay_why *why);
 
 /* answer.c */
 int why_put_answer(assay_why *why);

@@ -1,6 +1,8 @@
-/* other.c - what the other sources say: dumps of flight recorders, checkpoints, logs of metrics, records. */
+/* other.c - what the other sources say: dumps of flight recorders, traces, checkpoints, logs of metrics, records. */
 #include <math.h>
 #include <stdlib.h>
+
+#include <assay/traces.h>
 
 #include "base/fault.h"
 #include "base/path.h"
@@ -81,6 +83,19 @@ static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *tr
     return status;
 }
 
+/* On rank 0: how far clocks are apart, by collectives that several ranks ended together. */
+static int take_clocks(assay_why *why, const assay_trial_outcome *trial)
+{
+    const assay_trace_data *data = assay_trial_traces(trial->info);
+    for (size_t i = 0; data && data->matched > 0 && i < data->ranks; i++) {
+        why_clock *clock = ASSAY_VEC_ADD(&why->clock);
+        if (!clock)
+            return ASSAY_ENOMEM;
+        *clock = (why_clock){data->rank[i].rank, (double)data->clock[i] / 1e9};
+    }
+    return ASSAY_OK;
+}
+
 /* On rank 0: the first line of the report over a place. */
 static int take_verdict(assay_why *why, const why_place *place, const assay_outcome *outcome)
 {
@@ -116,6 +131,8 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
         } else {
             if (place->kind == WHY_DUMPS)
                 taken = take_hang(why, number, trial, err);
+            if (place->kind == WHY_TRACES && why->clock.count == 0)
+                taken = take_clocks(why, trial);
             if (taken == ASSAY_OK)
                 taken = take_verdict(why, place, &outcome);
             if (taken == ASSAY_OK)
@@ -168,7 +185,7 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
     int status = ASSAY_OK;
     for (size_t i = 0; i < places->list.count && status == ASSAY_OK; i++) {
         const why_place *p = &places->list.list[i];
-        if (p->kind == WHY_OUTPUT || p->kind == WHY_SLURM || p->kind == WHY_TRACES)
+        if (p->kind == WHY_OUTPUT || p->kind == WHY_SLURM)
             continue;
         char *location = p->path[0] ? assay_path_join(directory, p->path) : assay_copy_text(directory);
         status = assay_comm_agree(

@@ -1,5 +1,6 @@
 /* report.c - the answer with what it rests on: a document, which every form renders, and JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/json_writer.h"
@@ -118,6 +119,12 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_line(&w, 1);
     ASSAY_JW(&w, "checkpoints", why->verify, "hang", why->hang);
     assay_jw_texts(&w, "records", (const char *const *)why->verdict.list, why->verdict.count);
+    assay_jw_line(&w, 1);
+    const why_clock *clock = why_furthest_clock(why);
+    if (clock)
+        ASSAY_JW_OBJECT(&w, "clock", "rank", clock->rank, "ahead", clock->ahead);
+    else
+        assay_jw_null(&w, "clock");
     assay_jw_line(&w, 1);
     assay_jw_array(&w, "unknown_endings");
     if (why->unknown) {
@@ -281,6 +288,15 @@ static doc *make(const assay_why *why)
         doc_section(d, "problems", "What could not be read");
         put_texts(d, why->problem.list, why->problem.count);
         doc_end(d);
+    }
+    const why_clock *clock = why_furthest_clock(why);
+    if (clock) {
+        doc_note(d);
+        doc_put(
+            d,
+            "The clock of rank %" PRId64 " is %.1f s %s that of rank %" PRId64
+            ", by collectives in the traces that all end together: times are compared by one clock, and printed by each rank's own.",
+            clock->rank, fabs(clock->ahead), clock->ahead > 0 ? "ahead of" : "behind", why->clock.list[0].rank);
     }
     if (why->chain.count > 1) {
         doc_note(d);

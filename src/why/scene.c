@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "why/combine.h"
 
 enum { DAY = 86400, RANKS_MOST = 1 << 20 };
@@ -179,6 +180,31 @@ static double latest_of(const why_scene *s, const assay_log_file *file)
     return latest;
 }
 
+ASSAY_ORDER_BY(by_clock, why_clock, rank)
+
+/* How far the clock that an event's time is of is ahead; 0 where no traces say so. */
+static double clock_of(const assay_why *why, const seat_list *seats, int64_t rank, const char *node)
+{
+    const why_clock wanted = {rank, 0}, *clock = NULL;
+    if (why->clock.count > 0 && rank >= 0)
+        clock = bsearch(&wanted, why->clock.list, why->clock.count, sizeof wanted, by_clock);
+    for (size_t i = 0; i < why->clock.count && !clock && node; i++) {
+        const int64_t other = why->clock.list[i].rank;
+        if (other < (int64_t)seats->count && seats->node[other] && strcmp(seats->node[other], node) == 0)
+            clock = &why->clock.list[i];
+    }
+    return clock ? clock->ahead : 0;
+}
+
+const why_clock *why_furthest_clock(const assay_why *why)
+{
+    const why_clock *best = NULL;
+    for (size_t i = 0; i < why->clock.count; i++)
+        if (fabs(why->clock.list[i].ahead) > (best ? fabs(best->ahead) : 1))
+            best = &why->clock.list[i];
+    return best;
+}
+
 static void place_item(const why_scene *s, const seat_list *seats, bool several, double latest, why_item *i)
 {
     const assay_log_event *e = i->event;
@@ -196,8 +222,10 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         node = s->why->facts.node;
     i->rank = e->scope == ASSAY_LOG_NODE ? -1 : rank;
     i->node = node;
-    i->from = why_normal_time(s, e->time, e->timed);
+    const double ahead = others ? 0 : clock_of(s->why, seats, rank, node);
+    i->from = why_normal_time(s, e->time, e->timed) - ahead;
     i->to = i->from;
+    latest -= ahead;
     if (e->near) { /* not before the end of what is known of its file */
         const assay_log_file *file = &s->why->file.list[i->file];
         if (latest > i->to)

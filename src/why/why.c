@@ -26,6 +26,7 @@ void assay_why_free(assay_why *why)
         free(lists[k]->list);
     }
     free(why->hang_ranks.list);
+    free(why->clock.list);
     free(why->unknown);
     free(why->hang);
     free(why->resume);

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from made_traces import job, write as write_traces  # noqa: E402
 from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
 
 
@@ -215,6 +216,22 @@ def sources(checks, assay, top):
     checks.expect(json.loads(done.out)["cause"]["class"] == "time_limit", "--outputs: %s" % done)
 
 
+def clocks(checks, assay, top):
+    """A node's clock is 40 s behind: its error seems to be first, and traces say that it is not."""
+    def loses(rank, at, text):
+        return ["2026-11-27 03:%02d:%02d,000 step 9" % ((at - 1) // 60, (at - 1) % 60), "2026-11-27 03:%02d:%02d,000 %s" % (at // 60, at % 60, text)]
+    files = {"out/rank%d.log" % r: loses(r, 320 if r else 350, "FileNotFoundError: x" if r else "torch.OutOfMemoryError: CUDA out of memory") for r in range(2)}
+    for name, skews, expected in (("apart", (0, -40 * 10 ** 9), ["gpu_memory", [0], -40.0]), ("alone", None, ["missing_file", [1], None])):
+        directory = top / ("clocks-" + name)
+        write(directory, files)
+        if skews:
+            write_traces(directory / "traces", job(ranks=2, skews=skews))
+        answer = json.loads(run([assay, "why", directory, "--json", "--quiet"]).out)
+        clock = answer["clock"] and round(answer["clock"]["ahead"], 1)
+        checks.expect(answer["cause"] and [answer["cause"]["class"], answer["cause"]["ranks"], clock] == expected, "clocks %s: %s" % (name, answer))
+    checks.expect("40.0 s behind" in run([assay, "why", top / "clocks-apart", "--quiet"]).out.replace("\n", " "), "the clock is not named")
+
+
 def memory(checks, assay, top):
     """Events that there is no room for are counted, on any number of ranks the same; what began it and what ended it stays. Nothing is
     certain then."""
@@ -301,6 +318,7 @@ def main():
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
+        clocks(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
