@@ -520,10 +520,11 @@ static int look_at(joblog_reader *r, size_t from, size_t to, const first_literal
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
     if (taken < 0 || (first->at >= to && plain && taken != 1))
         return taken < 0 ? taken : ASSAY_OK;
-    if (!plain || taken == 2)
+    if (to - from > JOBLOG_LINE_MOST || taken == 2)
         return judge_line(r, &line, taken, &block, &(joblog_memo){0});
+    const uint64_t likeness = plain ? likeness_of(r, from, to, first) : joblog_shape(line.text, line.length);
     uint64_t key;
-    joblog_memo *memo = memo_of(r, &line, likeness_of(r, from, to, first), &key), now = {.key = key};
+    joblog_memo *memo = memo_of(r, &line, likeness, &key), now = {.key = key};
     if (memo->key != key) {
         const int status = judge_line(r, &line, taken, &block, &now);
         if (now.key)
