@@ -100,7 +100,7 @@ struct assay_job_log {
     joblog_masks *masks;
 };
 
-/* ---- read.c, blocks.c ---- */
+/* ---- read.c, blocks.c, events.c ---- */
 
 enum { JOBLOG_LINE_MOST = 8192 /* bytes of a line that are looked at around what was found in it */ };
 
@@ -178,6 +178,14 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_lin
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;
  * 2 when it belongs to another block; 0 when it does not; ASSAY_ENOMEM. */
 int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended);
+/* The row of a rank in the reader's file, added where there is none; NULL without memory. */
+assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank);
+/* Makes the table of events anew, with that many slots, a power of two. False without memory. */
+bool joblog_make_table(joblog_reader *r, size_t room);
+/* Counts another line for an event that is there. */
+void joblog_count_again(joblog_reader *r, size_t number, const joblog_line *line);
+/* Makes a text of the buffer, which it releases; owned; NULL without memory. */
+char *joblog_take_text(assay_buf *buf);
 /* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event event, const char *sentence,
                      const joblog_match *match, const char *place);

@@ -1,0 +1,328 @@
+/* events.c - the events and ranks of an output, and of its pieces, which are joined. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "format/joblog/joblog.h"
+
+enum { RANK_MOST = 1 << 20, QUOTE_MOST = 400, TEXT_MOST = 300 };
+
+/* ---- ranks of a file ---- */
+
+assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank)
+{
+    const size_t at = rank < 0 || rank >= RANK_MOST ? 0 : (size_t)rank + 1;
+    while (r->rank_row.count <= at)
+        if (!ASSAY_VEC_ADD(&r->rank_row))
+            return NULL;
+    if (r->rank_row.list[at] == 0) {
+        assay_log_rank *row = ASSAY_VEC_ADD(&r->out->rank);
+        if (!row)
+            return NULL;
+        *row = (assay_log_rank){.rank = (int64_t)at - 1, .last_time = NAN, .step_time = NAN, .last_step = -1};
+        r->rank_row.list[at] = (int32_t)r->out->rank.count;
+    }
+    return &r->out->rank.list[r->rank_row.list[at] - 1];
+}
+
+/* ---- events ---- */
+
+/* Is it the same event of a rank whatever its text says? */
+static bool is_one_of_rank(const assay_log_event *e)
+{
+    return e->signature < ASSAY_SIGNATURE_EXCEPTION && e->scope == ASSAY_LOG_RANK;
+}
+
+static uint64_t key_of(const assay_log_event *e)
+{
+    struct {
+        uint64_t signature, rank, local, ranks, sequence, text, node;
+    } key = {e->signature,
+             (uint64_t)e->rank,
+             (uint64_t)e->local_rank,
+             assay_hash_bytes(e->ranks, strlen(e->ranks)),
+             0,
+             assay_hash_bytes(e->text ? e->text : "", e->text ? strlen(e->text) : 0),
+             assay_hash_bytes(e->node, strlen(e->node))};
+    if (is_one_of_rank(e))
+        key.text = 0;
+    return assay_hash_bytes(&key, sizeof key);
+}
+
+bool joblog_make_table(joblog_reader *r, size_t room)
+{
+    uint32_t *list = assay_alloc_zeroed(room, sizeof *list);
+    if (!list)
+        return false;
+    for (size_t i = 0; i < r->out->event.count; i++) {
+        size_t at = key_of(&r->out->event.list[i]) & (room - 1);
+        while (list[at])
+            at = (at + 1) & (room - 1);
+        list[at] = (uint32_t)i + 1;
+    }
+    free(r->slot.list);
+    r->slot.list = list;
+    r->slot.count = r->slot.room = room;
+    return true;
+}
+
+/* Room for one more event, and a slot for it. */
+static bool make_room(joblog_reader *r)
+{
+    if (r->out->event.count >= r->events_most) {
+        assay_log_file_cut(r->out, r->events_most / 2);
+        memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+        return joblog_make_table(r, r->slot.count);
+    }
+    return r->out->event.count * 2 < r->slot.count || joblog_make_table(r, 2 * r->slot.count);
+}
+
+/* The event of the same key; else NULL, and *at is its slot. */
+static assay_log_event *find_event(joblog_reader *r, const assay_log_event *e, size_t *at)
+{
+    const uint64_t key = key_of(e);
+    *at = key & (r->slot.count - 1);
+    for (; r->slot.list[*at]; *at = (*at + 1) & (r->slot.count - 1)) {
+        assay_log_event *other = &r->out->event.list[r->slot.list[*at] - 1];
+        if (key_of(other) == key)
+            return other;
+    }
+    return NULL;
+}
+
+/* The number behind a word; -1. */
+static int64_t number_behind(const char *line, size_t length, const char *word)
+{
+    const char *at = memmem(line, length, word, strlen(word));
+    int64_t value = 0;
+    if (!at)
+        return -1;
+    at += strlen(word);
+    const char *const begin = at;
+    for (; at < line + length && *at >= '0' && *at <= '9' && at < begin + 15; at++)
+        value = 10 * value + (*at - '0');
+    return at > begin ? value : -1;
+}
+
+char *joblog_take_text(assay_buf *buf)
+{
+    assay_put_u8(buf, 0);
+    char *text = assay_buf_status(buf) == ASSAY_OK ? assay_copy_text((const char *)buf->data) : NULL;
+    assay_buf_release(buf);
+    return text;
+}
+
+static int64_t group_number(const joblog_match *match, enum joblog_group group)
+{
+    const char *text = match ? match->text[group] : NULL;
+    const bool minus = text && match->length[group] > 1 && text[0] == '-';
+    const int64_t value = text ? number_behind(text + minus, match->length[group] - minus, "") : -1;
+    return value < 0 ? -1 : minus ? -value : value;
+}
+
+/* What groups of the signature say goes before what stands in front of the line. */
+static void take_groups(const joblog_match *match, assay_log_event *e)
+{
+    const int64_t rank = group_number(match, GROUP_rank), step = group_number(match, GROUP_step);
+    if (match && match->length[GROUP_node] > 0 && match->length[GROUP_node] < sizeof e->node) {
+        memcpy(e->node, match->text[GROUP_node], match->length[GROUP_node]);
+        e->node[match->length[GROUP_node]] = '\0';
+        e->node[strcspn(e->node, ".,: ")] = '\0';
+    }
+    const bool counts = e->scope != ASSAY_LOG_RANK || e->rank < 0; /* else the line has a prefix */
+    if (rank >= 0 && counts) {                                     /* "3", "0-3, 5" */
+        size_t put = 0;
+        e->rank = rank;
+        for (size_t i = 0; i < match->length[GROUP_rank] && put + 1 < sizeof e->ranks; i++)
+            if (match->text[GROUP_rank][i] != ' ')
+                e->ranks[put++] = match->text[GROUP_rank][i];
+        e->ranks[put] = '\0';
+        if (!strpbrk(e->ranks, "-,"))
+            e->ranks[0] = '\0';
+        else if (put + 1 == sizeof e->ranks) /* the last one may be cut */
+            e->ranks[strrchr(e->ranks, ',') ? (size_t)(strrchr(e->ranks, ',') - e->ranks) : 0] = '\0';
+    }
+    e->step = step >= 0 ? step : e->step;
+    const int64_t code = group_number(match, GROUP_code);
+    e->code = code != -1 ? code : e->code;
+}
+
+/* "*** JOB 7 ON n1 CANCELLED AT 2026-11-27T04:00:00 ***": the time that a line says itself. */
+static void take_said_time(const joblog_line *line, assay_log_event *e)
+{
+    const char *at = memmem(line->text, line->length, " AT 20", 6);
+    joblog_prefix said;
+    if (e->timed != ASSAY_LOG_UNTIMED || !at)
+        return;
+    joblog_prefix_read(at + 4, line->length - (size_t)(at + 4 - line->text), &said);
+    e->time = said.time;
+    e->timed = said.timed;
+}
+
+/* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8 cudaDev 3": who sits where. A line that was torn says nothing. */
+static void take_seat(const joblog_line *line, assay_log_event *e)
+{
+    const char *comm = e->role == ASSAY_LOG_NOISE ? memmem(line->text, line->length, " NCCL INFO comm ", 16) : NULL;
+    const char *at = comm ? memmem(comm, line->length - (size_t)(comm - line->text), " rank ", 6) : NULL;
+    char words[64];
+    long long rank, ranks;
+    int used = 0;
+    if (!at)
+        return;
+    snprintf(words, sizeof words, "%.*s", (int)(line->length - (size_t)(at - line->text)), at);
+    if (sscanf(words, " rank %7lld nranks %7lld cudaDev %n", &rank, &ranks, &used) != 2 || used == 0 || rank < 0 ||
+        rank >= ranks || (e->rank >= 0 && e->rank != rank)) /* the last: a part of all ranks */
+        return;
+    e->rank = rank;
+    e->of_ranks = ranks;
+}
+
+void joblog_count_again(joblog_reader *r, size_t number, const joblog_line *line)
+{
+    assay_log_event *e = &r->out->event.list[number];
+    e->count++;
+    e->last_at = line->at;
+    e->last_line = line->number;
+    r->added = number;
+}
+
+int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
+                     const joblog_match *match, const char *place)
+{
+    static const joblog_match none = {0};
+    assay_buf text, masked, quote;
+    if (!make_room(r))
+        return ASSAY_ENOMEM;
+    e.file = r->out->file;
+    e.line = e.last_line = line->number;
+    e.at = e.last_at = line->at;
+    e.count = 1;
+    if (e.rank < 0 && e.scope != ASSAY_LOG_JOB) /* which speaks of others than who wrote it */
+        e.rank = line->prefix.rank;
+    if (e.scope == ASSAY_LOG_RANK)
+        e.local_rank = line->prefix.local_rank;
+    if (!e.node[0])
+        memcpy(e.node, line->prefix.node, sizeof e.node);
+    if (e.timed == ASSAY_LOG_UNTIMED) {
+        e.time = line->prefix.time;
+        e.timed = line->prefix.timed;
+    }
+    take_said_time(line, &e);
+    take_seat(line, &e);
+    take_groups(match, &e);
+    if (e.ending == ASSAY_ENDING_collective_timeout) {
+        e.sequence = number_behind(line->text, line->length, "SeqNum=");
+        if (e.sequence < 0)
+            e.sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
+    }
+    size_t at = 0;
+    assay_log_event *same = is_one_of_rank(&e) ? find_event(r, &e, &at) : NULL; /* to make texts takes long */
+    if (!same) {
+        assay_buf_init(&text, 1 << 16);
+        assay_buf_init(&masked, 1 << 16);
+        joblog_put_sentence(sentence, match ? match : &none, &text);
+        joblog_mask(r->log->masks, (const char *)text.data, text.size < TEXT_MOST ? text.size : TEXT_MOST, &masked);
+        assay_buf_release(&text);
+        e.text = joblog_take_text(&masked);
+        if (!e.text)
+            return ASSAY_ENOMEM;
+        same = find_event(r, &e, &at);
+    }
+    if (same) {
+        joblog_count_again(r, (size_t)(same - r->out->event.list), line);
+        free(e.text);
+        return ASSAY_OK;
+    }
+    assay_buf_init(&quote, 1 << 16);
+    joblog_mask(r->log->masks, line->text, line->length < QUOTE_MOST ? line->length : QUOTE_MOST, &quote);
+    e.quote = joblog_take_text(&quote);
+    e.place = place && place[0] ? assay_copy_text(place) : NULL;
+    joblog_look_back(r, line->place, line->prefix.rank, &e);
+    assay_log_event *kept = e.quote && (e.place || !place || !place[0]) ? ASSAY_VEC_ADD(&r->out->event) : NULL;
+    if (!kept) {
+        assay_log_event_release(&e);
+        return ASSAY_ENOMEM;
+    }
+    *kept = e;
+    r->added = r->out->event.count - 1;
+    r->slot.list[at] = (uint32_t)r->out->event.count;
+    return ASSAY_OK;
+}
+
+/* ---- pieces ---- */
+
+/* Takes the events and ranks of the next piece over; its lines stand behind so many. */
+static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
+{
+    for (size_t i = 0; i < next->event.count; i++) {
+        assay_log_event *e = &next->event.list[i];
+        size_t at = 0;
+        e->line += lines;
+        e->last_line += lines;
+        if (!make_room(r))
+            return ASSAY_ENOMEM;
+        assay_log_event *same = find_event(r, e, &at);
+        assay_log_event *kept = same ? same : ASSAY_VEC_ADD(&r->out->event);
+        if (!kept)
+            return ASSAY_ENOMEM;
+        if (same) {
+            same->count += e->count;
+            same->last_at = e->last_at;
+            same->last_line = e->last_line;
+            assay_log_event_release(e);
+        } else {
+            *kept = *e;
+            e->text = e->quote = e->place = NULL;
+            r->slot.list[at] = (uint32_t)r->out->event.count;
+        }
+    }
+    for (size_t i = 0; i < next->rank.count; i++) {
+        assay_log_rank *row = joblog_row_of(r, next->rank.list[i].rank);
+        if (!row)
+            return ASSAY_ENOMEM;
+        assay_log_rank *later = &next->rank.list[i];
+        later->last_line += lines;
+        if (later->lines == 0 && row->lines > 0) { /* of its last lines some are before the piece */
+            later->last_at = row->last_at;
+            later->last_line = row->last_line;
+        }
+        later->lines += row->lines;
+        *row = *later;
+    }
+    return ASSAY_OK;
+}
+
+int assay_log_file_join(assay_log_file *file, size_t pieces)
+{
+    joblog_reader r = {.out = file, .events_most = SIZE_MAX};
+    size_t room = 1024;
+    while (room < 4 * file->event.count)
+        room *= 2;
+    int status = joblog_make_table(&r, room) ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < file->rank.count && status == ASSAY_OK; i++) {
+        const size_t at = (size_t)(file->rank.list[i].rank + 1);
+        while (r.rank_row.count <= at && status == ASSAY_OK)
+            status = ASSAY_VEC_ADD(&r.rank_row) ? ASSAY_OK : ASSAY_ENOMEM;
+        if (status == ASSAY_OK)
+            r.rank_row.list[at] = (int32_t)i + 1;
+    }
+    for (size_t k = 1; k < pieces && status == ASSAY_OK; k++) {
+        assay_log_file *next = &file[k];
+        status = join_next(&r, next, file->lines);
+        file->bytes += next->bytes;
+        file->lines += next->lines;
+        file->left_out += next->left_out;
+        file->cut = file->cut || next->cut;
+        if (!file->problem) {
+            file->problem = next->problem;
+            next->problem = NULL;
+        }
+        assay_log_file_release(next);
+    }
+    free(r.rank_row.list);
+    free(r.slot.list);
+    return status;
+}
