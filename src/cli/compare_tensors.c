@@ -296,7 +296,7 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
     if (differ == 0 && s->unequal > 0)
         assay_put_format(out, ", %zu of them not bit for bit", s->unequal);
     else if (differ == 0 && s->unread == 0)
-        assay_put_format(out, ", bit for bit");
+        assay_put_format(out, "%s, bit for bit", s->missing + s->gone > 0 ? " equal" : "");
     put_first(s, out);
     if (s->missing > 0)
         assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");

@@ -74,9 +74,12 @@ static void put_quiet(const assay_report_history *h, assay_buf *out)
         quiet += mark == HISTORY_QUIET;
         silent += mark == HISTORY_NO_DATA;
     }
-    assay_put_format(out, "nothing wrong in %zu rule%s of the newest of %zu %s%s", quiet, assay_plural(quiet),
-                     h->reports, unit_of(h), assay_plural(h->reports));
-    if (silent > 0)
+    const bool tested = quiet > 0 || silent == 0;
+    if (tested)
+        assay_put_format(out, "nothing wrong in %zu rule%s of", quiet, assay_plural(quiet));
+    assay_put_format(out, "%s the newest of %zu %s%s", tested ? "" : "nothing could be tested in", h->reports,
+                     unit_of(h), assay_plural(h->reports));
+    if (tested && silent > 0)
         assay_put_format(out, "; %zu had no data", silent);
 }
 
@@ -155,7 +158,9 @@ static size_t put_rows(const assay_report_history *h, bool all, const assay_draw
         assay_put_u8(out, '\n');
         assay_table_put(&table, 0, draw, out);
         assay_put_u8(out, '\n');
-        put_line(draw, "A letter a report, the newest last: x findings, . none, - no data, ! error, _ not there.", out);
+        put_line(draw,
+                 "One letter for each report, the newest last: x findings, . none, - no data, ! error, _ not there.",
+                 out);
     }
     assay_table_release(&table);
     return rows;
