@@ -14,10 +14,14 @@ static struct {
     bool all_ranks, quiet;
 } settings;
 
-void assay_log_init(int rank, bool all_ranks, bool quiet)
+void assay_log_all_ranks(bool all)
+{
+    settings.all_ranks = all;
+}
+
+void assay_log_init(int rank, bool quiet)
 {
     settings.rank = rank;
-    settings.all_ranks = all_ranks;
     settings.quiet = quiet;
     if (quiet)
         assay_activity_show(false);

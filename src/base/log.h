@@ -6,7 +6,9 @@
 #include <stdbool.h>
 
 /* Said once by main after MPI is up. */
-void assay_log_init(int rank, bool all_ranks, bool quiet);
+void assay_log_init(int rank, bool quiet);
+/* Whether all ranks print from now on. Not collective. */
+void assay_log_all_ranks(bool all);
 /* One line "assay: <text>" for people. */
 void assay_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line "assay: warning: <text>". */

@@ -90,7 +90,7 @@ static int compare(const cli_context *context, int argc, char **argv)
         options.of_tensors.topology = options.run.topology;
         options.of_tensors.memory = options.run.memory;
         options.of_tensors.progress = options.run.progress;
-        assay_log_init(assay_comm_rank(context->comm), false, options.run.quiet);
+        assay_log_init(assay_comm_rank(context->comm), options.run.quiet);
         const int code = cli_compare_tensors(context, trial[0], trial[1], &options.of_tensors);
         cli_options_release(&cli_compare, &options);
         return code;

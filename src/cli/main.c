@@ -54,7 +54,7 @@ static int fail_command(const char *name, int argc, char **argv)
     assay_error err = {""};
     char hint[ASSAY_NEAREST_ROOM];
     assay_nearest nearest;
-    assay_log_init(!is_first(), false, false);
+    assay_log_init(!is_first(), false);
     int status = cli_s3_refuse_keys(argc, argv, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
@@ -140,13 +140,12 @@ static int run_on_world(const cli_command *command, cli_context *context)
     assay_hdf5_prepare();
     int status = assay_comm_open_world(&context->argc, &context->argv, force, &context->comm, &err);
     if (status != ASSAY_OK) {
-        assay_log_init(0, false,
-                       false); /* whichever rank it is: the launcher ends the others without a word of theirs */
+        assay_log_init(0, false); /* whichever rank it is: the launcher ends the others without a word of theirs */
         cli_fail(status, &err);
         return CLI_FAILED;
     }
     int rank = assay_comm_rank(context->comm);
-    assay_log_init(rank, false, false);
+    assay_log_init(rank, false);
     assay_fault_arm(rank);
     status = refuse_mixture(context, &err);
     int code = status == ASSAY_OK ? run_command(command, context) : cli_fail(status, &err);
@@ -159,7 +158,7 @@ static int run_alone(const cli_command *command, cli_context *context)
 {
     if (!is_first()) /* several ranks were started: the first does the work */
         return CLI_DONE;
-    assay_log_init(0, false, false);
+    assay_log_init(0, false);
     assay_fault_arm(0);
     return run_command(command, context);
 }

@@ -24,6 +24,7 @@ enum { HELP_INDENT = 26 };
 static assay_s3_options s3 = ASSAY_S3_DEFAULTS;
 
 typedef struct common_options {
+    int log;    /* 1: all */
     int colour; /* cli_draw_when */
     bool quiet; /* of commands that have no --quiet of their own, which start no MPI */
 } common_options;
@@ -33,6 +34,8 @@ static common_options common;
 const assay_setting cli_common_options[] = {
     {"quiet", ASSAY_SETTING_SWITCH, offsetof(common_options, quiet), NULL,
      "No progress, notes or warnings on standard error; errors only."},
+    {"log", ASSAY_SETTING_WORD, offsetof(common_options, log), "WHO",
+     "Whose messages are printed: first (rank 0) or all ranks. Default: first.", "first|all"},
     {"color", ASSAY_SETTING_WORD, offsetof(common_options, colour), "WHEN",
      "Colours: auto (on a terminal, unless NO_COLOR is set), always or never. Default: auto.", CLI_DRAW_WORDS},
     {0}};
@@ -199,8 +202,8 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1] == '-') {
             status = parse_option(command, argv[i], argc, argv, &i, fields, err);
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
-            status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; options begin with two dashes",
-                                command->name, argv[i]);
+            status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; `assay %s --help` lists the options",
+                                command->name, argv[i], command->name);
         } else if (*operands == command->most) {
             status =
                 assay_fail(err, ASSAY_EUSAGE, "%s: \"%.100s\" is one operand too many; usage: assay %s %s [options]",
@@ -211,10 +214,9 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     }
     assay_s3_configure(&s3);
     cli_set_colour((cli_draw_when)common.colour);
-    if (common.quiet) {
-        assay_log_init(0, false, true);
-        assay_activity_show(false);
-    }
+    if (common.quiet)
+        assay_log_init(0, true);
+    assay_log_all_ranks(common.log);
     if (status == ASSAY_OK && *operands < command->least)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
                             command->operands, command->name, command->operands);

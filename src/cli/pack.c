@@ -106,7 +106,7 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = trials ? cli_options_parse(&cli_pack, argc, argv, &options, trials, &operands, &err) : ASSAY_ENOMEM;
     ASSAY_THEN(status, check_options(&options, &err));
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, pack_trials(context, &options, trials, operands, &err, &code));
     free(trials);
     return status == ASSAY_OK ? code : cli_fail(status, &err);

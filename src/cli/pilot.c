@@ -121,7 +121,7 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_pilot *pilot = NULL;
     assay_activity_show(false); /* it looks again and again, and says itself what happens */
     int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
-    assay_log_init(0, false, options.quiet);
+    assay_log_init(0, options.quiet);
     ASSAY_THEN(status, assay_pilot_open(path[0], !options.dry_run && !options.status, &pilot, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);

@@ -8,7 +8,6 @@
 #include "cli/run_actions.h"
 #include "cli/run_checkpoint.h"
 
-enum { RUN_LOG_FIRST, RUN_LOG_ALL };
 enum { RUN_FAIL_NEVER }; /* then info, warning, error: one more than assay_severity */
 
 /* Looks at the outcome on rank 0 before the report is made of it. */
@@ -26,7 +25,7 @@ typedef struct run_options {
     size_t job_size;      /* bytes of it */
     const char *out, *format;
     char *own_place; /* of the first rank, where nobody said one: own_place.h */
-    int fail_on, log;
+    int fail_on;
     cli_names no_data; /* rules that may have none */
     assay_setting_range steps;
     size_t memory, max_findings;
@@ -90,11 +89,9 @@ typedef struct run_options {
          "Call custom rules in the process of assay, not in their own: faster for many small steps, but a crash or "   \
          "an "                                                                                                         \
          "endless loop in them then ends or hangs the run."},                                                          \
-        {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL,                                                        \
-         "No progress, notes or warnings on standard error; errors only."},                                            \
     {                                                                                                                  \
-        "log", ASSAY_SETTING_WORD, RUN_FIELD(log), "WHO",                                                              \
-            "Whose messages are printed: first (rank 0) or all ranks. Default: first.", "first|all"                    \
+        "quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL,                                                         \
+            "No progress, notes or warnings on standard error; errors only."                                           \
     }
 
 #define RUN_TRIAL_OPTION                                                                                               \

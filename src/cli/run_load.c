@@ -207,7 +207,7 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
             assay_fail(err, ASSAY_EUSAGE, "run: --memory %zu: that many bytes hold no step; at least 1M, such as 2G",
                        options->memory);
     int status = assay_comm_agree(comm, parsed, err);
-    assay_log_init(assay_comm_rank(comm), options->log == RUN_LOG_ALL, options->quiet);
+    assay_log_init(assay_comm_rank(comm), options->quiet);
     ASSAY_TRY(status);
     if (assay_comm_rank(comm) == 0)
         status = read_texts(path, options, text, &list, err);

@@ -82,7 +82,7 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_seal, argc, argv, &options, trial, &operands, &err);
     ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)

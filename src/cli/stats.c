@@ -184,7 +184,7 @@ static int run(const cli_context *context, int argc, char **argv)
     const bool in_time = options.metrics || options.events;
     if (status == ASSAY_OK && !in_time)
         status = cli_expand_trials(context->comm, &job, &err);
-    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)

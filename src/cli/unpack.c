@@ -41,7 +41,7 @@ static int run(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK && !options.out)
         status = assay_fail(&err, ASSAY_EUSAGE, "unpack: -o DIR is missing: the directory to write");
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, assay_unpack(context->comm, path[0], options.out, &figures, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);

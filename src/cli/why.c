@@ -18,13 +18,13 @@ typedef struct why_options {
     double progress;
 } why_options;
 
-enum { FORM_TEXT, FORM_MARKDOWN, FORM_HTML };
+enum { FORM_TEXT, FORM_MARKDOWN, FORM_HTML, FORM_JSON };
 
 #define FIELD(name) offsetof(why_options, name)
 static const assay_setting OPTIONS[] = {
     {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "Print JSON."},
-    {"form", ASSAY_SETTING_WORD, FIELD(form), "FORM", "What to print: text, markdown or html. Default: text.",
-     "text|markdown|html"},
+    {"format", ASSAY_SETTING_WORD, FIELD(form), "FORM", "What to print: text, json, markdown or html. Default: text.",
+     "text|markdown|html|json"},
     {"job", ASSAY_SETTING_TEXT, FIELD(job), "ID",
      "The Slurm job to look at, where a directory has outputs of several. Default: the one with the highest number."},
     {"outputs", ASSAY_SETTING_SWITCH, FIELD(outputs), NULL,
@@ -44,7 +44,7 @@ static int conclude(const why_options *options, const assay_why *why)
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     const int code = assay_why_failed(why) ? CLI_FINDINGS : assay_why_has_losses(why) ? CLI_LOSSES : CLI_DONE;
-    if (options->json)
+    if (options->json || options->form == FORM_JSON)
         assay_why_put_json(why, &out);
     else if (options->form == FORM_MARKDOWN)
         assay_why_put_markdown(why, &out);
@@ -64,7 +64,7 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_why *why = NULL;
     int status = cli_options_parse(&cli_why, argc, argv, &options, directory, &operands, &err);
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     if (status == ASSAY_OK) {
         const assay_why_options asked = {.memory = options.memory,
                                          .progress = options.quiet ? 0 : options.progress,

@@ -54,6 +54,8 @@ def check_help(cli):
         widest = max(len(line) for line in text.splitlines())
         cli.checks.expect(widest <= 100, "%s --help is %d columns wide" % (command, widest))
         cli.expect(0, command, "x", "y", "--nonsense", "--help")
+    for command in re.findall(r"^  (\w+) +\S", overview.out.split("Commands:")[1].split("\n\n")[0], re.M):  # one grammar
+        cli.expect(2, command, "-q", "-v", "--color", "never", "--nonsense", err='assay: rank 0: error: %s: unknown option "--nonsense"' % command)
     version = cli.expect(0, "--version").out
     cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n(.+\n)*License: Apache-2.0\n", version), "--version: %s" % version)
     cli.expect(2, out="Find what went wrong", err="no command")
