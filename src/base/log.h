@@ -7,7 +7,7 @@
 
 /* Said once by main after MPI is up. */
 void assay_log_init(int rank, bool quiet);
-/* Whether all ranks print from now on. Not collective. */
+/* Whether all ranks print from now on. */
 void assay_log_all_ranks(bool all);
 /* One line "assay: <text>" for people. */
 void assay_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
