@@ -74,8 +74,9 @@ static int match_below(const job_reader *r, const char *bucket, const char *pref
     assay_buf text = ASSAY_BUF(64 << 10);
     assay_put_format(&text, "%s%.*s", prefix, (int)strcspn(pattern, "*?[\\"), pattern);
     assay_put_u8(&text, '\0');
-    assay_s3_listing *listing =
-        assay_buf_status(&text) == ASSAY_OK ? assay_s3_list_begin(bucket, (const char *)text.data, false, NULL) : NULL;
+    assay_s3_listing *listing = assay_buf_status(&text) == ASSAY_OK
+                                    ? assay_s3_list_begin(bucket, (const char *)text.data, ASSAY_S3_LEVEL, NULL)
+                                    : NULL;
     assay_buf_release(&text);
     return listing ? assay_s3_list_finish(listing, match, &m, r->err) : job_no_memory(r);
 }

@@ -20,7 +20,7 @@ enum {
 /* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
 typedef struct pages {
     char *bucket, *prefix, *after; /* after: NULL: from the beginning */
-    bool deep;
+    assay_s3_reach reach;
     s3_page page;
     assay_buf objects; /* packed: is_prefix, key, etag, size, time */
     size_t count;
@@ -75,7 +75,8 @@ static void put_query(const pages *p, assay_buf *out)
         assay_http_put_escaped(out, (const char *)p->page.token.data, p->page.token.size, false);
         assay_put_u8(out, '&');
     }
-    assay_put_format(out, "%sencoding-type=url&list-type=2&max-keys=1000&prefix=", p->deep ? "" : "delimiter=%2F&");
+    assay_put_format(out, "%sencoding-type=url&list-type=2&max-keys=1000&prefix=",
+                     p->reach == ASSAY_S3_LEVEL ? "delimiter=%2F&" : "");
     assay_http_put_escaped(out, p->prefix, strlen(p->prefix), false);
     if (p->after && p->page.token.size == 0) {
         assay_put_format(out, "&start-after=");
@@ -110,6 +111,8 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     assay_activity_list(p->count - count);
     if (!p->page.more)
         return 0;
+    if (p->reach == ASSAY_S3_DEEP_PAGE)
+        return assay_fail(err, ASSAY_EBUDGET, "the listing has more than one page");
     p->empty = p->count > count ? 0 : p->empty + 1;
     if (p->empty > EMPTY_MOST)
         return assay_fail(err, ASSAY_EFORMAT,
@@ -127,7 +130,7 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     return made == ASSAY_OK ? 1 : assay_fail(err, made, "out of memory while it was listed");
 }
 
-static pages *new_pages(const char *bucket, const char *prefix, bool deep, const char *after)
+static pages *new_pages(const char *bucket, const char *prefix, assay_s3_reach reach, const char *after)
 {
     pages *p = assay_alloc_zeroed(1, sizeof *p);
     if (!p)
@@ -135,7 +138,7 @@ static pages *new_pages(const char *bucket, const char *prefix, bool deep, const
     p->bucket = assay_copy_text(bucket);
     p->prefix = assay_copy_text(prefix);
     p->after = after ? assay_copy_text(after) : NULL;
-    p->deep = deep;
+    p->reach = reach;
     assay_buf_init(&p->page.token, 64 << 10);
     assay_buf_init(&p->objects, assay_s3_listing_memory());
     if (p->bucket && p->prefix && !p->after == !after)
@@ -144,10 +147,10 @@ static pages *new_pages(const char *bucket, const char *prefix, bool deep, const
     return NULL;
 }
 
-assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bool deep, const char *after)
+assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, assay_s3_reach reach, const char *after)
 {
     assay_s3_listing *listing = assay_alloc_zeroed(1, sizeof *listing);
-    pages *p = listing ? new_pages(bucket, prefix, deep, after) : NULL;
+    pages *p = listing ? new_pages(bucket, prefix, reach, after) : NULL;
     if (!p) {
         free(listing);
         return NULL;

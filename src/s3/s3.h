@@ -84,10 +84,14 @@ typedef struct assay_s3_object {
 typedef int assay_s3_visit(void *context, const assay_s3_object *object);
 
 typedef struct assay_s3_listing assay_s3_listing;
-/* Begins to list what is below a prefix; all its pages come in the background. With `deep` all objects, else those up
- * to the next '/', and the common prefixes of the others. `after` (NULL: none): only keys behind that one, unless the
- * server does not heed it. NULL without memory. */
-assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bool deep, const char *after);
+typedef enum assay_s3_reach {
+    ASSAY_S3_LEVEL,    /* objects up to the next '/', and the common prefixes of the others */
+    ASSAY_S3_DEEP,     /* all objects */
+    ASSAY_S3_DEEP_PAGE /* the same, as long as one page holds them: ASSAY_EBUDGET at its end else */
+} assay_s3_reach;
+/* Begins to list what is below a prefix; all its pages come in the background. `after` (NULL: none): only keys behind
+ * that one, unless the server does not heed it. NULL without memory. */
+assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, assay_s3_reach reach, const char *after);
 /* Waits for its last page, visits all of it in the order of keys that the server gives, and frees it. A listing that
  * breaks off is an error. ASSAY_ENOTFOUND: no such bucket. */
 int assay_s3_list_finish(assay_s3_listing *listing, assay_s3_visit *visit, void *context, assay_error *err);

@@ -108,9 +108,10 @@ static assay_s3_listing *begin_listing(s3_root *root, const char *path)
     assay_buf prefix = ASSAY_BUF(KEY_MOST);
     assay_put_format(&prefix, "%s%s%s", root->place.prefix, path, path[0] ? "/" : "");
     assay_put_u8(&prefix, '\0');
-    assay_s3_listing *listing = assay_buf_status(&prefix) == ASSAY_OK
-                                    ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data, false, NULL)
-                                    : NULL;
+    assay_s3_listing *listing =
+        assay_buf_status(&prefix) == ASSAY_OK
+            ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data, ASSAY_S3_LEVEL, NULL)
+            : NULL;
     assay_buf_release(&prefix);
     return listing;
 }
@@ -179,6 +180,8 @@ static int take_object(void *context, const assay_s3_object *object)
 static int visit_listed(s3_root *root, const char *path, listed *l, assay_error *err)
 {
     s3_directory *d = find_directory(root, path);
+    if (path[0] == '\0' && !d && root->tree_count == 0 && !root->one_by_one)
+        s3_tree_of_page(root);
     s3_tree *tree = s3_tree_listed(root, path);
     assay_s3_listing *listing = d && !tree ? d->listing : NULL;
     if (listing)

@@ -53,7 +53,7 @@ typedef struct s3_leaf {
 /* A directory that is listed with all that lies below it (s3_tree.c). What followed trees keep has no ceiling but that
  * of a listing: the next look needs it. The others keep half of a listing's memory together. */
 typedef struct s3_tree {
-    char *top;  /* its name; owned, as is all of it */
+    char *top;  /* its name, "" for the root; owned, as is all of it */
     char *from; /* the path before which nothing has changed since the last look; NULL: made within this look */
     assay_buf keys;
     s3_leaf *list; /* [count] in the order of keys */
@@ -94,6 +94,9 @@ const char *s3_root_key(s3_root *root, const char *path);
 s3_tree *s3_tree_of(s3_root *root, const char *path);
 /* Adds a tree for a directory of the root, whose name has `length` bytes; ASSAY_ENOMEM. */
 int s3_tree_add(s3_root *root, const char *top, size_t length);
+/* Makes a tree of the root, which then is all that is ever listed, where one page of a listing has all its objects. Else, and where
+ * that is refused, there is none, and directories are listed alone, which tells what is wrong. */
+void s3_tree_of_page(s3_root *root);
 /* As s3_tree_of(), but a tree that was made within this look is listed, unless memory is short. Where that fails
  * (ASSAY_EBUDGET: it is too large) the tree goes, no more are made, and NULL says that the directory is listed alone.
  */

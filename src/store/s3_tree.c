@@ -58,10 +58,11 @@ static int list(const s3_root *root, const s3_tree *tree, const char *after, s3_
 {
     assay_buf prefix = ASSAY_BUF(SIZE_MAX / 4);
     assay_buf_init(&fresh->keys, SIZE_MAX / 4);
-    assay_put_format(&prefix, "%s%s/", root->place.prefix, tree->top);
+    assay_put_format(&prefix, "%s%s%s", root->place.prefix, tree->top, tree->top[0] ? "/" : "");
     assay_put_u8(&prefix, '\0');
     assay_s3_listing *listing = assay_buf_status(&prefix) == ASSAY_OK
-                                    ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data, true, after)
+                                    ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data,
+                                                          tree->top[0] ? ASSAY_S3_DEEP : ASSAY_S3_DEEP_PAGE, after)
                                     : NULL;
     assay_buf_release(&prefix);
     return listing ? assay_s3_list_finish(listing, take, fresh, err) : ASSAY_ENOMEM;
@@ -142,7 +143,8 @@ s3_tree *s3_tree_of(s3_root *root, const char *path)
 {
     const size_t length = strcspn(path, "/");
     for (size_t i = 0; i < root->tree_count; i++)
-        if (strncmp(root->tree[i].top, path, length) == 0 && root->tree[i].top[length] == '\0')
+        if (root->tree[i].top[0] == '\0' ||
+            (strncmp(root->tree[i].top, path, length) == 0 && root->tree[i].top[length] == '\0'))
             return &root->tree[i];
     return NULL;
 }
@@ -176,6 +178,19 @@ int s3_tree_add(s3_root *root, const char *top, size_t length)
     return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+void s3_tree_of_page(s3_root *root)
+{
+    assay_error why = {""};
+    if (s3_tree_add(root, "", 0) != ASSAY_OK)
+        return;
+    s3_tree *tree = &root->tree[root->tree_count - 1];
+    tree->most = assay_s3_listing_memory() / 2;
+    if (load(root, tree, &why) != ASSAY_OK) {
+        s3_tree_release(tree);
+        root->tree_count--;
+    }
+}
+
 s3_tree *s3_tree_listed(s3_root *root, const char *path)
 {
     s3_tree *tree = s3_tree_of(root, path);
@@ -201,7 +216,7 @@ int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_v
     assay_buf name; /* of the directory below that was visited last, its '/' included */
     int status = load(root, tree, err);
     assay_buf_init(&name, SIZE_MAX / 4);
-    assay_put_format(&name, "%s/", directory);
+    assay_put_format(&name, "%s%s", directory, directory[0] ? "/" : "");
     assay_put_u8(&name, '\0');
     const char *key =
         status == ASSAY_OK && assay_buf_status(&name) == ASSAY_OK ? s3_root_key(root, (const char *)name.data) : NULL;

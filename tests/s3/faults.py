@@ -166,6 +166,7 @@ class Suite(s3_suite.Suite):
         for name, tree in (("healthy", TRIALS / "healthy"), *((n, ROOT / "tests" / "data" / "formats" / n) for n in ("npy", "checkpoint"))):
             with Server() as server:
                 server.put_tree("runs", "t/", tree)
+                server.most_keys = 3  # no page holds the trial, so its directories are listed
                 lists = []
 
                 def refuse_one(unused, method, path):
@@ -181,7 +182,7 @@ class Suite(s3_suite.Suite):
                         break
                     codes.append(done.code)
                     refused = [path for path in lists if is_list(path)][number - 1] if number else ""
-                    if number == 0 or "topology.json%2F" in refused:  # which is no directory
+                    if number == 0 or "topology.json%2F" in refused or "delimiter" not in refused:  # no directory; or they are listed then
                         self.checks.expect(done.code < 2, "%s: %s: %s" % (name, refused, done))
                     elif done.code == 2:
                         self.expect_refusal("%s: %s" % (name, refused), done, ["s3://runs/t", "cannot list", word])
@@ -236,7 +237,7 @@ class Suite(s3_suite.Suite):
         return 3 * (ranks - 1) + 3 * moved
 
     def check_requests(self):
-        """One GET an object, no HEAD, a listing for each 1000; connections are kept."""
+        """One GET an object, no HEAD, one listing of a trial that a page holds; connections are kept."""
         files = {"/runs/healthy/" + p.relative_to(TRIALS / "healthy").as_posix() for p in (TRIALS / "healthy").rglob("*") if p.is_file()}
         for ranks in self.ranks:
             with Proxy(self.server.port) as proxy:
@@ -248,7 +249,7 @@ class Suite(s3_suite.Suite):
                                    "%d GETs of %d objects at %d ranks" % (len(data), len(set(data)), ranks))
                 self.checks.expect(all(method == "GET" for method, _, _ in proxy.requests), "something else than GET was sent")
                 lists = sum(is_list(path) for _, path, _ in proxy.requests)
-                self.checks.expect(lists <= 12, "%d listings" % lists)
+                self.checks.expect(lists <= 3, "%d listings" % lists)
                 run = report_of(self.room / "report")["run"].get("s3", {})
                 self.checks.expect(run.get("gets") == len(gets) and run.get("lists") == lists and run.get("repeated") == 0,
                                    "the report's figures %s, %d GETs, %d listings" % (run, len(gets), lists))
