@@ -1,4 +1,4 @@
-"""assay_recording - recording without thinking: what assay_hook.py needs for auto(), for devices and for frameworks.
+"""assay_recording - what assay_hook.py needs for auto(), for devices and for frameworks.
 
     workers     which worker this process is, and of how many
     budget      how often to save so that recording stays within a share of the step time or a number of bytes
