@@ -281,7 +281,7 @@ class Suite(s3_suite.Suite):
     def check_way_back(self):
         """Where a directory cannot be listed with all below it, as a later page is refused or as it is too large, each is listed alone."""
         def is_deep(path):
-            return is_list(path) and "delimiter" not in path
+            return is_list(path) and "delimiter" not in path and not path.endswith("prefix=t%2F")  # the root's, which is one page or none
 
         with Server() as server:
             server.put_steps("runs", "t/", 60).end()
