@@ -96,6 +96,26 @@ uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n)
     return ~chosen(~crc, bytes, n);
 }
 
+/* Out of line, so that the usual way of assay_crc32c_alike() saves no registers. */
+static __attribute__((noinline)) bool alike_in_two_passes(const uint8_t *bytes, size_t n, const uint8_t *like,
+                                                          const uint8_t *mask, uint32_t *crc)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((bytes[i] ^ like[i]) & mask[i])
+            return false;
+    *crc = assay_crc32c(0, bytes, n);
+    return true;
+}
+
+bool assay_crc32c_alike(const uint8_t *bytes, size_t n, const uint8_t *like, const uint8_t *mask, uint32_t *crc)
+{
+    enum { FEW = 8, MANY = 512 };
+    crc32c_way *chosen = atomic_load_explicit(&way, memory_order_acquire);
+    if (n < FEW || n >= MANY || !chosen || chosen == assay_crc32c_by_table)
+        return alike_in_two_passes(bytes, n, like, mask, crc);
+    return assay_crc32c_alike_by_sse42(bytes, n, like, mask, crc);
+}
+
 uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n)
 {
     return times(assay_crc32c_power(8 * n), first) ^ second;

@@ -14,6 +14,8 @@ uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n);
 bool assay_crc32c_has_sse42(void);
 /* Only where assay_crc32c_has_sse42(). */
 uint32_t assay_crc32c_by_sse42(uint32_t state, const uint8_t *at, size_t n);
+/* Likewise, of eight bytes or more; as assay_crc32c_alike() is. */
+bool assay_crc32c_alike_by_sse42(const uint8_t *at, size_t n, const uint8_t *like, const uint8_t *mask, uint32_t *crc);
 
 /* True when this build and machine have AVX-512 and its VPCLMULQDQ besides. */
 bool assay_crc32c_has_avx512(void);

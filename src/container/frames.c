@@ -1,11 +1,6 @@
 /* frames.c - see frames.h. */
 #include "container/frames.h"
 
-#include <string.h>
-
-#include "base/crc32c.h"
-#include "tfrecord/frame.h"
-
 /* Is that the checksum of the length before it? Most records are short, and many as long as another. */
 static bool has_sound_head(assay_frames *f, const uint8_t *head, uint64_t length)
 {
@@ -26,7 +21,6 @@ int assay_frames_next(assay_frames *f, assay_frame_kind *kind, assay_error *err)
     const uint8_t *bytes = NULL;
     size_t have = 0;
     uint64_t length; /* little-endian, as all machines are that this is built for */
-    uint32_t foot;
     f->at = f->next;
     ASSAY_TRY(assay_stream_look(&f->stream, f->at, ASSAY_FRAME_HEAD, &bytes, &have, err));
     *kind = have == 0 ? ASSAY_FRAME_END : ASSAY_FRAME_UNFINISHED;
@@ -45,8 +39,7 @@ int assay_frames_next(assay_frames *f, assay_frame_kind *kind, assay_error *err)
     f->next = f->at + whole;
     f->payload = bytes + ASSAY_FRAME_HEAD;
     f->size = (size_t)length;
-    memcpy(&foot, f->payload + f->size, sizeof foot);
-    const bool sound = foot == ASSAY_FRAME_CONSTANT || foot == assay_crc32c_mask(assay_crc32c(0, f->payload, f->size));
+    const bool sound = assay_frames_sound(f->payload + f->size, assay_crc32c(0, f->payload, f->size));
     *kind = sound ? ASSAY_FRAME_WHOLE : ASSAY_FRAME_DAMAGED;
     return ASSAY_OK;
 }

@@ -144,15 +144,15 @@ def damage(w):
         w.checks.expect(done.code == 3 and len(said) == 1 and said[0].startswith("gone: "), "a link to nowhere: %s %s" % (done, said))
 
 
-def scalars(place, name, rows):
-    """An event file of (step, tag, value), each written in the shorter way, or as a histogram where the value is a list."""
+def scalars(place, name, rows, more=b""):
+    """An event file of (step, tag, value), each written in the shorter way, or as a histogram where the value is a list; `more` ends each event."""
     content = logs.frame(struct.pack("<Bd", 9, 1.0) + logs.data(3, "brain.Event:2"))
     for step, tag, value in rows:
         if isinstance(value, list):
             body = logs.data(5, b"".join(struct.pack("<Bd", k << 3 | 1, v) for k, v in enumerate(value, 1)))
         else:
             body = struct.pack("<Bf", 2 << 3 | 5, value)
-        content += logs.frame(struct.pack("<Bd", 9, 1.0) + logs.number(2, step) + logs.data(5, logs.data(1, logs.data(1, tag) + body)))
+        content += logs.frame(struct.pack("<Bd", 9, 1.0) + logs.number(2, step) + logs.data(5, logs.data(1, logs.data(1, tag) + body)) + more)
     logs.write(place / ("events.out.tfevents.%s.host.7.0" % name), content)
 
 
@@ -178,6 +178,26 @@ def unasked(w):
                 trial = report["trials"][0] if report else {"metrics": str(done), "modes": None, "problems": None}
                 found[asked, n] = repr((trial["metrics"], trial["modes"], trial["problems"]))
         w.checks.expect(len(set(found.values())) == 1 and "judged" in min(found.values()), "%s: %s" % (case, found))
+
+
+def alike(w):
+    """Values come out the same, whether their records are like those before them or not; one that is damaged is never taken."""
+    rows = [(step, tag, [0, step, 3, i, i * i] if tag == "h" else math.inf if i == 25 and tag == "lr" else value)
+            for i, step in enumerate([*range(110, 140), *range(16370, 16400), 1 << 27, 1 << 28, 1 << 29])
+            for tag, value in (("train/loss", 9 - 0.1 * i), ("lr", 0.1 / (1 + i)), ("h", 0), ("val/loss", 9 - 0.1 * i)) if tag != "lr" or i % 3]
+    place, tables = w.root / "alike", []
+    for name, more in (("same", b""), ("longer", logs.data(9, ""))):  # a field that ends no usual record
+        scalars(place / name, "1795000000", rows, more)
+        run([w.assay, "stats", str(place / name), "-o", str(place / "table.csv")])
+        tables.append((place / "table.csv").read_text().replace(name, "run"))
+    w.checks.expect(tables[0] == tables[1] and len(tables[0].splitlines()) > len(rows), "records like those before: %.300s" % tables)
+    path = next((place / "same").iterdir())
+    content = path.read_bytes()
+    begin = content.index(b"train/loss", len(content) // 2)
+    for at in range(begin - 27, begin + 19, 7):  # from the checksum of its length to that of the record
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
+        done, report, _ = w.run(place / "same")
+        w.checks.expect(done.code == 3 and len(report["trials"][0]["problems"]) == 1, "byte %d of a record is damaged: %s" % (at - begin, done))
 
 
 def many(w):
@@ -343,7 +363,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, many, judged, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, alike, many, judged, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -1,7 +1,6 @@
 /* series.c - see series.h. */
 #include "format/metrics/series.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +33,10 @@ int metrics_log_init(metrics_log *log, assay_store *store, assay_run_facts *fact
 
 void metrics_log_forget(metrics_log *log)
 {
-    for (size_t i = 0; i < log->count; i++)
+    for (size_t i = 0; i < log->count; i++) {
         log->series[i].count = log->series[i].steps.count = 0;
+        log->series[i].stride = 0;
+    }
     log->range_count = log->vector_count = 0;
 }
 
@@ -152,6 +153,17 @@ static int64_t last_of(const metrics_steps *steps)
     return steps->first + (int64_t)(steps->count - 1) * steps->stride;
 }
 
+/* Counts the steps that metrics_put_into() let a thin series go on by. */
+static void settle(metrics_series *s)
+{
+    if (s->stride == 0)
+        return;
+    metrics_steps *steps = &s->steps.list[s->steps.count - 1];
+    steps->count = (uint64_t)((s->last - steps->first) / s->stride) + 1;
+    s->highest = s->last;
+    s->stride = 0;
+}
+
 /* Likewise of a thin series. */
 static int supersede_thin(metrics_log *log, metrics_series *s, int64_t step)
 {
@@ -177,6 +189,7 @@ static int supersede(metrics_log *log, metrics_series *s, int64_t step)
 {
     int64_t first = INT64_MAX, last = -1, highest = -1;
     size_t kept = s->count;
+    settle(s);
     if (step > s->highest)
         return ASSAY_OK;
     if (s->thin)
@@ -224,6 +237,7 @@ static int put_thin(metrics_series *s, const metrics_value *value)
     if (steps && steps->finite == finite && (steps->count == 1 || steps->stride == value->step - s->last)) {
         steps->stride = value->step - s->last;
         steps->count++;
+        s->stride = finite ? steps->stride : 0;
     } else {
         metrics_value *first = steps ? s->values : assay_vec_add(&s->values, &s->count, &s->room, sizeof *first);
         metrics_steps *added = first ? ASSAY_VEC_ADD(&s->steps) : NULL;
@@ -240,6 +254,7 @@ static int put_thin(metrics_series *s, const metrics_value *value)
 static int put_into(metrics_log *log, metrics_series *s, const metrics_value *value)
 {
     int status = ASSAY_OK;
+    settle(s);
     if (s->part != log->part || (log->falls && value->step < s->last))
         status = supersede(log, s, value->step);
     s->part = log->part;
@@ -291,10 +306,10 @@ uint32_t metrics_series_number(const metrics_log *log, const char *tag, size_t l
     return assay_dict_find(log->keys, (const char *)key, sizeof key);
 }
 
-int metrics_put_into(metrics_log *log, uint32_t series, int64_t step, double value)
+int metrics_put_value(metrics_log *log, metrics_series *series, int64_t step, double value)
 {
     const metrics_value one = {.step = step, .number = value};
-    return is_bad_step(log, step) ? ASSAY_OK : put_into(log, &log->series[series], &one);
+    return is_bad_step(log, step) ? ASSAY_OK : put_into(log, series, &one);
 }
 
 int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
@@ -371,8 +386,10 @@ static void move_summary(metrics_log *log)
 int metrics_log_finish(metrics_log *log)
 {
     int status = ASSAY_OK;
-    for (size_t i = 0; i < log->count && status == ASSAY_OK; i++)
+    for (size_t i = 0; i < log->count && status == ASSAY_OK; i++) {
+        settle(&log->series[i]);
         status = sort_series(log, &log->series[i]);
+    }
     move_summary(log);
     return status;
 }

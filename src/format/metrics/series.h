@@ -1,6 +1,8 @@
 /* series.h - what a log comes to: values by step of (worker, mode, tag), counts of what was met, settings. */
 #pragma once
 
+#include <math.h>
+
 #include "base/vec.h"
 #include "trial/catalog.h"
 
@@ -72,12 +74,13 @@ typedef struct metrics_steps {
 } metrics_steps;
 
 typedef struct metrics_series {
+    int64_t last, highest; /* steps; of a thin series with a stride `last` alone is right */
+    int64_t stride;        /* 0, or of a thin series: its last steps go on by this one, up to `last` */
+    uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
     uint32_t worker, tag;
     uint8_t mode;
-    bool vectors;          /* its values are tensors */
-    bool thin;             /* of its values the first alone is kept, and of all of them the steps, which ascend */
-    uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
-    int64_t last, highest; /* steps */
+    bool vectors; /* its values are tensors */
+    bool thin;    /* of its values the first alone is kept, and of all of them the steps, which ascend */
     bool unsorted;
     metrics_value *values; /* owned */
     size_t count, room;
@@ -133,7 +136,17 @@ int metrics_put(metrics_log *log, const char *tag, size_t length, int mode, int6
 /* The number of the series that it goes into, for metrics_put_into() while the worker stays; METRICS_NO_NUMBER: there is
  * none. */
 uint32_t metrics_series_number(const metrics_log *log, const char *tag, size_t length);
-int metrics_put_into(metrics_log *log, uint32_t series, int64_t step, double value);
+int metrics_put_value(metrics_log *log, metrics_series *series, int64_t step, double value);
+/* Nearly all values of a large log come here, and next to all of those belong to a thin series that goes on as before. */
+static inline int metrics_put_into(metrics_log *log, uint32_t series, int64_t step, double value)
+{
+    metrics_series *s = &log->series[series];
+    if (s->stride == 0 || step - s->last != s->stride || s->part != log->part || !isfinite(value) ||
+        step >= METRICS_STEP_END)
+        return metrics_put_value(log, s, step, value);
+    s->last = step;
+    return ASSAY_OK;
+}
 /* Puts a tensor, whose bytes are [at, at + size) of a file. */
 int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
                        uint64_t size);

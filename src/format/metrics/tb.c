@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/crc32c.h"
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/vec.h"
@@ -15,7 +16,19 @@
 #include "tfrecord/frame.h"
 #include "tensor/convert.h"
 
-enum { SESSION_START = 1, TYPED_MOST = 64 << 20 };
+enum {
+    SESSION_START = 1,
+    TYPED_MOST = 64 << 20,
+    FORM_MOST = 4096, /* bytes of a value that is kept */
+    TIME = 1 << 3 | ASSAY_WIRE_FIXED64,
+    STEP = 2 << 3,
+    SUMMARY = 5 << 3 | ASSAY_WIRE_BYTES,
+    VALUE = 1 << 3 | ASSAY_WIRE_BYTES, /* of a summary; the tag of a value has the same key */
+    HISTOGRAM = 5 << 3 | ASSAY_WIRE_BYTES,
+    FIGURES = 6, /* of a histogram */
+    TIME_AT = ASSAY_FRAME_HEAD + 1,
+    STEP_AT = TIME_AT + 9 /* its digits, of a record as most are: a time, a step, a summary of one value */
+};
 
 static bool named(const char *name)
 {
@@ -39,16 +52,22 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
 
 /* ---- reading ---- */
 
-/* A value of a tag as it was written last: mostly the next one differs in the number alone. */
+/* A value of a tag as it was written last, and what stands before it in its record: mostly the next one differs in time,
+ * step and number alone. */
 typedef struct form {
-    uint32_t at, size;     /* of the whole value, in the reader's `written` */
-    uint32_t room;         /* there */
-    uint32_t number, wide; /* where the number stands in it; of 8 bytes in place of 4 */
-    uint32_t series;       /* as metrics_put_into() takes it; METRICS_NO_NUMBER: the form is not used */
-    uint32_t next;         /* form of the value that came after this one */
+    uint32_t at;    /* in the reader's `written`: the bytes, and behind `room` of them which bits are always the same */
+    uint32_t size;  /* without the record's checksum; up to the end of the tag where no number follows at once */
+    uint32_t room;  /* there */
+    uint32_t value; /* where the value begins in it; 0: what stands before it is not kept */
+    uint32_t number;    /* where the number stands in it */
+    uint32_t series;    /* as metrics_put_into() takes it, of others the tag; METRICS_NO_NUMBER: the form is not used */
+    uint32_t next;      /* form of the value that came after this one */
+    uint32_t step_mask; /* of the digits of the step, as a little-endian number */
+    bool framed;        /* it is of a whole record */
+    bool wide;          /* the number has 8 bytes in place of 4 */
+    uint8_t rest;       /* the key of what follows the tag, a histogram or an image; 0: the value is a number */
 } form;
 
-enum { FIGURES = 6 }; /* of a histogram */
 /* The series that those of a tag go into, METRICS_NO_NUMBER: not known so far. */
 typedef struct figure_series {
     uint32_t of[FIGURES];
@@ -80,7 +99,7 @@ typedef struct value {
     float simple;
     uint64_t simple_at;            /* its bytes */
     assay_field tensor, histogram; /* number 0: there is none */
-    bool foreign;                  /* an image, a sound */
+    unsigned foreign;              /* the key of an image, a sound; 0: there is none */
 } value;
 
 static double double_of(uint64_t bits)
@@ -134,7 +153,7 @@ static bool take_value(const assay_wire *message, value *v)
             if (!take_plugin(&metadata, v))
                 return false;
         } else if (f.number == 4 || f.number == 6) {
-            v->foreign = true;
+            v->foreign = f.number << 3 | f.type;
         }
     }
     return more == 0;
@@ -165,93 +184,108 @@ static void forget_forms(reader *r)
     assay_buf_clear(&r->written);
 }
 
-/* Keeps the form of a value that is a number of `size` bytes at `number`. 0 or ASSAY_ENOMEM. */
-static int keep_form(reader *r, const assay_wire *whole, const value *v, const uint8_t *number, size_t size,
-                     size_t length)
+/* Writes the form of a value [bytes, bytes + size) down, with what stands before it from `from` on. The value's number
+ * is at `number` of these bytes. 0 or ASSAY_ENOMEM. */
+static int write_form(reader *r, form *f, const uint8_t *from, const uint8_t *bytes, size_t size, size_t number)
+{
+    const size_t before = (size_t)(bytes - from), all = before + size;
+    if (f->room < all) {
+        if (r->written.size > UINT32_MAX - 2 * all) {
+            f->series = METRICS_NO_NUMBER;
+            f->framed = false;
+            return ASSAY_OK;
+        }
+        f->at = (uint32_t)r->written.size;
+        f->room = (uint32_t)all;
+        assay_put_bytes(&r->written, from, all);
+        assay_put_bytes(&r->written, from, all);
+        ASSAY_TRY(assay_buf_status(&r->written));
+    }
+    uint8_t *to = r->written.data + f->at, *same = to + f->room;
+    memcpy(to, from, all);
+    memset(same, 0xff, all);
+    f->size = (uint32_t)all;
+    f->value = (uint32_t)before;
+    f->number = (uint32_t)(before + number);
+    f->framed = before > 0;
+    f->step_mask = 0;
+    if (!f->rest)
+        memset(same + f->number, 0, f->wide ? sizeof(double) : sizeof(float));
+    if (!f->framed)
+        return ASSAY_OK;
+    memset(same + TIME_AT, 0, sizeof(double));
+    for (size_t at = STEP_AT; from[STEP_AT - 1] == STEP && (at == STEP_AT || from[at - 1] > 127); at++) {
+        same[at] = 0x80; /* whether another digit follows */
+        f->step_mask = f->step_mask << 8 | 0xff;
+    }
+    return ASSAY_OK;
+}
+
+/* Keeps the form of a value whose number is at `number`; or where it has the key `rest`, whose tag ends there. 0 or
+ * ASSAY_ENOMEM. */
+static int keep_form(reader *r, const assay_wire *whole, const value *v, const uint8_t *number, bool wide,
+                     unsigned rest, uint32_t series)
 {
     const uint8_t *bytes = whole->view->window + whole->at;
-    const size_t all = (size_t)(whole->end - whole->at);
+    const size_t at = (size_t)(number - bytes), all = rest ? at : (size_t)(whole->end - whole->at);
     const uint32_t known = (uint32_t)r->forms.count;
+    if (all > FORM_MOST)
+        return ASSAY_OK;
     if (!r->own && !(r->own = assay_dict_new()))
         return ASSAY_ENOMEM;
     const uint32_t id = assay_dict_add(r->own, v->tag, v->tag_length);
     form *to = id == known ? ASSAY_VEC_ADD(&r->forms) : id < known ? &r->forms.list[id] : NULL;
     if (!to)
         return ASSAY_ENOMEM;
-    to->series = METRICS_NO_NUMBER;
-    if (to->room < all) {
-        if (r->written.size > UINT32_MAX - all)
-            return ASSAY_OK;
-        to->at = (uint32_t)r->written.size;
-        to->room = (uint32_t)all;
-        assay_put_bytes(&r->written, bytes, all);
-    } else { /* in place of the one before */
-        memcpy(r->written.data + to->at, bytes, all);
-    }
-    *to = (form){.at = to->at,
-                 .size = (uint32_t)all,
-                 .room = to->room,
-                 .number = (uint32_t)(number - bytes),
-                 .wide = size == sizeof(double),
-                 .series = metrics_series_number(r->log, r->tag, length),
-                 .next = id + 1};
+    *to = (form){.at = to->at, .room = to->room, .next = id + 1, .series = series};
+    to->wide = wide;
+    to->rest = (uint8_t)rest;
     r->forms.list[r->last].next = id;
     r->last = id;
-    return assay_buf_status(&r->written);
+    return write_form(r, to, bytes, bytes, all, at);
 }
 
-/* memcmp() of few bytes, without the call. */
-static inline bool are_same(const uint8_t *a, const uint8_t *b, size_t size)
+/* Are the bytes those of the form from `from` on, up to its end, but for what differs from value to value? Then *crc is
+ * their checksum. */
+static inline bool has_form(const reader *r, const form *f, uint32_t from, const uint8_t *bytes, uint32_t *crc)
 {
-    uint64_t x, y;
-    if (size < sizeof x)
-        return size == 0 || memcmp(a, b, size) == 0;
-    for (size_t at = 0; at < size; at += sizeof x) {
-        const size_t from = at + sizeof x <= size ? at : size - sizeof x;
-        memcpy(&x, a + from, sizeof x);
-        memcpy(&y, b + from, sizeof y);
-        if (x != y)
-            return false;
-    }
-    return true;
+    const uint8_t *to = r->written.data + f->at + from;
+    return assay_crc32c_alike(bytes, f->size - from, to, to + f->room, crc);
 }
 
-static bool has_form(const reader *r, uint32_t id, const uint8_t *bytes, size_t size)
+/* Likewise of the head of a record. */
+static inline bool has_head(const reader *r, const form *f, const uint8_t *bytes)
 {
-    if (id >= r->forms.count || r->forms.list[id].size != size || r->forms.list[id].series == METRICS_NO_NUMBER)
+    uint64_t length, other;
+    uint32_t sum, other_sum;
+    const uint8_t *to = r->written.data + f->at;
+    memcpy(&length, bytes, sizeof length);
+    memcpy(&other, to, sizeof other);
+    memcpy(&sum, bytes + sizeof length, sizeof sum);
+    memcpy(&other_sum, to + sizeof length, sizeof other_sum);
+    return length == other && sum == other_sum;
+}
+
+/* Likewise of a value of so many bytes. */
+static inline bool is_value(const reader *r, uint32_t id, const uint8_t *bytes, size_t size)
+{
+    if (id >= r->forms.count || r->forms.list[id].series == METRICS_NO_NUMBER)
         return false;
+    uint32_t crc;
     const form *f = &r->forms.list[id];
-    const uint8_t *before = r->written.data + f->at;
-    const size_t behind = f->number + (f->wide ? sizeof(double) : sizeof(float));
-    return are_same(bytes, before, f->number) && are_same(bytes + behind, before + behind, size - behind);
+    return (f->rest ? size > f->size : size == f->size - f->value) && has_form(r, f, f->value, bytes, &crc);
 }
 
-enum { VALUE = 1 << 3 | ASSAY_WIRE_BYTES }; /* of a summary; the tag of a value has the same key */
-
-/* Puts a value of so many bytes that has the form of one before. False: it has another one. */
-static bool put_alike(reader *r, const uint8_t *bytes, size_t size, int64_t step, int *status)
+static inline double number_at(const form *f, const uint8_t *bytes)
 {
-    uint32_t id = r->last < r->forms.count ? r->forms.list[r->last].next : ASSAY_NO_ID;
     double number = 0;
     float narrow = 0;
-    if (!has_form(r, id, bytes, size)) {
-        if (size < 2 || bytes[0] != VALUE || bytes[1] > 127 || bytes[1] > size - 2)
-            return false;
-        id = find_form(r, (const char *)bytes + 2, bytes[1]);
-        if (!has_form(r, id, bytes, size))
-            return false;
-    }
-    r->forms.list[r->last].next = id;
-    r->last = id;
-    const form *f = &r->forms.list[id];
     if (f->wide) {
-        memcpy(&number, bytes + f->number, sizeof number);
-    } else {
-        memcpy(&narrow, bytes + f->number, sizeof narrow);
-        number = (double)narrow;
+        memcpy(&number, bytes, sizeof number);
+        return number;
     }
-    *status = metrics_put_into(r->log, f->series, step, number);
-    return true;
+    memcpy(&narrow, bytes, sizeof narrow);
+    return (double)narrow;
 }
 
 /* A varint of up to four bytes at [at, end): where it ends, NULL: it is longer, or cut short. */
@@ -276,20 +310,143 @@ static inline const uint8_t *take_rest(const uint8_t *at, const uint8_t *end, un
     return at;
 }
 
+/* ---- histograms ---- */
+
+/* By the field's number: min, max, num, sum, sum of squares. */
+typedef struct figures {
+    double of[FIGURES];
+} figures;
+
+/* Takes a HistogramProto as it is written: its figures, but those that are 0, and two lists. False: it is another. */
+static bool take_figures(const uint8_t *at, const uint8_t *end, figures *out)
+{
+    uint64_t length = 0;
+    *out = (figures){0};
+    for (unsigned k = 1; k < FIGURES && end - at > (ptrdiff_t)sizeof(double); k++)
+        if (*at == (k << 3 | ASSAY_WIRE_FIXED64)) {
+            memcpy(&out->of[k], at + 1, sizeof out->of[k]);
+            at += 1 + sizeof out->of[k];
+        }
+    for (unsigned k = FIGURES; k <= FIGURES + 1 && at < end && *at == (k << 3 | ASSAY_WIRE_BYTES); k++) {
+        if (!(at = take_short(at + 1, end, &length)) || length > (uint64_t)(end - at))
+            return false;
+        at += length;
+    }
+    return at == end;
+}
+
+static int put_figure(reader *r, size_t length, const char *figure, uint32_t *series, int64_t step, double number)
+{
+    if (*series != METRICS_NO_NUMBER)
+        return metrics_put_into(r->log, *series, step, number);
+    const size_t more = strlen(figure);
+    if (length + more <= sizeof r->tag)
+        memcpy(r->tag + length, figure, more);
+    const int status = metrics_put(r->log, r->tag, length + more, 0, step, number);
+    if (status == ASSAY_OK && length + more <= METRICS_TAG_MOST)
+        *series = metrics_series_number(r->log, r->tag, length + more);
+    return status;
+}
+
+/* Puts the figures of a histogram, whose tag is the reader's up to `length` where the series are not known yet. */
+static int put_figures(reader *r, uint32_t tag, size_t length, int64_t step, const figures *f)
+{
+    static const char *const names[FIGURES] = {"/min", "/max", "/count", "/mean", "/std", "/l2"};
+    if (f->of[3] == 0)
+        return ASSAY_OK;
+    const double mean = f->of[4] / f->of[3], variance = f->of[5] / f->of[3] - mean * mean;
+    const double numbers[FIGURES] = {
+        f->of[1], f->of[2], f->of[3], mean, sqrt(variance > 0 || isnan(variance) ? variance : 0), sqrt(f->of[5])};
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < FIGURES && status == ASSAY_OK; i++)
+        status = put_figure(r, length, names[i], &r->histograms.list[tag].of[i], step, numbers[i]);
+    return status;
+}
+
+/* ---- values like the one before ---- */
+
+/* Puts a value of so many bytes that has the form of one before. False: it has another one. */
+static bool put_alike(reader *r, const uint8_t *bytes, size_t size, int64_t step, int *status)
+{
+    uint32_t id = r->last < r->forms.count ? r->forms.list[r->last].next : ASSAY_NO_ID;
+    figures found;
+    if (!is_value(r, id, bytes, size)) {
+        if (size < 2 || bytes[0] != VALUE || bytes[1] > 127 || bytes[1] > size - 2)
+            return false;
+        id = find_form(r, (const char *)bytes + 2, bytes[1]);
+        if (!is_value(r, id, bytes, size))
+            return false;
+    }
+    const form *f = &r->forms.list[id];
+    if (f->rest) {
+        const uint8_t *rest = take_rest(bytes + f->size, bytes + size, f->rest);
+        if (!rest || (f->rest == HISTOGRAM && !take_figures(rest, bytes + size, &found)))
+            return false;
+        if (f->rest == HISTOGRAM)
+            *status = put_figures(r, f->series, 0, step, &found);
+        else
+            metrics_add(r->log, METRICS_OTHER_VALUES);
+    } else {
+        *status = metrics_put_into(r->log, f->series, step, number_at(f, bytes + f->number - f->value));
+    }
+    r->forms.list[r->last].next = id;
+    r->last = id;
+    return true;
+}
+
 /* Takes an event as most are: a time, a step and a summary of one value, which has the form of one before. False: it is
  * another one. */
 static bool take_alike(reader *r, const uint8_t *bytes, size_t size, int *status)
 {
-    enum { TIME = 1 << 3 | ASSAY_WIRE_FIXED64, STEP = 2 << 3, SUMMARY = 5 << 3 | ASSAY_WIRE_BYTES, TIME_BYTES = 9 };
-    const uint8_t *at = bytes + TIME_BYTES, *end = bytes + size;
+    const uint8_t *at = bytes + STEP_AT - 1 - ASSAY_FRAME_HEAD, *end = bytes + size;
     uint64_t step = 0;
-    if (size <= TIME_BYTES || bytes[0] != TIME)
+    if (size < STEP_AT - ASSAY_FRAME_HEAD || bytes[0] != TIME)
         return false;
     if (*at == STEP && !(at = take_short(at + 1, end, &step)))
         return false;
-    if (!(at = take_rest(at, end, SUMMARY)) || !(at = take_rest(at, end, VALUE)))
+    if (!(at = take_rest(at, end, SUMMARY)) || !(at = take_rest(at, end, VALUE)) ||
+        !put_alike(r, at, (size_t)(end - at), (int64_t)step, status))
         return false;
-    return put_alike(r, at, (size_t)(end - at), (int64_t)step, status);
+    form *f = &r->forms.list[r->last];
+    if (*status == ASSAY_OK && !f->rest)
+        *status = write_form(r, f, bytes - ASSAY_FRAME_HEAD, at, (size_t)(end - at), f->number - f->value);
+    return true;
+}
+
+/* Takes the next records of the file as long as each is, as a whole, like an earlier one of the tag that is expected, and
+ * lies in memory. Behind them stands one that is not, or may be damaged. */
+static int take_expected(reader *r, assay_frames *frames)
+{
+    size_t have = 0;
+    const uint8_t *at = assay_frames_ahead(frames, &have), *const end = at + have;
+    const form *const forms = r->forms.list;
+    const uint32_t count = (uint32_t)r->forms.count;
+    uint32_t id = r->last, step_bytes = 0;
+    uint64_t records = 0, step = 0;
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && id < count && forms[id].next < count) {
+        const form *f = &forms[forms[id].next];
+        uint32_t digits = 0, crc = 0;
+        if (!f->framed || (size_t)(end - at) < f->size + (size_t)ASSAY_FRAME_FOOT || !has_head(r, f, at) ||
+            !has_form(r, f, ASSAY_FRAME_HEAD, at + ASSAY_FRAME_HEAD, &crc) || !assay_frames_sound(at + f->size, crc))
+            break;
+        memcpy(&digits, at + STEP_AT, sizeof digits);
+        digits &= f->step_mask;
+        if (digits != step_bytes) {
+            if (!take_short(at + STEP_AT, end, &step))
+                break;
+            step_bytes = digits;
+        }
+        status = metrics_put_into(r->log, f->series, (int64_t)step, number_at(f, at + f->number));
+        at += f->size + ASSAY_FRAME_FOOT;
+        id = forms[id].next;
+        records++;
+    }
+    r->last = id;
+    r->log->counts[METRICS_RECORDS] += records;
+    if (records > 0)
+        assay_frames_pass(frames, have - (size_t)(end - at));
+    return status;
 }
 
 /* ---- values ---- */
@@ -311,69 +468,66 @@ static uint32_t number_of(reader *r, const value *v, size_t length, bool *other)
     *other = r->other[number];
     if (*other) {
         const uint32_t id = find_form(r, v->tag, v->tag_length);
-        if (id != ASSAY_NO_ID)
+        if (id != ASSAY_NO_ID) {
             r->forms.list[id].series = METRICS_NO_NUMBER;
+            r->forms.list[id].framed = false;
+        }
     }
     return number;
 }
 
-static int put_figure(reader *r, size_t length, const char *figure, uint32_t *series, int64_t step, double number)
+static int put_histogram(reader *r, const assay_wire *whole, const value *v, uint32_t tag, size_t length, int64_t step)
 {
-    if (*series != METRICS_NO_NUMBER)
-        return metrics_put_into(r->log, *series, step, number);
-    const size_t more = strlen(figure);
-    if (length + more <= sizeof r->tag)
-        memcpy(r->tag + length, figure, more);
-    const int status = metrics_put(r->log, r->tag, length + more, 0, step, number);
-    if (status == ASSAY_OK && length + more <= METRICS_TAG_MOST)
-        *series = metrics_series_number(r->log, r->tag, length + more);
-    return status;
+    figures found;
+    const uint8_t *window = whole->view->window;
+    if (!take_figures(window + v->histogram.at, window + v->histogram.end, &found)) {
+        assay_wire w = assay_wire_into(whole, &v->histogram, "HistogramProto");
+        assay_field f;
+        int more = 1;
+        found = (figures){0};
+        while ((more = assay_wire_next(&w, &f, NULL)) == 1)
+            if (f.number >= 1 && f.number < FIGURES && f.type == ASSAY_WIRE_FIXED64)
+                found.of[f.number] = double_of(f.value);
+        if (more < 0) {
+            metrics_add(r->log, METRICS_OTHER_VALUES);
+            return ASSAY_OK;
+        }
+    }
+    while (r->histograms.count <= tag) {
+        figure_series *added = ASSAY_VEC_ADD(&r->histograms);
+        if (!added)
+            return ASSAY_ENOMEM;
+        memset(added, 0xff, sizeof *added);
+    }
+    ASSAY_TRY(put_figures(r, tag, length, step, &found));
+    bool known = v->tag_length > 0;
+    for (size_t i = 0; i < FIGURES; i++)
+        known = known && r->histograms.list[tag].of[i] != METRICS_NO_NUMBER;
+    return known ? keep_form(r, whole, v, (const uint8_t *)v->tag + v->tag_length, false, HISTOGRAM, tag) : ASSAY_OK;
 }
 
-static int put_histogram(reader *r, const assay_wire *summary, const value *v, uint32_t tag, size_t length,
-                         int64_t step)
+/* The only number of a tensor in its list of floats or doubles, NULL: it stands there in another way. */
+static const uint8_t *typed_number(const assay_wire *whole, const value *v, bool wide)
 {
-    double figure[6] = {0}; /* by the field's number: min, max, num, sum, sum of squares */
-    assay_wire w = assay_wire_into(summary, &v->histogram, "HistogramProto");
+    const size_t size = wide ? sizeof(double) : sizeof(float);
+    const uint8_t *number = NULL;
+    assay_wire w = assay_wire_into(whole, &v->tensor, "TensorProto");
     assay_field f;
-    int more = 1;
-    for (unsigned k = 1; k <= 5 && w.end - w.at > sizeof(double); k++) { /* mostly all are there, in order */
-        const uint8_t *bytes = w.view->window + w.at;
-        if (bytes[0] != (k << 3 | ASSAY_WIRE_FIXED64))
-            break;
-        memcpy(&figure[k], bytes + 1, sizeof figure[k]);
-        w.at += 1 + sizeof figure[k];
-    }
-    while ((more = assay_wire_next(&w, &f, NULL)) == 1)
-        if (f.number >= 1 && f.number <= 5 && f.type == ASSAY_WIRE_FIXED64)
-            figure[f.number] = double_of(f.value);
-    if (more < 0) {
-        metrics_add(r->log, METRICS_OTHER_VALUES);
-        return ASSAY_OK;
-    }
-    if (figure[3] == 0)
-        return ASSAY_OK;
-    const double mean = figure[4] / figure[3], variance = figure[5] / figure[3] - mean * mean;
-    const struct {
-        const char *name;
-        double number;
-    } figures[FIGURES] = {{"/min", figure[1]},
-                          {"/max", figure[2]},
-                          {"/count", figure[3]},
-                          {"/mean", mean},
-                          {"/std", sqrt(variance > 0 || isnan(variance) ? variance : 0)},
-                          {"/l2", sqrt(figure[5])}};
-    int status = ASSAY_OK;
-    while (status == ASSAY_OK && r->histograms.count <= tag) {
-        figure_series *added = ASSAY_VEC_ADD(&r->histograms);
-        if (added)
-            memset(added, 0xff, sizeof *added);
-        else
-            status = ASSAY_ENOMEM;
-    }
-    for (size_t i = 0; i < FIGURES && status == ASSAY_OK; i++)
-        status = put_figure(r, length, figures[i].name, &r->histograms.list[tag].of[i], step, figures[i].number);
-    return status;
+    while (assay_wire_next(&w, &f, NULL) == 1)
+        if (f.number == (wide ? 6 : 5)) {
+            const uint64_t at = f.type == ASSAY_WIRE_BYTES ? f.at : w.at - size;
+            if (number || (f.type == ASSAY_WIRE_BYTES && f.end - f.at != size))
+                return NULL;
+            number = whole->view->window + at;
+        }
+    return number;
+}
+
+static int keep_number(reader *r, const assay_wire *whole, const value *v, const uint8_t *number, bool wide,
+                       size_t length)
+{
+    const uint32_t series = metrics_series_number(r->log, r->tag, length);
+    return keep_form(r, whole, v, number, wide, 0, series);
 }
 
 static int put_tensor(reader *r, const assay_wire *whole, const value *v, size_t length, int64_t step)
@@ -411,10 +565,11 @@ static int put_tensor(reader *r, const assay_wire *whole, const value *v, size_t
     }
     assay_to_double(record.dtype, bytes, 1, &number);
     status = metrics_put(r->log, r->tag, length, 0, step, number);
-    const bool real = record.dtype == ASSAY_FLOAT32 || record.dtype == ASSAY_FLOAT64;
-    if (status == ASSAY_OK && real && record.form == ASSAY_CONTENT_BYTES)
-        status = keep_form(r, whole, v, bytes, record.dtype == ASSAY_FLOAT64 ? sizeof(double) : sizeof(float), length);
-    return status;
+    const bool wide = record.dtype == ASSAY_FLOAT64;
+    if (status != ASSAY_OK || (record.dtype != ASSAY_FLOAT32 && !wide))
+        return status;
+    bytes = record.form == ASSAY_CONTENT_TYPED ? typed_number(whole, v, wide) : bytes;
+    return bytes ? keep_number(r, whole, v, bytes, wide, length) : ASSAY_OK;
 }
 
 /* Puts what was found in the value, which is `whole`. */
@@ -438,11 +593,13 @@ static int put_value(reader *r, const assay_wire *whole, const value *v, int64_t
         return ASSAY_ENOMEM;
     if (other || v->foreign) {
         metrics_add(r->log, METRICS_OTHER_VALUES);
-        return ASSAY_OK;
+        return v->foreign % 8 == ASSAY_WIRE_BYTES && v->tag_length > 0
+                   ? keep_form(r, whole, v, (const uint8_t *)v->tag + v->tag_length, false, v->foreign, tag)
+                   : ASSAY_OK;
     }
     if (v->has_simple) {
         const int status = metrics_put(r->log, r->tag, length, 0, step, (double)v->simple);
-        return status == ASSAY_OK ? keep_form(r, whole, v, whole->view->window + v->simple_at, sizeof(float), length)
+        return status == ASSAY_OK ? keep_number(r, whole, v, whole->view->window + v->simple_at, false, length)
                                   : status;
     }
     if (v->tensor.number)
@@ -515,7 +672,9 @@ static int read_file(reader *r, const char *path, assay_error *err)
     if (status != ASSAY_OK)
         return status;
     while (status == ASSAY_OK && (kind == ASSAY_FRAME_WHOLE || kind == ASSAY_FRAME_DAMAGED)) {
-        status = assay_frames_next(&frames, &kind, err);
+        status = take_expected(r, &frames);
+        if (status == ASSAY_OK)
+            status = assay_frames_next(&frames, &kind, err);
         if (status != ASSAY_OK)
             break;
         const unsigned long long at = frames.at;

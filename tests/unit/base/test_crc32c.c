@@ -91,6 +91,26 @@ static void test_avx512(void)
         check_way(assay_crc32c_by_avx512);
 }
 
+/* Bits within the mask count, others do not, wherever they are. */
+static void test_alike(void)
+{
+    static uint8_t like[600], mask[600];
+    for (size_t n = 0; n <= sizeof like; n += n < 80 ? 1 : 37) {
+        uint32_t crc = 0;
+        unsigned wrong = 0;
+        memcpy(like, data, n);
+        memset(mask, 0x0f, n);
+        for (size_t at = 0; at < n; at++) {
+            like[at] ^= 0x10;
+            wrong += !assay_crc32c_alike(data, n, like, mask, &crc) || crc != assay_crc32c(0, data, n);
+            like[at] ^= 0x11;
+            wrong += assay_crc32c_alike(data, n, like, mask, &crc);
+            like[at] ^= 0x01;
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+}
+
 static void test_split(void)
 {
     uint32_t whole = assay_crc32c(0, data, 20000);
@@ -123,6 +143,7 @@ int main(void)
                            {"tables, every length and alignment", test_table},
                            {"instructions, every length and alignment", test_sse42},
                            {"wide products, every length and alignment", test_avx512},
+                           {"beside a comparison", test_alike},
                            {"in pieces", test_split},
                            {"powers of x", test_power},
                            CU_TEST_INFO_NULL};
