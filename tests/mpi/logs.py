@@ -180,6 +180,26 @@ def unasked(w):
         w.checks.expect(len(set(found.values())) == 1 and "judged" in min(found.values()), "%s: %s" % (case, found))
 
 
+def writers(w):
+    """A trainer and its evaluator in a directory below: the start of the one drops nothing of the other. Megatron before 2021 wrote no colons."""
+    place = w.root / "estimator"
+    start = logs.frame(struct.pack("<Bd", 9, 1.0) + logs.data(7, logs.number(1, 1)))
+    for folder, name in (("eval", "1795000001"), ("", "1795000000")):
+        scalars(place / folder, name, [(10 * i, "loss", 9 - 0.3 * i) for i in range(20)])
+    path = place / "events.out.tfevents.1795000000.host.7.0"
+    path.write_bytes(path.read_bytes()[:40] + start + path.read_bytes()[40:])
+    done, report, _ = w.run(place)
+    counts = report["trials"][0]["metrics"]["counts"] if report else {}
+    w.checks.expect(done.code == 0 and counts == {"records": 43} and report["verdict"].startswith("nothing wrong in 2 losses over 20 steps"), "a trainer and its evaluator: %s" % done)
+
+    place = w.root / "early"
+    logs.write(place / "out.log", "".join(" iteration %8d/  500000 | elapsed time per iteration (ms): 678.1 | learning rate 1.5E-05 | lm loss %.6E | nsp loss 6.9E-01 | from %s |\n"
+                                          % (100 * i, 9 - 0.1 * i, "scratch") for i in range(1, 40)).encode())
+    done = run([w.assay, "show", str(place), "metrics/lm loss"])
+    _, report, _ = w.run(place)
+    w.checks.expect(done.code == 0 and report["verdict"].startswith("nothing wrong in 2 losses over 39 steps"), "lines without colons: %s" % done)
+
+
 def alike(w):
     """Values come out the same, whether their records are like those before them or not; one that is damaged is never taken."""
     rows = [(step, tag, [0, step, 3, i, i * i] if tag == "h" else math.inf if i == 25 and tag == "lr" else value)
@@ -363,7 +383,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, alike, many, judged, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -105,14 +105,15 @@ static int put_part(reader *r, const head *h, const char *part, size_t length, d
 {
     char tag[TAG_ROOM];
     double value = 0;
-    const char *colon = memrchr(part, ':', length);
-    if (!colon)
+    metrics_trim(&part, &length);
+    const char *colon = memrchr(part, ':', length), *border = colon ? colon : memrchr(part, ' ', length);
+    if (!border)
         return ASSAY_OK;
-    const char *name = part, *text = colon + 1;
-    size_t name_length = (size_t)(colon - part), text_length = (size_t)(part + length - text);
+    const char *name = part, *text = border + 1;
+    size_t name_length = (size_t)(border - part), text_length = (size_t)(part + length - text);
     metrics_trim(&name, &name_length);
     metrics_trim(&text, &text_length);
-    if (name_length == 0)
+    if (name_length == 0 || (!colon && !metrics_number(text, text_length, &value))) /* before 2021 without a colon */
         return ASSAY_OK;
     if (!metrics_number(text, text_length, &value)) {
         metrics_add(r->log, METRICS_TEXTS);
