@@ -193,32 +193,64 @@ static bool keep_mode(int fd, const char *path)
     return stat(path, &st) != 0 || !S_ISREG(st.st_mode) || fchmod(fd, st.st_mode & 0777) == 0;
 }
 
-int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
+/* A file that is being written. */
+typedef struct new_file {
+    int fd, cause; /* 0, or errno of the write that failed */
+} new_file;
+
+static int put_into(void *context, const void *bytes, size_t size)
 {
-    if (assay_alloc_refused())
-        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
+    new_file *file = context;
+    if (write_all(file->fd, bytes, size))
+        return ASSAY_OK;
+    file->cause = errno;
+    return ASSAY_EIO;
+}
+
+int assay_file_write_made(const char *path, const assay_maker *from, assay_error *err)
+{
     char *temporary = NULL;
-    int fd = open_temporary(path, &temporary);
-    if (fd < 0) {
+    new_file file = {open_temporary(path, &temporary), 0};
+    if (file.fd < 0) {
         int status = errno == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot create a file there: %s", path, strerror(errno));
     }
-    bool done = keep_mode(fd, path) && write_all(fd, bytes, size) && !fault(ASSAY_FAULT_WRITE) && fsync(fd) == 0;
-    int cause = errno;
-    if (close(fd) != 0 && done) {
+    bool done = keep_mode(file.fd, path);
+    const int made = done ? from->make(from->context, &(assay_taker){put_into, &file}) : ASSAY_OK;
+    done = done && made == ASSAY_OK && !fault(ASSAY_FAULT_WRITE) && fsync(file.fd) == 0;
+    int cause = file.cause ? file.cause : errno;
+    if (close(file.fd) != 0 && done) {
         cause = errno;
         done = false;
     }
-    if (done && (fault(ASSAY_FAULT_WRITE) || rename(temporary, path) != 0)) {
+    const bool refused = assay_alloc_refused();
+    if (done && !refused && (fault(ASSAY_FAULT_WRITE) || rename(temporary, path) != 0)) {
         cause = errno;
         done = false;
     }
-    if (done)
+    if (done && !refused)
         sync_directory_of(path);
     else
         unlink(temporary);
     free(temporary);
+    if (refused || made == ASSAY_ENOMEM)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
+    if (made != ASSAY_OK && !file.cause)
+        return assay_fail(err, made, "%s: cannot be made: %s", path, assay_status_text(made));
     return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(cause));
+}
+
+int assay_stretch_give(void *stretch, const assay_taker *to)
+{
+    const assay_stretch *all = stretch;
+    return to->take(to->context, all->bytes, all->size);
+}
+
+int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
+{
+    if (assay_alloc_refused())
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
+    return assay_file_write_made(path, &(assay_maker){assay_stretch_give, &(assay_stretch){bytes, size}}, err);
 }
 
 int assay_file_open_append(const char *path, assay_error *err)

@@ -22,6 +22,26 @@ int assay_file_read_own(const char *path, const char *magic, size_t ceiling, ass
  */
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err);
 
+/* Somebody who takes bytes one after the other, and somebody who makes them. Either returns ASSAY_OK or how it failed. */
+typedef struct assay_taker {
+    int (*take)(void *context, const void *bytes, size_t size);
+    void *context;
+} assay_taker;
+typedef struct assay_maker {
+    int (*make)(void *context, const assay_taker *to);
+    void *context;
+} assay_maker;
+
+/* Bytes that are there already, as a maker: assay_stretch_give() with the address of a stretch. */
+typedef struct assay_stretch {
+    const void *bytes;
+    size_t size;
+} assay_stretch;
+int assay_stretch_give(void *stretch, const assay_taker *to);
+
+/* Writes a file like assay_file_write() that is made as it is written. Fails as `from` does, too. */
+int assay_file_write_made(const char *path, const assay_maker *from, assay_error *err);
+
 /* Opens a file of one's own for appending, and reading, and makes it where there is none: the descriptor, or ASSAY_EIO. What
  * somebody else may have put there is refused: a symbolic link, a second name of another file, a pipe. Whoever may write
  * into an output directory must not make assay append to a file elsewhere. */

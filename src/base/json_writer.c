@@ -94,7 +94,12 @@ void assay_jw_end(assay_jw *w)
 
 void assay_jw_line(assay_jw *w, unsigned blanks)
 {
+    enum { MUCH = 1 << 20 };
     w->line = (int)blanks;
+    if (!w->drain || w->out->size < MUCH || w->out->status != ASSAY_OK)
+        return;
+    w->out->status = w->drain->take(w->drain->context, w->out->data, w->out->size);
+    w->out->size = 0;
 }
 
 void assay_jw_text(assay_jw *w, const char *key, const char *text)

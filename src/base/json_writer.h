@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
+
 enum { ASSAY_JW_DEPTH = 63 }; /* levels that can be open at once */
 
 typedef struct assay_jw {
@@ -34,6 +36,8 @@ typedef struct assay_jw {
     uint64_t objects; /* bit d: level d is an object (level 0 is outside of everything) */
     uint64_t filled;  /* bit d: level d has an item */
     int line;         /* blanks in front of the next item on a new line; -1: it follows on this one */
+    const assay_taker
+        *drain; /* gets what is in the buffer where a line begins and much has come together; NULL: nobody */
 } assay_jw;
 
 /* A writer that appends one value to the buffer, whatever is in it. There is nothing to release. */

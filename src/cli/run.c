@@ -306,7 +306,7 @@ static int put_report(const cli_context *context, const run_options *options, co
     if (!options->json)
         return assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
     char *command = run_find_origin(context, &origin);
-    const int status = assay_report_put_body(report, out);
+    const int status = assay_report_put_body(report, NULL, out);
     assay_report_put_run(report->outcome, &origin, out);
     free(command);
     return status == ASSAY_OK ? assay_buf_status(out) : status;

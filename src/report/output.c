@@ -40,8 +40,8 @@ typedef struct output_list {
 static const char NAME[] = ".assay-files", MAGIC[] = "assay-files/1\n";
 enum { MOST_BYTES = 16 << 20, MOST_REMOVED = 1 << 30 /* bytes of a file that is read to see whether it was changed */ };
 
-/* Notes a file that was written. `bytes` may be NULL: then only its size is kept. ASSAY_ENOMEM. */
-static int output_list_note(output_list *list, const char *name, const void *bytes, uint64_t size)
+/* Notes a file that was written. `hash` may be NULL: then only its size is kept. ASSAY_ENOMEM. */
+static int output_list_note(output_list *list, const char *name, assay_sha256 *hash, uint64_t size)
 {
     output_entry *grown = assay_realloc_array(list->entry, list->count + 1, sizeof *grown);
     list->entry = grown ? grown : list->entry;
@@ -49,12 +49,8 @@ static int output_list_note(output_list *list, const char *name, const void *byt
     ASSAY_HAVE(copy);
     output_entry *e = &grown[list->count++];
     *e = (output_entry){.name = copy, .size = size};
-    if (bytes) {
-        assay_sha256 hash;
-        assay_sha256_init(&hash);
-        assay_sha256_add(&hash, bytes, size);
-        assay_sha256_hex(&hash, e->hex);
-    }
+    if (hash)
+        assay_sha256_hex(hash, e->hex);
     return ASSAY_OK;
 }
 
@@ -281,8 +277,32 @@ static int probe_directory(assay_output *output, assay_error *err)
     return status;
 }
 
-static int write_file(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err)
+/* A file that is made, on its way to who writes it. */
+typedef struct passing {
+    const assay_maker *from;
+    const assay_taker *to;
+    assay_sha256 hash;
+    uint64_t size;
+} passing;
+
+static int pass(void *context, const void *bytes, size_t size)
 {
+    passing *p = context;
+    assay_sha256_add(&p->hash, bytes, size);
+    p->size += size;
+    return p->to->take(p->to->context, bytes, size);
+}
+
+static int pass_all(void *context, const assay_taker *to)
+{
+    passing *p = context;
+    p->to = to;
+    return p->from->make(p->from->context, &(assay_taker){pass, p});
+}
+
+static int write_file(assay_output *output, const char *name, const assay_maker *from, assay_error *err)
+{
+    passing p = {.from = from};
     char *path = assay_path_join(output->place, name), *slash = path ? strrchr(path, '/') : NULL;
     int status = path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
     if (slash && slash > path) {
@@ -290,9 +310,10 @@ static int write_file(assay_output *output, const char *name, const void *bytes,
         status = assay_dir_make(path, err);
         *slash = '/';
     }
-    ASSAY_THEN(status, assay_file_write(path, bytes, size, err));
+    assay_sha256_init(&p.hash);
+    ASSAY_THEN(status, assay_file_write_made(path, &(assay_maker){pass_all, &p}, err));
     free(path);
-    if (status == ASSAY_OK && (status = output_list_note(&output->list, name, bytes, size)) != ASSAY_OK)
+    if (status == ASSAY_OK && (status = output_list_note(&output->list, name, &p.hash, p.size)) != ASSAY_OK)
         assay_fail(err, status, "%s: out of memory", name);
     return status;
 }
@@ -378,16 +399,34 @@ int assay_output_probe(assay_output *output, assay_error *err)
     return output->remote ? probe_bucket(output, err) : probe_directory(output, err);
 }
 
-int assay_output_write(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err)
+static int collect(void *context, const void *bytes, size_t size)
+{
+    assay_put_bytes(context, bytes, size);
+    return assay_buf_status(context);
+}
+
+int assay_output_write_made(assay_output *output, const char *name, const assay_maker *from, assay_error *err)
 {
     if (!output->remote)
-        return write_file(output, name, bytes, size, err);
-    if (strcmp(name, LAST) != 0)
-        return put_object(output, name, bytes, size, err);
-    assay_buf_clear(&output->last);
-    assay_put_bytes(&output->last, bytes, size);
-    int status = assay_buf_status(&output->last);
-    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: %s", name, assay_status_text(status));
+        return write_file(output, name, from, err);
+    const bool last = strcmp(name, LAST) == 0;
+    assay_buf other = ASSAY_BUF(SIZE_MAX), *all = last ? &output->last : &other;
+    assay_buf_clear(all);
+    int status = from->make(from->context, &(assay_taker){collect, all});
+    if (status != ASSAY_OK)
+        assay_fail(err, status, "%s: cannot be made: %s", name, assay_status_text(status));
+    else if (!last)
+        status = put_object(output, name, all->data, all->size, err);
+    if (status != ASSAY_OK)
+        assay_buf_clear(all);
+    assay_buf_release(&other);
+    return status;
+}
+
+int assay_output_write(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err)
+{
+    return assay_output_write_made(output, name, &(assay_maker){assay_stretch_give, &(assay_stretch){bytes, size}},
+                                   err);
 }
 
 int assay_output_finish(assay_output *output, assay_error *err)

@@ -9,6 +9,8 @@
 
 #include <assay/status.h>
 
+#include "base/file.h"
+
 typedef struct assay_output assay_output;
 
 /* Prepares the place; nothing is asked or made yet. ASSAY_EUSAGE for a place in S3 that is none, ASSAY_ENOMEM. Close
@@ -20,6 +22,8 @@ int assay_output_open(const char *place, assay_output **out, assay_error *err);
 int assay_output_probe(assay_output *output, assay_error *err);
 /* Writes a file; `name` may have directories. ASSAY_EIO with the place, ASSAY_ENOMEM. */
 int assay_output_write(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err);
+/* The same of a file that is made as it is written: a directory takes it piece by piece. Fails as `from` does, too. */
+int assay_output_write_made(assay_output *output, const char *name, const assay_maker *from, assay_error *err);
 
 /* For a file that others write, and of which they know the path: where it is made. In S3 that is a new directory below
  * TMPDIR, until assay_output_take() writes it to its place and removes that. *path is the caller's. ASSAY_EIO,

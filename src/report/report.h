@@ -65,8 +65,9 @@ typedef struct assay_report_origin {
 } assay_report_origin;
 
 /* Appends the members of report.json that do not depend on how the job was run: everything up to the line of "run", the
- * last line's comma included. The bytes are the same at any rank count. Returns the buffer's status or ASSAY_ENOMEM. */
-int assay_report_put_body(const assay_report *report, assay_buf *out);
+ * last line's comma included. The bytes are the same at any rank count. `drain` gets most of them as they come, where it
+ * is not NULL. Returns the buffer's status or ASSAY_ENOMEM. */
+int assay_report_put_body(const assay_report *report, const assay_taker *drain, assay_buf *out);
 /* Appends what follows the body: the line of "run" and the closing brace. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 

@@ -380,10 +380,11 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     return status;
 }
 
-int assay_report_put_body(const assay_report *report, assay_buf *out)
+int assay_report_put_body(const assay_report *report, const assay_taker *drain, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_jw w = assay_jw_over(out);
+    w.drain = drain;
     assay_buf verdict = ASSAY_BUF(ASSAY_REPORT_CEILING);
     report_put_verdict(report, &verdict);
     assay_jw_object(&w, NULL);
@@ -443,13 +444,19 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_put_format(out, "}\n");
 }
 
+static int add_to_hash(void *context, const void *bytes, size_t size)
+{
+    assay_sha256_add(context, bytes, size);
+    return ASSAY_OK;
+}
+
 int assay_report_digest(const assay_report *report, char hex[65], assay_error *err)
 {
     assay_buf body = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_sha256 hash;
-    int status = assay_report_put_body(report, &body);
+    assay_sha256_init(&hash);
+    int status = assay_report_put_body(report, &(assay_taker){add_to_hash, &hash}, &body);
     if (status == ASSAY_OK) {
-        assay_sha256_init(&hash);
         assay_sha256_add(&hash, body.data, body.size);
         assay_sha256_hex(&hash, hex);
     } else {

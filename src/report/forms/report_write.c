@@ -9,13 +9,6 @@ static const assay_job_form FORMS[] = {
 };
 const assay_job_forms assay_report_forms = {FORMS, ASSAY_FORM_COUNT};
 
-static int put_json(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
-{
-    ASSAY_TRY(assay_report_put_body(report, out));
-    assay_report_put_run(report->outcome, origin, out);
-    return assay_buf_status(out);
-}
-
 static int put_text(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     return assay_report_put_text(report, NULL, out);
@@ -25,12 +18,13 @@ static int put_text(const assay_report *report, const assay_report_origin *origi
 typedef struct form_file {
     int form; /* assay_report_form */
     const char *name;
+    /* NULL: it is written while it is made, report.json of many trials being large. */
     int (*put)(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 } form_file;
 
 /* In the order they are written. results.h5 is not among them: all ranks write it (results.h). */
 static const form_file FILES[] = {
-    {ASSAY_FORM_JSON, "report.json", put_json},
+    {ASSAY_FORM_JSON, "report.json", NULL},
     {ASSAY_FORM_TEXT, "report.txt", put_text},
     {ASSAY_FORM_CSV, "verdict.csv", report_put_verdict_csv},
     {ASSAY_FORM_CSV, "findings.csv", report_put_findings_csv},
@@ -43,9 +37,30 @@ static const form_file FILES[] = {
     {ASSAY_FORM_HTML, "report.html", report_put_html},
 };
 
+typedef struct making {
+    const assay_report *report;
+    const assay_report_origin *origin;
+} making;
+
+static int make_json(void *context, const assay_taker *to)
+{
+    const making *m = context;
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    int status = assay_report_put_body(m->report, to, &text);
+    if (status == ASSAY_OK) {
+        assay_report_put_run(m->report->outcome, m->origin, &text);
+        status = assay_buf_status(&text);
+    }
+    ASSAY_THEN(status, to->take(to->context, text.data, text.size));
+    assay_buf_release(&text);
+    return status;
+}
+
 static int write_file(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                       const form_file *file, assay_error *err)
 {
+    if (!file->put)
+        return assay_output_write_made(output, file->name, &(assay_maker){make_json, &(making){report, origin}}, err);
     assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = file->put(report, origin, &text);
     if (status == ASSAY_OK)

@@ -101,6 +101,37 @@ static void test_write_fails(void)
     free(path);
 }
 
+static int make_three(void *ends_with, const assay_taker *to)
+{
+    int status = ASSAY_OK;
+    for (int i = 0; i < 3; i++)
+        ASSAY_THEN(status, to->take(to->context, "part", 4));
+    return status == ASSAY_OK ? *(int *)ends_with : status;
+}
+
+/* A file that is made piece by piece is there as a whole or not at all. */
+static void test_made(void)
+{
+    static const char *const faults[] = {"write:2", "write:3", "write:4", "write:5", NULL, NULL};
+    int ends_with[] = {ASSAY_OK, ASSAY_OK, ASSAY_OK, ASSAY_OK, ASSAY_EBUDGET, ASSAY_ENOMEM};
+    char *path = in_directory("report.json");
+    CU_ASSERT_EQUAL(assay_file_write(path, "old", 3, NULL), ASSAY_OK);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        assay_error err = {""};
+        set_fault(faults[i]);
+        int status = assay_file_write_made(path, &(assay_maker){make_three, &ends_with[i]}, &err);
+        set_fault(NULL);
+        CU_ASSERT_EQUAL(status, faults[i] ? ASSAY_EIO : ends_with[i]);
+        CU_ASSERT_EQUAL(strncmp(err.text, path, strlen(path)), 0);
+        CU_ASSERT_TRUE(holds(path, "old"));
+        CU_ASSERT_EQUAL(entries(), 1);
+    }
+    CU_ASSERT_EQUAL(assay_file_write_made(path, &(assay_maker){make_three, &ends_with[0]}, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(holds(path, "partpartpart"));
+    unlink(path);
+    free(path);
+}
+
 /* What a killed run of the same process number left behind is in nobody's way. */
 static void test_stale_temporary(void)
 {
@@ -271,6 +302,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"write", test_write},
                            {"write fails", test_write_fails},
+                           {"made", test_made},
                            {"stale temporary file", test_stale_temporary},
                            {"left by a kill", test_left},
                            {"read", test_read},

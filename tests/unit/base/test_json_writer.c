@@ -163,9 +163,46 @@ static void test_ceiling(void)
     assay_buf_release(&out);
 }
 
+static int add(void *all, const void *bytes, size_t size)
+{
+    assay_put_bytes(all, bytes, size);
+    return ((assay_buf *)all)->size > (3u << 20) ? ASSAY_EIO : ASSAY_OK;
+}
+
+/* What is drained, and what stays in the buffer behind it, is what is written without a drain; a drain that fails ends it. */
+static void test_drain(void)
+{
+    static const unsigned sizes[] = {10, 20000, 200000};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        const unsigned rows = sizes[n];
+        assay_buf whole = ASSAY_BUF(SIZE_MAX), part = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
+        const assay_taker drain = {add, &all};
+        assay_buf *const out[] = {&whole, &part};
+        for (int k = 0; k < 2; k++) {
+            assay_jw w = assay_jw_over(out[k]);
+            w.drain = k ? &drain : NULL;
+            assay_jw_array(&w, NULL);
+            for (unsigned i = 0; i < rows; i++) {
+                assay_jw_line(&w, 1);
+                ASSAY_JW_OBJECT(&w, NULL, "row", i, "of", rows, "name", "a name that takes some place, as most have");
+            }
+            assay_jw_end(&w);
+            (void)assay_jw_done(&w);
+        }
+        CU_ASSERT_EQUAL(assay_buf_status(&part), rows > 100000 ? ASSAY_EIO : ASSAY_OK);
+        CU_ASSERT(rows < 1000 || all.size >= 1 << 20);
+        assay_put_bytes(&all, part.data, part.size);
+        CU_ASSERT(rows > 100000 || (all.size == whole.size && memcmp(all.data, whole.data, all.size) == 0));
+        assay_buf_release(&whole);
+        assay_buf_release(&part);
+        assay_buf_release(&all);
+    }
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"bytes", test_bytes},       {"kinds", test_kinds},     {"members", test_members},
-                           {"mistakes", test_mistakes}, {"ceiling", test_ceiling}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"bytes", test_bytes},     {"kinds", test_kinds}, {"members", test_members}, {"mistakes", test_mistakes},
+        {"ceiling", test_ceiling}, {"drain", test_drain}, CU_TEST_INFO_NULL};
     return unit_main("json_writer", tests);
 }

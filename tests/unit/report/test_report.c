@@ -132,7 +132,7 @@ static cJSON *json_of(const made *m, assay_buf *out)
     cJSON *json = NULL;
     assay_error err = {""};
     assay_buf_init(out, 1 << 20);
-    CU_ASSERT_FATAL(assay_report_put_body(&m->report, out) == ASSAY_OK);
+    CU_ASSERT_FATAL(assay_report_put_body(&m->report, NULL, out) == ASSAY_OK);
     assay_report_put_run(&m->outcome, &origin, out);
     CU_ASSERT(assay_json_parse("report.json", out->data, out->size, &json, &err) == ASSAY_OK);
     if (err.text[0])
@@ -239,7 +239,7 @@ static void test_digest(void)
     CU_ASSERT(assay_report_digest(&m.report, again, NULL) == ASSAY_OK);
     CU_ASSERT_STRING_EQUAL(first, again);
     assay_buf_init(&body, 1 << 20);
-    CU_ASSERT(assay_report_put_body(&m.report, &body) == ASSAY_OK);
+    CU_ASSERT(assay_report_put_body(&m.report, NULL, &body) == ASSAY_OK);
     assay_sha256_init(&hash);
     assay_sha256_add(&hash, body.data, body.size);
     assay_sha256_hex(&hash, by_hand);
