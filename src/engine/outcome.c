@@ -53,11 +53,17 @@ static int explain_no_data(assay_verdict *v, const assay_instance *instance, con
     if (!aggregation && all.size == 0 && v->message.size == 0)
         assay_no_data_describe(rule, instance, &all);
     put_sentences(&all, &v->message);
-    assay_buf_clear(&v->message);
-    assay_put_bytes(&v->message, all.data, all.size);
-    int status = assay_buf_status(&all) == ASSAY_OK ? assay_buf_status(&v->message) : assay_buf_status(&all);
+    const int status = assay_buf_status(&all);
+    uint8_t *fitting =
+        all.size > 0 ? assay_realloc_array(all.data, all.size, 1) : NULL; /* many trials keep many of them */
+    if (fitting) {
+        all.data = fitting;
+        all.room = all.size;
+    }
+    assay_buf_release(&v->message);
+    v->message = all;
     assay_buf_release(&known);
-    assay_buf_release(&all);
+    assay_buf_release(&v->no_data);
     return status;
 }
 
