@@ -46,7 +46,8 @@ static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
     [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
-    [LAW_STATES] = "^optimizer/.*/(exp_avg|exp_avg_sq|momentum_buffer)$",
+    [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
+    [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",
 };
 
 enum { MOST_SCORES = 1 << 18 };
@@ -68,11 +69,9 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_FUNCTION] = {LAW_OUTPUTS, {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT}},
     [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
     [OF_UPDATE] = {LAW_WEIGHTS, {ELEMENTS(1)}},
-    [OF_UPDATE_BEFORE] = {LAW_WEIGHTS, {ELEMENTS(2)}},
     [OF_GRADIENT] = {LAW_GRADIENTS, {ELEMENTS(1)}},
-    [OF_GRADIENT_SQUARED] = {LAW_GRADIENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_SQUARE}},
     [OF_STATE] = {LAW_STATES, {ELEMENTS(1)}},
-    [OF_FIRST_SQUARED] = {LAW_FIRST_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_SQUARE}},
+    [OF_SECOND] = {LAW_SECOND_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_UNSIGNED}},
     [OF_FIRST_PRODUCT] = {LAW_FIRST_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_PRODUCT}},
     [OF_ADAM] = {LAW_FIRST_MOMENTS,
                  {.kind = ASSAY_MEASURE_SKETCH,

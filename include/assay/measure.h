@@ -72,8 +72,8 @@ enum {
  * result. With `steps`, the same of the saved step before comes with it. */
 enum {
     ASSAY_SKETCH_PLAIN,      /* x */
-    ASSAY_SKETCH_SQUARE,     /* x^2 */
-    ASSAY_SKETCH_PRODUCT,    /* x times what it was at the saved step before; with `steps` */
+    ASSAY_SKETCH_UNSIGNED,   /* x, of every row with the sign 1: sums beside those of squares of other tensors */
+    ASSAY_SKETCH_PRODUCT,    /* likewise, x times what it was at the saved step before, and no `before`; with `steps` */
     ASSAY_SKETCH_NORMALISED, /* (x - mean) / sqrt(variance + number[2]), both of the row */
     ASSAY_SKETCH_ADAM /* m / (sqrt(v) + e) of a first moment and the second that goes with it, e = number[2]; `before` is of
                          what would be added with e / 32: corrections for the first steps make it smaller. No `steps` */
@@ -185,8 +185,8 @@ typedef struct assay_moments {
  * there are as many groups as rows, each is a row. */
 typedef struct assay_sketch {
     uint64_t rows, columns, groups;
-    const double *sum, *squares;           /* [groups][columns]: of sign * f(x), of f(x)^2 */
-    int64_t step;                          /* of the saved step before, where `before` is set */
+    const double *sum, *squares;           /* [groups][columns]: of sign f(x), of f(x)^2 */
+    int64_t step;                          /* of the saved step before, where that was looked at */
     const double *before, *squares_before; /* likewise; NULL: there is none of the same shape, or ADAM has none */
 } assay_sketch;
 

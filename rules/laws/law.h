@@ -16,8 +16,9 @@ enum {
     LAW_OUTPUTS,
     LAW_WEIGHTS,
     LAW_GRADIENTS,
-    LAW_STATES,
+    LAW_STATES, /* first moments and buffers */
     LAW_FIRST_MOMENTS,
+    LAW_SECOND_MOMENTS,
     LAW_CRITERIA, /* what losses are computed of */
     LAW_LOSSES,
     LAW_SLOTS
@@ -32,15 +33,13 @@ enum {
     OF_VECTOR,     /* a weight of one axis, element by element */
     OF_SCORES,     /* what losses are computed of, element by element */
     OF_LOSS,
-    OF_FUNCTION,      /* the output as a function of the input */
-    OF_WEIGHT,        /* rows of the first axis, joined */
-    OF_UPDATE,        /* all elements, with the saved step before */
-    OF_UPDATE_BEFORE, /* likewise, with the one before that */
+    OF_FUNCTION, /* the output as a function of the input */
+    OF_WEIGHT,   /* rows of the first axis, joined */
+    OF_UPDATE,   /* all elements, with the saved step before */
     OF_GRADIENT,
-    OF_GRADIENT_SQUARED,
     OF_STATE,
-    OF_FIRST_SQUARED, /* first moments, with the saved step before */
-    OF_FIRST_PRODUCT, /* times what they were */
+    OF_SECOND,        /* without signs: beside sums of squares */
+    OF_FIRST_PRODUCT, /* first moments times what they were */
     OF_ADAM,          /* what Adam's moments make of an update */
     LAW_MEASURES
 };
@@ -68,7 +67,7 @@ enum { LINEAR_EXACT, LINEAR_TF32, LINEAR_BFLOAT16, LINEAR_FORMS };
 /* Forms of LAW_NORMALISATION. */
 enum { NORMALISED_BY_ROWS, NORMALISED_BY_CHANNELS };
 /* Forms of LAW_UPDATE: what weights change by. _MEAN: gradients are averaged over the workers. */
-enum { UPDATE_SGD, UPDATE_SGD_MEAN, UPDATE_MOMENTUM, UPDATE_MOMENTUM_MEAN, UPDATE_BUFFER, UPDATE_ADAM, UPDATE_FORMS };
+enum { UPDATE_SGD, UPDATE_SGD_MEAN, UPDATE_BUFFER, UPDATE_ADAM, UPDATE_FORMS };
 /* Forms of LAW_MOMENTS: of which step the gradient is, the one of the moments or the one before; or it is that which
  * first moments were made of. */
 enum { MOMENTS_OWN, MOMENTS_OWN_MEAN, MOMENTS_BEFORE, MOMENTS_BEFORE_MEAN, MOMENTS_OF_FIRST, MOMENTS_FORMS };

@@ -50,15 +50,17 @@ static uint32_t gradient_of(const law_step *step, const moment_name *name, char 
     return tensor;
 }
 
-static bool add_gradient(const law_step *step, uint32_t tensor, uint32_t worker, int measure, bool before, double share,
-                         regression_case *c)
+/* The gradient, or its squares: the square of their sum is no less than the sum of theirs. */
+static bool add_gradient(const law_step *step, uint32_t tensor, uint32_t worker, bool squared, bool before,
+                         double share, regression_case *c)
 {
-    const assay_sketch *s = law_sketch(step, measure, law_item(step, LAW_GRADIENTS, tensor, worker));
+    const assay_sketch *s = law_sketch(step, OF_GRADIENT, law_item(step, LAW_GRADIENTS, tensor, worker));
     if (!s || s->rows != c->elements || (before && (!s->before || !law_follows(step, s->step, 1))))
         return false;
     for (uint32_t i = 0; i < c->cells; i++) {
-        c->term[1][i] += share * (before ? s->before : s->sum)[i];
-        c->squares[1][i] += share * (before ? s->squares_before : s->squares)[i];
+        const double squares = (before ? s->squares_before : s->squares)[i];
+        c->term[1][i] += share * (squared ? squares : (before ? s->before : s->sum)[i]);
+        c->squares[1][i] += share * (squared ? squares * squares : squares);
     }
     return true;
 }
@@ -82,18 +84,17 @@ static bool add_first(const law_step *step, const assay_tensor_view *item, const
     const uint32_t first = law_tensor(step, "optimizer/%.*s/exp_avg", name->length, name->parameter);
     const assay_tensor_view *m =
         first == ASSAY_NO_TENSOR ? NULL : law_item(step, LAW_FIRST_MOMENTS, first, item->worker);
-    const assay_sketch *squared = law_sketch(step, OF_FIRST_SQUARED, m),
+    const assay_sketch *s = law_sketch(step, OF_STATE, law_item(step, LAW_STATES, first, item->worker)),
                        *product = law_sketch(step, OF_FIRST_PRODUCT, m);
-    if (!squared || !product || !squared->before || !product->before || squared->rows != c->elements ||
-        !law_follows(step, squared->step, 1))
+    if (!s || !product || !s->before || s->rows != c->elements || !law_follows(step, s->step, 1))
         return false;
     for (uint32_t i = 0; i < c->cells; i++) {
-        c->term[1][i] = squared->sum[i];
+        c->term[1][i] = s->squares[i];
         c->term[2][i] = product->sum[i];
-        c->term[3][i] = squared->before[i];
-        c->squares[1][i] = squared->squares[i];
+        c->term[3][i] = s->squares_before[i];
+        c->squares[1][i] = s->squares[i] * s->squares[i];
         c->squares[2][i] = product->squares[i];
-        c->squares[3][i] = squared->squares_before[i];
+        c->squares[3][i] = s->squares_before[i] * s->squares_before[i];
     }
     return true;
 }
@@ -101,7 +102,7 @@ static bool add_first(const law_step *step, const assay_tensor_view *item, const
 static bool set_case(const law_step *step, const assay_tensor_view *item, const moment_name *name, int form,
                      uint32_t gradient, regression_case *c)
 {
-    const assay_sketch *s = law_sketch(step, OF_STATE, item);
+    const assay_sketch *s = law_sketch(step, name->key == SECOND_MOMENT ? OF_SECOND : OF_STATE, item);
     const double rounding = law_rounding(item->dtype);
     const bool mean = form == MOMENTS_OWN_MEAN || form == MOMENTS_BEFORE_MEAN;
     const uint32_t workers = mean ? assay_trial_workers(step->rule->trial) : 1;
@@ -121,8 +122,7 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, const 
     if (form == MOMENTS_OF_FIRST)
         return add_first(step, item, name, c);
     for (uint32_t w = 0; w < workers; w++)
-        if (!add_gradient(step, gradient, mean ? w : item->worker,
-                          name->key == SECOND_MOMENT ? OF_GRADIENT_SQUARED : OF_GRADIENT,
+        if (!add_gradient(step, gradient, mean ? w : item->worker, name->key == SECOND_MOMENT,
                           form == MOMENTS_BEFORE || form == MOMENTS_BEFORE_MEAN, 1.0 / workers, c))
             return false;
     if (name->key != SECOND_MOMENT)
@@ -130,9 +130,14 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, const 
     return true;
 }
 
+static const assay_slot_view *slot_of(const law_step *step, int key)
+{
+    return &step->view->slot[key == SECOND_MOMENT ? LAW_SECOND_MOMENTS : LAW_STATES];
+}
+
 static int test_worker(const law_step *step, uint32_t worker, int key, int form, regression_case *cases)
 {
-    const assay_slot_view *states = &step->view->slot[LAW_STATES];
+    const assay_slot_view *states = slot_of(step, key);
     char root[256] = "";
     size_t count = 0;
     for (uint32_t i = 0; i < states->count; i++) {
@@ -149,10 +154,11 @@ static int test_worker(const law_step *step, uint32_t worker, int key, int form,
 
 int law_moments(const law_step *step)
 {
-    const assay_slot_view *states = &step->view->slot[LAW_STATES];
     const uint32_t workers = assay_trial_workers(step->rule->trial);
-    regression_case *cases = states->count > 0 ? malloc(states->count * sizeof *cases) : NULL;
-    int status = cases || states->count == 0 ? ASSAY_OK : ASSAY_ENOMEM;
+    const size_t first = slot_of(step, FIRST_MOMENT)->count, second = slot_of(step, SECOND_MOMENT)->count;
+    const size_t most = first > second ? first : second;
+    regression_case *cases = most > 0 ? malloc(most * sizeof *cases) : NULL;
+    int status = cases || most == 0 ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t w = 0; cases && w < workers; w++)
         for (int key = 0; key < KEY_COUNT; key++)
             for (int form = 0; status == ASSAY_OK && form < MOMENTS_FORMS; form++)

@@ -1,14 +1,13 @@
 /* update.c - what an optimizer changes weights by: w' - w = a d + c w for all parameters of a step, with d
  *   SGD                     the gradient, of the worker or averaged over all
- *   SGD with momentum       also the change before
- *   SGD, its buffer saved   momentum_buffer
+ *   SGD with momentum       momentum_buffer
  *   Adam, AdamW             m / (sqrt(v) + e), e = 1e-8, and what e / 32 adds to it, with a factor of its own: corrections
  *                           for the first steps are in a, and make e smaller. The update is convex in e, so that it lies
  *                           between the first, and the first with that much of the second
  * a holds the rate, the scale of a loss and what gradients were clipped by, c the decay; the factors are inferred
  * (regression.c).
  *
- * A weight of n elements a cell is rounded when it is written: 6 u sqrt(sum w^2); what is added, by 8 u of it. */
+ * A weight of n elements a cell is rounded when it is written: 6 u sqrt(sum w^2); what is added, by 11 u of it, some of which is that of the sketch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +74,7 @@ static bool set_case(const law_step *step, const assay_tensor_view *weight, int 
     c->item = weight;
     c->elements = now->rows;
     c->cells = (uint32_t)now->groups;
-    c->noise = 8 * rounding;
+    c->noise = 11 * rounding;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->target[i] = now->sum[i] - now->before[i];
         c->rounding[i] = 6 * rounding * sqrt(fmax(now->squares[i], now->squares_before[i])) + 0x1p-149;
@@ -84,20 +83,7 @@ static bool set_case(const law_step *step, const assay_tensor_view *weight, int 
     }
     if (form == UPDATE_BUFFER || form == UPDATE_ADAM)
         return set_state(step, weight, form, c);
-    if (!set_gradient(step, weight, form == UPDATE_SGD_MEAN || form == UPDATE_MOMENTUM_MEAN, c))
-        return false;
-    if (form != UPDATE_MOMENTUM && form != UPDATE_MOMENTUM_MEAN)
-        return true;
-    const assay_sketch *before = law_sketch(step, OF_UPDATE_BEFORE, weight);
-    if (!before || !before->before || !law_follows(step, before->step, 2))
-        return false;
-    for (uint32_t i = 0; i < c->cells; i++) {
-        c->term[2][i] = now->before[i] - before->before[i];
-        /* its own rounding is that of two weights, whatever its size */
-        c->squares[2][i] = 0;
-        c->rounding[i] *= 2;
-    }
-    return true;
+    return set_gradient(step, weight, form == UPDATE_SGD_MEAN, c);
 }
 
 static int test_worker(const law_step *step, uint32_t worker, int form, regression_case *cases)
@@ -107,8 +93,7 @@ static int test_worker(const law_step *step, uint32_t worker, int form, regressi
     for (uint32_t i = 0; i < weights->count; i++)
         if (weights->items[i]->worker == worker && set_case(step, weights->items[i], form, &cases[count]))
             count++;
-    return regression_add(step, LAW_UPDATE, form, cases, count,
-                          form == UPDATE_SGD || form == UPDATE_SGD_MEAN || form == UPDATE_BUFFER ? 2 : 3);
+    return regression_add(step, LAW_UPDATE, form, cases, count, form == UPDATE_ADAM ? 3 : 2);
 }
 
 int law_update(const law_step *step)
@@ -119,7 +104,7 @@ int law_update(const law_step *step)
     int status = cases || weights->count == 0 ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t w = 0; cases && w < workers; w++)
         for (int form = 0; status == ASSAY_OK && form < UPDATE_FORMS; form++)
-            if (workers > 1 || (form != UPDATE_SGD_MEAN && form != UPDATE_MOMENTUM_MEAN))
+            if (workers > 1 || form != UPDATE_SGD_MEAN)
                 status = test_worker(step, w, form, cases);
     free(cases);
     return status;

@@ -4,13 +4,14 @@
  * or one per column. So every instruction set gives the same bits. Bytes need no alignment. */
 #pragma once
 
+#include <assay/measure.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/simd.h"
 
-enum { MEASURE_LANES = 8, SINGLE_LANES = 32 };
+enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64 };
 
 /* A block of a comparison under way. */
 typedef struct change_lanes {
@@ -98,6 +99,12 @@ typedef struct measure_kernels {
     /* How many of the first elements, at least, have a^2 <= bar (b + least), or one that is NaN: a multiple of
      * MEASURE_LANES. Both float or both bfloat16. */
     bound_groups *bound32, *bound_bfloat16;
+    /* Of groups of floats, that are rows from `row` on, a multiple of the lanes: what a sketch sums of them, each with
+     * its row's sign. y, of the reference, is NULL with `before` where there is none. PRODUCT has no `before`. */
+    void (*sketch32)(int form, channel_lanes *own, channel_lanes *before, const uint8_t *x, const uint8_t *y,
+                     uint64_t row, size_t groups, float epsilon);
+    /* Columns of up to SKETCH_ROWS rows of floats, `stride` apart: sum[i] += sign x, squares[i] += x^2, row by row. */
+    void (*rows32)(double *sum, double *squares, const uint8_t *x, size_t stride, uint64_t row, size_t rows, size_t n);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

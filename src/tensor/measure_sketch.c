@@ -24,8 +24,15 @@ typedef struct sketch_side {
 
 typedef struct sketch_state {
     uint64_t rows, columns, groups;
+    int form; /* PLAIN where there is no reference that another one needs */
+    bool two; /* sums of the reference beside the others */
     sketch_side own, before;
 } sketch_state;
+
+static bool is_signed(const sketch_state *s)
+{
+    return s->form != ASSAY_SKETCH_UNSIGNED && s->form != ASSAY_SKETCH_PRODUCT;
+}
 
 static uint64_t rows_of(const assay_meter *m)
 {
@@ -50,12 +57,16 @@ static int start(assay_meter *m, assay_error *err)
         for (s->groups = 1;
              2 * s->groups <= most_groups && 2 * s->groups < s->rows && 2 * s->groups * s->columns <= most_cells;)
             s->groups *= 2;
-    const size_t sides = m->same_shape ? 2 : 1;
+    s->form = (int)m->measure.form;
+    if (!m->same_shape && (s->form == ASSAY_SKETCH_PRODUCT || s->form == ASSAY_SKETCH_ADAM))
+        s->form = ASSAY_SKETCH_PLAIN;
+    s->two = m->same_shape && s->form != ASSAY_SKETCH_PRODUCT;
+    const size_t sides = s->two ? 2 : 1;
     const uint64_t cells = s->groups * s->columns;
     const size_t row = m->measure.form == ASSAY_SKETCH_NORMALISED ? meter_bytes(s->columns, sides * sizeof(double)) : 0;
     ASSAY_TRY(meter_take(m, meter_bytes(cells, 2 * sides * sizeof(double)), row, row, err));
     s->own = (sketch_side){.sum = m->kept, .squares = (double *)m->kept + cells, .row = m->borrowed};
-    if (m->same_shape)
+    if (s->two)
         s->before = (sketch_side){.sum = s->own.squares + cells,
                                   .squares = s->own.squares + 2 * cells,
                                   .row = row > 0 ? s->own.row + s->columns : NULL};
@@ -67,7 +78,7 @@ static void add_to_row(const assay_meter *m, sketch_side *side, uint64_t row, ui
                        size_t n)
 {
     const sketch_state *s = meter_state((assay_meter *)m);
-    const double sign = assay_sketch_sign(row);
+    const double sign = is_signed(s) ? assay_sketch_sign(row) : 1;
     const uint64_t cell = assay_sketch_group(row, s->rows, s->groups) * s->columns + column;
     double signed_x[METER_BLOCK];
     for (size_t i = 0; i < n; i++)
@@ -105,7 +116,7 @@ static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, cons
     const sketch_state *s = meter_state((assay_meter *)m);
     double signed_x[METER_BLOCK];
     for (size_t i = 0; i < n;) {
-        const uint64_t signs = assay_sketch_signs((row + i) / 64), from = (row + i) % 64;
+        const uint64_t signs = is_signed(s) ? assay_sketch_signs((row + i) / 64) : 0, from = (row + i) % 64;
         const size_t run = 64 - from < n - i ? (size_t)(64 - from) : n - i;
         for (size_t k = 0; k < run; k++) { /* without a branch, which nobody could predict */
             uint64_t bits;
@@ -153,12 +164,9 @@ static void add_normalised(const assay_meter *m, sketch_side *side, uint64_t row
 }
 
 /* n elements, at most METER_BLOCK. */
-static void add(const assay_meter *m, sketch_side *side, uint64_t position, double *x, size_t n)
+static void add(const assay_meter *m, sketch_side *side, uint64_t position, const double *x, size_t n)
 {
     const sketch_state *s = meter_state((assay_meter *)m);
-    if (m->measure.form == ASSAY_SKETCH_SQUARE)
-        for (size_t i = 0; i < n; i++)
-            x[i] *= x[i];
     if (s->columns == 1 && m->measure.form != ASSAY_SKETCH_NORMALISED) {
         add_rows(m, side, position, x, n);
         return;
@@ -175,10 +183,107 @@ static void divide(double *m, double *v, size_t n, double e)
 {
     const double smaller = e / 32;
     for (size_t i = 0; i < n; i++) {
-        const double root = sqrt(v[i]), update = m[i] == 0 ? 0 : m[i] / (root + e);
-        v[i] = m[i] == 0 ? 0 : m[i] / (root + smaller) - update;
-        m[i] = update;
+        const double root = sqrt(v[i]);
+        m[i] /= root + e;
+        v[i] = m[i] * (e - smaller) / (root + smaller);
     }
+}
+
+/* ---- of floats ---- */
+
+/* One row of one column, as the kernels have it. */
+static void add_one(const assay_meter *m, sketch_state *s, uint64_t row, float x, float y)
+{
+    const size_t lane = (size_t)(row % MEASURE_LANES);
+    const double sign = is_signed(s) ? assay_sketch_sign(row) : 1;
+    const float e = (float)m->measure.number[2], smaller = e / 32, root = sqrtf(y);
+    double value = (double)x, other = (double)y;
+    if (s->form == ASSAY_SKETCH_ADAM) {
+        const float of = x / ((root + e) * (root + smaller));
+        value = (double)(of * (root + smaller));
+        other = (double)(of * (e - smaller));
+    } else if (s->form == ASSAY_SKETCH_PRODUCT) {
+        value *= other;
+    }
+    s->own.lanes.sum[lane] += sign * value;
+    s->own.lanes.squares[lane] += value * value;
+    s->before.lanes.sum[lane] += sign * other;
+    s->before.lanes.squares[lane] += other * other;
+}
+
+/* n rows of one column and group. */
+static void add_group32(const assay_meter *m, uint64_t row, const uint8_t *x, const uint8_t *y, size_t n)
+{
+    sketch_state *s = meter_state((assay_meter *)m);
+    for (size_t i = 0, some; i < n; i += some) {
+        some = (row + i) % MEASURE_LANES == 0 ? (n - i) / MEASURE_LANES * MEASURE_LANES : 0;
+        if (some > 0) {
+            m->kernels->sketch32(s->form, &s->own.lanes, s->two ? &s->before.lanes : NULL, x + 4 * i,
+                                 y ? y + 4 * i : NULL, row + i, some / MEASURE_LANES, (float)m->measure.number[2]);
+            continue;
+        }
+        float own, other = 0;
+        memcpy(&own, x + 4 * i, sizeof own);
+        if (y)
+            memcpy(&other, y + 4 * i, sizeof other);
+        add_one(m, s, row + i, own, other);
+        some = 1;
+    }
+}
+
+static void add_flat32(const assay_meter *m, const uint8_t *x, const uint8_t *y, uint64_t n)
+{
+    sketch_state *s = meter_state((assay_meter *)m);
+    for (uint64_t i = 0, some; i < n; i += some) {
+        const uint64_t row = m->position + i, group = assay_sketch_group(row, s->rows, s->groups);
+        const uint64_t rest = assay_sketch_first_row(group + 1, s->rows, s->groups) - row;
+        some = rest < n - i ? rest : n - i;
+        add_group32(m, row, x + 4 * i, y ? y + 4 * i : NULL, (size_t)some);
+        if (some < rest)
+            continue;
+        close_lanes(&s->own, group);
+        if (s->two)
+            close_lanes(&s->before, group);
+    }
+}
+
+/* n elements from a position on, as rows. */
+static void add_rows32(const assay_meter *m, sketch_side *side, uint64_t position, const uint8_t *x, uint64_t n)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    for (uint64_t i = 0, some; i < n; i += some) {
+        const uint64_t row = (position + i) / s->columns, column = (position + i) % s->columns;
+        const uint64_t group = assay_sketch_group(row, s->rows, s->groups);
+        uint64_t rows = assay_sketch_first_row(group + 1, s->rows, s->groups) - row, width = s->columns - column;
+        rows = rows < SKETCH_ROWS ? rows : SKETCH_ROWS;
+        if (column > 0 || n - i < s->columns)
+            rows = 1;
+        else if (rows > (n - i) / s->columns)
+            rows = (n - i) / s->columns;
+        width = width < n - i ? width : n - i;
+        some = rows * width;
+        const uint64_t cell = group * s->columns + column;
+        m->kernels->rows32(side->sum + cell, side->squares + cell, x + 4 * i, (size_t)s->columns, row, (size_t)rows,
+                           (size_t)width);
+    }
+}
+
+/* Takes a piece where all that is summed are floats. */
+static bool feed_floats(assay_meter *m, const meter_piece *piece)
+{
+    sketch_state *s = meter_state(m);
+    if (m->dtype != ASSAY_FLOAT32 || (m->same_shape && m->reference_dtype != ASSAY_FLOAT32) ||
+        s->form == ASSAY_SKETCH_NORMALISED || (s->columns > 1 && s->form != ASSAY_SKETCH_PLAIN))
+        return false;
+    const uint8_t *x = piece->bytes, *y = piece->reference;
+    if (s->columns == 1) {
+        add_flat32(m, x, m->same_shape ? y : NULL, piece->elements);
+        return true;
+    }
+    add_rows32(m, &s->own, m->position, x, piece->elements);
+    if (s->two)
+        add_rows32(m, &s->before, m->position, y, piece->elements);
+    return true;
 }
 
 static bool feed(assay_meter *m, const meter_piece *piece)
@@ -186,17 +291,19 @@ static bool feed(assay_meter *m, const meter_piece *piece)
     sketch_state *s = meter_state(m);
     const size_t size = assay_dtype_size(m->dtype), before = assay_dtype_size(m->reference_dtype);
     double x[METER_BLOCK], other[METER_BLOCK];
+    if (feed_floats(m, piece))
+        return true;
     for (uint64_t at = 0; at < piece->elements; at += METER_BLOCK) {
         const size_t n = piece->elements - at < METER_BLOCK ? (size_t)(piece->elements - at) : METER_BLOCK;
         assay_to_double(m->dtype, piece->bytes + at * size, n, x);
         if (m->same_shape)
             assay_to_double(m->reference_dtype, piece->reference + at * before, n, other);
-        for (size_t i = 0; m->same_shape && m->measure.form == ASSAY_SKETCH_PRODUCT && i < n; i++)
+        for (size_t i = 0; s->form == ASSAY_SKETCH_PRODUCT && i < n; i++)
             x[i] *= other[i];
-        if (m->same_shape && m->measure.form == ASSAY_SKETCH_ADAM)
+        if (s->form == ASSAY_SKETCH_ADAM)
             divide(x, other, n, m->measure.number[2]);
         add(m, &s->own, m->position + at, x, n);
-        if (m->same_shape)
+        if (s->two)
             add(m, &s->before, m->position + at, other, n);
     }
     return true;
@@ -207,7 +314,7 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     const sketch_state *s = meter_state(m);
     const uint64_t cells = s->groups * s->columns;
     double *kept = m->kept;
-    for (uint64_t i = 0; i < (m->same_shape ? 4 : 2) * cells; i++)
+    for (uint64_t i = 0; i < (s->two ? 4 : 2) * cells; i++)
         kept[i] = meter_one_nan(kept[i]);
     result->of.sketch = (assay_sketch){.rows = s->rows,
                                        .columns = s->columns,

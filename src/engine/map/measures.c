@@ -456,7 +456,7 @@ int assay_measures_end(const assay_measures *g, bool *again)
             status = assay_units_pool(g->record, measure, &result, &err);
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
             result.of.change.step = active->reference.place.part->step;
-        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_SKETCH && result.of.sketch.before)
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_SKETCH && active->pulls)
             result.of.sketch.step = active->reference.place.part->step;
         if (status == ASSAY_OK)
             assay_record_work_put(g->record, active->number, &result);

@@ -18,7 +18,7 @@ static double transformed(uint32_t form, const double *row, uint64_t columns, ui
 {
     double mean = 0, variance = 0;
     if (form != ASSAY_SKETCH_NORMALISED)
-        return form == ASSAY_SKETCH_SQUARE ? row[c] * row[c] : row[c];
+        return row[c];
     for (uint64_t k = 0; k < columns; k++)
         mean += row[k] / (double)columns;
     for (uint64_t k = 0; k < columns; k++)
@@ -39,7 +39,7 @@ static bool sums_match(const assay_sketch *s, uint32_t form, const double *x, co
         for (uint64_t c = 0; c < s->columns; c++) {
             const double value = transformed(form, x + r * s->columns, s->columns, c);
             const uint64_t cell = assay_sketch_group(r, s->rows, s->groups) * s->columns + c;
-            want[cell] += assay_sketch_sign(r) * value;
+            want[cell] += form == ASSAY_SKETCH_UNSIGNED ? value : assay_sketch_sign(r) * value;
             want_squares[cell] += value * value;
             size[cell] += fabs(value);
         }
@@ -54,10 +54,10 @@ static void against_loops(void)
     const int64_t dim[] = {7, 9, 16};
     const assay_measure measures[] = {sketch_of(1, 32, 4096, ASSAY_SKETCH_PLAIN),
                                       sketch_of(-1, 32, 4096, ASSAY_SKETCH_PLAIN),
-                                      sketch_of(-1, 32, 100, ASSAY_SKETCH_SQUARE),
+                                      sketch_of(-1, 32, 100, ASSAY_SKETCH_UNSIGNED),
                                       sketch_of(ASSAY_SKETCH_FLAT, 256, 256, ASSAY_SKETCH_PLAIN),
                                       sketch_of(-1, 63, 4096, ASSAY_SKETCH_NORMALISED),
-                                      sketch_of(ASSAY_SKETCH_FLAT, 2048, 2048, ASSAY_SKETCH_SQUARE)};
+                                      sketch_of(ASSAY_SKETCH_FLAT, 2048, 2048, ASSAY_SKETCH_UNSIGNED)};
     const uint64_t groups[] = {7, 32, 4, 256, 63, 1008};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t k = 0; k < sizeof measures / sizeof *measures; k++)
