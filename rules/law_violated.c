@@ -12,21 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "laws/law.h"
+#include "laws/sums.h"
 
 static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
+                                    [LAW_EMBEDDING] = "embedding",
                                     [LAW_LINEAR] = "linear",
                                     [LAW_LOSS] = "loss",
                                     [LAW_MOMENTS] = "moments",
                                     [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_REPLICAS] = "replicas",
+                                    [LAW_ROWS_ONE] = "rows",
+                                    [LAW_SUMS] = "sums",
                                     [LAW_UPDATE] = "update",
                                     NULL};
 static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
+                                    [LAW_EMBEDDING] = law_embedding,
                                     [LAW_LINEAR] = law_linear,
                                     [LAW_LOSS] = law_loss,
                                     [LAW_MOMENTS] = law_moments,
                                     [LAW_NORMALISATION] = law_normalisation,
+                                    [LAW_REPLICAS] = law_replicas,
+                                    [LAW_ROWS_ONE] = law_rows,
+                                    [LAW_SUMS] = law_sums,
                                     [LAW_UPDATE] = law_update};
+
+/* Of these names say little: that one does not hold of a tensor is not worth a word. */
+static const bool GUESSED[LAWS] = {
+    [LAW_ACTIVATION] = true, [LAW_REPLICAS] = true, [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
 
 /* The forms of these are one for the whole trial. */
 static const bool COMMON[LAWS] = {[LAW_LINEAR] = true, [LAW_UPDATE] = true};
@@ -45,6 +57,7 @@ static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_GRADIENTS] = "^gradient/.*",
     [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
     [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",
+    [LAW_EMBEDDINGS] = "(?i)^(?!gradient/|optimizer/).*(emb|wte|wpe|token)[^/]*(_input_\\d+|_output_\\d+|weight)$",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
     [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",
@@ -66,6 +79,7 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_VECTOR] = {LAW_WEIGHTS, {ROWS(0)}},
     [OF_SCORES] = {LAW_CRITERIA, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_LOSS] = {LAW_LOSSES, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {1}}},
+    [OF_EMBEDDING] = {LAW_EMBEDDINGS, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_FUNCTION] = {LAW_OUTPUTS, {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT}},
     [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
     [OF_UPDATE] = {LAW_WEIGHTS, {ELEMENTS(1)}},
@@ -161,7 +175,7 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
         const assay_row row = assay_series_row(series, i);
         const uint64_t at = assay_trial_find_step(rule->trial, row.step);
         const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
-        if (is_sound(row.value))
+        if (is_sound(row.value) && row.value[LAW_OF] != LAW_SUMS)
             list[(*count)++] = (judged){.number = i,
                                         .law = (uint32_t)row.value[LAW_OF],
                                         .variant = (uint32_t)row.value[LAW_VARIANT],
@@ -199,6 +213,8 @@ static bool holds(const judged *list, uint64_t n)
             keeps += list[i + of].keeps;
             clear += list[i + of].ratio <= 0.5;
         }
+        if (list->law == LAW_REPLICAS) /* workers that meet now and then only (local SGD) keep it often */
+            first = 4 * keeps >= 3 * of ? keeps : 0, keeps = 0;
         if ((2 * clear >= keeps || (list->law != LAW_MOMENTS && list->law != LAW_UPDATE)) &&
             ((keeps >= LEAST && 2 * keeps >= of) || first >= WITHOUT_GAP))
             return true;
@@ -321,6 +337,19 @@ static void put_note(const double *row, char *note, size_t room)
         snprintf(note, room, "%.0f of %.0f elements differ from %s, the worst is element %.0f", row[LAW_COLUMNS_OFF],
                  row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN]);
         break;
+    case LAW_EMBEDDING:
+        snprintf(note, room, "%.0f of %.0f numbers differ from the weight's rows, worst in %s, %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
+        break;
+    case LAW_ROWS_ONE:
+        snprintf(note, room, "the sums of rows differ from 1 in %.0f of %.0f parts, worst in %s", row[LAW_ROWS_OFF],
+                 row[LAW_ROWS], place);
+        break;
+    case LAW_REPLICAS:
+        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+        snprintf(note, room, "%.0f of %.0f parts differ from what the other workers have, worst in %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], column);
+        break;
     case LAW_LOSS:
         snprintf(note, room, "differs from the %s that its inputs and targets give", LOSSES[(int)row[LAW_VARIANT]]);
         break;
@@ -365,6 +394,78 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
     return status;
 }
 
+/* ---- sums ---- */
+
+static sums_row *list_sums(const assay_rule *rule, const assay_series *series, uint64_t *count)
+{
+    const uint64_t rows = assay_series_count(series);
+    sums_row *list = malloc((rows + 1) * sizeof *list);
+    *count = 0;
+    for (uint64_t i = 0; list && i < rows; i++) {
+        const assay_row row = assay_series_row(series, i);
+        const uint64_t at = assay_trial_find_step(rule->trial, row.step);
+        const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
+        if (row.value[LAW_OF] == LAW_SUMS)
+            list[(*count)++] = (sums_row){.mode = info ? info->mode : 0,
+                                          .worker = row.worker,
+                                          .tensor = row.tensor,
+                                          .step = row.step,
+                                          .sum = row.value[LAW_APART],
+                                          .bound = row.value[LAW_BOUND],
+                                          .rows = row.value[LAW_ROW],
+                                          .columns = row.value[LAW_COLUMN],
+                                          .input = row.value[LAW_VARIANT] != 0};
+    }
+    if (list && *count > 0)
+        qsort(list, *count, sizeof *list, sums_compare);
+    return list;
+}
+
+/* What is said of one input at a step. Where it is one of two terms alone, a branch was left out. */
+static int add_sum(const assay_rule *rule, const sums_row *rows, uint64_t n, const sums_terms *terms,
+                   assay_findings *findings)
+{
+    const sums_row *x = sums_at(rows, n, terms->tensor), *a = sums_at(rows, n, terms->of[0]),
+                   *b = terms->of[1] == UINT32_MAX ? NULL : sums_at(rows, n, terms->of[1]);
+    char note[256];
+    if (!x || !a || (!b && terms->of[1] != UINT32_MAX) || x->rows != a->rows || (b && x->rows != b->rows) ||
+        (b && (x->sum == a->sum || x->sum == b->sum)))
+        return ASSAY_OK;
+    snprintf(note, sizeof note, b ? "differs from the sum of %.90s and %.90s" : "differs from %.180s",
+             assay_trial_tensor(rule->trial, a->tensor), b ? assay_trial_tensor(rule->trial, b->tensor) : "");
+    const double apart = sums_apart(x, a, b), bound = sums_bound(x, a, b);
+    const assay_finding finding = {.step = x->step,
+                                   .tensor = x->tensor,
+                                   .worker = x->worker,
+                                   .test = LAW_SUMS,
+                                   .value = apart,
+                                   .threshold = bound,
+                                   .note = note};
+    return assay_findings_test(findings, !(apart <= bound), &finding);
+}
+
+static int judge_sums(const assay_rule *rule, const assay_series *series, assay_verdict *verdict)
+{
+    uint64_t count, found = 0, holding = 0;
+    sums_row *rows = list_sums(rule, series, &count);
+    sums_terms *terms = rows ? malloc((count + 1) * sizeof *terms) : NULL;
+    int status = terms ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        n = sums_group(rows + i, count - i);
+        if (i == 0 || rows[i].mode != rows[i - 1].mode) {
+            status = sums_find(rows + i, count - i, terms, &found);
+            holding += found;
+        }
+        for (uint64_t k = 0; status == ASSAY_OK && k < found; k++)
+            status = add_sum(rule, rows + i, n, &terms[k], assay_verdict_findings(verdict));
+    }
+    if (status == ASSAY_OK && holding > 0)
+        assay_verdict_message(verdict, "The law 'sums' holds of %" PRIu64 " tensors.", holding);
+    free(terms);
+    free(rows);
+    return status;
+}
+
 static int judge(const assay_series *series, const judged *list, uint64_t count, assay_verdict *verdict)
 {
     uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
@@ -383,7 +484,7 @@ static int judge(const assay_series *series, const judged *list, uint64_t count,
             status = add_findings(series, rows, some, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
-        if (holding[law] > 0 && law != LAW_ACTIVATION && open[law] > 0)
+        if (holding[law] > 0 && !GUESSED[law] && open[law] > 0)
             assay_verdict_message(verdict,
                                   "The law '%s' holds of %" PRIu64 " tensors; %" PRIu64
                                   " whose names and shapes fit keep to no form of it and are not tested.",
@@ -400,8 +501,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     judged *list = list_rows(rule, series, &count);
     if (!list)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    const int status = judge(series, list, count, verdict);
+    int status = judge(series, list, count, verdict);
     free(list);
+    ASSAY_THEN(status, judge_sums(rule, series, verdict));
     assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
                                    "outputs of modules, gradients or an optimizer's state are needed, of steps that "
                                    "follow one another.");
@@ -422,10 +524,14 @@ const assay_rule_ops assay_rule_law_violated = {
     .tests = tests,
     .series_width = LAW_WIDTH,
     .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
                              [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
                              [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}{note}",
+                             [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_SUMS] = "{tensor}{of} is not what the modules before it gave at {when}{note}",
                              [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}"),
     .setup = setup,
     .map = map,

@@ -8,7 +8,19 @@
 #include <assay/rule.h>
 
 /* The laws, by their names in byte order: tests of the rule. */
-enum { LAW_ACTIVATION, LAW_LINEAR, LAW_LOSS, LAW_MOMENTS, LAW_NORMALISATION, LAW_UPDATE, LAWS };
+enum {
+    LAW_ACTIVATION,
+    LAW_EMBEDDING,
+    LAW_LINEAR,
+    LAW_LOSS,
+    LAW_MOMENTS,
+    LAW_NORMALISATION,
+    LAW_REPLICAS,
+    LAW_ROWS_ONE,
+    LAW_SUMS,
+    LAW_UPDATE,
+    LAWS
+};
 
 /* Slots of the rule, and their measures. */
 enum {
@@ -21,6 +33,7 @@ enum {
     LAW_SECOND_MOMENTS,
     LAW_CRITERIA, /* what losses are computed of */
     LAW_LOSSES,
+    LAW_EMBEDDINGS, /* inputs, outputs and weights of modules with such names */
     LAW_SLOTS
 };
 enum {
@@ -33,9 +46,10 @@ enum {
     OF_VECTOR,     /* a weight of one axis, element by element */
     OF_SCORES,     /* what losses are computed of, element by element */
     OF_LOSS,
-    OF_FUNCTION, /* the output as a function of the input */
-    OF_WEIGHT,   /* rows of the first axis, joined */
-    OF_UPDATE,   /* all elements, with the saved step before */
+    OF_EMBEDDING, /* all numbers */
+    OF_FUNCTION,  /* the output as a function of the input */
+    OF_WEIGHT,    /* rows of the first axis, joined */
+    OF_UPDATE,    /* all elements, with the saved step before */
     OF_GRADIENT,
     OF_STATE,
     OF_SECOND,        /* without signs: beside sums of squares */
@@ -79,7 +93,8 @@ typedef struct law_step {
 } law_step;
 
 typedef int law_map(const law_step *step);
-law_map law_activation, law_linear, law_loss, law_moments, law_normalisation, law_update;
+law_map law_activation, law_embedding, law_linear, law_loss, law_moments, law_normalisation, law_replicas, law_rows,
+    law_sums, law_update;
 
 /* The item of a tensor and worker in a slot; NULL: not there. */
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);

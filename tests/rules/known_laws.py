@@ -201,7 +201,8 @@ def healthy_layers(folder):
 def one_pixel(folder):
     def fault(t):
         t["conv_output_0"][4, 2, 3, 1] += SINGLE(0.01)
-    return layers(folder, fault), [rule("laws", "LawViolated", first(step=5, tensor="conv_output_0", test="linear"))]
+    return layers(folder, fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
+        (5, "conv_output_0", "linear"), (5, "bn_input_0", "sums")})]
 
 
 @case
@@ -212,6 +213,49 @@ def one_normalised(folder):
     return layers(folder, fault), [
         rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
             (5, "norm_output_0", "normalisation"), (5, "bn_output_0", "normalisation")})]
+
+
+def attention(folder, fault=None):
+    """Embedding, attention's softmax, a residual sum; two workers with the same weights and the same averaged gradients."""
+    made, random = Made(folder, workers=2), numpy.random.default_rng(3)
+
+    def normal(*shape):
+        return random.normal(size=shape).astype(SINGLE)
+    table = normal(30, 8)
+    for step in range(8):
+        table, g, saved = table + normal(30, 8) * SINGLE(0.01), normal(30, 8), []
+        for worker in range(2):
+            tokens, scores = random.integers(0, 30, (4, 6)), normal(4, 6, 6)
+            x = table[tokens]
+            seen = numpy.exp(scores) / numpy.exp(scores).sum(-1, keepdims=True)
+            t = {"Net_embed.weight": table, "gradient/Net_embed.weight": g, "embed_input_0": tokens.astype(numpy.int64), "embed_output_0": x,
+                 "softmax_output_0": seen, "out_output_0": normal(4, 6, 8)}
+            t["norm_input_0"] = x + t["out_output_0"]
+            if fault and step == 5 and worker == 1:
+                t = dict(t, **{name: t[name].copy() for name in t})
+                fault(t)
+            saved.append(t)
+        made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved)})
+    return made.end()
+
+
+@case
+def healthy_attention(folder):
+    return attention(folder), [rule("laws", "LawViolated", quiet(64))]
+
+
+@case
+def attention_that_is_off(folder):
+    """One number each: of an embedding, of attention's weights, of a residual sum, of a gradient."""
+    def fault(t):
+        t["embed_output_0"][1, 2, 3] += SINGLE(1e-3)
+        t["softmax_output_0"][3, 4, 1] += SINGLE(1e-3)
+        t["norm_input_0"][0, 1, 2] += SINGLE(1e-2)
+        t["gradient/Net_embed.weight"][29, 7] += SINGLE(1e-3)
+    expected = {("embed_output_0", "embedding"), ("softmax_output_0", "rows"), ("norm_input_0", "sums"),
+                ("gradient/Net_embed.weight", "replicas")}
+    return attention(folder, fault), [rule("laws", "LawViolated", lambda e: {f["step"] for f in e["findings"]} == {5} and {
+        (f["tensor"], f["test"]) for f in e["findings"]} >= expected)]
 
 
 @case

@@ -1,0 +1,174 @@
+/* sums.c - what a module gets is what another one gave, or the sum of two tensors before it, as residual connections make
+ * them: x = a + b.
+ *
+ * Names do not say which tensors these are. A tensor's whole sketch is therefore brought to one number by further signs;
+ * sums_find() looks for the terms of each input at the first steps and keeps those that fit at every one of them. x is
+ * rounded in its type: 6 u. */
+#include "laws/sums.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <assay/search.h>
+
+static int add_items(const law_step *step, int slot, int measure)
+{
+    const assay_slot_view *items = &step->view->slot[slot];
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < items->count; i++) {
+        const assay_tensor_view *item = items->items[i];
+        const assay_sketch *s = law_sketch(step, measure, item);
+        double row[LAW_WIDTH] = {[LAW_OF] = LAW_SUMS};
+        if (!s || law_rounding(item->dtype) == 0 || s->columns < 2)
+            continue;
+        for (uint64_t c = 0; c < s->groups * s->columns; c++) {
+            row[LAW_APART] += assay_sketch_sign(c % s->columns) * s->sum[c];
+            row[LAW_BOUND] += s->squares[c];
+        }
+        row[LAW_BOUND] = 6 * law_rounding(item->dtype) * sqrt(row[LAW_BOUND]);
+        row[LAW_ROW] = (double)s->rows;
+        row[LAW_COLUMN] = (double)s->columns;
+        row[LAW_VARIANT] = slot == LAW_INPUTS;
+        if (row[LAW_BOUND] > 0)
+            status = assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+int law_sums(const law_step *step)
+{
+    ASSAY_TRY(add_items(step, LAW_INPUTS, OF_INPUT));
+    return add_items(step, LAW_OUTPUTS, OF_OUTPUT);
+}
+
+/* ---- which tensors make which ---- */
+
+int sums_compare(const void *a, const void *b)
+{
+    const sums_row *x = a, *y = b;
+    const int64_t keys[][2] = {{x->mode, y->mode}, {x->worker, y->worker}, {x->step, y->step}, {x->tensor, y->tensor}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return (x->input > y->input) - (x->input < y->input);
+}
+
+uint64_t sums_group(const sums_row *rows, uint64_t count)
+{
+    uint64_t n = 1;
+    while (n < count && rows[n].mode == rows->mode && rows[n].worker == rows->worker && rows[n].step == rows->step)
+        n++;
+    return n;
+}
+
+const sums_row *sums_at(const sums_row *rows, uint64_t n, uint32_t tensor)
+{
+    uint64_t low = 0, high = n;
+    while (low < high) {
+        const uint64_t middle = (low + high) / 2;
+        if (rows[middle].tensor < tensor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && rows[low].tensor == tensor ? &rows[low] : NULL;
+}
+
+double sums_apart(const sums_row *x, const sums_row *a, const sums_row *b)
+{
+    return fabs(x->sum - a->sum - (b ? b->sum : 0));
+}
+
+double sums_bound(const sums_row *x, const sums_row *a, const sums_row *b)
+{
+    return x->bound + 0x1p-40 * (fabs(a->sum) + (b ? fabs(b->sum) : 0));
+}
+
+typedef struct by_sum {
+    double sum;
+    uint64_t at;
+} by_sum;
+
+static int compare_sums(const void *a, const void *b)
+{
+    const by_sum *x = a, *y = b;
+    const int order = assay_order_f64(&x->sum, &y->sum);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+static bool alike(const sums_row *x, const sums_row *a)
+{
+    return x->tensor != a->tensor && x->rows == a->rows && x->columns == a->columns;
+}
+
+/* Do these fit at each of the first steps of the worker? */
+static bool fits(const sums_row *rows, uint64_t count, uint32_t x, uint32_t a, uint32_t b)
+{
+    uint64_t steps = 0;
+    for (uint64_t i = 0, n; i < count && steps < SUMS_FIRST && rows[i].worker == rows->worker; i += n, steps++) {
+        n = sums_group(rows + i, count - i);
+        const sums_row *of = sums_at(rows + i, n, x), *one = sums_at(rows + i, n, a),
+                       *other = b == UINT32_MAX ? NULL : sums_at(rows + i, n, b);
+        if (!of || !one || (!other && b != UINT32_MAX) || !(sums_apart(of, one, other) <= sums_bound(of, one, other)))
+            return false;
+    }
+    return steps == SUMS_FIRST;
+}
+
+/* The terms of one input, by the first steps. An output that it is a copy of comes first, then another input, then two
+ * tensors, the first in the order of their numbers. */
+static bool find_terms(const sums_row *rows, uint64_t n, uint64_t count, const by_sum *sorted, const sums_row *x,
+                       uint32_t terms[2])
+{
+    for (int input = 0; input < 2; input++)
+        for (uint64_t i = 0; i < n; i++)
+            if (rows[i].input == (input > 0) && alike(x, &rows[i]) &&
+                sums_apart(x, &rows[i], NULL) <= sums_bound(x, &rows[i], NULL) &&
+                fits(rows, count, x->tensor, rows[i].tensor, UINT32_MAX)) {
+                terms[0] = rows[i].tensor;
+                terms[1] = UINT32_MAX;
+                return true;
+            }
+    for (uint64_t i = 0; i < n; i++) {
+        const double rest = x->sum - rows[i].sum;
+        uint64_t low = 0, high = n;
+        if (!alike(x, &rows[i]))
+            continue;
+        while (low < high) {
+            const uint64_t middle = (low + high) / 2;
+            if (sorted[middle].sum < rest - 2 * x->bound)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < n && sorted[low].sum <= rest + 2 * x->bound; low++) {
+            const sums_row *b = &rows[sorted[low].at];
+            if (sorted[low].at > i && alike(x, b) && sums_apart(x, &rows[i], b) <= sums_bound(x, &rows[i], b) &&
+                fits(rows, count, x->tensor, rows[i].tensor, b->tensor)) {
+                terms[0] = rows[i].tensor;
+                terms[1] = b->tensor;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int sums_find(const sums_row *rows, uint64_t count, sums_terms *out, uint64_t *found)
+{
+    const uint64_t n = count > 0 ? sums_group(rows, count) : 0;
+    by_sum *sorted = malloc((n + 1) * sizeof *sorted);
+    *found = 0;
+    ASSAY_HAVE(sorted);
+    for (uint64_t i = 0; i < n; i++)
+        sorted[i] = (by_sum){rows[i].sum, i};
+    qsort(sorted, n, sizeof *sorted, compare_sums);
+    for (uint64_t i = 0; i < n; i++) {
+        sums_terms terms = {.tensor = rows[i].tensor};
+        if (rows[i].input && find_terms(rows, n, count, sorted, &rows[i], terms.of))
+            out[(*found)++] = terms;
+    }
+    free(sorted);
+    return ASSAY_OK;
+}
