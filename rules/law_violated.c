@@ -14,23 +14,19 @@
 
 #include "laws/sums.h"
 
-static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
-                                    [LAW_EMBEDDING] = "embedding",
-                                    [LAW_LINEAR] = "linear",
-                                    [LAW_LOSS] = "loss",
-                                    [LAW_MOMENTS] = "moments",
-                                    [LAW_NORMALISATION] = "normalisation",
-                                    [LAW_REPLICAS] = "replicas",
-                                    [LAW_ROWS_ONE] = "rows",
-                                    [LAW_SUMS] = "sums",
-                                    [LAW_UPDATE] = "update",
-                                    NULL};
+static const char *const tests[] = {[LAW_ACTIVATION] = "activation", [LAW_EMBEDDING] = "embedding",
+                                    [LAW_LINEAR] = "linear",         [LAW_LOSS] = "loss",
+                                    [LAW_MOMENTS] = "moments",       [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_REDUCE] = "reduce",         [LAW_REPLICAS] = "replicas",
+                                    [LAW_ROWS_ONE] = "rows",         [LAW_SUMS] = "sums",
+                                    [LAW_UPDATE] = "update",         NULL};
 static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
                                     [LAW_EMBEDDING] = law_embedding,
                                     [LAW_LINEAR] = law_linear,
                                     [LAW_LOSS] = law_loss,
                                     [LAW_MOMENTS] = law_moments,
                                     [LAW_NORMALISATION] = law_normalisation,
+                                    [LAW_REDUCE] = law_projections, /* and what else the hook projects */
                                     [LAW_REPLICAS] = law_replicas,
                                     [LAW_ROWS_ONE] = law_rows,
                                     [LAW_SUMS] = law_sums,
@@ -38,7 +34,7 @@ static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
 
 /* Of these names say little: that one does not hold of a tensor is not worth a word. */
 static const bool GUESSED[LAWS] = {
-    [LAW_ACTIVATION] = true, [LAW_REPLICAS] = true, [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
+    [LAW_ACTIVATION] = true, [LAW_REDUCE] = true, [LAW_REPLICAS] = true, [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
 
 /* The forms of these are one for the whole trial. */
 static const bool COMMON[LAWS] = {[LAW_LINEAR] = true, [LAW_UPDATE] = true};
@@ -51,13 +47,15 @@ typedef struct law_measure {
 } law_measure;
 
 static const char *const PATTERNS[LAW_SLOTS] = {
-    [LAW_INPUTS] = "_input_\\d+$",
-    [LAW_OUTPUTS] = "_output_\\d+$",
-    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|assay/).*(weight|bias)$",
+    [LAW_INPUTS] = "^(?!state/).*_input_\\d+$",
+    [LAW_OUTPUTS] = "^(?!state/).*_output_\\d+$",
+    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|state/|assay/).*(weight|bias)$",
     [LAW_GRADIENTS] = "^gradient/.*",
     [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
     [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",
-    [LAW_EMBEDDINGS] = "(?i)^(?!gradient/|optimizer/).*(emb|wte|wpe|token)[^/]*(_input_\\d+|_output_\\d+|weight)$",
+    [LAW_EMBEDDINGS] =
+        "(?i)^(?!gradient/|optimizer/|state/).*(emb|wte|wpe|token)[^/]*(_input_\\d+|_output_\\d+|weight)$",
+    [LAW_PROJECTIONS] = "^state/laws/(linear|moments|reduce|update)/",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
     [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",
@@ -80,6 +78,7 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_SCORES] = {LAW_CRITERIA, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_LOSS] = {LAW_LOSSES, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {1}}},
     [OF_EMBEDDING] = {LAW_EMBEDDINGS, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
+    [OF_PROJECTION] = {LAW_PROJECTIONS, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_FUNCTION] = {LAW_OUTPUTS, {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT}},
     [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
     [OF_UPDATE] = {LAW_WEIGHTS, {ELEMENTS(1)}},
@@ -215,7 +214,7 @@ static bool holds(const judged *list, uint64_t n)
         }
         if (list->law == LAW_REPLICAS) /* workers that meet now and then only (local SGD) keep it often */
             first = 4 * keeps >= 3 * of ? keeps : 0, keeps = 0;
-        if ((2 * clear >= keeps || (list->law != LAW_MOMENTS && list->law != LAW_UPDATE)) &&
+        if ((2 * clear >= keeps || (list->law != LAW_MOMENTS && list->law != LAW_UPDATE && list->law != LAW_REDUCE)) &&
             ((keeps >= LEAST && 2 * keeps >= of) || first >= WITHOUT_GAP))
             return true;
     }
@@ -529,6 +528,7 @@ const assay_rule_ops assay_rule_law_violated = {
                              [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
                              [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
                              [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_REDUCE] = "{tensor}{of} is not what backward gave at {when}{note}",
                              [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}{note}",
                              [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_SUMS] = "{tensor}{of} is not what the modules before it gave at {when}{note}",

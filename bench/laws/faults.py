@@ -3,8 +3,9 @@
 
     faults.py --build BUILD [--faults 300] [--healthy 60] [--seed 0] [--verbose]
 
-A fault changes one number, or a part of a tensor, in a training that goes on with it. It counts as named where the first
-finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed. Faults
+A fault changes one number, or a part of a tensor, in a training that goes on with it; five follow each other in one. It counts as named
+where the first new finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed.
+--record: all, projections alone (laws=True of the hook), or weights and the optimizer's state as checkpoints have them. Faults
 that leave rounding (a change below 64 roundings of the tensor's root mean square) or make something that is not finite are
 not counted: no law, or another rule, finds those. The tables go to standard output as Markdown; an interrupt ends it early.
 """
@@ -13,6 +14,7 @@ import collections
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -45,9 +47,9 @@ def flipped(tensor, index, bits):
 class Change:
     """A fault: `kind` at `step` of `worker`, from there on at every step if it is stuck."""
 
-    def __init__(self, kind, step, worker, bits, seed, stuck):
+    def __init__(self, kind, step, worker, bits, seed, stuck, record):
         self.kind, self.at, self.worker, self.bits, self.stuck = kind, step, worker, bits, stuck
-        self.random, self.now = random.Random(seed), -1
+        self.random, self.now, self.record = random.Random(seed), -1, record
         self.place, self.size, self.scale, self.tensors = None, 0.0, 1.0, []
 
     def active(self):
@@ -113,7 +115,7 @@ class Change:
             self.note(flipped(tensor.data, index, self.bits), tensor.data)
 
     def seen_at(self):
-        return self.at if self.kind in OF_PASS else self.at + 1
+        return self.at if self.kind in OF_PASS or (self.kind == "gradient" and self.record == "laws") else self.at + 1
 
 
 def straight():
@@ -139,19 +141,26 @@ def judged(build, trial, work, job):
     return {r["name"]: r for r in rules}
 
 
-def outcome(report, fault):
-    """named, seen (another tensor, or later), missed."""
-    findings = report["LawViolated"]["findings"]
-    if not findings:
+def key_of(finding):
+    return finding["worker"], finding["tensor"], finding["test"]
+
+
+def outcome(findings, fault, until):
+    """named, seen (another tensor, or later), missed: by findings from the fault's step on, until the next fault's. What a fault before
+    has left broken is no news."""
+    at = fault.seen_at()
+    old = {key_of(f) for f in findings if f["step"] == at - 1}
+    new = [f for f in findings if at <= f["step"] < until and key_of(f) not in old]
+    if not new:
         return "missed"
-    first = min(f["step"] for f in findings)
-    here = [f for f in findings if f["step"] == first]
+    first = min(f["step"] for f in new)
 
     def strength(f):
         return float(f["value"]) / max(float(f["threshold"]), 1e-300)
-    strongest = max(here, key=strength)
-    right = first == fault.seen_at() and strongest["tensor"] in fault.tensors and strongest["worker"] == "worker_%d" % fault.worker
-    return "named" if right else "seen"
+    strongest = max((f for f in new if f["step"] == first), key=strength)
+    tensor = re.sub(r"^state/laws/\w+/", "", strongest["tensor"])
+    right = first == at and any(tensor == t or tensor.startswith(t + "/") for t in fault.tensors)
+    return "named" if right and strongest["worker"] == "worker_%d" % fault.worker else "seen"
 
 
 def group_of(bits):
@@ -160,30 +169,46 @@ def group_of(bits):
         "mantissa 22-20" if bit >= 20 else "mantissa 19-16" if bit >= 16 else "mantissa 15-10")
 
 
+class Several:
+    """Faults one after the other in one training."""
+
+    def __init__(self, faults):
+        self.faults = faults
+
+    def __getattr__(self, name):
+        return lambda *arguments: [getattr(f, name)(*arguments) for f in self.faults]
+
+
+FIRST, BETWEEN, IN_ONE = 7, 4, 5
+
+
 def inject(options, build, work, job, chance, table):
-    """One fault into one training; `table` gets what came of it."""
+    """Some faults into one training; `table` gets what came of them."""
     import trainings
-    seed = chance.randrange(1 << 30)
-    kind = chance.choice(KINDS)
-    network = "transformer" if kind == "norm" else chance.choice(list(trainings.NETWORKS))
-    optimizer = chance.choice(["adam", "adamw"] if "moment" in kind else list(trainings.OPTIMIZERS))
+    seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
     workers = chance.choice([1, 4])
-    bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
-    fault = Change(kind, chance.randrange(7, 15), chance.randrange(workers), bits, seed, chance.random() < 0.25)
-    trial = work / "trial"
+    kinds = [k for k in KINDS if (k != "norm" or network in ("transformer", "moe")) and ("moment" not in k or "adam" in optimizer)]
+    faults = []
+    for number in range(IN_ONE):
+        bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
+        last = number == IN_ONE - 1
+        faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * number, chance.randrange(workers), bits, seed + number,
+                             last and chance.random() < 0.5, options.record))
+    trial, steps = work / "trial", FIRST + BETWEEN * IN_ONE
     shutil.rmtree(trial, ignore_errors=True)
-    trainings.train(trial, network, optimizer, workers, steps=20, seed=seed % 1000, fault=fault)
-    if not 2.0 ** -18 * fault.scale < fault.size < 1e30:
-        return
+    trainings.train(trial, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=options.record)
     reports = judged(build, trial, work, job)
-    if any(f["step"] <= fault.seen_at() for f in reports["ExplodingTensor"]["findings"]):
-        return
-    result = outcome(reports, fault)
-    table[kind, "-" if kind in ("row", "tile") else group_of(bits)][result] += 1
-    if options.verbose and result != "named":
-        print(result, kind, bits, network, optimizer, workers, "worker", fault.worker, "step", fault.seen_at(), fault.tensors[:1], fault.place, "size",
-              fault.size, "scale", fault.scale, "stuck", fault.stuck, [(f["step"], f["worker"], f["tensor"], f["value"], f["threshold"]) for f in
-                                                reports["LawViolated"]["findings"][:3]], flush=True)
+    wild = min((f["step"] for f in reports["ExplodingTensor"]["findings"]), default=steps)
+    for fault in faults:
+        if not 2.0 ** -18 * fault.scale < fault.size < 1e30 or wild <= fault.seen_at():
+            continue
+        result = outcome(reports["LawViolated"]["findings"], fault, fault.at + BETWEEN)
+        table[fault.kind, "-" if fault.kind in ("row", "tile") else group_of(fault.bits)][result] += 1
+        if options.verbose and result != "named":
+            print(result, fault.kind, fault.bits, network, optimizer, workers, "worker", fault.worker, "step", fault.seen_at(), fault.tensors[:1],
+                  fault.place, "size", fault.size, "scale", fault.scale, "seed", seed, "stuck", fault.stuck,
+                  [(f["step"], f["worker"], f["tensor"], f["test"], f["value"], f["threshold"]) for f in
+                   reports["LawViolated"]["findings"] if fault.seen_at() - 1 <= f["step"] <= fault.seen_at()][:4], flush=True)
 
 
 def main():
@@ -192,6 +217,7 @@ def main():
     parser.add_argument("--faults", type=int, default=300)
     parser.add_argument("--healthy", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--record", choices=["all", "laws", "state"], default="all")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -204,17 +230,19 @@ def main():
     Straight = straight()
     work = Path(tempfile.mkdtemp(prefix="assay-laws-"))
     job = work / "job.json"
-    job.write_text(json.dumps({"rules": [{"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
+    job.write_text(json.dumps({"output": {"max_findings": 100000}, "rules": [{"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
     chance = random.Random(options.seed)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     steps = alarms = trials = 0
     for number in range(options.healthy):
         network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
-        precision, workers = chance.choice(["float32", "tf32", "bfloat16"]), chance.choice([1, 1, 4])
+        precision, workers = chance.choice(["float32", "tf32", "bfloat16", "float16"]), chance.choice([1, 1, 4])
+        if precision == "float16":  # of what the CPU has of it
+            network, optimizer = chance.choice(["mlp", "cnn"]), chance.choice(["sgd", "momentum"])
         trial = work / "healthy"
         shutil.rmtree(trial, ignore_errors=True)
-        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision)
+        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision, record=options.record)
         report = judged(build, trial, work, job)["LawViolated"]
         steps, trials, alarms = steps + 20, trials + 1, alarms + (report["findings_total"] > 0)
         if report["findings_total"] > 0:

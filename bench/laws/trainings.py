@@ -5,6 +5,7 @@ Workers of a data-parallel training are copies of one network in one process, as
 one moment: weights and the optimizer's state before the pass, gradients as they were computed.
 """
 import copy
+import functools
 
 import torch
 from torch import nn
@@ -66,11 +67,31 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.layer2(self.layer1(self.embed(x))))[:, -1])
 
 
-NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer}
+class Experts(nn.Module):
+    """A mixture of experts: every one computes all tokens, and the router's weights, which are 0 but for two, sum them up."""
+    def __init__(self, width=32, count=4):
+        super().__init__()
+        self.embed, self.norm, self.router, self.softmax = nn.Embedding(50, width), nn.LayerNorm(width), nn.Linear(width, count), nn.Softmax(-1)
+        self.up = nn.ModuleList(nn.Linear(width, 2 * width) for _ in range(count))
+        self.act = nn.ModuleList(nn.SiLU() for _ in range(count))
+        self.down = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(count))
+        self.drop, self.head = nn.Dropout(0.1), nn.Linear(width, 10)
+
+    def forward(self, x):
+        x = self.embed(x)
+        n = self.norm(x)
+        scores = self.router(n)
+        kept = scores.masked_fill(scores < scores.topk(2).values[..., -1:], -1e4)
+        parts = [down(act(up(n))) for up, act, down in zip(self.up, self.act, self.down)]
+        x = x + self.drop((self.softmax(kept).unsqueeze(-1) * torch.stack(parts, -2)).sum(-2))
+        return self.head(x.mean(1))
+
+
+NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts}
 
 
 def data_of(network, count, generator):
-    if network == "transformer":
+    if network in ("transformer", "moe"):
         return torch.randint(0, 50, (count, 12), generator=generator), torch.randint(0, 10, (count,), generator=generator)
     size = 24 if network == "mlp" else 192
     return torch.randn(count, size, generator=generator), torch.randint(0, 10, (count,), generator=generator)
@@ -133,8 +154,26 @@ def emulate_tf32(net):
             module.forward = lambda x, m=module: Tf32Linear.apply(x, m.weight, m.bias)
 
 
-def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, collections=None):
-    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network)."""
+def emulate_float16(net):
+    """Each module computes in float32 what it has in float16: the CPU has no products of these."""
+    for module in net.modules():
+        if not list(module.children()):
+            module.forward = functools.partial(in_float32, module, type(module).forward)
+
+
+def in_float32(module, forward, x):
+    plain = copy.copy(module)
+    plain._parameters = {name: None if p is None else p.float() for name, p in module._parameters.items()}
+    return forward(plain, x.float()).half()
+
+
+# Everything, projections alone, or what checkpoints have.
+RECORDS = {"all": {"save_all": True}, "laws": {"include_collections": ["losses"], "laws": True},
+           "state": {"include_collections": ["weights", "biases", "optimizer_variables"]}}
+
+
+def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all"):
+    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS."""
     fault = fault or Fault()
     torch.manual_seed(seed)
     first = NETWORKS[network]()
@@ -144,9 +183,11 @@ def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None
     for w, net in enumerate(nets):
         if precision == "tf32":
             emulate_tf32(net)
+        if precision == "float16":
+            emulate_float16(net)
         fault.before_hooks(w, net)
         hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(w, workers), include_workers="all",
-                               **({"include_collections": collections} if collections else {"save_all": True}))
+                               **RECORDS[record])
         loss = nn.CrossEntropyLoss()
         hook.register_module(net)
         hook.register_loss(loss)
@@ -154,6 +195,8 @@ def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None
         hooks.append(hook)
         losses.append(loss)
         optimizers.append(OPTIMIZERS[optimizer](net.parameters()))
+        if record == "laws":
+            hook.register_optimizer(optimizers[-1])
     generator = torch.Generator().manual_seed(seed + 1)
     for number in range(steps):
         fault.step(number)

@@ -164,6 +164,12 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
 /* The same of a scalar that was so at another time than now, in seconds since 1970. */
 int assay_hook_save_scalar_at(assay_hook *hook, const char *name, double value, double wall_time);
 
+/* Sums up rows of a tensor in groups, as a measure of the form `form` of SKETCH does (assay/measure.h); y, of ADAM, is
+ * of the same dtype and shape, else NULL. `out` has room for four times `groups` x `columns` numbers: sums, squares, and
+ * what ADAM has besides, each [groups found][columns]. Returns how many groups there are; -1: there is no such result. */
+int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
+                      double *out);
+
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
  * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM
  * for an interval below 1. */

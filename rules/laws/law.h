@@ -15,6 +15,7 @@ enum {
     LAW_LOSS,
     LAW_MOMENTS,
     LAW_NORMALISATION,
+    LAW_REDUCE,
     LAW_REPLICAS,
     LAW_ROWS_ONE,
     LAW_SUMS,
@@ -33,7 +34,8 @@ enum {
     LAW_SECOND_MOMENTS,
     LAW_CRITERIA, /* what losses are computed of */
     LAW_LOSSES,
-    LAW_EMBEDDINGS, /* inputs, outputs and weights of modules with such names */
+    LAW_EMBEDDINGS,  /* inputs, outputs and weights of modules with such names */
+    LAW_PROJECTIONS, /* what the hook keeps of equations (laws=True) */
     LAW_SLOTS
 };
 enum {
@@ -47,9 +49,10 @@ enum {
     OF_SCORES,     /* what losses are computed of, element by element */
     OF_LOSS,
     OF_EMBEDDING, /* all numbers */
-    OF_FUNCTION,  /* the output as a function of the input */
-    OF_WEIGHT,    /* rows of the first axis, joined */
-    OF_UPDATE,    /* all elements, with the saved step before */
+    OF_PROJECTION,
+    OF_FUNCTION, /* the output as a function of the input */
+    OF_WEIGHT,   /* rows of the first axis, joined */
+    OF_UPDATE,   /* all elements, with the saved step before */
     OF_GRADIENT,
     OF_STATE,
     OF_SECOND,        /* without signs: beside sums of squares */
@@ -93,8 +96,8 @@ typedef struct law_step {
 } law_step;
 
 typedef int law_map(const law_step *step);
-law_map law_activation, law_embedding, law_linear, law_loss, law_moments, law_normalisation, law_replicas, law_rows,
-    law_sums, law_update;
+law_map law_projections, law_activation, law_embedding, law_linear, law_loss, law_moments, law_normalisation,
+    law_replicas, law_rows, law_sums, law_update;
 
 /* The item of a tensor and worker in a slot; NULL: not there. */
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);
@@ -116,6 +119,19 @@ bool law_follows(const law_step *step, int64_t before, int64_t steps);
 
 /* The sum of the signs of rows [from, end) of a sketch. */
 double law_signs(uint64_t from, uint64_t end);
+
+enum { CONVOLVED = 16 /* times as much for sums of convolutions: they may be computed by transforms (Winograd) */ };
+
+/* What rounding does in a product, by the types. */
+typedef struct linear_rounding {
+    double products; /* of an element */
+    double factors, sums, output, least;
+} linear_rounding;
+
+/* False: not of types that are known. */
+bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products);
+/* How far a cell of so many elements may be off, by the squares of its products and of what came out (linear.c). */
+double linear_bound(const linear_rounding *r, int form, double products, double outputs, double elements);
 
 /* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
 double law_rounding(int dtype);

@@ -37,7 +37,7 @@ typedef struct linear {
     double *bs, *b2;                   /* [groups of outputs] */
     uint64_t places;                   /* 1, or pixels of an image that comes out */
     convolution conv;
-    double factors, sums, output, least;
+    linear_rounding rounding;
 } linear;
 
 /* Joins groups of rows further, into `rows`. */
@@ -69,11 +69,11 @@ static void join_tiles(const linear *l, double *sum, double *squares)
     }
 }
 
-static double bound_of(const linear *l, int form, double factors, double products, double outputs, double elements)
+double linear_bound(const linear_rounding *r, int form, double products, double outputs, double elements)
 {
-    const double q = sqrt(products), rounded = fmax(factors, FACTORS[form]);
-    return 5 * rounded * q + 6 * l->sums * (sqrt((double)l->w->columns) / 3 + 2) * sqrt(products + outputs) +
-           4 * l->output * sqrt(outputs) + l->least * sqrt(elements);
+    const double q = sqrt(products), rounded = fmax(r->factors, FACTORS[form]);
+    return 5 * rounded * q + 6 * r->sums * (sqrt(r->products) / 3 + 2) * sqrt(products + outputs) +
+           4 * r->output * sqrt(outputs) + r->least * sqrt(elements);
 }
 
 /* What a form comes to: the worst cell, and how many rows and columns have one beyond its bound. */
@@ -157,7 +157,7 @@ static void look_at_cells(const linear *l, linear_fit *fits)
             const double apart = fabs(l->ys[g * groups * l->places + i] - sum);
             for (int form = 0; form < LINEAR_FORMS; form++)
                 look(&fits[form], l, g, h, apart,
-                     bound_of(l, form, l->factors, products, l->y2[g * groups * l->places + i], elements));
+                     linear_bound(&l->rounding, form, products, l->y2[g * groups * l->places + i], elements));
         }
     }
 }
@@ -228,15 +228,15 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     return status;
 }
 
-/* What rounding does there, by the types. False: not of types that are known. */
-static bool set_rounding(linear *l, int x, int w, int y)
+bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products)
 {
     const double factors = fmin(law_rounding(x), law_rounding(w));
-    l->output = law_rounding(y);
-    l->factors = y != ASSAY_FLOAT32 && factors < l->output ? l->output : 0;
-    l->sums = (y == ASSAY_FLOAT64 ? 0x1p-50 : 0x1p-24) * (l->conv.channels > 0 ? 16 : 1);
-    l->least = y == ASSAY_FLOAT16 ? 0x1p-24 : 0;
-    return factors > 0 && l->output > 0;
+    r->products = products;
+    r->output = law_rounding(y);
+    r->factors = y != ASSAY_FLOAT32 && factors < r->output ? r->output : 0;
+    r->sums = y == ASSAY_FLOAT64 ? 0x1p-50 : 0x1p-24;
+    r->least = y == ASSAY_FLOAT16 ? 0x1p-24 : 0;
+    return factors > 0 && r->output > 0;
 }
 
 /* Finds stride and padding along an axis. */
@@ -286,8 +286,9 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     if ((l.conv.channels > 0 ? !find_convolution(&l.conv, x, weight, y)
                              : l.x->columns != l.w->columns || l.y->columns != l.w->rows) ||
         l.x->rows != l.y->rows || (l.b && (l.b->rows != l.w->rows || l.b->groups < l.w->groups)) ||
-        !set_rounding(&l, x->dtype, weight->dtype, y->dtype))
+        !linear_set_rounding(&l.rounding, x->dtype, weight->dtype, y->dtype, (double)l.w->columns))
         return ASSAY_OK;
+    l.rounding.sums *= l.conv.channels > 0 ? CONVOLVED : 1;
     l.places = l.y->columns / l.w->rows;
     return compare(step, y, &l);
 }

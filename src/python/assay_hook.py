@@ -167,26 +167,6 @@ def _rank_and_workers():
     return _process_group() or of_launcher()
 
 
-def _chosen_in_a_file(key, config_file):
-    """Does this configuration file, or the one that the environment names, say something about the parameter?"""
-    for path in (config_file, os.environ.get("ASSAY_HOOK_CONFIG") or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
-        if path and os.path.isfile(path):
-            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-                if '"%s"' % key in file.read():
-                    return True
-    return False
-
-
-def _refuse_existing(path):
-    """The library refuses as well, at the first step; here it shows before the training begins."""
-    try:
-        held = os.listdir(path)
-    except FileNotFoundError:
-        return
-    if held and not any(name.startswith(".assay-hook-") for name in os.listdir(path)):
-        raise kind_of_error(RuntimeError)("%s holds something already: name another directory, or pass existing=\"continue\"" % path)
-
-
 class Hook:
     """One training process's recorder. Arguments as the reference's; `config` are the run's settings, a dictionary
     or an argparse.Namespace, and `parameters` are assay's own (docs/hook.md), with rank_and_workers=(RANK, WORKERS) for
@@ -194,7 +174,7 @@ class Hook:
 
     def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False,
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
-                 include_workers="one", config_file=None, config=None, **parameters):
+                 include_workers="one", config_file=None, config=None, laws=False, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = self._complained = False
         self._names, self._shapes, self._written, self._pending, self._open_events = {}, {}, {}, [], {}
@@ -218,14 +198,14 @@ class Hook:
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
             if parameters.get("existing") != "continue" and not dry_run:
-                with_limit(lambda: _refuse_existing(out_dir), parameters.get("stall_seconds", 30))
+                with_limit(lambda: assay_hook_config.refuse_existing(out_dir), parameters.get("stall_seconds", 30))
         error = _Error()
         given = parameters.pop("rank_and_workers", None)
         by_launcher = given is None and _process_group() is None
         rank, workers = self._place = given or _rank_and_workers()
         self._place_given = given is not None
         self._left_out = by_launcher and rank > 0 and include_workers == "one" and not dry_run
-        self._left_out = self._left_out and not with_limit(lambda: _chosen_in_a_file("include_workers", config_file), 30)
+        self._left_out = self._left_out and not with_limit(lambda: assay_hook_config.chosen_in_a_file("include_workers", config_file), 30)
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise kind_of_error(ValueError)(error.text.decode(errors="replace"))
@@ -240,10 +220,17 @@ class Hook:
         pairs = [*settings.items(), *(steps.parameters() if steps else []), *(reduction_config.parameters() if reduction_config else [])]
         for key, value in pairs:
             self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
+        if laws:
+            wanted = assay_hook_config.flat(said[1] if include_collections is None else include_collections)
+            include_collections = [*wanted, Collection("laws", include_regex=["^state/laws/"])]
         self._declare(include_collections, said)
         for pattern in [include_regex] if isinstance(include_regex, str) else include_regex or []:
             self._must(_lib.assay_hook_collection_regex(self._handle, b"default", pattern.encode()))
             self.include_collections += ["default"] * ("default" not in self.include_collections)
+        self._laws = None
+        if laws:
+            from assay_recording.laws import Laws
+            self._laws = Laws(self, _lib, _DTYPES)
         self._set_facts(config)
         self._show(out_dir, tensorboard_dir, settings, said[3], include_regex)
         self.save_config = steps or assay_hook_config.steps_of(said[3]) or SaveConfig()
@@ -673,6 +660,14 @@ class Hook:
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
                 parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), _plain_name(name))))
+
+        if self._laws:
+            self._laws.watch(module)
+
+    def register_optimizer(self, optimizer):
+        """With laws=True: what is saved of its updates. Call it once the network is registered."""
+        if self._handle and self._laws:
+            self._laws.watch_optimizer(optimizer)
 
     def _gradient_of(self, name):
         def save(gradient):

@@ -496,6 +496,26 @@ def profiler_of_environment():
     return {"system_metrics_interval": interval, "timeline": True}
 
 
+def chosen_in_a_file(key, config_file):
+    """Does this configuration file, or the one that the environment names, say something about the parameter?"""
+    for path in (config_file, os.environ.get("ASSAY_HOOK_CONFIG") or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
+        if path and os.path.isfile(path):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+                if '"%s"' % key in file.read():
+                    return True
+    return False
+
+
+def refuse_existing(path):
+    """The library refuses as well, at the first step; here it shows before the training begins."""
+    try:
+        held = os.listdir(path)
+    except FileNotFoundError:
+        return
+    if held and not any(name.startswith(".assay-hook-") for name in os.listdir(path)):
+        raise kind_of_error(RuntimeError)("%s holds something already: name another directory, or pass existing=\"continue\"" % path)
+
+
 def flat(items):
     for item in items or ():
         yield from flat(item) if isinstance(item, (list, tuple, set)) else (item,)

@@ -120,6 +120,8 @@ class AutoHook(assay_hook.Hook):
         outer.register_forward_pre_hook(self._before_pass)
         self.watch_inputs(outer)
         outer.register_forward_hook(self._after_pass)
+        if self._laws:
+            self._laws.watch(model)
 
     def watch_inputs(self, model):
         """Records what a network is called with, by position and by keyword, as far as PyTorch tells (keywords since 2.0)."""
@@ -145,6 +147,7 @@ class AutoHook(assay_hook.Hook):
     def watch_optimizer(self, optimizer):
         """A call of the optimizer's step() ends the step of the recording."""
         self._until_update = True
+        self.register_optimizer(optimizer)
         self._wrap(optimizer, "step", self.before_update, self.updated)
 
     def until_update(self):

@@ -1,0 +1,213 @@
+"""laws.py - Hook(laws=True): of the laws of computation (docs/laws.md) both sides, summed up where the tensors are, and not the tensors.
+
+Each equation of a saved step becomes a small tensor of float32, of numbers that the rule LawViolated reads:
+    state/laws/linear/X_output_N    a head: inputs, rows, columns, groups of rows and of columns, is it a convolution, dtypes of input, weight, output; of
+                                    each cell: how far y is from x Wt + b, the squares of the products, those of y
+    state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
+    state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
+    state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
+"""
+import ctypes
+import functools
+import types
+import weakref
+
+import numpy
+
+from assay_hook import _goes_on, _plain_name, _unwrapped
+
+PLAIN, UNSIGNED, ADAM = 0, 1, 4
+CELL, MOST_CELLS = 8192, 256  # elements of a cell
+ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
+SGD, BUFFER, OF_ADAM = 0, 1, 2
+
+
+def host(tensor):
+    return tensor.detach().to("cpu").contiguous()
+
+
+class Laws:
+    def __init__(self, hook, library, dtypes):
+        self.hook, self.library, self.dtypes = hook, library, dtypes
+        self.library.assay_hook_sketch.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64,
+                                                   ctypes.c_int, ctypes.c_void_p]
+        self.before, self.parameters, self.step = {}, [], -1
+        self.clear()
+
+    def _complain(self, what, error):
+        self.hook._complain("law: " + what, error)
+
+    def clear(self):
+        self.local, self.given, self.passes, self.weights = {}, {}, {}, {}
+
+    def due(self):
+        """Is this step saved? What is left of another one is forgotten."""
+        if self.hook._global_step() != self.step:
+            self.step = self.hook._global_step()
+            self.clear()
+        return self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+
+    def watch(self, module):
+        """A network: its linear layers, and its parameters."""
+        from torch import nn
+        module = _unwrapped(module)[0]
+        named = [("%s_%s" % (module._get_name(), _plain_name(n)), p) for n, p in module.named_parameters()]
+        for name, part in module.named_modules():
+            if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.groups == 1 and part.padding_mode == "zeros"):
+                part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))
+        for name, parameter in named:
+            self.parameters.append((name, weakref.ref(parameter)))
+            if parameter.requires_grad:
+                parameter.register_hook(functools.partial(self.gradient, name))
+
+    def watch_optimizer(self, optimizer):
+        original = optimizer.step
+
+        @functools.wraps(original)
+        def step(owner, *arguments, **named):
+            self.before_update()
+            try:
+                return original(*arguments, **named)
+            finally:
+                self.updated(owner)
+        optimizer.step = types.MethodType(step, optimizer)
+
+    def living(self):
+        return [(name, parameter()) for name, parameter in self.parameters if parameter() is not None]
+
+    def sketch(self, x, rows, columns, groups, form=PLAIN, y=None):
+        """[kinds][groups][columns]; None: not of a type that laws know, or too large."""
+        code = self.dtypes.get(str(x.dtype)[6:])
+        if code not in (1, 2, 14, 19) or columns > MOST_COLUMNS or rows == 0:
+            return None
+        x, y = host(x), host(y) if y is not None else None
+        out = numpy.empty((4, min(rows, groups), columns))
+        found = self.library.assay_hook_sketch(form, code, x.data_ptr(), y.data_ptr() if y is not None else None, rows, columns, groups,
+                                               out.ctypes.data)
+        return out.reshape(-1)[:4 * found * columns].reshape(4, found, columns) if found > 0 else None
+
+    def save(self, name, head, cells):
+        self.hook._save_array("state/laws/" + name, numpy.concatenate([numpy.asarray(head, numpy.float32)] + [numpy.asarray(c, numpy.float32).reshape(-1) for c in cells]))
+
+    # -- linear layers
+
+    def signs(self, count):
+        """Of rows from 0 on, as assay_sketch_sign() has them."""
+        i = numpy.arange((count + 63) // 64, dtype=numpy.uint64) + numpy.uint64(1)
+        x = i * numpy.uint64(0x9e3779b97f4a7c15)
+        x = (x ^ x >> numpy.uint64(30)) * numpy.uint64(0xbf58476d1ce4e5b9)
+        x = (x ^ x >> numpy.uint64(27)) * numpy.uint64(0x94d049bb133111eb)
+        x ^= x >> numpy.uint64(31)
+        bits = x[:, None] >> numpy.arange(64, dtype=numpy.uint64) & numpy.uint64(1)
+        return 1 - 2.0 * bits.reshape(-1)[:count]
+
+    @staticmethod
+    def join(values, rows, groups, axis=0):
+        """Sums of what belongs to rows, by groups of them: [rows][...] -> [groups][...]."""
+        first = -(-numpy.arange(groups) * rows // groups)
+        return numpy.add.reduceat(values, first, axis=axis)
+
+    @staticmethod
+    def multiply(module, x, w, shape, places):
+        """[groups][groups of outputs][places of an image, 1 of a row]."""
+        if module.weight.dim() == 2:
+            return (x @ w.T)[..., None]
+        import torch
+        out = torch.nn.functional.conv2d(torch.from_numpy(x).reshape(-1, *shape), torch.from_numpy(w).reshape(-1, *module.weight.shape[1:]),
+                                         None, module.stride, module.padding, module.dilation)
+        return out.reshape(len(x), len(w), places).numpy()
+
+    @_goes_on
+    def after_linear(self, name, module, inputs, output):
+        if not self.due() or not inputs:
+            return
+        x, w = inputs[0], module.weight
+        number = self.passes.get(name, 0)
+        self.passes[name] = number + 1
+        outputs, width, convolves = w.shape[0], w.numel() // w.shape[0], w.dim() > 2
+        rows = x.shape[0] if convolves else x.numel() // width
+        of_x, of_y = (self.sketch(t, rows, t.numel() // rows, ROW_GROUPS) for t in (x, output))
+        if name not in self.weights:
+            self.weights[name] = self.sketch(w, outputs, width, COLUMN_GROUPS)
+        of_w = self.weights[name]
+        if of_x is None or of_y is None or of_w is None:
+            return
+        groups, tiles = of_x.shape[1], of_w.shape[1]
+        sign, places = self.signs(outputs), output.numel() // (rows * outputs)
+        want, products = (self.multiply(module, a, b, x.shape[1:], places) for a, b in zip(of_x[:2], of_w[:2]))
+        if module.bias is not None:
+            bias = host(module.bias).double().numpy()
+            want += numpy.outer(self.join(self.signs(rows), rows, groups), self.join(sign * bias, outputs, tiles))[..., None]
+            products += rows / groups * self.join(bias * bias, outputs, tiles)[:, None]
+        of_y = of_y.reshape(4, groups, outputs, places)
+        got, squares = (self.join(t, outputs, tiles, axis=1) for t in (of_y[0] * sign[:, None], of_y[1]))
+        cells = [got - want, products, squares]
+        worst = numpy.argmax(numpy.abs(cells[0]) / numpy.sqrt(products + squares + 1e-300), axis=2)[..., None]  # of the places of an image
+        cells = [numpy.take_along_axis(c, worst, axis=2) for c in cells]
+        types = [self.dtypes[str(t.dtype)[6:]] for t in (x, w, output)]
+        self.save("linear/%s_output_%d" % (name, number), [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
+
+    # -- parameters
+
+    def flat(self, tensor, form=PLAIN, y=None):
+        """[kinds][cells] of all elements."""
+        count = tensor.numel()
+        cells = min(max(count // CELL, min(count, 8)), MOST_CELLS) if count < 8 * CELL else min(count // CELL, MOST_CELLS)
+        out = self.sketch(tensor, count, 1, cells, form, y)
+        return None if out is None else out[:, :, 0]
+
+    @_goes_on
+    def gradient(self, name, gradient):
+        """Backward has made it: before workers average it."""
+        if self.due() and name not in self.local:
+            self.local[name] = self.flat(gradient)
+
+    @_goes_on
+    def before_update(self):
+        """The optimizer is about to use the gradients."""
+        if not self.due():
+            return
+        for name, parameter in self.living():
+            if parameter.grad is None:
+                continue
+            self.given[name] = self.flat(parameter.grad)
+            local = self.local.get(name)
+            if local is not None and self.given[name] is not None:
+                self.terms("reduce/" + name, parameter, self.given[name], [local])
+            if (name, "") not in self.before:  # later on what the update before has left
+                self.before[name, ""] = self.flat(parameter)
+
+    def terms(self, name, parameter, target, terms, form=0):
+        head = [parameter.numel(), target.shape[1], self.dtypes[str(parameter.dtype)[6:]], form]
+        self.save(name, head, [target[0], target[1]] + [t[k] for t in terms for k in (0, 1)])
+
+    @_goes_on
+    def updated(self, optimizer):
+        for name, parameter in self.living():
+            if self.given.get(name) is not None:
+                self.update(name, parameter, optimizer.state.get(parameter, {}))
+        if not self.given:  # a step that is not saved: what was before the next one is not known
+            self.before = {}
+        self.clear()
+
+    def update(self, name, parameter, state):
+        before, now, g = self.before.get((name, "")), self.flat(parameter), self.given[name]
+        self.before[name, ""] = now
+        direction, form = [g], SGD
+        for key in ("exp_avg", "exp_avg_sq", "momentum_buffer"):
+            value = state.get(key)
+            if value is None or not hasattr(value, "numel") or value.numel() != parameter.numel():
+                continue
+            was, moment = self.before.get((name, key)), self.flat(value, UNSIGNED if key == "exp_avg_sq" else PLAIN)
+            self.before[name, key] = moment
+            if was is not None:
+                second = numpy.stack([g[1], g[1] * g[1]])
+                self.terms("moments/%s/%s" % (name, key), parameter, moment, [was, second] if key == "exp_avg_sq" else [was, g, before])
+            if key == "momentum_buffer":
+                direction, form = [moment], BUFFER
+        if state.get("exp_avg") is not None and state.get("exp_avg_sq") is not None:
+            adam = self.flat(state["exp_avg"], ADAM, state["exp_avg_sq"])
+            direction, form = [adam[:2], adam[2:]], OF_ADAM
+        if before is not None:
+            self.terms("update/" + name, parameter, numpy.stack([now[0] - before[0], numpy.maximum(now[1], before[1])]),
+                       direction[:1] + [before] + direction[1:], form)

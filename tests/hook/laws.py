@@ -1,0 +1,107 @@
+"""laws.py - Hook(laws=True): what is kept of a training's equations says which one was broken.
+
+Usage: laws.py WORK_DIR ASSAY
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import torch
+from torch import nn
+
+import assay_hook
+from assay_hook import SaveConfig
+
+WORK, ASSAY = sys.argv[1:]
+STEPS, BROKEN = 10, 6
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc1, self.fc2 = nn.Conv2d(2, 6, 3, stride=2, padding=1), nn.Linear(96, 200), nn.Linear(200, 4)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(torch.relu(self.conv(x)).flatten(1))))
+
+
+def flip(tensor):
+    with torch.no_grad():
+        tensor.view(-1)[5] += 0.01
+
+
+def train(name, make, fault=lambda step, net, optimizer: None):
+    path = os.path.join(WORK, name)
+    shutil.rmtree(path, ignore_errors=True)
+    torch.manual_seed(1)
+    net, loss = Net(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3) if "sgd" not in name else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step = [0]
+    for layer in (net.conv, net.fc1):
+        layer.register_forward_hook(lambda module, x, y: fault(step[0], module, y))
+    hook = make(path, net, loss, optimizer)
+    for step[0] in range(STEPS):
+        optimizer.zero_grad()
+        loss(net(torch.randn(9, 2, 8, 8)), torch.randint(4, (9,))).backward()
+        fault(step[0], "gradients", net)
+        optimizer.step()
+        fault(step[0], "updated", net)
+    hook.close()
+    job = os.path.join(WORK, "job.json")
+    with open(job, "w") as file:
+        json.dump({"rules": [{"rule": "LawViolated"}]}, file)
+    out = os.path.join(WORK, "out")
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run([ASSAY, "run", job, "--trial", path, "--out", out, "-q"], stdout=subprocess.DEVNULL, check=False)
+    with open(os.path.join(out, "report.json")) as file:
+        return json.load(file)["trials"][0]["rules"][0]
+
+
+def by_hand(path, net, loss, optimizer):
+    hook = assay_hook.Hook(path, save_config=SaveConfig(save_interval=1), laws=True)
+    hook.register_module(net)
+    hook.register_optimizer(optimizer)
+    return hook
+
+
+def automatic(path, net, loss, optimizer):
+    return assay_hook.auto(path, net, loss, optimizer, budget=None, laws=True)
+
+
+def healthy():
+    for name, make in (("adam", by_hand), ("sgd", by_hand), ("auto", automatic)):
+        entry = train(name, make)
+        assert entry["findings_total"] == 0, entry
+        moments = 12 if name != "sgd" else 6
+        for law, count in (("linear", 3), ("moments", moments), ("reduce", 6), ("update", 6)):
+            assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
+
+
+def broken(name, test, tensor, step, fault):
+    entry = train(name, by_hand, fault)
+    found = entry["findings"]
+    first = [f for f in found if f["step"] == found[0]["step"]]
+    strongest = max(first, key=lambda f: f["value"] / f["threshold"])
+    assert (strongest["step"], strongest["tensor"], strongest["test"]) == (step, "state/laws/" + tensor, test), found[:5]
+
+
+def of_output(layer):
+    def fault(step, what, y):
+        if step == BROKEN and getattr(what, "out_features", getattr(what, "out_channels", None)) == layer:
+            flip(y)
+    return fault
+
+
+def main():
+    healthy()
+    broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
+    broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
+    broken("weight", "update", "update/Net_fc1.weight", BROKEN + 1,
+           lambda step, what, net: flip(net.fc1.weight) if (step, what) == (BROKEN, "updated") else None)
+    broken("gradient", "reduce", "reduce/Net_fc1.weight", BROKEN,
+           lambda step, what, net: flip(net.fc1.weight.grad) if (step, what) == (BROKEN, "gradients") else None)
+
+
+main()
