@@ -114,6 +114,15 @@ static void add(assay_meter *m, uint64_t at, const double *y, const double *x, s
     }
 }
 
+/* Is there a function that the elements so far may be? */
+static bool is_open(const assay_meter *m)
+{
+    bool any = m->position < TRIED;
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+        any = any || ((assay_function_fit *)m->kept)[f].broken != UINT64_MAX;
+    return any;
+}
+
 static bool all_finite(const double *x, size_t n)
 {
     double sum = 0;
@@ -127,6 +136,8 @@ static bool feed(assay_meter *m, const meter_piece *piece)
     function_state *s = meter_state(m);
     const size_t size = assay_dtype_size(m->dtype), other = assay_dtype_size(m->reference_dtype);
     double y[METER_BLOCK], x[METER_BLOCK];
+    if (!s->found || !is_open(m))
+        return true;
     for (uint64_t at = 0, n; s->found && at < piece->elements; at += n) {
         const uint64_t position = m->position + at, most = position < TRIED ? TRIED - position : METER_BLOCK;
         n = piece->elements - at < most ? piece->elements - at : most;

@@ -137,15 +137,17 @@ static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, cons
 }
 
 /* A row that is complete, brought to mean 0 and variance 1. */
-static void normalise(double *x, uint64_t n, double epsilon)
+static void normalise(const assay_meter *m, double *x, uint64_t n)
 {
-    double mean = 0, variance = 0;
-    for (uint64_t i = 0; i < n; i++)
-        mean += x[i];
-    mean /= (double)n;
-    for (uint64_t i = 0; i < n; i++)
-        variance += (x[i] - mean) * (x[i] - mean);
-    const double scale = 1 / sqrt(variance / (double)n + epsilon);
+    channel_lanes lanes = {{0}, {0}};
+    const uint64_t whole = n / MEASURE_LANES;
+    m->kernels->channel_sums(&lanes, x, (size_t)whole);
+    for (uint64_t i = whole * MEASURE_LANES; i < n; i++) {
+        lanes.sum[i % MEASURE_LANES] += x[i];
+        lanes.squares[i % MEASURE_LANES] += x[i] * x[i];
+    }
+    const double mean = meter_joined(lanes.sum) / (double)n, squares = meter_joined(lanes.squares) / (double)n;
+    const double scale = 1 / sqrt(fmax(squares - mean * mean, 0) + m->measure.number[2]);
     for (uint64_t i = 0; i < n; i++)
         x[i] = (x[i] - mean) * scale;
 }
@@ -157,7 +159,7 @@ static void add_normalised(const assay_meter *m, sketch_side *side, uint64_t row
     memcpy(side->row + column, x, n * sizeof *x);
     if (column + n < s->columns)
         return;
-    normalise(side->row, s->columns, m->measure.number[2]);
+    normalise(m, side->row, s->columns);
     for (uint64_t at = 0; at < s->columns; at += METER_BLOCK)
         add_to_row(m, side, row, at, side->row + at,
                    s->columns - at < METER_BLOCK ? (size_t)(s->columns - at) : METER_BLOCK);
