@@ -5,10 +5,12 @@
  * >= samples, at every step with labels:
  *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
  *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
- * With judge = end there is one test, at the last step with labels. It fires for a class that is rare (the largest
+ * With judge = end there are two tests, at the last step with labels. misprediction fires for a class that is rare (the largest
  * class has more than threshold_imbalance times its labels) and still mispredicted (more than threshold_misprediction
  * of its labels in the second half of the steps, with enough evidence, evidence.h), provided that the model is trained:
  * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is not a fault.
+ * unlearned fires where a class that is not rare is predicted for none of its labels, though all classes of which any
+ * label is predicted have half of theirs right: not for the first and the last class, which stand for what is ignored.
  * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
  * argmax, the labels' shape tells the axis of the classes (classes.h). */
 #include <inttypes.h>
@@ -22,10 +24,12 @@
 enum { LABELS, PREDICTIONS }; /* slots and measures */
 static const class_slot LABEL_CLASSES = {LABELS, LABELS, 0};
 enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };     /* values of a row: one class of one step */
-enum { IMBALANCE, MISPREDICTION };               /* tests */
+enum { IMBALANCE, MISPREDICTION, UNLEARNED };    /* tests */
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
 #define UNTRAINED 0.3                            /* share of wrong predictions from which on a model is not trained */
-static const char *const tests[] = {"imbalance", "misprediction", NULL};
+#define LEARNED   0.5                            /* share of right ones */
+#define HARDLY    0.5                            /* of the labels that classes have on average: a rare one */
+static const char *const tests[] = {"imbalance", "misprediction", "unlearned", NULL};
 
 static const assay_param_def params[] = {
     ASSAY_REAL_PARAM("threshold_imbalance", "10", 1, 1e308,
@@ -244,6 +248,47 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
     return assay_findings_test(findings, most > limit && (double)misses < UNTRAINED * (double)s.pairs, &finding);
 }
 
+/* Classes of the second half that have labels enough and are predicted for none of them, where all others are learned. */
+static int test_unlearned(const assay_counter *late, assay_row last, assay_findings *findings)
+{
+    enum { LEAST_LABELS = 50, LEAST_LEARNED = 2 };
+    uint64_t labels = 0, classes = 0, learned = 0, lost = 0, unclear = 0;
+    class_counts first = {0}, c = {0};
+    int64_t least = INT64_MAX;
+    for (uint64_t i = 0; i < assay_counter_size(late); classes++) {
+        c = next_class(late, &i);
+        labels += c.of[PAIRS];
+        least = c.class < least ? c.class : least;
+    }
+    const int64_t most = c.class; /* classes come in order */
+    const double enough = classes ? fmax(LEAST_LABELS, HARDLY * (double)labels / (double)classes) : 0;
+    for (uint64_t i = 0; i < assay_counter_size(late);) {
+        c = next_class(late, &i);
+        const uint64_t right = c.of[PAIRS] - c.of[MISSES];
+        const bool has_enough = (double)c.of[PAIRS] >= enough;
+        if (right > 0) {
+            learned += (double)right >= LEARNED * (double)c.of[PAIRS];
+            unclear += (double)right < LEARNED * (double)c.of[PAIRS];
+        } else if (has_enough && c.class != least && c.class != most) {
+            first = lost++ == 0 ? c : first;
+        }
+    }
+    char note[192], more[40] = "";
+    if (lost > 1)
+        snprintf(more, sizeof more, " (and %llu more)", (unsigned long long)(lost - 1));
+    snprintf(note, sizeof note, "class %lld%s is predicted for none of its %llu labels", (long long)first.class, more,
+             (unsigned long long)first.of[PAIRS]);
+    const assay_finding finding = {.step = last.step,
+                                   .tensor = last.tensor,
+                                   .worker = last.worker,
+                                   .test = UNLEARNED,
+                                   .value_unit = UNLEARNED,
+                                   .value = (double)lost,
+                                   .note = note};
+    return labels == 0 ? ASSAY_OK
+                       : assay_findings_test(findings, lost > 0 && unclear == 0 && learned >= LEAST_LEARNED, &finding);
+}
+
 /* The first row of the second half of the steps. */
 static uint64_t second_half(const assay_series *series)
 {
@@ -284,7 +329,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     if (status == ASSAY_OK && at_end && rows > 0) {
         shares all = take_shares(so_far);
-        status = test_end(rule, late, &all, assay_series_row(series, rows - 1), assay_verdict_findings(verdict));
+        const assay_row last = assay_series_row(series, rows - 1);
+        status = test_end(rule, late, &all, last, assay_verdict_findings(verdict));
+        ASSAY_THEN(status, test_unlearned(late, last, assay_verdict_findings(verdict)));
     }
     assay_counter_free(late);
     if (status == ASSAY_OK && rows > 0)
@@ -305,9 +352,11 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS([IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong"),
+    .value_units = ASSAY_TEXTS([IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong",
+                               [UNLEARNED] = "class(es) never predicted"),
     .sentences = ASSAY_TEXTS([IMBALANCE] = "classes have far fewer labels than others at {when}",
-                             [MISPREDICTION] = "classes were mostly predicted wrongly at {when}"),
+                             [MISPREDICTION] = "classes were mostly predicted wrongly at {when}",
+                             [UNLEARNED] = "classes were never predicted, seen at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

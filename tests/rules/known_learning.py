@@ -46,7 +46,7 @@ def rare_class_learned(folder):
     return learning(folder, learned_late), [
         rule("as documented", "ClassImbalance", lambda e: {f["test"] for f in e["findings"]} == {"imbalance", "misprediction"},
              **CLASSES),
-        end_of_classes(fires(datapoints=1))]
+        end_of_classes(fires(datapoints=2))]
 
 
 @case
@@ -54,6 +54,37 @@ def rare_class_lost(folder):
     return learning(folder, lambda labels, step, random: numpy.where(labels == 2, 0, labels)), [
         end_of_classes(lambda e: e["steps"] == [59] and e["first"]["test"] == "misprediction" and e["first"]["value"] == 1 and
                        e["first"]["note"].startswith("class 2: "))]
+
+
+def unlearned(folder, classes, value, shares=(0.2,) * 5, right=1.0):
+    """Labels of these classes are predicted as the one beside; of the others this share is right."""
+    def predict(labels, step, random):
+        lost = numpy.isin(labels, classes) | (random.random(len(labels)) > right)
+        return numpy.where(lost, numpy.where(labels == 0, 4, labels - 1), labels)
+    return learning(folder, predict, shares=shares), [end_of_classes(
+        lambda e: [f["value"] for f in e.get("findings", []) if f["test"] == "unlearned"] == ([value] if value else []))]
+
+
+@case
+def two_classes_never_learned(folder):
+    return unlearned(folder, (2, 3), 2)
+
+
+@case
+def first_and_last_class_stand_for_nothing(folder):
+    """Padding is 0, and the last class often what is to be ignored."""
+    return unlearned(folder, (0, 4), 0)
+
+
+@case
+def rare_class_never_learned(folder):
+    return unlearned(folder, (2,), 0, (0.24, 0.24, 0.04, 0.24, 0.24))
+
+
+@case
+def class_not_learned_of_a_model_that_learns(folder):
+    """Of the other classes two in five labels are right: they are not learned either."""
+    return unlearned(folder, (2,), 0, right=0.4)
 
 
 @case
