@@ -158,11 +158,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+enum { NEVER = 1, SELDOM };
+enum { MOVED_ONCE = 1 }; /* of find_frozen() */
+
 /* What is known of all rows before they are walked. */
 typedef struct outlook {
     assay_counter *passed; /* (worker, step) between updates */
-    uint8_t *frozen;       /* [tensors] never moved, and no gradient reaches them */
-    uint64_t count;        /* of those that are frozen */
+    uint8_t *frozen;       /* [tensors] no gradient reaches them, and they move NEVER, or SELDOM */
+    uint64_t count;        /* of those that never move */
     uint32_t ended;        /* weights that have no gradient any more from some step on */
     uint32_t last_ended;   /* the last of them that was found */
     uint32_t first_ended;  /* the one that ended first */
@@ -177,8 +180,6 @@ static void outlook_release(outlook *o)
     pauses_release(&o->pauses);
 }
 
-/* Marks the tensors that were frozen on purpose, as far as the trial tells: they never move and have no gradient, and
- * the trial has gradients. */
 /* A running mean of weights that train, by its name: "Net_ema.fc.weight" beside "Net_net.fc.weight". Nobody keeps one
  * in order that it stands still. */
 static bool is_stale_average(const assay_rule *rule, const uint8_t *marks, uint8_t moved, uint32_t tensor)
@@ -200,37 +201,83 @@ static bool is_stale_average(const assay_rule *rule, const uint8_t *marks, uint8
     return false;
 }
 
+/* Does a block of a row of like ones stand though the same tensor of one before it and of one behind it is trained
+ * ("layers.1.fc.weight" beside those of layers.0 and layers.2)? Who freezes on purpose freezes what comes first, or all
+ * but a little. */
+static bool stands_between(const assay_rule *rule, const uint8_t *marks, uint8_t trained, uint32_t tensor)
+{
+    const char *name = assay_trial_tensor(rule->trial, tensor);
+    for (const char *at = name; (at = strpbrk(at, "._")); at++) {
+        const size_t head = (size_t)(at - name) + 1, digits = strspn(at + 1, "0123456789");
+        bool below = false, above = false;
+        if (digits == 0 || at[1 + digits] != '.')
+            continue;
+        for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++) {
+            const char *other = assay_trial_tensor(rule->trial, t);
+            if (!(marks[t] & trained) || strncmp(other, name, head) != 0)
+                continue;
+            const char *number = other + head;
+            const size_t own = strspn(number, "0123456789");
+            if (own == 0 || strcmp(number + own, at + 1 + digits) != 0)
+                continue;
+            const int order = own != digits ? own < digits ? -1 : 1 : memcmp(number, at + 1, own);
+            below = below || order < 0;
+            above = above || order > 0;
+        }
+        if (below && above)
+            return true;
+    }
+    return false;
+}
+
+/* Marks the tensors that no optimizer moves, as far as the trial tells: they have no gradient, and the trial has
+ * gradients. Those that never move were frozen on purpose; those that do at times are set by the program, as the
+ * network that makes the targets of another one. */
 static int find_frozen(const assay_rule *rule, const assay_series *series, outlook *o)
 {
-    enum { STILL_ONCE = 1, MOVED_ONCE = 2, FROZEN = 4, AVERAGE = 8 };
-    uint32_t tensors = assay_trial_tensors(rule->trial);
-    bool any = false;
+    enum { TRAINED = 2, STANDS = 4, FEW_STAND = 3 };
+    const uint32_t tensors = assay_trial_tensors(rule->trial);
+    uint32_t trained = 0;
+    uint64_t *pairs = calloc(2 * (size_t)tensors + 1, sizeof *pairs), *moves = pairs + tensors;
     o->frozen = calloc(tensors + (size_t)1, 1);
-    ASSAY_HAVE(o->frozen);
-    for (uint64_t i = 0; i < assay_series_count(series); i++) {
-        assay_row row = assay_series_row(series, i);
-        if (row.tensor < tensors && row.value[0] >= 0)
-            o->frozen[row.tensor] |= row.value[0] == STOOD_STILL ? STILL_ONCE : MOVED_ONCE;
+    uint8_t *marks = calloc(tensors + (size_t)1, 1);
+    const int status = pairs && o->frozen && marks ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        const assay_row row = assay_series_row(series, i);
+        if (row.tensor >= tensors || !(row.value[0] >= 0))
+            continue;
+        pairs[row.tensor]++;
+        moves[row.tensor] += row.value[0] != STOOD_STILL;
     }
-    for (uint32_t t = 0; t < tensors; t++)
-        if (o->frozen[t] == STILL_ONCE && is_stale_average(rule, o->frozen, MOVED_ONCE, t))
-            o->frozen[t] |= AVERAGE;
-    for (uint32_t t = 0; t < tensors; t++) {
-        bool has_gradient = o->frozen[t] && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
+    bool any = false;
+    for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
+        const bool has_gradient = pairs[t] > 0 && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
         any = any || is_gradient(rule->trial, t);
-        o->frozen[t] = o->frozen[t] == STILL_ONCE && !has_gradient ? FROZEN : 0;
+        marks[t] = moves[t] > 0                    ? has_gradient ? MOVED_ONCE | TRAINED : MOVED_ONCE
+                   : pairs[t] > 0 && !has_gradient ? STANDS
+                                                   : 0;
+        trained += has_gradient && moves[t] > 0;
+        o->count += marks[t] == STANDS;
     }
-    for (uint32_t t = 0; t < tensors; t++) {
-        o->frozen[t] = any && o->frozen[t];
-        o->count += o->frozen[t];
+    const bool few = FEW_STAND * o->count <= o->count + trained;
+    o->count = 0;
+    for (uint32_t t = 0; status == ASSAY_OK && any && t < tensors; t++) {
+        const bool seldom = marks[t] == MOVED_ONCE && 2 * moves[t] <= pairs[t];
+        if ((marks[t] != STANDS && !seldom) || is_stale_average(rule, marks, MOVED_ONCE, t) ||
+            (few && marks[t] == STANDS && stands_between(rule, marks, TRAINED, t)))
+            continue;
+        o->frozen[t] = seldom ? SELDOM : NEVER;
+        o->count += !seldom;
     }
-    return ASSAY_OK;
+    free(marks);
+    free(pairs);
+    return status;
 }
 
 static void say_frozen(const assay_rule *rule, const outlook *o, assay_verdict *verdict)
 {
     uint32_t first = 0;
-    while (o->count > 0 && !o->frozen[first])
+    while (o->count > 0 && o->frozen[first] != NEVER)
         first++;
     if (o->count == 1)
         assay_verdict_message(verdict,

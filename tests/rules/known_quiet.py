@@ -230,6 +230,43 @@ def layers_beside_adapters(folder):
                              **TRAINED), rule("sound", "ExplodingTensor", lambda e: e["status"] == "NoIssuesFound")]
 
 
+def blocks(folder, stands, of=5):
+    """Blocks in a row, of which some stand and have no gradient."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(20):
+        tensors = {"body.%d.fc.weight" % k: numpy.full(8, 0.5 + 0.1 * step * (k not in stands), "float32") for k in range(of)}
+        tensors.update({"gradient/body.%d.fc.weight" % k: numpy.full(8, 1e-3, "float32") for k in range(of) if k not in stands})
+        made.step(step, "TRAIN", step, tensors)
+    return made.end()
+
+
+@case
+def block_between_others_stands(folder):
+    return blocks(folder, (2,)), [rule("between", "UnchangedTensor", lambda e: {f["tensor"] for f in e["findings"]} == {
+        "body.2.fc.weight"} and e["first"]["step"] == 2, **TRAINED)]
+
+
+@case
+def first_block_stands(folder):
+    return blocks(folder, (0,)), [rule("first", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def most_blocks_stand(folder):
+    """Only the first and the last are trained."""
+    return blocks(folder, (1, 2, 3)), [rule("most", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def network_of_targets_is_copied(folder):
+    """Each tenth step the program makes one network equal to another: no optimizer moves it."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(40):
+        made.step(step, "TRAIN", step, {"online.weight": numpy.full(8, 0.1 * step + 1, "float32"), "gradient/online.weight": numpy.full(8, 1e-3),
+                                        "target.weight": numpy.full(8, step // 10 + 1, "float32")})
+    return made.end(), [rule("copied", "UnchangedTensor", fires(), **TRAINED)]
+
+
 @case
 def gradients_that_are_tiny_at_times(folder):
     """`rare` at one step of twenty, `often` at one of four."""
