@@ -8,7 +8,8 @@
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
  *   evaluated      an EVAL input has the figures of a TRAIN one: the same rows, in any order; or a tenth of the rows of
  *                  EVAL inputs are rows of TRAIN ones (input_seen.h)
- *   evaluation     m of an EVAL input is `ratio` times that of the TRAIN ones before it, or 1 / ratio
+ *   evaluation     m of an EVAL input is `ratio` times that of the TRAIN ones before it, or 1 / ratio; of labels that
+ *                  are no whole numbers with the square of the ratio
  *   labels         whole labels are one class at REPEATED steps in a row and all later ones, after steps at which they
  *                  never were; at FEW where there are three classes or more
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
@@ -20,6 +21,8 @@
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
  *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
  *   sorted         whole labels are one class at half of the steps or more, now this one, now that
+ *   swapped        channels of images stand in another order in EVAL than in TRAIN, or on one worker of three or more
+ *                  (input_channels.h)
  *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
  *   targets        labels that are no whole numbers: as scale, with the square of the ratio
  *   unseen         classes that EVAL labels have and TRAIN labels lack, though chance would have shown them
@@ -32,6 +35,8 @@
 #include <string.h>
 
 #include "classes.h"
+#include "input_changed.h"
+#include "input_channels.h"
 #include "input_labels.h"
 #include "input_losses.h"
 #include "input_repeated.h"
@@ -127,12 +132,16 @@ static void count_dead(const assay_step_view *view, const assay_tensor_view *ite
 {
     const assay_result *result = assay_view_result(view, 1, item);
     row[FIRST_DEAD] = -1;
+    for (int i = 0; i < IMAGE_CHANNELS; i++)
+        row[CHANNEL_MEAN + i] = NAN;
     if (!result || item->dims < 2)
         return;
     const assay_channels *c = &result->of.channels;
     row[CHANNELS] = item->dims > 2 && c->channels <= IMAGE_CHANNELS ? (double)c->channels : -(double)c->channels;
     for (uint64_t i = 0; c->images >= 4 && i < c->channels; i++) {
         const double mean = c->sum[i] / (double)c->elements;
+        if (i < IMAGE_CHANNELS)
+            row[CHANNEL_MEAN + i] = mean;
         if (c->squares[i] - mean * c->sum[i] > 1e-12 * c->squares[i])
             continue;
         row[FIRST_DEAD] = row[DEAD] == 0 ? (double)i : row[FIRST_DEAD];
@@ -327,7 +336,7 @@ static double recent_scale(const walk *w, uint64_t from, uint64_t to, uint64_t i
 /* Of evaluation against that of training at its time. */
 static int test_evaluation(const walk *w, uint64_t from, uint64_t to)
 {
-    const double limit = log(assay_param_real(w->rule->params, "ratio"));
+    const double limit = (row_of(w, from)[IS] == LABEL ? 2 : 1) * log(assay_param_real(w->rule->params, "ratio"));
     int status = ASSAY_OK;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         char note[NOTE_ROOM];
@@ -602,6 +611,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
     int status = test_classes(w, from, to);
     ASSAY_THEN(status, test_bounds(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
+    ASSAY_THEN(status, test_evaluation(w, from, to));
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
 
@@ -641,6 +651,37 @@ static double magnitude_of(const walk *w)
     return largest;
 }
 
+/* Inputs of which channels are known, over all workers. */
+static int walk_channels(const walk *w)
+{
+    int status = ASSAY_OK;
+    for (uint64_t from = 0, to; status == ASSAY_OK && from < w->count; from = to) {
+        const uint32_t tensor = assay_series_row(w->series, w->order[from]).tensor;
+        for (to = from + 1; to < w->count && assay_series_row(w->series, w->order[to]).tensor == tensor;)
+            to++;
+        if (row_of(w, from)[IS] == INPUT)
+            status = test_orders(w, from, to);
+    }
+    return status;
+}
+
+/* For the diagnosis: the magnitude of what is fed, and where what is fed changed most. */
+static void put_facts(const walk *w, assay_buf *out)
+{
+    const double magnitude = magnitude_of(w);
+    const bool known = magnitude > 0 && isfinite(magnitude);
+    data_change change = {0};
+    for (uint64_t from = 0, to; from < w->count; from = to) {
+        to = end_of(w, from);
+        if (row_of(w, from)[IS] == INPUT || row_of(w, from)[IS] == LABEL)
+            find_change(w, from, to, &change);
+    }
+    if (known)
+        assay_put_format(out, "\"magnitude\": %.3g%s", magnitude, change.t > 0 ? ", " : "");
+    if (change.t > 0)
+        put_change(w, &change, out);
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
@@ -655,10 +696,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                     assay_verdict_findings(verdict),
                     room,
                     ((const assay_common_state *)state)->counter};
-    const double magnitude = status == ASSAY_OK ? magnitude_of(&w) : 0;
-    if (magnitude > 0 && isfinite(magnitude))
-        assay_put_format(assay_verdict_json(verdict), "\"magnitude\": %.3g", magnitude);
+    if (status == ASSAY_OK)
+        put_facts(&w, assay_verdict_json(verdict));
     ASSAY_THEN(status, walk_tensors(&w));
+    ASSAY_THEN(status, walk_channels(&w));
     ASSAY_THEN(status, test_workers(&w, INPUT));
     ASSAY_THEN(status, test_workers(&w, LABEL));
     free(order);
@@ -677,15 +718,16 @@ const assay_rule_ops assay_rule_input_data = {
         "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
     .tests = ASSAY_TEXTS("bounds", "channel", "constant", "evaluated", "evaluation", "labels", "probabilities",
-                         "repeated", "scale", "shape", "shared", "sorted", "target", "targets", "unseen"),
+                         "repeated", "scale", "shape", "shared", "sorted", "swapped", "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS(
-        [BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value",
-        [EVALUATED] = "batch", [EVALUATION] = "times that of training", [LABELS] = "is the class",
-        [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
-        [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row", [SORTED] = "is the class",
-        [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
+    .value_units =
+        ASSAY_TEXTS([BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value",
+                    [EVALUATED] = "batch", [EVALUATION] = "times that of training", [LABELS] = "is the class",
+                    [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row",
+                    [SCALE] = "times the usual", [SHAPE] = "times as many pairs as elements",
+                    [SHARED] = "saved step(s) in a row", [SORTED] = "is the class", [SWAPPED] = "channels",
+                    [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
     .sentences =
         ASSAY_TEXTS([BOUNDS] = "what the loss was given does not fit it at {when} ({tensor}{of}{note})",
                     [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
@@ -699,6 +741,7 @@ const assay_rule_ops assay_rule_input_data = {
                     [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
                     [SHARED] = "{worker} got the same data as another at {when}{note}",
                     [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
+                    [SWAPPED] = "channels of {tensor}{of} stood in another order at {when}{note}",
                     [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
                     [TARGETS] = "{tensor}{of} had another scale at {when}{note}",
                     [UNSEEN] = "{tensor}{of} of the evaluation has classes that training lacks at {when}{note}"),

@@ -20,6 +20,7 @@ enum {
     SHAPE,
     SHARED,
     SORTED,
+    SWAPPED,
     TARGET,
     TARGETS,
     UNSEEN
@@ -44,7 +45,9 @@ enum {
     DEAD,
     FIRST_DEAD,
     CHANNELS,
-    STRETCHED, /* times as many elements has the loss as the larger of its two inputs: both are broadcast */
+    CHANNEL_MEAN, /* of up to IMAGE_CHANNELS channels of images */
+    STRETCHED =
+        CHANNEL_MEAN + 4, /* times as many elements has the loss as the larger of its two inputs: both are broadcast */
     WIDTH
 };
 enum {

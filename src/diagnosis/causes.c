@@ -49,6 +49,16 @@ static bool rose_later(const assay_evidence *e, const assay_course_facts *facts)
            (lost > 0.5 * gained || (facts->loss_least > 0 && lost > 0.5 * facts->loss_least && lost > 0.25 * gained));
 }
 
+/* What is fed changed just before, and a loss that rises again was lowest before that. */
+static bool data_changed(const assay_evidence *e, const assay_course_facts *facts)
+{
+    const assay_data_change *c = &facts->changed;
+    const bool course = strcmp(e->kind, "LossNotDecreasing") == 0;
+    return c->what && e->began.mode != ASSAY_MODE_EVAL && e->began.step >= c->began.step &&
+           e->began.step <= (course ? c->late : c->close) &&
+           (!course || (facts->least_at <= c->began.to && rose_later(e, facts)));
+}
+
 static bool labels_are_shifted(const assay_evidence *e, const assay_course_facts *facts)
 {
     (void)e;

@@ -57,7 +57,8 @@ typedef struct assay_cause_kind {
     assay_certainty most; /* how sure one may be where step and place are known */
     unsigned explains;
     /* With {tensor}, {tensors} ("all 8 weights"), {of} (" of worker_2"), {who}, {since}, {onward}, {at}, {note}, {value},
-     * {first}, {least}, {last}, {odd}, {moved} ("0.12 %"), {fell}, {inputs}; NULL: the rule's own words. */
+     * {first}, {least}, {last}, {odd}, {moved} ("0.12 %"), {fell}, {inputs}, {changed},
+     * {changed_at}; NULL: the rule's own words. */
     const char *sentence, *advice, *record;
 } assay_cause_kind;
 

@@ -187,9 +187,9 @@ static void put_number(double value, assay_buf *out)
 static void put_word(const assay_evidence *e, const assay_course_facts *facts, const char *name, size_t size,
                      assay_buf *out)
 {
-    static const char *const words[] = {"tensor", "tensors", "of",     "who",   "since", "at",       "by",
-                                        "note",   "value",   "first",  "least", "last",  "least_at", "shift",
-                                        "which",  "odd",     "onward", "moved", "fell",  "inputs"};
+    static const char *const words[] = {
+        "tensor", "tensors",  "of",    "who",   "since", "at",     "by",    "note", "value",  "first",   "least",
+        "last",   "least_at", "shift", "which", "odd",   "onward", "moved", "fell", "inputs", "changed", "changed_at"};
     enum {
         TENSOR,
         TENSORS,
@@ -211,6 +211,8 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         MOVED,
         FELL,
         INPUTS,
+        CHANGED,
+        CHANGED_AT,
         WORDS
     };
     int word = 0;
@@ -271,6 +273,12 @@ static void put_word(const assay_evidence *e, const assay_course_facts *facts, c
         break;
     case INPUTS:
         put_number(facts->inputs, out);
+        break;
+    case CHANGED:
+        put_text(facts->changed.what, out);
+        break;
+    case CHANGED_AT:
+        put_when("at", &facts->changed.began, out);
         break;
     case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
         put_when("since", &e->began, out);

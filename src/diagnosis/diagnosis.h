@@ -52,14 +52,23 @@ typedef struct assay_evidence {
     const char *sentence; /* the finding in the words of its rule, without a full stop */
 } assay_evidence;
 
+/* Where what training is fed became other data: figures of inputs or labels that are apart before and behind. That is
+ * no fault, and explains what begins there. */
+typedef struct assay_data_change {
+    const char *what; /* NULL: none is known */
+    assay_onset_span began;
+    int64_t close, late; /* the trial's own steps up to which what follows of it is seen, and a course that turns */
+} assay_data_change;
+
 /* Facts of the course beside findings. Losses are those of training, all workers together; NaN: unknown. */
 typedef struct assay_course_facts {
     const char *loss;                         /* its name; "" */
     double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
     int64_t least_at;                         /* the TRAIN step about which it was lowest */
     double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
-    double moved;  /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
-    double inputs; /* the usual magnitude of what training is fed, floating-point numbers; 0: unknown */
+    double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
+    assay_data_change changed;
+    double inputs;     /* the usual magnitude of what training is fed, floating-point numbers; 0: unknown */
     bool never_gained; /* the loss of evaluation hardly came down while that of training did */
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
     uint32_t workers;  /* that the trial has; of two that differ nothing says which one is odd. 0: unknown */

@@ -237,6 +237,86 @@ def trained_in_bytes_later(folder):
         rule("later", "InputData", lambda e: e["first"]["step"] == 15 and e["findings"][0]["test"] == "scale")]
 
 
+def changes(folder, x, label=mixed, steps=30):
+    """Inputs x(step, rng) of 16 rows, at each step."""
+    return fed(folder, label, steps, x)
+
+
+def told(step, what):
+    """That nothing is wrong, and where and how what is fed changed; None: nowhere."""
+    def right(e):
+        changed = e.get("changed")
+        return e["status"] == "NoIssuesFound" and (changed is None if step is None else (
+            changed["step"], changed["to"]) == (step, step) and what in changed["what"])
+    return rule("changed", "InputData", right)
+
+
+@case
+def mean_of_inputs_moves(folder):
+    return changes(folder, lambda s, rng: rng.normal(2.0 * (s >= 17), 1, (16, 9))), [told(17, "the mean of the inputs")]
+
+
+@case
+def classes_become_one(folder):
+    return changes(folder, None, lambda s, rng: numpy.minimum(mixed(s, rng), 2 if s >= 12 else 4)), [
+        told(12, "of the labels is")]
+
+
+@case
+def inputs_that_drift(folder):
+    """A stream, whose mean goes as far little by little."""
+    return changes(folder, lambda s, rng: rng.normal(0.07 * s, 1, (16, 9))), [told(None, "")]
+
+
+def coloured(folder, workers=1, order=lambda worker, mode: [0, 1, 2], tint=(1.0, 0.2, -0.8)):
+    """Pictures of three colours; order(worker, mode) is that of the channels."""
+    made, rng = Made(folder, workers=workers), numpy.random.default_rng(4)
+
+    def of(worker, mode):
+        x = rng.normal(0, 0.5, (12, 3, 4, 4)) + numpy.array(tint)[:, None, None]
+        return {"worker_%d" % worker: {"inputs": numpy.float32(x[:, order(worker, mode)])}}
+    for step in range(24):
+        mode = "EVAL" if step % 6 == 5 else "TRAIN"
+        number = step // 6 if mode == "EVAL" else step - step // 6
+        made.step(step, mode, number, {k: v for n in range(workers) for k, v in of(n, mode).items()})
+    return made.end()
+
+
+@case
+def channels_as_usual(folder):
+    return coloured(folder, 3), [says("as usual")]
+
+
+@case
+def channels_swapped_in_evaluation(folder):
+    return coloured(folder, order=lambda worker, mode: [2, 1, 0] if mode == "EVAL" else [0, 1, 2]), [
+        rule("swapped", "InputData", lambda e: e["first"]["step"] == 5 and {f["test"] for f in e["findings"]} == {"swapped"} and
+             e["first"]["note"] == "2, 1, 0 of training")]
+
+
+@case
+def channels_of_one_worker_swapped(folder):
+    return coloured(folder, 3, lambda worker, mode: [1, 2, 0] if worker == 1 else [0, 1, 2]), [
+        rule("swapped", "InputData", lambda e: {(f["test"], f["worker"]) for f in e["findings"] if f["test"] == "swapped"} == {
+            ("swapped", "worker_1")} and e["first"]["note"].endswith("of the other workers"))]
+
+
+@case
+def channels_that_are_alike(folder):
+    """Nothing tells grey channels apart."""
+    return coloured(folder, order=lambda worker, mode: [2, 1, 0] if mode == "EVAL" else [0, 1, 2], tint=(0.1, 0.1, 0.1)), [says("grey")]
+
+
+@case
+def targets_of_evaluation_in_other_units(folder):
+    made, rng = Made(folder), numpy.random.default_rng(5)
+    for step in range(24):
+        held = step % 6 == 5
+        made.step(step, "EVAL" if held else "TRAIN", step // 6 if held else step - step // 6,
+                  {"MSELoss_input_1": rng.normal(0, 100 if held else 1, (16, 1))})
+    return made.end(), [says("units", "evaluation", 5)]
+
+
 @case
 def one_batch_of_a_larger_set(folder):
     return evaluated(folder, 1, one_batch=True), [says("one batch", "repeated")]

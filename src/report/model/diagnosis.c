@@ -99,10 +99,17 @@ static bool lasts(const gathering *g, const assay_finding *first, int mode)
 
 /* ---- where ---- */
 
-/* What the parameter is called in its layer, ".weight" for "gru.weight_ih_l0" too; "" where no dot tells. */
+/* What the parameter is called in its layer: "weight" for "gru.weight_ih_l0" and "attention.in_proj_weight" too; "" where
+ * no dot tells. */
 static const char *ending_of(const char *name, size_t *size)
 {
+    static const char *const words[] = {"weight", "bias"};
     const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof words / sizeof *words; i++)
+        if (strstr(dot, words[i])) {
+            *size = strlen(words[i]);
+            return words[i];
+        }
     *size = dot ? strcspn(dot, "_") : 0;
     return dot ? dot : "";
 }
@@ -250,10 +257,28 @@ static double number_of(const cJSON *object, const char *name)
 }
 
 /* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
- * evaluation that hardly came down, InputData of the magnitude of inputs, and Confusion of classes that are taken for
+ * evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and Confusion of classes that are taken for
  * others. */
-static void take_facts(const report_rule *rule, assay_course_facts *facts)
+static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_change *taken)
 {
+    const char *what = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(changed, "what"));
+    assay_buf text = ASSAY_BUF(TEXT_ROOM);
+    if (!what)
+        return ASSAY_OK;
+    assay_put_format(&text, "%s", what);
+    *taken = (assay_data_change){.what = keep(out, &text),
+                                 .began = {.mode = (int)number_of(changed, "mode"),
+                                           .from = (int64_t)number_of(changed, "from"),
+                                           .to = (int64_t)number_of(changed, "to"),
+                                           .step = (int64_t)number_of(changed, "step")},
+                                 .close = (int64_t)number_of(changed, "close"),
+                                 .late = (int64_t)number_of(changed, "late")};
+    return taken->what ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int take_facts(const report_rule *rule, report_diagnosis *out, assay_course_facts *facts)
+{
+    int status = ASSAY_OK;
     cJSON *members = NULL;
     if (report_members(rule, &members) == ASSAY_OK && members) {
         const cJSON *course = cJSON_GetObjectItemCaseSensitive(members, "course");
@@ -273,8 +298,11 @@ static void take_facts(const report_rule *rule, assay_course_facts *facts)
             facts->never_gained || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(members, "never_gained"));
         if (!isnan(shift) && fabs(shift) < 1e6)
             facts->shift = (int)shift;
+        if (strcmp(report_kind(rule), "InputData") == 0)
+            status = take_change(cJSON_GetObjectItemCaseSensitive(members, "changed"), out, &facts->changed);
     }
     cJSON_Delete(members);
+    return status;
 }
 
 int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
@@ -285,8 +313,8 @@ int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *tri
     facts.workers = trial->status == ASSAY_OK && trial->info ? assay_trial_workers(trial->info) : 0;
     for (size_t i = 0; status == ASSAY_OK && trial->status == ASSAY_OK && i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
-        take_facts(&rule, &facts);
-        if (rule.status != ASSAY_ISSUES_FOUND || !rule.findings || rule.findings->kept == 0)
+        status = take_facts(&rule, out, &facts);
+        if (status != ASSAY_OK || rule.status != ASSAY_ISSUES_FOUND || !rule.findings || rule.findings->kept == 0)
             continue;
         status = add_rule(&(gathering){outcome, trial, &rule, out}, i);
     }

@@ -54,6 +54,29 @@ static void test_time_before_severity(void)
     assay_diagnosis_release(&d);
 }
 
+/* What jumps where the data changed comes of that; what jumps elsewhere does not. */
+static void test_changed_data(void)
+{
+    assay_course_facts facts = NO_FACTS;
+    assay_evidence list[] = {evidence_of(0, "LossSpike", "", 121, ASSAY_ROLE_LOSS)};
+    assay_diagnosis d;
+    list[0].tensor = "loss";
+    facts.changed = (assay_data_change){.what = "the mean of the inputs is 3, 0 before (x)",
+                                        .began = {.mode = ASSAY_MODE_TRAIN, .from = 120, .to = 120, .step = 120},
+                                        .close = 124,
+                                        .late = 140};
+    diagnose(list, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "data-changed");
+    CU_ASSERT_STRING_EQUAL(d.cause[0].sentence,
+                           "what training is fed changed at TRAIN step 120: the mean of the inputs "
+                           "is 3, 0 before (x); there loss left the usual course");
+    assay_diagnosis_release(&d);
+    facts.changed.began.step = facts.changed.began.to = 122;
+    diagnose(list, 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-jumped");
+    assay_diagnosis_release(&d);
+}
+
 /* At one step what is fed comes before what it does to units. */
 static void test_computation_order(void)
 {
@@ -321,6 +344,7 @@ static void test_pages(void)
 int main(void)
 {
     CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
+                           {"changed data", test_changed_data},
                            {"computation order", test_computation_order},
                            {"unrecorded steps", test_unrecorded_steps},
                            {"facts decide", test_facts_decide},
