@@ -7,5 +7,6 @@ import healthy_tasks  # noqa: F401
 import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
 import healthy_sixth  # noqa: F401
+import healthy_seventh  # noqa: F401
 import healthy_third  # noqa: F401
 from registry import TRAININGS  # noqa: F401
