@@ -8,6 +8,8 @@
  *            all of them, r > LEAST_JUMP; where fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
  *   large    r > large * gap^CANCELS: updates of several steps partly cancel; of weights whose root mean square is not next to nothing; not of weights without a
  *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
+ *            At the first update FIRST_LARGE is enough, where it is so of half of the worker's weights with two axes or
+ *            more and the loss right behind it is FIRST_RISE times what it was
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
  *            them, and so it is for two of three such weights of the worker
  *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
@@ -25,15 +27,18 @@
 enum { JUMP, LARGE, SHRUNK, SLOW };
 static const char *const tests[] = {"jump", "large", "shrunk", "slow", NULL};
 enum { RATIO, GAP, NORM, TINY, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
+enum { IS_LOSS = -1 };                          /* as MATRIX: NORM is its mean, GAP its mode step */
 enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
-#define BEYOND     5.0
-#define LEAST_JUMP 0.1
-#define FAR_JUMP   3.0
-#define CANCELS    0.6
-#define SLOWEST    5e-7 /* rounding alone makes 1e-7 of a smaller update */
-#define HALF       0.5
-#define HARDLY     0.03 /* of the norm, in all: no training of a network from its beginning */
-#define NOTHING    1e-3 /* root mean square of weights that begin as zeros, or nearly */
+#define BEYOND      5.0
+#define LEAST_JUMP  0.1
+#define FAR_JUMP    3.0
+#define CANCELS     0.6
+#define FIRST_LARGE 0.5
+#define FIRST_RISE  1.5
+#define SLOWEST     5e-7 /* rounding alone makes 1e-7 of a smaller update */
+#define HALF        0.5
+#define HARDLY      0.03 /* of the norm, in all: no training of a network from its beginning */
+#define NOTHING     1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
 static const assay_param_def params[] = {
     ASSAY_REAL_PARAM("jump", "30", 1, 1e308, "An update fires that is so many times the usual one."),
@@ -53,7 +58,13 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                   .figures = ASSAY_CHANGE_MOVED};
     int slot = assay_need_slot(need, &(assay_slot){.collection = "weights", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
-    return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    int status = number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    if (status < 0)
+        return status;
+    slot = assay_need_slot(
+        need, &(assay_slot){.collection = "losses", .modes = 1u << ASSAY_MODE_TRAIN, .flags = ASSAY_SLOT_NO_STRINGS},
+        err);
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static void set_ratio(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item, double *row)
@@ -86,6 +97,13 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         set_ratio(rule, view, item, row);
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }
+    for (uint32_t i = 0; status == ASSAY_OK && view->mode_step <= FIRST && i < view->slot[1].count; i++) {
+        const assay_tensor_view *item = view->slot[1].items[i];
+        const double row[WIDTH] = {[NORM] = assay_view_has_values(item) ? assay_stats_mean(item->stats) : (double)NAN,
+                                   [GAP] = (double)view->mode_step,
+                                   [MATRIX] = IS_LOSS};
+        status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+    }
     return status;
 }
 
@@ -97,6 +115,8 @@ typedef struct walk {
     assay_findings *findings;
     uint64_t *shrank, *matrices; /* [workers] */
     uint64_t *slow;              /* [workers] */
+    uint64_t *first;             /* [workers] whose first update was large */
+    bool rose;                   /* the loss, right behind the first update */
     bool gradients;              /* of any weight were saved */
     double way;                  /* of the weight with two axes or more that moved farthest; NaN: it is not known */
 } walk;
@@ -113,6 +133,15 @@ static int test(const walk *w, assay_row row, uint32_t which, bool fired, double
                              .threshold = threshold,
                              .note = note};
     return row.step < w->rule->start_step ? ASSAY_OK : assay_findings_test(w->findings, fired, &finding);
+}
+
+/* Is it the first update of the training, and a large one? */
+static bool is_large_first(const walk *w, assay_row row, uint64_t seen)
+{
+    const assay_trial *trial = w->rule->trial;
+    const assay_step_info *step = assay_trial_step(trial, assay_trial_find_step(trial, row.step));
+    return seen == 0 && step->mode_step == 1 && row.value[GAP] == 1 && row.value[MATRIX] > 0 && row.value[TINY] == 0 &&
+           row.value[RATIO] > FIRST_LARGE;
 }
 
 static int test_ratios(const walk *w, uint64_t from, uint64_t to)
@@ -141,8 +170,10 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
         if (n > 0)
             status = test(w, row, JUMP, jumps, r, limit, note);
-        ASSAY_THEN(status,
-                   test(w, row, LARGE, trained && r > most_of_all && row.value[TINY] == 0, r, most_of_all, NULL));
+        const bool first =
+            w->rose && 2 * w->first[row.worker] >= w->matrices[row.worker] && is_large_first(w, row, seen);
+        ASSAY_THEN(status, test(w, row, LARGE, trained && (first || (r > most_of_all && row.value[TINY] == 0)), r,
+                                first ? FIRST_LARGE : most_of_all, NULL));
         most = jumps ? most : fmax(most, r);
         last[seen++ % WINDOW] = r;
     }
@@ -225,6 +256,16 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
+/* Does a loss rise at once? Its rows [from, to) are those of the first steps. */
+static bool rises_at_once(const walk *w, uint64_t from, uint64_t to)
+{
+    const double *first = assay_series_row(w->series, w->order[from]).value;
+    bool rises = false;
+    for (uint64_t i = from + 1; i < to; i++)
+        rises = rises || assay_series_row(w->series, w->order[i]).value[NORM] > FIRST_RISE * first[NORM];
+    return rises && first[GAP] == 0 && first[NORM] > 0;
+}
+
 /* First counts the matrices that shrank away, then tests. */
 static int walk_weights(walk *w)
 {
@@ -241,8 +282,14 @@ static int walk_weights(walk *w)
             }
             if (first.worker >= workers)
                 continue;
+            if (first.value[MATRIX] == IS_LOSS) {
+                w->rose = w->rose || rises_at_once(w, from, to);
+                continue;
+            }
             const bool matrix = is_matrix(w, from, to);
             if (pass == 0) {
+                w->first[first.worker] +=
+                    matrix && is_large_first(w, assay_series_row(w->series, w->order[from + 1]), 0);
                 w->matrices[first.worker] += matrix;
                 if (matrix && !(way_of(w, from, to) <= w->way))
                     w->way = way_of(w, from, to);
@@ -270,14 +317,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     w.shrank = calloc(workers, sizeof *w.shrank);
     w.matrices = calloc(workers, sizeof *w.matrices);
     w.slow = calloc(workers, sizeof *w.slow);
-    int status =
-        w.shrank && w.matrices && w.slow && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    w.first = calloc(workers, sizeof *w.first);
+    int status = w.shrank && w.matrices && w.slow && w.first && (order || assay_series_count(series) == 0)
+                     ? ASSAY_OK
+                     : ASSAY_ENOMEM;
     ASSAY_THEN(status, walk_weights(&w));
     if (w.way > 0 && w.way < HARDLY) /* the report's first line tells from it why a loss stands */
         assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
     free(w.shrank);
     free(w.matrices);
     free(w.slow);
+    free(w.first);
     free(order);
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");

@@ -455,11 +455,12 @@ def table_that_is_frozen(folder):
     return table(folder, lambda r: False), [says("frozen", kind="EmbeddingRows")]
 
 
-def weights(folder, update, steps=6, apart=1):
+def weights(folder, update, steps=6, apart=1, loss=None):
     made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(6)
     w = rng.normal(0, 1, (20, 30))
     for s in range(steps):
-        made.step(s * apart, "TRAIN", s * apart, {"fc.weight": w, "gradient/fc.weight": rng.normal(0, 1, (20, 30))})
+        made.step(s * apart, "TRAIN", s * apart, {"fc.weight": w, "gradient/fc.weight": rng.normal(0, 1, (20, 30)),
+                                                  **({"loss": loss(s)} if loss else {})})
         w = w + update(s) * rng.normal(0, 1, (20, 30))
     return made.end()
 
@@ -472,6 +473,17 @@ def weights_hardly_move(folder):
 @case
 def weights_of_a_warm_up(folder):
     return weights(folder, lambda s: 1e-9 if s < 3 else 1e-4), [says("warm-up", kind="WeightCourse")]
+
+
+@case
+def first_update_too_large(folder):
+    """The first update is as large as the weights, and the loss doubles."""
+    return weights(folder, lambda s: 0.8 ** s, loss=lambda s: (2.0, 4.0)[s > 0]), [says("too large", "large", 1, "WeightCourse")]
+
+
+@case
+def first_update_large_and_good(folder):
+    return weights(folder, lambda s: 0.8 ** s, loss=lambda s: 2.0 / (s + 1)), [says("good", kind="WeightCourse")]
 
 
 @case
