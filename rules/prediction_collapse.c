@@ -7,7 +7,8 @@
  * ones in that mode; value = share. Steps with fewer than min_samples predictions, and scores that are not
  * finite, are skipped. An untrained model may
  * well start with one class, and learns the most frequent one first, so a model that recovers has not collapsed.
- * Targets that are not classes, such as those of a regression, are left out (are_classes()). */
+ * Targets that are not classes, such as those of a regression, are left out (are_classes()); so is a tensor of one
+ * number a sample of which none is below 0 at any step and some are above 1: a distance, neither a share nor a score. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@
 #include "pairs.h"
 #include "workers.h"
 
-enum { PREDICTIONS, LABELS };            /* slots */
-enum { SHARE, DUE, CLASS, MODE, WIDTH }; /* values of a row */
+enum { PREDICTIONS, LABELS };                  /* slots */
+enum { SHARE, DUE, CLASS, MODE, SIDE, WIDTH }; /* values of a row */
+/* As SIDE: what one number a sample is like; several are scores. */
+enum { SCORES = -1, WITHIN_1, ABOVE_1 };
 
 /* Predictions have two measures. */
 static const class_slot PREDICTION_CLASSES = {PREDICTIONS, 0, 1}, LABEL_CLASSES = {LABELS, 2, 0};
@@ -113,6 +116,28 @@ static bool is_regression(const char *name)
     return found;
 }
 
+/* Are these class numbers of more than two classes? What is told from one number a sample is 0 or 1. */
+static bool has_many(const assay_classes *p)
+{
+    bool many = false;
+    for (uint64_t k = 0; k < p->count && !many; k++)
+        many = p->value[k] > 1;
+    return many;
+}
+
+/* What the numbers of a tensor are like, of all workers together. */
+static int side_of(const assay_step_view *view, uint32_t from, uint32_t n)
+{
+    int side = WITHIN_1;
+    for (uint32_t i = from; i < from + n && side != SCORES; i++) {
+        const assay_tensor_view *item = view->slot[PREDICTIONS].items[i];
+        const assay_classes *p = classes_by(view, PREDICTION_CLASSES.measure, item);
+        const bool one = p && assay_dtype_is_float(item->dtype) && p->count == item->stats->count && !has_many(p);
+        side = !one || item->stats->min < 0 ? SCORES : item->stats->max > 1 ? ABOVE_1 : side;
+    }
+    return side;
+}
+
 /* Counts the predictions items[from .. from + n), one tensor's; targets that are no classes have no predictions of any.
  */
 static int count_tensor(const assay_rule *rule, const assay_step_view *view, uint32_t from, uint32_t n,
@@ -150,7 +175,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         uint64_t most = status == ASSAY_OK ? most_frequent(counter, PREDICTIONS, &class, &all) : 0;
         if (all > 0 && all >= (uint64_t)assay_param_int(rule->params, "min_samples")) {
             double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class,
-                                 view->mode};
+                                 view->mode, side_of(view, i, n)};
             status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
                                       ASSAY_ALL_WORKERS, row);
         }
@@ -177,11 +202,16 @@ static int test_tensor(const assay_rule *rule, const assay_series *series, const
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), run[ASSAY_MODES] = {0};
     uint64_t recovered[ASSAY_MODES] = {0}; /* behind the last row that is no collapse */
     int status = ASSAY_OK;
+    bool above = false, scores = false;
     for (uint64_t i = from; i < to; i++) {
         assay_row row = assay_series_row(series, order[i]);
+        above = above || row.value[SIDE] == ABOVE_1;
+        scores = scores || row.value[SIDE] == SCORES;
         if (!collapsed(rule->params, row))
             recovered[mode_of(row)] = i + 1;
     }
+    if (above && !scores)
+        return ASSAY_OK;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         assay_row row = assay_series_row(series, order[i]);
         int mode = mode_of(row);
