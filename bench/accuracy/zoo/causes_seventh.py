@@ -6,7 +6,7 @@ from torch import nn, optim
 from causes import CAUSES, CE, Cause, from_step
 from causes_fifth import adamw, sgd
 from faulty import spoilt
-from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
+from fifth_parts import Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
 TRAININGS = {}
@@ -163,7 +163,8 @@ def codes_of_a_smaller_table(path, seed):
 def series_turned_round(path, seed):
     """From a step on time runs backwards."""
     net = Memory()
-    fit(path, net, from_step(swings(seed, 32), 100, lambda x, y: (x.flip(1), y)), nn.MSELoss(), adamw(net, 5e-3), 200, held=swings(seed, 60, number=1))
+    fit(path, net, from_step(swings(seed, 32), 100, lambda x, y: (x.flip(1), y)), nn.MSELoss(), adamw(net, 5e-3), 200,
+        held=swings(seed, 60, number=1))
 
 
 @cause(r"(?i)(mask|label|target)|" + JUMPS, 110)
@@ -176,8 +177,8 @@ def masks_of_other_pictures(path, seed):
 def masks_all_ignored(path, seed):
     """From a step on a mask has nothing but the number that is ignored, in all but a few batches."""
     data, net = Blobs(seed), Masks()
-    fit(path, net, from_step(data.batch(12), 90, lambda x, y: (x, y * 0 + 255 if int(x[0, 0, 0, 0] * 1000) % 4 else y)), nn.CrossEntropyLoss(ignore_index=255),
-        adamw(net, 3e-3), 180, held=data.batch(30, 1))
+    fit(path, net, from_step(data.batch(12), 90, lambda x, y: (x, y * 0 + 255 if int(x[0, 0, 0, 0] * 1000) % 4 else y)),
+        nn.CrossEntropyLoss(ignore_index=255), adamw(net, 3e-3), 180, held=data.batch(30, 1))
 
 
 @cause(r"(?i)(target|label|input).*scale|" + JUMPS + "|gradient.*jump", 120)
@@ -406,7 +407,8 @@ def targets_network_never_follows(path, seed):
         g = rng(seed, step, 3)
         x, act = torch.randn(48, 6, generator=g), torch.randint(0, 3, (48,), generator=g)
         with torch.no_grad():
-            return x, torch.cat([act[:, None].float(), (x * drift[act]).sum(1, keepdim=True) + 0.9 * net.target(x + drift[act]).max(1, keepdim=True)[0]], 1)
+            later = net.target(x + drift[act]).max(1, keepdim=True)[0]
+            return x, torch.cat([act[:, None].float(), (x * drift[act]).sum(1, keepdim=True) + 0.9 * later], 1)
 
     class QLoss(nn.Module):
         def forward(self, out, want):
@@ -495,7 +497,8 @@ def one_worker_stuck_at_a_batch(path, seed):
 def one_worker_counts_from_one(path, seed):
     data, net = Clouds(seed), Stack(20, 6)
     plain = data.shard(16, 4)
-    fleet(path, net, lambda r, s: (plain(r, s)[0], (plain(r, s)[1] + 1) % 6 if r == 3 and s >= 70 else plain(r, s)[1]), CE, lambda n: sgd(n, 0.03), 160, 4)
+    fleet(path, net, lambda r, s: (plain(r, s)[0], (plain(r, s)[1] + 1) % 6 if r == 3 and s >= 70 else plain(r, s)[1]), CE,
+          lambda n: sgd(n, 0.03), 160, 4)
 
 
 @cause(r"(?i)worker_2", 0)

@@ -4,8 +4,8 @@ import torch
 from torch import nn, optim
 
 from causes_fifth import adamw, sgd
-from causes_seventh import Adapted, Blobs, Encoder, Masks, Series, adapted, letters, pretrained
-from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
+from causes_seventh import Blobs, Encoder, Masks, Series, adapted, letters, pretrained
+from fifth_parts import Clouds, Curves, Patterns, Pixels, Stack, codes, rng
 from loop import finish, fit, fleet, hook_for, modes
 from registry import TRAININGS
 
@@ -37,8 +37,8 @@ def stronger_noise_from_half_time(path, seed):
     """Augmentation begins at a step: the inputs get noise on purpose."""
     data, net = Clouds(seed, rows=1600), Stack(20, 6)
     plain = data.batch(32)
-    fit(path, net, lambda s: (plain(s)[0] + (0.5 if s >= 120 else 0) * torch.randn(32, 20, generator=rng(seed, s, 6)), plain(s)[1]), CE(), adamw(net), 260,
-        held=data.held(100))
+    fit(path, net, lambda s: (plain(s)[0] + (0.5 if s >= 120 else 0) * torch.randn(32, 20, generator=rng(seed, s, 6)), plain(s)[1]), CE(),
+        adamw(net), 260, held=data.held(100))
 
 
 @healthy
@@ -107,7 +107,8 @@ def targets_network_copied(path, seed):
         g = rng(seed, step, 3)
         x, act = torch.randn(48, 6, generator=g), torch.randint(0, 3, (48,), generator=g)
         with torch.no_grad():
-            return x, torch.cat([act[:, None].float(), (x * drift[act]).sum(1, keepdim=True) + 0.6 * net.target(x + drift[act]).max(1, keepdim=True)[0]], 1)
+            later = net.target(x + drift[act]).max(1, keepdim=True)[0]
+            return x, torch.cat([act[:, None].float(), (x * drift[act]).sum(1, keepdim=True) + 0.6 * later], 1)
 
     class QLoss(nn.Module):
         def forward(self, out, want):
@@ -251,8 +252,8 @@ def workers_of_unlike_data(path, seed):
 @healthy
 def four_workers_of_series(path, seed):
     net, plain = Series(), letters(seed, 64)
-    fleet(path, net, lambda r, s: (plain(s)[0][r::4].clone(), plain(s)[1][r::4].clone()), CE, lambda n: adamw(n, 5e-3), 200, 4, held=letters(seed, 60, 1),
-          eval_ranks=[0])
+    fleet(path, net, lambda r, s: (plain(s)[0][r::4].clone(), plain(s)[1][r::4].clone()), CE, lambda n: adamw(n, 5e-3), 200, 4,
+          held=letters(seed, 60, 1), eval_ranks=[0])
 
 
 @healthy
@@ -359,8 +360,8 @@ def twins(path, seed):
     def batch(of):
         def pairs(step):
             x, y = of(step)
-            other = torch.where((torch.arange(len(x)) % 2 == 0)[:, None], torch.arange(len(x))[:, None] * 0 + 1, torch.zeros(len(x), 1, dtype=torch.long))[:, 0]
-            at = [int(((y == y[i]) == bool(other[i])).nonzero()[step % 3 % max(1, int(((y == y[i]) == bool(other[i])).sum()))]) for i in range(len(x))]
+            meant = [((y == y[i]) == (i % 2 == 0)).nonzero()[:, 0] for i in range(len(x))]
+            at = [int(rows[step % 3 % max(1, len(rows))]) for rows in meant]
             return torch.cat([x, x[at]], 1), (y == y[at]).float()[:, None]
         return pairs
     fit(path, net, batch(data.batch(32)), PairLoss(), adamw(net), 240, held=batch(data.held(60)))
