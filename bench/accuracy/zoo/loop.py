@@ -21,10 +21,19 @@ from assay_hook import SaveConfig, SaveConfigMode, modes
 WATCH = [r"_input_\d+$", r"(?i)(relu|act|tanh|sig|gelu)\w*_output"]
 
 
+def automatic(path, rank, workers):
+    """The hook that configures itself, at every step; it is registered as the other one is."""
+    hook = assay_hook.auto(path, budget=None, rank_and_workers=(rank, workers))
+    hook.register_module, hook.register_loss = hook.watch, hook.watch_losses
+    return hook
+
+
 def hook_for(path, every, rank=0, workers=1, collections=("weights", "biases", "gradients", "losses"), watch=WATCH, **options):
     every = int(os.environ.get("ASSAY_ZOO_INTERVAL", every))  # the same trainings at another save interval
     if os.environ.get("ASSAY_ZOO_ALL"):
         options["save_all"] = True
+    if os.environ.get("ASSAY_ZOO_AUTO"):
+        return automatic(path, rank, workers)
     known = assay_hook._rank_and_workers
     assay_hook._rank_and_workers = lambda: (rank, workers)
     try:
