@@ -47,6 +47,9 @@
 #define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
 #define SCALE_FLOOR   0.1 /* of the logarithm: how far scales wander that have not been seen to */
 
+/* Of tensors of which statistics alone were recorded, these are enough for some of the tests. */
+enum { STATISTICS = 1u << ASSAY_MIN | 1u << ASSAY_MAX | 1u << ASSAY_MEAN | 1u << ASSAY_STD | 1u << ASSAY_ABS_MEAN };
+
 static const assay_param_def params[] = {
     ASSAY_REGEX_PARAM("inputs_regex", "(^|/)inputs?$,images?$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
                       "Patterns (re.search) for names of inputs of the whole model."),
@@ -72,7 +75,10 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
                             classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
                             channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}, rows = {.kind = ASSAY_MEASURE_ROWS};
-        int slot = assay_need_slot(need, &(assay_slot){.regexes = regexes[i], .flags = ASSAY_SLOT_NO_STRINGS}, err);
+        const assay_slot wanted = {.regexes = regexes[i],
+                                   .kinds = 1u << ASSAY_RAW | (i == 2 ? 0 : STATISTICS),
+                                   .flags = ASSAY_SLOT_NO_STRINGS};
+        int slot = assay_need_slot(need, &wanted, err);
         int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
         if (status == ASSAY_OK && i == INPUT)
             status = assay_need_measure(need, slot, &digest, err);
@@ -173,6 +179,31 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
     return assay_series_add(series, view->step, item->tensor, item->worker, row);
 }
 
+static bool has_statistics(const assay_tensor_view *item)
+{
+    return item->dtype < 0 && (item->reductions & STATISTICS) == STATISTICS;
+}
+
+/* As of one element: what asks for equal elements, or how many there are, says nothing of it. */
+static int add_statistics(const assay_step_view *view, uint32_t slot, const assay_tensor_view *item,
+                          assay_series *series)
+{
+    const double *of = item->reduction;
+    double row[WIDTH] = {[IS] = kind_of(slot, item->name),
+                         [MODE] = view->mode,
+                         [COUNT] = 1,
+                         [SUM] = of[ASSAY_MEAN],
+                         [MAGNITUDES] = of[ASSAY_ABS_MEAN],
+                         [SQUARES] = of[ASSAY_STD] * of[ASSAY_STD] + of[ASSAY_MEAN] * of[ASSAY_MEAN],
+                         [LEAST] = of[ASSAY_MIN],
+                         [LARGEST] = of[ASSAY_MAX],
+                         [ROWS] = 1,
+                         [FLOAT] = 1,
+                         [DIGEST_OF] = -1,
+                         [FIRST_DEAD] = -1};
+    return assay_series_add(series, view->step, item->tensor, item->worker, row);
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -183,6 +214,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_INPUT;
             if (model && assay_view_has_values(item))
                 status = add_row(view, slot, item, ((assay_common_state *)state)->series);
+            else if (model && slot < 2 && has_statistics(item))
+                status = add_statistics(view, slot, item, ((assay_common_state *)state)->series);
             if (status == ASSAY_OK && slot == LABEL)
                 status = count_labels(view, item, ((assay_common_state *)state)->counter);
             if (status == ASSAY_OK && slot == INPUT && model)

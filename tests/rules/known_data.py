@@ -295,6 +295,17 @@ def inputs_that_drift(folder):
     return changes(folder, lambda s, rng: rng.normal(0.07 * s, 1, (16, 9))), [told(None, "")]
 
 
+@case
+def statistics_of_inputs(folder):
+    """As the automatic hook records them: no elements, and yet a scale."""
+    made, rng = Made(folder), numpy.random.default_rng(3)
+    for step in range(30):
+        x = rng.normal(0, 100.0 if step >= 17 else 1.0, 144)
+        figures = {"min": x.min(), "max": x.max(), "mean": x.mean(), "std": x.std(), "abs_mean": abs(x).mean()}
+        made.step(step, "TRAIN", step, {"smdebug/reductions/%s/inputs" % name: float(value) for name, value in figures.items()})
+    return made.end(), [says("scale", "scale", 17)]
+
+
 def coloured(folder, workers=1, order=lambda worker, mode: [0, 1, 2], tint=(1.0, 0.2, -0.8)):
     """Pictures of three colours; order(worker, mode) is that of the channels."""
     made, rng = Made(folder, workers=workers), numpy.random.default_rng(4)

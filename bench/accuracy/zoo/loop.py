@@ -24,7 +24,8 @@ WATCH = [r"_input_\d+$", r"(?i)(relu|act|tanh|sig|gelu)\w*_output"]
 def automatic(path, rank, workers):
     """The hook that configures itself, at every step; it is registered as the other one is."""
     hook = assay_hook.auto(path, budget=None, rank_and_workers=(rank, workers))
-    hook.register_module, hook.register_loss = hook.watch, hook.watch_losses
+    hook.register_module = hook.watch  # with all losses of torch.nn
+    hook.register_loss = lambda loss: None if isinstance(loss, nn.modules.loss._Loss) else hook.watch_losses(loss)
     return hook
 
 
