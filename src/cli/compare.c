@@ -22,7 +22,8 @@ static const assay_setting OPTIONS[] = {
     {"tensors", ASSAY_SETTING_SWITCH, offsetof(compare_options, tensors), NULL,
      "Compare two trials tensor by tensor, element by element. That is done without this option where both are "
      "checkpoints "
-     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given."},
+     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given. With --format csv: a row for "
+     "each tensor that differs."},
     {"map", ASSAY_SETTING_REPEATED, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
      "With --tensors: a tensor of the first trial in whose name REGEX is found is compared with the one of that NAME, "
      "in which \\1 stands for a group; NAME[0:64], NAME[:, 0:64] and NAME[0/3] (block 0 of 3) mean a part, NAME^T the "
@@ -36,10 +37,17 @@ static const assay_setting OPTIONS[] = {
     RUN_ONCE_OPTIONS,
     {0}};
 
+/* Is what is printed of tensors comma-separated? */
+static bool asks_for_rows(const compare_options *o)
+{
+    return o->tensors && o->run.format && strcmp(o->run.format, "csv") == 0;
+}
+
 static bool asks_for_report(const compare_options *o)
 {
     const run_options *r = &o->run;
-    return o->job || o->all || r->out || r->format || r->learn || r->against || r->baseline || r->trials_from;
+    return o->job || o->all || r->out || (r->format && !asks_for_rows(o)) || r->learn || r->against || r->baseline ||
+           r->trials_from;
 }
 
 static bool asks_for_tensors(const compare_options *o)
@@ -84,7 +92,9 @@ static int compare(const cli_context *context, int argc, char **argv)
     if (tensors < 0)
         parsed = tensors;
     if (tensors == 1) {
-        options.of_tensors.json = options.run.json;
+        options.of_tensors.form = options.run.json          ? ASSAY_LISTING_JSON
+                                  : asks_for_rows(&options) ? ASSAY_LISTING_CSV
+                                                            : ASSAY_LISTING_TEXT;
         options.of_tensors.quiet = options.run.quiet;
         options.of_tensors.steps = options.run.steps;
         options.of_tensors.topology = options.run.topology;

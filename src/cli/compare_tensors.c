@@ -3,6 +3,7 @@
 #include "cli/compare_tensors.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,45 +12,159 @@
 #include "cli/terminal.h"
 #include "diff/diff.h"
 #include "report/report.h"
-#include "report/text/layout.h"
 
-/* ---- compare tensors json ---- */
+/* ---- rows ---- */
 
-/* What assay compare --tensors --json prints. */
+/* What all pairs come to. */
+typedef struct tensors_summary {
+    size_t unequal, apart, unread, shapes;  /* tensors */
+    size_t missing;                         /* names that only one has, of kinds that both have */
+    size_t unsure;                          /* likewise, where the other one is damaged and may have them */
+    size_t gone;                            /* workers that only one has, and whose part nothing else can be */
+    uint64_t losses;                        /* damaged or missing parts of both trials */
+    const assay_diff_pair *first, *largest; /* NULL: none */
+} tensors_summary;
 
-static void put_shape(assay_jw *w, const int64_t *shape, int dims)
+static const char *tensors_verdict(const tensors_summary *s);
+
+/* Is a pair listed? */
+static bool tensors_differ(const assay_diff_pair *p)
 {
-    assay_jw_i64s(w, NULL, shape, (size_t)dims);
+    return p->state != ASSAY_DIFF_COMPARED || p->figures.unequal > 0;
 }
 
-static void put_pair(assay_jw *w, const assay_diff *d, const assay_diff_pair *p)
+#define FIGURE(name, ...)                                                                                              \
+    {                                                                                                                  \
+        name, .optional = true, __VA_ARGS__                                                                            \
+    }
+static const assay_listing_column OF_PAIRS[] = {{"step", "step", 'r'},
+                                                {"worker", "worker", 'l'},
+                                                {"other_worker"},
+                                                {"tensor", "tensor", 'k'},
+                                                {"other"},
+                                                {"state"},
+                                                FIGURE("text"),
+                                                FIGURE("dtypes"),
+                                                FIGURE("shapes", .json_alone = true),
+                                                {NULL, "dtype", 'e'},
+                                                FIGURE("elements", .head = "elements", .align = 'r'),
+                                                FIGURE("unequal", .head = "unequal", .align = 'r'),
+                                                FIGURE("apart"),
+                                                {NULL, "apart", 'r'},
+                                                FIGURE("first", .json_alone = true),
+                                                FIGURE("largest", .head = "largest", .align = 'r'),
+                                                FIGURE("relative", .head = "relative", .align = 'r'),
+                                                FIGURE("cosine"),
+                                                {NULL, "cosine", 'r'}};
+enum { COLUMNS = sizeof OF_PAIRS / sizeof *OF_PAIRS, WORKER = 1 };
+
+static bool has_workers(const assay_diff *d)
+{
+    return d->a.catalog.workers > 1 || d->b.catalog.workers > 1;
+}
+
+/* People see one worker: that of the first trial; if that has one only, that of the second one. */
+static const char *worker_of(const assay_diff *d, const assay_diff_pair *p, assay_listing_form form)
+{
+    return form != ASSAY_LISTING_TEXT || d->a.catalog.workers > 1 ? d->a.catalog.worker[p->worker]
+                                                                  : d->b.catalog.worker[p->other_worker];
+}
+
+static void put_shapes(const assay_diff_pair *p, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    assay_jw_array(&w, NULL);
+    assay_jw_i64s(&w, NULL, p->shape_a, (size_t)p->dims_a);
+    assay_jw_i64s(&w, NULL, p->shape_b, (size_t)p->dims_b);
+    assay_jw_end(&w);
+}
+
+static void put_first_element(const assay_diff_figures *f, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_u64(&w, "element", f->first);
+    assay_jw_numbers(&w, "values", (const double[]){f->first_a, f->first_b}, 2);
+    assay_jw_end(&w);
+}
+
+static void put_kind(const assay_diff_pair *p, assay_listing *rows)
+{
+    assay_buf text = ASSAY_BUF(1 << 16);
+    if (p->state == ASSAY_DIFF_UNREAD)
+        assay_put_format(&text, "not read");
+    else if (p->state == ASSAY_DIFF_SHAPE)
+        assay_put_format(&text, "shape");
+    else if (p->dtype_a != p->dtype_b)
+        assay_put_format(&text, "%s, %s", assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b));
+    else
+        assay_put_format(&text, "%s", assay_dtype_name(p->dtype_a));
+    assay_listing_take(rows, &text);
+}
+
+static void put_figures(const assay_diff_figures *f, assay_listing *rows)
+{
+    assay_buf *out;
+    char share[32], cosine[32];
+    snprintf(share, sizeof share, "%.3g%%", 100 * (double)f->apart / (double)f->elements);
+    snprintf(cosine, sizeof cosine, "%.9g", assay_diff_cosine(f));
+    assay_listing_u64(rows, f->elements);
+    assay_listing_u64(rows, f->unequal);
+    assay_listing_u64(rows, f->apart);
+    assay_listing_text(rows, share);
+    if ((out = assay_listing_value(rows)))
+        put_first_element(f, out);
+    assay_listing_number(rows, f->largest);
+    assay_listing_number(rows, f->relative);
+    assay_listing_number(rows, assay_diff_cosine(f));
+    assay_listing_text(rows, cosine);
+}
+
+static void put_pair(const assay_diff *d, const assay_diff_pair *p, assay_listing *rows)
 {
     static const char *const states[] = {"compared", "shape", "unread"};
-    const assay_diff_figures *f = &p->figures;
-    assay_jw_line(w, 4);
-    assay_jw_object(w, NULL);
-    ASSAY_JW(w, "step", p->step, "worker", d->a.catalog.worker[p->worker], "other_worker",
-             d->b.catalog.worker[p->other_worker], "tensor", p->name_a, "other", p->name_b, "state", states[p->state]);
-    if (p->state == ASSAY_DIFF_UNREAD) {
-        assay_jw_text(w, "text", p->text ? p->text : "");
+    const bool read = p->state != ASSAY_DIFF_UNREAD;
+    assay_listing_next(rows);
+    assay_listing_i64(rows, p->step);
+    assay_listing_text(rows, worker_of(d, p, rows->form));
+    assay_listing_text(rows, d->b.catalog.worker[p->other_worker]);
+    assay_listing_text(rows, p->name_a);
+    assay_listing_text(rows, p->name_b);
+    assay_listing_text(rows, states[p->state]);
+    assay_listing_text(rows, read ? NULL : p->text ? p->text : "");
+    if (read) {
+        assay_listing_texts(rows, (const char *const[]){assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b)}, 2);
+        assay_buf *out = assay_listing_value(rows);
+        if (out)
+            put_shapes(p, out);
     } else {
-        const char *const dtypes[] = {assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b)};
-        assay_jw_texts(w, "dtypes", dtypes, 2);
-        assay_jw_array(w, "shapes");
-        put_shape(w, p->shape_a, p->dims_a);
-        put_shape(w, p->shape_b, p->dims_b);
-        assay_jw_end(w);
+        assay_listing_none(rows);
+        assay_listing_none(rows);
     }
-    if (p->state == ASSAY_DIFF_COMPARED) {
-        ASSAY_JW(w, "elements", f->elements, "unequal", f->unequal, "apart", f->apart);
-        assay_jw_object(w, "first");
-        assay_jw_u64(w, "element", f->first);
-        assay_jw_numbers(w, "values", (const double[]){f->first_a, f->first_b}, 2);
-        assay_jw_end(w);
-        ASSAY_JW(w, "largest", f->largest, "relative", f->relative, "cosine", assay_diff_cosine(f));
-    }
-    assay_jw_end(w);
+    put_kind(p, rows);
+    if (p->state == ASSAY_DIFF_COMPARED)
+        put_figures(&p->figures, rows);
 }
+
+/* The tensors that differ, at most so many; returns how many more there are. */
+static size_t put_pairs(const assay_diff *d, size_t most, assay_listing *rows)
+{
+    size_t differ = 0;
+    for (size_t i = 0; i < d->pairs; i++)
+        if (tensors_differ(&d->pair[i]) && differ++ < most)
+            put_pair(d, &d->pair[i], rows);
+    return differ > most ? differ - most : 0;
+}
+
+static void tensors_put_csv(const assay_diff *d, assay_buf *out)
+{
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_PAIRS), out);
+    (void)put_pairs(d, SIZE_MAX, &rows);
+    assay_listing_end(&rows, 0, NULL);
+}
+
+/* ---- JSON ---- */
 
 static void put_json_singles(assay_jw *w, const char *key, const assay_diff_singles *singles)
 {
@@ -102,6 +217,7 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
 {
     const char *const trials[] = {assay_store_location(d->a.store), assay_store_location(d->b.store)};
     assay_jw w = assay_jw_over(out);
+    assay_listing rows;
     assay_jw_object(&w, NULL);
     assay_jw_line(&w, 2);
     assay_jw_text(&w, "schema", "assay-tensors/1");
@@ -117,9 +233,9 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
     assay_jw_u64(&w, "bytes", d->bytes);
     assay_jw_line(&w, 2);
     assay_jw_array(&w, "differences");
-    for (size_t i = 0; i < d->pairs; i++)
-        if (tensors_differ(&d->pair[i]))
-            put_pair(&w, d, &d->pair[i]);
+    assay_listing_begin_in(&rows, &w, 4, ASSAY_LISTED(OF_PAIRS));
+    (void)put_pairs(d, SIZE_MAX, &rows);
+    assay_listing_end(&rows, 0, NULL);
     assay_jw_end(&w);
     put_json_singles(&w, "only_in_first", &d->only_a);
     put_json_singles(&w, "only_in_second", &d->only_b);
@@ -137,11 +253,6 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
 /* ---- compare tensors ---- */
 
 enum { ROWS = 20, NAMES = 8 };
-
-bool tensors_differ(const assay_diff_pair *p)
-{
-    return p->state != ASSAY_DIFF_COMPARED || p->figures.unequal > 0;
-}
 
 /* Has any tensor been compared whose name begins so? A trial without an optimizer lacks none of its tensors, and one
  * that only has numbers for them may have them all. */
@@ -228,7 +339,7 @@ static bool is_different(const tensors_summary *s)
     return s->apart + s->shapes + s->missing + s->gone > 0;
 }
 
-const char *tensors_verdict(const tensors_summary *s)
+static const char *tensors_verdict(const tensors_summary *s)
 {
     return is_different(s)                  ? "different"
            : s->unread > 0 || s->losses > 0 ? "unknown"
@@ -344,79 +455,21 @@ static void put_largest(const tensors_summary *s, assay_buf *out)
                      s->largest->figures.largest_at);
 }
 
-static void put_kind(const assay_diff_pair *p, assay_table *table)
+static void put_rows(const assay_diff *d, const tensors_summary *s, const assay_draw *draw, assay_buf *out)
 {
-    assay_buf text = ASSAY_BUF(1 << 16);
-    if (p->state == ASSAY_DIFF_UNREAD)
-        assay_put_format(&text, "not read");
-    else if (p->state == ASSAY_DIFF_SHAPE)
-        assay_put_format(&text, "shape");
-    else if (p->dtype_a != p->dtype_b)
-        assay_put_format(&text, "%s, %s", assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b));
-    else
-        assay_put_format(&text, "%s", assay_dtype_name(p->dtype_a));
-    assay_put_u8(&text, '\0');
-    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
-    assay_buf_release(&text);
-}
-
-static bool has_workers(const assay_diff *d)
-{
-    return d->a.catalog.workers > 1 || d->b.catalog.workers > 1;
-}
-
-/* The worker of the first trial; if that has one only, of the second one. */
-static const char *worker_of(const assay_diff *d, const assay_diff_pair *p)
-{
-    return d->a.catalog.workers > 1 ? d->a.catalog.worker[p->worker] : d->b.catalog.worker[p->other_worker];
-}
-
-static void put_row(const assay_diff *d, const assay_diff_pair *p, assay_table *table)
-{
-    const assay_diff_figures *f = &p->figures;
-    assay_table_format(table, "%" PRId64, p->step);
-    if (has_workers(d))
-        assay_table_cell(table, worker_of(d, p));
-    assay_table_cell(table, p->name_a);
-    put_kind(p, table);
-    if (p->state != ASSAY_DIFF_COMPARED) {
-        for (int i = 0; i < 6; i++)
-            assay_table_cell(table, "");
+    assay_listing_column columns[COLUMNS];
+    assay_listing rows;
+    if (s->unequal + s->shapes + s->unread == 0)
         return;
-    }
-    assay_table_format(table, "%" PRIu64, f->elements);
-    assay_table_format(table, "%" PRIu64, f->unequal);
-    assay_table_format(table, "%.3g%%", 100 * (double)f->apart / (double)f->elements);
-    assay_table_number(table, f->largest);
-    assay_table_number(table, f->relative);
-    assay_table_format(table, "%.9g", assay_diff_cosine(f));
-}
-
-static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out)
-{
-    static const char *const alone[] = {"step",  "tensor",  "dtype",    "elements", "unequal",
-                                        "apart", "largest", "relative", "cosine"};
-    static const char *const all[] = {"step",    "worker", "tensor",  "dtype",    "elements",
-                                      "unequal", "apart",  "largest", "relative", "cosine"};
-    const bool workers = has_workers(d);
-    assay_table table;
-    size_t rows = 0, more = 0;
-    assay_table_init(&table, workers ? "rlkerrrrrr" : "rkerrrrrr", workers ? all : alone);
-    for (size_t i = 0; i < d->pairs; i++) {
-        if (!tensors_differ(&d->pair[i]))
-            continue;
-        if (rows < ROWS)
-            put_row(d, &d->pair[i], &table);
-        more += rows >= ROWS;
-        rows++;
-    }
-    if (rows > 0) {
-        assay_put_format(out, "\n");
-        assay_table_put(&table, 0, draw, out);
-    }
+    memcpy(columns, OF_PAIRS, sizeof columns);
+    if (!has_workers(d))
+        columns[WORKER].head = NULL;
+    assay_listing_begin(&rows, ASSAY_LISTING_TEXT, columns, COLUMNS, out);
+    const size_t more = put_pairs(d, ROWS, &rows);
+    assay_put_format(out, "\n");
+    assay_listing_end(&rows, 0, draw);
     if (more > 0)
         assay_put_format(out, "and %zu more; --json lists all\n", more);
-    assay_table_release(&table);
 }
 
 /* Why records could not be read; the first few. */
@@ -511,7 +564,7 @@ static void put_text(const assay_diff *d, const tensors_summary *s, const assay_
     if (line.size > 0)
         assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     assay_buf_release(&line);
-    put_rows(d, draw, out);
+    put_rows(d, s, draw, out);
     put_unread(d, draw, out);
     put_problems(&d->a, draw, out);
     put_problems(&d->b, draw, out);
@@ -524,13 +577,15 @@ static void put_text(const assay_diff *d, const tensors_summary *s, const assay_
 /* ---- the command ---- */
 
 /* On rank 0: prints what was found. */
-static int conclude(const assay_diff *d, bool json)
+static int conclude(const assay_diff *d, assay_listing_form form)
 {
     const tensors_summary s = summarize(d);
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    if (json)
+    if (form == ASSAY_LISTING_JSON)
         tensors_put_json(d, &s, &out);
+    else if (form == ASSAY_LISTING_CSV)
+        tensors_put_csv(d, &out);
     else
         put_text(d, &s, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     const bool different = is_different(&s);
@@ -601,7 +656,7 @@ int cli_compare_tensors(const cli_context *context, const char *a, const char *b
     const bool first = assay_comm_rank(context->comm) == 0;
     const int code = status != ASSAY_OK
                          ? cli_fail(status, &err)
-                         : cli_share_code(context->comm, first ? conclude(&diff, options->json) : CLI_DONE);
+                         : cli_share_code(context->comm, first ? conclude(&diff, options->form) : CLI_DONE);
     assay_diff_release(&diff);
     for (size_t i = 0; maps && i < options->maps.count; i++)
         assay_name_map_release(&maps[i]);

@@ -15,6 +15,7 @@
 #include "cli/terminal.h"
 #include "report/history/history.h"
 #include "report/report.h"
+#include "report/text/listing.h"
 #include "store/storage.h"
 
 enum {
@@ -26,13 +27,14 @@ enum {
 
 typedef struct history_options {
     run_options run; /* of trials; first: its rows count on it */
-    bool all, json;
+    bool all;
+    cli_form form;
     int fail_on; /* 1: what is new */
 } history_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(history_options, all), NULL, "List rules that never had findings, too."},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(history_options, json), NULL, "Print JSON."},
+    CLI_FORM_OPTIONS(history_options, form, "Print JSON.", "a row for each rule"),
     {"fail-on", ASSAY_SETTING_WORD, offsetof(history_options, fail_on), "WHAT",
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
      "one before in which it was tested, or is not tested any more. Default: never.",
@@ -262,8 +264,9 @@ static int put(const history_options *options, const assay_report_history *all, 
     if (status == ASSAY_OK && options->fail_on && all->reports < 2)
         status = assay_fail(err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
     const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
-    ASSAY_THEN(status, options->json
-                           ? assay_history_put_json(all, &out)
+    ASSAY_THEN(status, options->form.form == ASSAY_LISTING_JSON ? assay_history_put_json(all, &out)
+                       : options->form.form == ASSAY_LISTING_CSV
+                           ? assay_history_put_csv(all, &out)
                            : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out));
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "history: out of memory");
@@ -293,6 +296,7 @@ static int history(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     const bool first = assay_comm_rank(context->comm) == 0;
     int status = cli_options_parse(&cli_history, argc, argv, &options, operand, &operands->count, &err);
+    ASSAY_THEN(status, cli_form_choose("history", &options.form, &err));
     status = assay_comm_agree(context->comm, status, &err);
     if (status == ASSAY_OK && are_trials(context, operands)) {
         status = run_trials(context, &options.run, &all, &left_out, &err);

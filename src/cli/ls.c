@@ -8,40 +8,68 @@
 #include "cli/overview.h"
 #include "cli/terminal.h"
 #include "report/report.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 
-/* ---- ls text ---- */
+/* ---- what is listed ---- */
 
-/* A trial's overview as text. */
+static const assay_listing_column OF_COLLECTIONS[] = {
+    {"name", "collection", 'e'}, {NULL, "tensors", 'r'}, {NULL, "patterns", 'e'}, {"include_regex"}, {"tensors"}};
+static const assay_listing_column OF_TENSORS[] = {{"name", "tensor", 'e'},
+                                                  {"dtype", "dtype", 'l', "-"},
+                                                  {"shape", "shape", 'e'},
+                                                  {"steps", "steps", 'r'},
+                                                  {"records"},
+                                                  {"reductions"},
+                                                  {"same_as", .optional = true},
+                                                  {"promised", .optional = true},
+                                                  {NULL, "saved", 'e'}};
+static const assay_listing_column OF_OTHERS[] = {
+    {"path", "no tensor", 'e'}, {"kind", "kind", 'l'}, {"steps", "steps", 'r'}, {"value", "last value", 'e'}};
 
-static void print_collections(const overview *o, const assay_draw *draw, assay_buf *out)
+static const char *name_of(const overview *o, uint32_t tensor, size_t *length)
 {
-    static const char *const heads[] = {"collection", "tensors", "patterns"};
+    return assay_dict_name(o->files->tensors, tensor, length);
+}
+
+/* Those that belong to a collection; a pattern that gives up is among the problems. */
+static void put_members(const overview *o, const uint8_t *member, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    assay_jw_array(&w, NULL);
+    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
+        if (member[t]) {
+            size_t length;
+            const char *name = name_of(o, t, &length);
+            assay_jw_text_n(&w, NULL, name, length);
+        }
+    assay_jw_end(&w);
+}
+
+static void put_collection_rows(const overview *o, assay_listing *rows)
+{
     const assay_collections *all = &o->files->catalog.collections;
-    assay_table table;
-    if (all->count == 0)
-        return;
-    assay_table_init(&table, "ere", heads);
     for (size_t i = 0; i < all->count; i++) {
         const assay_collection *c = &all->list[i];
+        const char *const *regex = (const char *const *)c->regex;
         size_t members = 0;
         assay_buf patterns = ASSAY_BUF(ASSAY_REPORT_CEILING);
         for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
             members += o->member[i][t];
         for (size_t r = 0; r < c->regexes; r++)
             assay_put_format(&patterns, "%s%s", r ? "  " : "", c->regex[r]);
-        assay_put_u8(&patterns, '\0');
-        assay_table_cell(&table, c->name);
-        assay_table_format(&table, "%zu", members);
-        assay_table_cell(&table, assay_buf_status(&patterns) == ASSAY_OK ? (const char *)patterns.data : "?");
-        assay_buf_release(&patterns);
+        assay_listing_next(rows);
+        assay_listing_text(rows, c->name);
+        assay_listing_u64(rows, members);
+        assay_listing_take(rows, &patterns);
+        assay_listing_texts(rows, regex, c->regexes);
+        assay_buf *out = assay_listing_value(rows);
+        if (out)
+            put_members(o, o->member[i], out);
     }
-    assay_report_put_heading(out, "Collections");
-    assay_table_put(&table, 0, draw, out);
-    assay_table_release(&table);
 }
 
-static void put_saved(const overview *o, const overview_tensor *t, assay_table *table)
+/* What was saved of a tensor, in words. */
+static void put_saved(const overview *o, const overview_tensor *t, assay_listing *rows)
 {
     assay_buf saved = ASSAY_BUF(ASSAY_REPORT_CEILING);
     if (t->raw)
@@ -51,92 +79,118 @@ static void put_saved(const overview *o, const overview_tensor *t, assay_table *
             assay_put_format(&saved, "%s%s", saved.size ? " " : "", assay_recording_kind_name(k));
     }
     if (saved.size == 0 && t->same_as != ASSAY_NO_ID)
-        assay_put_format(&saved, "as %s", assay_dict_name(o->files->tensors, t->same_as, NULL));
+        assay_put_format(&saved, "as %s", name_of(o, t->same_as, NULL));
     else if (saved.size == 0)
         assay_put_format(&saved, t->promised ? "cannot be read" : "shape");
-    assay_put_u8(&saved, '\0');
-    assay_table_cell(table, assay_buf_status(&saved) == ASSAY_OK ? (const char *)saved.data : "?");
-    assay_buf_release(&saved);
+    assay_listing_take(rows, &saved);
 }
 
-static void put_shape_cell(const overview_tensor *t, assay_table *table)
+static void put_tensors(const overview *o, assay_listing *rows)
 {
-    assay_buf shape = ASSAY_BUF(4096);
-    if (t->dims >= 0)
-        cli_put_shape(&shape, t->shape, t->dims);
-    assay_put_u8(&shape, '\0');
-    assay_table_cell(table, assay_buf_status(&shape) == ASSAY_OK ? (const char *)shape.data : "?");
-    assay_buf_release(&shape);
-}
-
-static void print_tensors(const overview *o, const assay_draw *draw, assay_buf *out)
-{
-    static const char *const heads[] = {"tensor", "dtype", "shape", "steps", "saved"};
-    assay_table table;
-    assay_table_init(&table, "elere", heads);
     for (uint32_t i = 0; i < assay_dict_count(o->files->tensors); i++) {
         const overview_tensor *t = &o->tensor[i];
-        size_t length;
-        const char *name = assay_dict_name(o->files->tensors, i, &length);
-        assay_table_cell_n(&table, name, length);
-        assay_table_cell(&table, t->dtype >= 0 ? assay_dtype_name(t->dtype) : "-");
-        put_shape_cell(t, &table);
-        assay_table_format(&table, "%" PRIu64, t->steps);
-        put_saved(o, t, &table);
+        const char *reduction[ASSAY_KINDS];
+        size_t reductions = 0, length, of_same = 0;
+        const char *name = name_of(o, i, &length);
+        const char *same = t->same_as != ASSAY_NO_ID ? name_of(o, t->same_as, &of_same) : NULL;
+        for (int k = 0; k < ASSAY_KINDS; k++)
+            if (t->reductions & 1u << k)
+                reduction[reductions++] = assay_recording_kind_name(k);
+        assay_listing_next(rows);
+        assay_listing_text_n(rows, name, length);
+        assay_listing_text(rows, t->dtype >= 0 ? assay_dtype_name(t->dtype) : NULL);
+        assay_listing_shape(rows, t->shape, t->dims);
+        assay_listing_u64(rows, t->steps);
+        assay_listing_u64(rows, t->raw);
+        assay_listing_texts(rows, reduction, reductions);
+        if (same)
+            assay_listing_text_n(rows, same, of_same);
+        else
+            assay_listing_none(rows);
+        if (t->promised)
+            assay_listing_flag(rows, true);
+        else
+            assay_listing_none(rows);
+        put_saved(o, t, rows);
     }
-    assay_report_put_heading(out, "Tensors");
-    assay_table_put(&table, 0, draw, out);
-    assay_table_release(&table);
 }
 
-/* What is no tensor: how much there is, or all of it. */
-static void print_others(const overview *o, const assay_draw *draw, assay_buf *out)
+static uint32_t count_others(const overview *o)
 {
-    static const char *const heads[] = {"no tensor", "kind", "steps", "last value"};
-    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
-    assay_table table;
-    if (count == 0)
-        return;
-    if (!o->all) {
-        assay_put_format(out, "%" PRIu32 " more value%s %s no tensor%s: --all lists %s.\n", count, assay_plural(count),
-                         count == 1 ? "is" : "are", assay_plural(count), count == 1 ? "it" : "them");
-        return;
-    }
-    assay_table_init(&table, "elre", heads);
-    for (uint32_t i = 0; i < count; i++) {
+    return o->others.paths ? assay_dict_count(o->others.paths) : 0;
+}
+
+/* What is no tensor. */
+static void put_others(const overview *o, assay_listing *rows)
+{
+    for (uint32_t i = 0; i < count_others(o); i++) {
         size_t length = 0;
         const char *path = assay_dict_name(o->others.paths, i, &length);
-        assay_table_cell_n(&table, path, length);
-        assay_table_cell(&table, o->others.list[i].kind);
-        assay_table_format(&table, "%" PRIu64, o->others.list[i].steps);
-        assay_table_cell(&table, o->others.list[i].value);
+        assay_listing_next(rows);
+        assay_listing_text_n(rows, path, length);
+        assay_listing_text(rows, o->others.list[i].kind);
+        assay_listing_u64(rows, o->others.list[i].steps);
+        assay_listing_text(rows, o->others.list[i].value);
     }
-    assay_report_put_heading(out, "Beside tensors");
-    assay_table_put(&table, 0, draw, out);
-    assay_table_release(&table);
+}
+
+/* The tables of a listing, in their order. */
+typedef struct listed {
+    const char *heading, *key; /* for people, and in JSON */
+    const assay_listing_column *column;
+    size_t columns;
+    void (*put)(const overview *o, assay_listing *rows);
+} listed;
+
+#define LISTED(heading, key, columns, put)                                                                             \
+    {                                                                                                                  \
+        heading, key, ASSAY_LISTED(columns), put                                                                       \
+    }
+static const listed COLLECTIONS = LISTED("Collections", "collections", OF_COLLECTIONS, put_collection_rows),
+                    TENSORS = LISTED("Tensors", "tensors", OF_TENSORS, put_tensors),
+                    OTHERS = LISTED("Beside tensors", "others", OF_OTHERS, put_others);
+
+/* ---- text ---- */
+
+static void put_table(const overview *o, const listed *l, const assay_draw *draw, assay_buf *out)
+{
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_TEXT, l->column, l->columns, out);
+    l->put(o, &rows);
+    assay_report_put_heading(out, l->heading);
+    assay_listing_end(&rows, 0, draw);
 }
 
 static int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
 {
+    const uint32_t others = count_others(o);
     assay_report_put_head(&o->outcome, draw, out);
-    print_collections(o, draw, out);
+    if (o->files->catalog.collections.count > 0)
+        put_table(o, &COLLECTIONS, draw, out);
     if (o->writers == 0 || assay_dict_count(o->files->tensors) > 0)
-        print_tensors(o, draw, out);
-    print_others(o, draw, out);
+        put_table(o, &TENSORS, draw, out);
+    if (others > 0 && o->all)
+        put_table(o, &OTHERS, draw, out);
+    else if (others > 0)
+        assay_put_format(out, "%" PRIu32 " more value%s %s no tensor%s: --all lists %s.\n", others,
+                         assay_plural(others), others == 1 ? "is" : "are", assay_plural(others),
+                         others == 1 ? "it" : "them");
     overview_put_events(o, draw, out);
     assay_report_put_completeness(&o->outcome, draw, out);
     assay_report_put_problems(&o->outcome, draw, out);
     return assay_buf_status(out);
 }
 
-/* ---- ls json ---- */
-
-static void put_tensor_name(assay_jw *w, const char *key, const overview *o, uint32_t id)
+static int overview_put_csv(const overview *o, assay_buf *out)
 {
-    size_t length;
-    const char *name = assay_dict_name(o->files->tensors, id, &length);
-    assay_jw_text_n(w, key, name, length);
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_CSV, TENSORS.column, TENSORS.columns, out);
+    put_tensors(o, &rows);
+    assay_listing_end(&rows, 0, NULL);
+    return assay_buf_status(out);
 }
+
+/* ---- JSON ---- */
 
 /* A list as a member of the listing, and an item of it: each on a line of its own. */
 static void begin_list(assay_jw *w, const char *key)
@@ -151,6 +205,16 @@ static void begin_item(assay_jw *w)
     assay_jw_object(w, NULL);
 }
 
+static void put_list(const overview *o, const listed *l, assay_jw *w)
+{
+    begin_list(w, l->key);
+    assay_listing rows;
+    assay_listing_begin_in(&rows, w, 2, l->column, l->columns);
+    l->put(o, &rows);
+    assay_listing_end(&rows, 0, NULL);
+    assay_jw_end(w);
+}
+
 static void put_steps(assay_jw *w, const overview *o)
 {
     begin_list(w, "steps");
@@ -158,70 +222,6 @@ static void put_steps(assay_jw *w, const overview *o)
         const assay_step_info *step = &o->info.steps[i];
         begin_item(w);
         ASSAY_JW(w, "step", step->step, "mode", assay_mode_name(step->mode), "mode_step", step->mode_step);
-        assay_jw_end(w);
-    }
-    assay_jw_end(w);
-}
-
-static void put_collections(assay_jw *w, const overview *o)
-{
-    const assay_collections *all = &o->files->catalog.collections;
-    begin_list(w, "collections");
-    for (size_t i = 0; i < all->count; i++) {
-        const assay_collection *c = &all->list[i];
-        begin_item(w);
-        assay_jw_text(w, "name", c->name);
-        assay_jw_texts(w, "include_regex", (const char *const *)c->regex, c->regexes);
-        assay_jw_array(w, "tensors"); /* those that belong to it; a pattern that gives up is among the problems */
-        for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
-            if (o->member[i][t])
-                put_tensor_name(w, NULL, o, t);
-        assay_jw_end(w);
-        assay_jw_end(w);
-    }
-    assay_jw_end(w);
-}
-
-static void put_tensors(assay_jw *w, const overview *o)
-{
-    begin_list(w, "tensors");
-    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
-        const overview_tensor *tensor = &o->tensor[t];
-        begin_item(w);
-        put_tensor_name(w, "name", o, t);
-        assay_jw_text(w, "dtype", tensor->dtype >= 0 ? assay_dtype_name(tensor->dtype) : NULL);
-        if (tensor->dims >= 0)
-            assay_jw_i64s(w, "shape", tensor->shape, (size_t)tensor->dims);
-        else
-            assay_jw_null(w, "shape");
-        ASSAY_JW(w, "steps", tensor->steps, "records", tensor->raw);
-        assay_jw_array(w, "reductions");
-        for (int k = 0; k < ASSAY_KINDS; k++)
-            if (tensor->reductions & 1u << k)
-                assay_jw_text(w, NULL, assay_recording_kind_name(k));
-        assay_jw_end(w);
-        if (tensor->same_as != ASSAY_NO_ID)
-            put_tensor_name(w, "same_as", o, tensor->same_as);
-        if (tensor->promised)
-            assay_jw_bool(w, "promised", true);
-        assay_jw_end(w);
-    }
-    assay_jw_end(w);
-}
-
-/* What is no tensor; a listing of --all alone has it. */
-static void put_others(assay_jw *w, const overview *o)
-{
-    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
-    if (!o->all)
-        return;
-    begin_list(w, "others");
-    for (uint32_t i = 0; i < count; i++) {
-        size_t length = 0;
-        const char *path = assay_dict_name(o->others.paths, i, &length);
-        begin_item(w);
-        assay_jw_text_n(w, "path", path, length);
-        ASSAY_JW(w, "kind", o->others.list[i].kind, "steps", o->others.list[i].steps, "value", o->others.list[i].value);
         assay_jw_end(w);
     }
     assay_jw_end(w);
@@ -259,10 +259,11 @@ static int overview_put_json(const overview *o, assay_buf *out)
     assay_jw_texts(&w, "workers", (const char *const *)catalog->worker, catalog->workers);
     ASSAY_JW(&w, "expected_workers", catalog->expected_workers, "ended", catalog->ended);
     put_steps(&w, o);
-    put_collections(&w, o);
-    put_tensors(&w, o);
+    put_list(o, &COLLECTIONS, &w);
+    put_list(o, &TENSORS, &w);
     overview_put_events_json(o, &w);
-    put_others(&w, o);
+    if (o->all)
+        put_list(o, &OTHERS, &w);
     put_incomplete(&w, o);
     assay_jw_line(&w, 1);
     assay_jw_u64(&w, "problems_total", o->files->problems.total);
@@ -277,14 +278,15 @@ static int overview_put_json(const overview *o, assay_buf *out)
 /* ---- ls ---- */
 
 typedef struct ls_options {
-    bool all, json;
+    bool all;
+    cli_form form;
 } ls_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(ls_options, all), NULL,
      "Also list what is not a tensor: numbers, texts and objects that checkpoints hold."},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(ls_options, json), NULL,
-     "As JSON: every step, the members of every collection, every tensor."},
+    CLI_FORM_OPTIONS(ls_options, form, "As JSON: every step, the members of every collection, every tensor.",
+                     "a row for each tensor"),
     {0}};
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
@@ -485,7 +487,7 @@ static void overview_release(overview *o)
 
 static int ls(const cli_context *context, int argc, char **argv)
 {
-    ls_options options = {false, false};
+    ls_options options = {.all = false};
     const char *location[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -493,13 +495,16 @@ static int ls(const cli_context *context, int argc, char **argv)
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_options_parse(&cli_ls, argc, argv, &options, location, &operands, &err);
+    ASSAY_THEN(status, cli_form_choose("ls", &options.form, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     status = overview_read(location[0], &o, &err);
     o.all = options.all;
     if (status == ASSAY_OK) {
-        status = options.json ? overview_put_json(&o, &out)
-                              : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+        status = options.form.form == ASSAY_LISTING_JSON ? overview_put_json(&o, &out)
+                 : options.form.form == ASSAY_LISTING_CSV
+                     ? overview_put_csv(&o, &out)
+                     : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
         if (status != ASSAY_OK)
             assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
     }

@@ -7,7 +7,7 @@
 #include "cli/overview.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 
 static int add_writer(overview *o, assay_dict *known, const assay_event_file *file)
 {
@@ -103,27 +103,55 @@ static void put_metrics(const overview *o, const char *node, assay_buf *out)
     }
 }
 
-static void put_when(const overview_writer *w, int64_t time, assay_table *table)
+static void put_when(const overview_writer *w, int64_t time, assay_listing *rows)
 {
     char room[REPORT_WHEN_ROOM];
     if (w->largest->kind == ASSAY_EVENTS_TRACE ||
         w->largest->kind == ASSAY_EVENTS_DUMP) /* no name of theirs has a time */
-        assay_table_cell(table, "-");
+        assay_listing_none(rows);
     else
-        assay_table_cell(table, w->from <= w->to ? report_time(time, room) : "open");
+        assay_listing_text(rows, w->from <= w->to ? report_time(time, room) : "open");
 }
 
-static void put_writer(const overview_writer *w, assay_table *table)
+static void put_metrics_json(const overview *o, const char *node, assay_buf *out);
+
+static const assay_listing_column COLUMNS[] = {{"worker", "worker", 'k'},
+                                               {"data", "data", 'l'},
+                                               {"files", "files", 'r'},
+                                               {"unfinished"},
+                                               {"bytes"},
+                                               {NULL, "size", 'r'},
+                                               {NULL, "first file", 'l', "-"},
+                                               {NULL, "last file", 'l', "-"},
+                                               {"first_us", .optional = true},
+                                               {"last_us", .optional = true},
+                                               {"metrics"}};
+
+static void put_writers(const overview *o, assay_listing *rows)
 {
-    assay_buf size = ASSAY_BUF(256);
-    assay_text_put_bytes(&size, w->bytes);
-    assay_table_cell(table, w->name);
-    assay_table_cell(table, assay_event_kind_name(w->largest->kind));
-    assay_table_format(table, "%zu", w->files);
-    assay_table_cell_n(table, (const char *)size.data, size.size);
-    put_when(w, w->from, table);
-    put_when(w, w->to, table);
-    assay_buf_release(&size);
+    for (size_t i = 0; i < o->writers; i++) {
+        const overview_writer *w = &o->writer[i];
+        assay_buf size = ASSAY_BUF(256);
+        assay_text_put_bytes(&size, w->bytes);
+        assay_listing_next(rows);
+        assay_listing_text(rows, w->name);
+        assay_listing_text(rows, assay_event_kind_name(w->largest->kind));
+        assay_listing_u64(rows, w->files);
+        assay_listing_u64(rows, w->unfinished);
+        assay_listing_u64(rows, w->bytes);
+        assay_listing_take(rows, &size);
+        put_when(w, w->from, rows);
+        put_when(w, w->to, rows);
+        for (int k = 0; k < 2; k++) {
+            if (w->from <= w->to)
+                assay_listing_i64(rows, k == 0 ? w->from : w->to);
+            else
+                assay_listing_none(rows);
+        }
+        assay_buf *out = assay_listing_value(rows);
+        if (out)
+            put_metrics_json(o, w->largest->kind == ASSAY_EVENTS_SYSTEM ? w->name : NULL, out);
+    }
 }
 
 /* A line for each list of metrics, with the machines that have it. */
@@ -158,16 +186,13 @@ static void put_metric_lines(const overview *o, const assay_draw *draw, assay_bu
 
 void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out)
 {
-    static const char *const heads[] = {"worker", "data", "files", "size", "first file", "last file"};
-    assay_table table;
     if (o->writers == 0)
         return;
-    assay_table_init(&table, "klrrll", heads);
-    for (size_t i = 0; i < o->writers; i++)
-        put_writer(&o->writer[i], &table);
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_TEXT, ASSAY_LISTED(COLUMNS), out);
+    put_writers(o, &rows);
     assay_report_put_heading(out, "Profiler data");
-    assay_table_put(&table, 0, draw, out);
-    assay_table_release(&table);
+    assay_listing_end(&rows, 0, draw);
     if (o->sampled)
         put_metric_lines(o, draw, out);
 }
@@ -179,15 +204,19 @@ static void put_metric_json(assay_jw *w, const char *metric, const char *unit)
     ASSAY_JW_OBJECT(w, NULL, "metric", metric, "unit", unit);
 }
 
-static void put_metrics_json(assay_jw *w, const overview *o, const char *node)
+/* `node` NULL: it measured nothing. */
+static void put_metrics_json(const overview *o, const char *node, assay_buf *out)
 {
-    const assay_timeline *line = &o->sampled->line;
-    for (uint64_t i = 0; i < line->series_count; i++)
+    const assay_timeline *line = o->sampled ? &o->sampled->line : NULL;
+    assay_jw w = assay_jw_over(out);
+    assay_jw_array(&w, NULL);
+    for (uint64_t i = 0; node && line && i < line->series_count; i++)
         if (strcmp(line->node[line->series[i].node], node) == 0)
-            put_metric_json(w, assay_metric_word(line->series[i].metric), line->series[i].unit);
-    for (size_t i = 0; i < o->sampled->others; i++)
+            put_metric_json(&w, assay_metric_word(line->series[i].metric), line->series[i].unit);
+    for (size_t i = 0; node && line && i < o->sampled->others; i++)
         if (strcmp(o->sampled->other[i].node, node) == 0)
-            put_metric_json(w, o->sampled->other[i].name, "");
+            put_metric_json(&w, o->sampled->other[i].name, "");
+    assay_jw_end(&w);
 }
 
 void overview_put_events_json(const overview *o, assay_jw *w)
@@ -196,20 +225,9 @@ void overview_put_events_json(const overview *o, assay_jw *w)
         return;
     assay_jw_line(w, 1);
     assay_jw_array(w, "profiler");
-    for (size_t i = 0; i < o->writers; i++) {
-        const overview_writer *writer = &o->writer[i];
-        assay_jw_line(w, 2);
-        assay_jw_object(w, NULL);
-        ASSAY_JW(w, "worker", writer->name, "data", assay_event_kind_name(writer->largest->kind), "files",
-                 writer->files, "unfinished", writer->unfinished, "bytes", writer->bytes);
-        if (writer->from <= writer->to) {
-            ASSAY_JW(w, "first_us", writer->from, "last_us", writer->to);
-        }
-        assay_jw_array(w, "metrics");
-        if (writer->largest->kind == ASSAY_EVENTS_SYSTEM && o->sampled)
-            put_metrics_json(w, o, writer->name);
-        assay_jw_end(w);
-        assay_jw_end(w);
-    }
+    assay_listing rows;
+    assay_listing_begin_in(&rows, w, 2, ASSAY_LISTED(COLUMNS));
+    put_writers(o, &rows);
+    assay_listing_end(&rows, 0, NULL);
     assay_jw_end(w);
 }

@@ -13,8 +13,6 @@
 #include "base/nearest.h"
 #include "report/model/profile.h"
 #include "report/report.h"
-#include "report/text/csv.h"
-#include "report/text/layout.h"
 
 static const char STEP[] = "step";
 
@@ -247,48 +245,37 @@ int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice
 
 /* ---- rows of samples ---- */
 
-static int put_csv(void *context, const cli_course *course)
+static const assay_listing_column OF_SAMPLES[] = {{"time_us"}, {"worker"}, {"metric"}, {"unit"}, {"value"}};
+
+static int put_samples(void *context, const cli_course *course)
 {
-    assay_buf *out = context;
+    assay_listing *rows = context;
     for (size_t i = 0; i < course->count; i++) {
-        assay_put_format(out, "%" PRId64 ",", course->time[i]);
-        assay_csv_put_shown(out, course->who, strlen(course->who));
-        assay_put_u8(out, ',');
-        assay_csv_put_shown(out, course->metric, strlen(course->metric));
-        assay_put_u8(out, ',');
-        assay_csv_put_shown(out, course->unit, strlen(course->unit));
-        assay_put_u8(out, ',');
-        assay_csv_put_real(out, course->value[i]);
-        assay_put_u8(out, '\n');
+        assay_listing_next(rows);
+        assay_listing_i64(rows, course->time[i]);
+        assay_listing_text(rows, course->who);
+        assay_listing_text(rows, course->metric);
+        assay_listing_text(rows, course->unit);
+        assay_listing_real(rows, course->value[i]);
     }
-    return assay_buf_status(out);
+    return assay_buf_status(rows->out);
 }
 
-static int put_json(void *context, const cli_course *course)
+static int put_rows(const cli_metrics *metrics, const cli_course_choice *choice, assay_listing_form form,
+                    assay_buf *out, assay_error *err)
 {
-    assay_buf *out = context;
-    for (size_t i = 0; i < course->count; i++) {
-        assay_put_format(out, "{\"time_us\": %" PRId64 ", \"worker\": ", course->time[i]);
-        assay_json_put_text(out, course->who);
-        assay_put_format(out, ", \"metric\": ");
-        assay_json_put_text(out, course->metric);
-        assay_put_format(out, ", \"unit\": ");
-        assay_json_put_text(out, course->unit);
-        assay_put_format(out, ", \"value\": ");
-        assay_json_put_number(out, course->value[i]);
-        assay_put_format(out, "}\n");
-    }
-    return assay_buf_status(out);
+    assay_listing rows;
+    assay_listing_begin(&rows, form, ASSAY_LISTED(OF_SAMPLES), out);
+    const int status = cli_metrics_each(metrics, choice, put_samples, &rows, err);
+    assay_listing_end(&rows, 0, NULL);
+    return status;
 }
-
-static const char CSV_HEAD[] = "time_us,worker,metric,unit,value\n";
 
 int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err)
 {
     const cli_course_choice all = {NULL, NULL};
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    assay_put_format(&out, "%s", CSV_HEAD);
-    int status = cli_metrics_each(metrics, &all, put_csv, &out, err);
+    int status = put_rows(metrics, &all, ASSAY_LISTING_CSV, &out, err);
     ASSAY_THEN(status, assay_file_write(path, out.data, out.size, err));
     assay_buf_release(&out);
     return status;
@@ -383,7 +370,7 @@ static int put_text(const cli_metrics *metrics, const cli_course_choice *choice,
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_metrics_form form,
+int cli_metrics_show(const char *location, const cli_course_choice *choice, assay_listing_form form,
                      const assay_draw *draw)
 {
     cli_metrics metrics;
@@ -392,12 +379,8 @@ int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_
     int status = cli_metrics_read(location, &metrics, &err);
     for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
         assay_log_warn("%s: %s", location, metrics.problems.list[i].text);
-    if (status == ASSAY_OK && form == CLI_METRICS_TEXT)
-        status = put_text(&metrics, choice, draw, &out, &err);
-    else if (status == ASSAY_OK) {
-        assay_put_format(&out, "%s", form == CLI_METRICS_CSV ? CSV_HEAD : "");
-        status = cli_metrics_each(&metrics, choice, form == CLI_METRICS_CSV ? put_csv : put_json, &out, &err);
-    }
+    ASSAY_THEN(status, form == ASSAY_LISTING_TEXT ? put_text(&metrics, choice, draw, &out, &err)
+                                                  : put_rows(&metrics, choice, form, &out, &err));
     const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
     cli_metrics_release(&metrics);
     if (status == ASSAY_OK)

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/terminal.h"
+#include "report/text/listing.h"
 
 /* A trial with its timeline, without its tensors. */
 typedef struct cli_metrics {
@@ -41,11 +42,9 @@ typedef int cli_course_visit(void *context, const cli_course *course);
 int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice, cli_course_visit *visit,
                      void *context, assay_error *err);
 
-typedef enum cli_metrics_form { CLI_METRICS_TEXT, CLI_METRICS_CSV, CLI_METRICS_JSON } cli_metrics_form;
-
 /* Prints the courses of a trial that fit: a table, with drawings where `draw` is not NULL, or a row for every sample.
  * The exit code. */
-int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_metrics_form form,
+int cli_metrics_show(const char *location, const cli_course_choice *choice, assay_listing_form form,
                      const assay_draw *draw);
 
 /* Writes a row for every sample of every course into a table: comma-separated, with a line of names. */

@@ -16,7 +16,7 @@
 #include "cli/defaults.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 
 enum { HELP_INDENT = 26 };
 
@@ -48,6 +48,15 @@ bool cli_list_add(cli_list *list, const char *text)
     more[list->count++] = text;
     list->text = more;
     return true;
+}
+
+int cli_form_choose(const char *command, cli_form *choice, assay_error *err)
+{
+    if (choice->json && choice->form == ASSAY_LISTING_CSV)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --json and CSV exclude each other", command);
+    if (choice->json)
+        choice->form = ASSAY_LISTING_JSON;
+    return ASSAY_OK;
 }
 
 /* ASSAY_EPARAM when the text is no value of the option. */

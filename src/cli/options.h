@@ -27,6 +27,26 @@ typedef struct cli_names {
     cli_list list;
 } cli_names;
 
+/* How a listing is printed: the two options of every command that lists something. */
+typedef struct cli_form {
+    int form; /* assay_listing_form */
+    bool json;
+} cli_form;
+
+#define CLI_FORM_OPTIONS(type, member, as_json, as_csv)                                                                \
+    {"format",                                                                                                         \
+     ASSAY_SETTING_WORD,                                                                                               \
+     offsetof(type, member.form),                                                                                      \
+     "FORM",                                                                                                           \
+     "How to print it: text, json, or csv (" as_csv ", with a line of names). Default: text.",                         \
+     "text|json|csv"},                                                                                                 \
+    {                                                                                                                  \
+        "json", ASSAY_SETTING_SWITCH, offsetof(type, member.json), NULL, as_json                                       \
+    }
+
+/* After parsing: sets the form that was chosen. ASSAY_EUSAGE for both JSON and CSV. Not collective. */
+int cli_form_choose(const char *command, cli_form *choice, assay_error *err);
+
 typedef struct cli_context cli_context;
 
 typedef struct cli_command {

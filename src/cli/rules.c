@@ -6,20 +6,21 @@
 #include "base/nearest.h"
 #include "cli/terminal.h"
 #include "report/report.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 #include "rule/module.h"
 #include "rule/params.h"
 #include "rule/python_rule.h"
 
 typedef struct rules_options {
     const char *rules_path, *directory;
-    bool json, python;
+    bool python;
+    cli_form form;
 } rules_options;
 
 static const assay_setting OPTIONS[] = {
     {"rules-path", ASSAY_SETTING_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(rules_options, json), NULL,
-     "As JSON: every rule, or the one of that name."},
+    CLI_FORM_OPTIONS(rules_options, form, "As JSON: every rule, or the one of that name.",
+                     "a row for each rule, or for each parameter of the one of that name"),
     {"dir", ASSAY_SETTING_TEXT, offsetof(rules_options, directory), "DIR",
      "With new: write the files there. Default: the rule's name in lower case."},
     {"python", ASSAY_SETTING_SWITCH, offsetof(rules_options, python), NULL,
@@ -151,71 +152,128 @@ static void put_both(const assay_rule_ops *rule, const assay_rule_ops *aggregati
         put_one(aggregation, draw, out);
 }
 
-static void put_member(const char *key, const char *text, assay_buf *out)
+/* ---- for programs ---- */
+
+static const assay_listing_column OF_PARAMETERS[] = {{"name"},
+                                                     {"type"},
+                                                     {"default"},
+                                                     {"required"},
+                                                     {"choices", .optional = true},
+                                                     {"above", .optional = true},
+                                                     {"least", .optional = true},
+                                                     {"below", .optional = true},
+                                                     {"most", .optional = true},
+                                                     {"help"}};
+static const assay_listing_column OF_RULES[] = {{"name"},
+                                                {"kind"},
+                                                {"summary"},
+                                                {"advice"},
+                                                {"module"},
+                                                {"python", .optional = true},
+                                                {"parameters", .json_alone = true}};
+
+/* A bound in the first of two columns, or in the second one; both are empty where there is none. */
+static void put_bound(bool is, bool second, double bound, assay_listing *rows)
 {
-    assay_put_format(out, ", \"%s\": ", key);
-    if (text)
-        assay_json_put_text(out, text);
-    else
-        assay_put_format(out, "null");
+    for (int k = 0; k < 2; k++)
+        if (is && second == (k == 1))
+            assay_listing_number(rows, bound);
+        else
+            assay_listing_none(rows);
 }
 
-static void put_json_params(const assay_rule_ops *ops, assay_buf *out)
+/* All of them, or the one of that name. */
+static void put_parameters(const assay_rule_ops *ops, const char *name, assay_listing *rows)
 {
     const assay_param_def *def;
     for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
-        assay_put_format(out, "%s\n   {\"name\": ", i ? "," : "");
-        assay_json_put_text(out, def->name);
-        put_member("type", TYPE_NAMES[def->type], out);
-        put_member("default", def->initial, out);
-        assay_put_format(out, ", \"required\": %s", def->flags & ASSAY_PARAM_REQUIRED ? "true" : "false");
-        if (def->type == ASSAY_PARAM_CHOICE) {
-            put_member("choices", def->choices, out);
-        } else if (def->least != 0 || def->most != 0) {
-            assay_put_format(out, ", \"%s\": ", def->flags & ASSAY_PARAM_ABOVE ? "above" : "least");
-            assay_json_put_number(out, def->least);
-            assay_put_format(out, ", \"%s\": ", def->flags & ASSAY_PARAM_BELOW ? "below" : "most");
-            assay_json_put_number(out, def->most);
-        }
-        put_member("help", def->help, out);
-        assay_put_u8(out, '}');
+        const bool chosen = def->type == ASSAY_PARAM_CHOICE, bounded = !chosen && (def->least != 0 || def->most != 0);
+        if (name && strcmp(def->name, name) != 0)
+            continue;
+        assay_listing_next(rows);
+        assay_listing_text(rows, def->name);
+        assay_listing_text(rows, TYPE_NAMES[def->type]);
+        assay_listing_text(rows, def->initial);
+        assay_listing_flag(rows, def->flags & ASSAY_PARAM_REQUIRED);
+        assay_listing_text(rows, chosen ? def->choices : NULL);
+        put_bound(bounded, !(def->flags & ASSAY_PARAM_ABOVE), def->least, rows);
+        put_bound(bounded, !(def->flags & ASSAY_PARAM_BELOW), def->most, rows);
+        assay_listing_text(rows, def->help);
     }
 }
 
-static void put_json_rule(const assay_rule_ops *ops, assay_buf *out)
+static void put_parameter_list(const assay_rule_ops *ops, assay_buf *out)
 {
-    const char *python = assay_python_rule_place(ops);
-    assay_put_format(out, "\n {\"name\": ");
-    assay_json_put_text(out, ops->name);
-    put_member("kind", ops->traits & ASSAY_RULE_AGGREGATION ? "aggregation" : "rule", out);
-    put_member("summary", ops->summary, out);
-    put_member("advice", ops->advice, out);
-    put_member("module", assay_module_of(ops), out);
-    if (python)
-        put_member("python", python, out);
-    assay_put_format(out, ",\n  \"parameters\": [");
-    put_json_params(ops, out);
-    assay_put_format(out, "]}");
+    assay_jw w = assay_jw_over(out);
+    assay_listing rows;
+    assay_jw_array(&w, NULL);
+    assay_listing_begin_in(&rows, &w, 3, ASSAY_LISTED(OF_PARAMETERS));
+    put_parameters(ops, NULL, &rows);
+    assay_listing_end(&rows, 0, NULL);
+    assay_jw_end(&w);
+}
+
+static void put_rule(const assay_rule_ops *ops, assay_listing *rows)
+{
+    assay_listing_next(rows);
+    assay_listing_text(rows, ops->name);
+    assay_listing_text(rows, ops->traits & ASSAY_RULE_AGGREGATION ? "aggregation" : "rule");
+    assay_listing_text(rows, ops->summary);
+    assay_listing_text(rows, ops->advice);
+    assay_listing_text(rows, assay_module_of(ops));
+    assay_listing_text(rows, assay_python_rule_place(ops));
+    assay_buf *out = assay_listing_value(rows);
+    if (out)
+        put_parameter_list(ops, out);
 }
 
 /* Every rule and aggregation, or those two. */
-static void put_json(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
+static void put_rules(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_listing *rows)
 {
-    bool any = false;
-    assay_put_format(out, "[");
-    if (rule && assay_python_rule_place(rule)) { /* which is not registered */
-        put_json_rule(rule, out);
-        any = true;
-    }
+    if (rule && assay_python_rule_place(rule)) /* which is not registered */
+        put_rule(rule, rows);
     for (size_t i = 0; assay_rule_at(i); i++) {
         const assay_rule_ops *ops = assay_rule_at(i);
-        if ((rule || aggregation) && ops != rule && ops != aggregation)
-            continue;
-        assay_put_format(out, any ? "," : "");
-        any = true;
-        put_json_rule(ops, out);
+        if ((!rule && !aggregation) || ops == rule || ops == aggregation)
+            put_rule(ops, rows);
     }
-    assay_put_format(out, "]\n");
+}
+
+static void put_json(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    assay_listing rows;
+    assay_jw_array(&w, NULL);
+    assay_listing_begin_in(&rows, &w, 1, ASSAY_LISTED(OF_RULES));
+    put_rules(rule, aggregation, &rows);
+    assay_listing_end(&rows, 0, NULL);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
+}
+
+/* A row for each rule; of one of them, for each parameter or the one of that name. */
+static void put_csv(const assay_rule_ops *rule, const assay_rule_ops *aggregation, const char *name, assay_buf *out)
+{
+    const assay_rule_ops *one = rule ? rule : aggregation;
+    assay_listing rows;
+    if (one)
+        assay_listing_begin(&rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_PARAMETERS), out);
+    else
+        assay_listing_begin(&rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_RULES), out);
+    if (one)
+        put_parameters(one, name, &rows);
+    else
+        put_rules(NULL, NULL, &rows);
+    assay_listing_end(&rows, 0, NULL);
+}
+
+static bool has_parameter(const assay_rule_ops *ops, const char *name)
+{
+    const assay_param_def *def;
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+        if (strcmp(def->name, name) == 0)
+            return true;
+    return false;
 }
 
 static int fail_parameter(const assay_rule_ops *ops, const char *name)
@@ -249,6 +307,7 @@ static int rules(const cli_context *context, int argc, char **argv)
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     rules_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
+    ASSAY_THEN(status, cli_form_choose("rules", &options.form, &err));
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
     if (status == ASSAY_OK && new &&operands == 1)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules new: the name of the new rule is missing");
@@ -272,18 +331,18 @@ static int rules(const cli_context *context, int argc, char **argv)
     }
     assay_draw room;
     const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
-    if (options.json)
+    if (operands == 2 && !has_parameter(rule ? rule : aggregation, name[1]))
+        return fail_parameter(rule ? rule : aggregation, name[1]);
+    if (options.form.form == ASSAY_LISTING_JSON)
         put_json(rule, aggregation, &out);
+    else if (options.form.form == ASSAY_LISTING_CSV)
+        put_csv(rule, aggregation, name[1], &out);
     else if (operands == 2)
         put_params(rule ? rule : aggregation, name[1], draw, &out);
     else if (!operands)
         put_all(draw, &out);
     else
         put_both(rule, aggregation, draw, &out);
-    if (out.size == 0 && assay_buf_status(&out) == ASSAY_OK) {
-        assay_buf_release(&out);
-        return fail_parameter(rule ? rule : aggregation, name[1]);
-    }
     return cli_finish(&out, CLI_DONE);
 }
 

@@ -29,16 +29,16 @@
 /* The elements of tensors: integers exactly, floats with the fewest digits that restore them. */
 
 /* Non-finite numbers are texts in JSON and bare words elsewhere. */
-static void put_number(assay_buf *out, show_form form, double value)
+static void put_number(assay_buf *out, assay_listing_form form, double value)
 {
-    if (form == SHOW_JSON)
+    if (form == ASSAY_LISTING_JSON)
         assay_json_put_number(out, value);
     else
         assay_text_put_full(out, value);
 }
 
 /* A value that came from a float of 32 bits or fewer. */
-static void put_short(assay_buf *out, show_form form, double value)
+static void put_short(assay_buf *out, assay_listing_form form, double value)
 {
     char digits[32];
     if (!isfinite(value)) {
@@ -53,23 +53,23 @@ static void put_short(assay_buf *out, show_form form, double value)
     assay_put_bytes(out, digits, strlen(digits));
 }
 
-static void put_complex(assay_buf *out, show_form form, int dtype, const uint8_t *at)
+static void put_complex(assay_buf *out, assay_listing_form form, int dtype, const uint8_t *at)
 {
     int half = dtype == ASSAY_COMPLEX64 ? ASSAY_FLOAT32 : ASSAY_FLOAT64;
     double part[2];
     assay_to_double(half, at, 2, part);
-    assay_put_format(out, form == SHOW_JSON ? "[" : "(");
+    assay_put_format(out, form == ASSAY_LISTING_JSON ? "[" : "(");
     for (int i = 0; i < 2; i++) {
-        assay_put_bytes(out, form == SHOW_JSON ? ", " : " ", i == 0 ? 0 : form == SHOW_JSON ? 2 : 1);
+        assay_put_bytes(out, form == ASSAY_LISTING_JSON ? ", " : " ", i == 0 ? 0 : form == ASSAY_LISTING_JSON ? 2 : 1);
         if (half == ASSAY_FLOAT32)
             put_short(out, form, part[i]);
         else
             put_number(out, form, part[i]);
     }
-    assay_put_format(out, form == SHOW_JSON ? "]" : ")");
+    assay_put_format(out, form == ASSAY_LISTING_JSON ? "]" : ")");
 }
 
-static void put_element(assay_buf *out, show_form form, int dtype, const uint8_t *at)
+static void put_element(assay_buf *out, assay_listing_form form, int dtype, const uint8_t *at)
 {
     int64_t whole;
     uint64_t natural;
@@ -104,15 +104,15 @@ static void put_before(show_sink *sink, const show_row *row, uint64_t i)
     assay_buf *out = &sink->out;
     uint64_t line = row->dims > 0 && row->shape[row->dims - 1] > 0 ? (uint64_t)row->shape[row->dims - 1] : 1;
     switch (sink->form) {
-    case SHOW_JSON:
+    case ASSAY_LISTING_JSON:
         assay_put_bytes(out, ", ", i ? 2 : 0);
         return;
-    case SHOW_CSV:
-        assay_put_bytes(out, "\n", i ? 1 : 0);
-        show_put_csv_head(out, row);
-        assay_put_format(out, ",%" PRIu64 ",", i);
+    case ASSAY_LISTING_CSV:
+        show_put_head(&sink->list, row);
+        assay_listing_u64(&sink->list, i);
+        assay_listing_value(&sink->list);
         return;
-    case SHOW_TEXT:
+    case ASSAY_LISTING_TEXT:
         assay_put_format(out, i % line == 0 ? "%s  " : "%s ", i && i % line == 0 ? "\n" : "");
         return;
     }
@@ -124,7 +124,7 @@ static void fold(show_sink *sink, size_t begin)
 {
     enum { INDENT = 4 };
     assay_buf *out = &sink->out;
-    if (sink->form != SHOW_TEXT || !sink->chart.draw || assay_buf_status(out) != ASSAY_OK)
+    if (sink->form != ASSAY_LISTING_TEXT || !sink->chart.draw || assay_buf_status(out) != ASSAY_OK)
         return;
     const bool first = out->data[begin] == '\n' || sink->column == 0;
     const size_t size = out->size - begin;
@@ -143,9 +143,9 @@ static void fold(show_sink *sink, size_t begin)
 
 static void put_string(show_sink *sink, const char *text, size_t length)
 {
-    if (sink->form == SHOW_JSON)
+    if (sink->form == ASSAY_LISTING_JSON)
         assay_json_put_text_n(&sink->out, text, length);
-    else if (sink->form == SHOW_CSV)
+    else if (sink->form == ASSAY_LISTING_CSV)
         assay_csv_put_shown(&sink->out, text, length);
     else
         assay_text_put_clean(&sink->out, text, length);
@@ -201,11 +201,12 @@ static int show_put_values(show_sink *sink, const show_row *row, assay_trial_rea
     int status = ASSAY_OK;
     assay_error cause = {""};
     assay_buf *out = &sink->out;
-    if (sink->form == SHOW_JSON) {
-        assay_put_format(out, "%s\n ", sink->rows ? "," : "");
-        show_put_json_head(out, row);
-        assay_put_format(out, ", \"values\": [");
-    } else if (sink->form == SHOW_TEXT) {
+    if (sink->form == ASSAY_LISTING_JSON) {
+        show_put_head(&sink->list, row);
+        show_put_type(&sink->list, row);
+        assay_listing_value(&sink->list);
+        assay_put_u8(out, '[');
+    } else if (sink->form == ASSAY_LISTING_TEXT) {
         put_text_head(sink, row);
     }
     sink->rows++;
@@ -220,19 +221,16 @@ static int show_put_values(show_sink *sink, const show_row *row, assay_trial_rea
     }
     if (row->raw && row->dtype != ASSAY_STRING)
         status = put_elements(sink, row, reader, &cause, err);
-    if (sink->form == SHOW_JSON)
+    if (sink->form == ASSAY_LISTING_JSON)
         assay_put_u8(out, ']');
-    else if (row->elements > 0)
+    else if (row->elements > 0 && sink->form == ASSAY_LISTING_TEXT)
         assay_put_u8(out, '\n');
     if (cause.text[0]) {
         *damaged = true;
         assay_log_warn("%s", cause.text);
-        if (sink->form == SHOW_JSON) {
-            assay_put_format(out, ", \"error\": ");
-            assay_json_put_text(out, cause.text);
-        }
     }
-    assay_put_bytes(out, "}", sink->form == SHOW_JSON);
+    if (sink->form == ASSAY_LISTING_JSON)
+        assay_listing_text(&sink->list, row->error[0] ? row->error : cause.text[0] ? cause.text : NULL);
     return status;
 }
 
@@ -246,7 +244,8 @@ typedef struct show_options {
     const char *worker, *collection, *metric;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
-    bool values, csv, json, regex;
+    bool values, csv, regex;
+    cli_form form;
 } show_options;
 
 #define FIELD(name) offsetof(show_options, name)
@@ -264,8 +263,9 @@ static const assay_setting OPTIONS[] = {
      "In place of TENSOR: this metric of the profiler data (cpu, cpu_memory, gpu, gpu_memory, io, network, step, or "
      "another one's name), a row for each machine, GPU or worker."},
     {"values", ASSAY_SETTING_SWITCH, FIELD(values), NULL, "Print the elements instead of statistics."},
-    {"csv", ASSAY_SETTING_SWITCH, FIELD(csv), NULL, "As comma-separated values with a line of names."},
-    {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "As JSON, one row a line."},
+    CLI_FORM_OPTIONS(show_options, form, "As JSON, one row a line.",
+                     "a row for each step and worker, element or sample"),
+    {"csv", ASSAY_SETTING_SWITCH, FIELD(csv), NULL, "The same as --format csv."},
     {"draw", ASSAY_SETTING_WORD, FIELD(draw), "WHEN",
      "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), "
      "always or never. Default: auto.",
@@ -485,17 +485,14 @@ static int show_trial(assay_recording *r, const show_options *options, const cha
                       assay_error *err)
 {
     assay_draw draw;
-    show_sink sink = {.form = options->json  ? SHOW_JSON
-                              : options->csv ? SHOW_CSV
-                                             : SHOW_TEXT,
-                      .values = options->values};
+    show_sink sink = {.form = options->form.form, .values = options->values};
     uint8_t *wanted = assay_alloc_zeroed(assay_recording_tensors(r), 1);
     if (!wanted)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory for the list of tensors");
     int status = choose_tensors(r, tensor ? tensor : "", options->regex || !tensor, wanted, err);
     if (status == ASSAY_OK && options->collection)
         status = keep_collection(r, options->collection, wanted, err);
-    if (sink.form == SHOW_TEXT)
+    if (sink.form == ASSAY_LISTING_TEXT)
         sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &r->names};
     assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
     ASSAY_THEN(status, show_all(r, options, wanted, &sink, damaged, err));
@@ -582,9 +579,8 @@ static int check_metric(const show_options *options, size_t operands, assay_erro
 static int show_metric(const show_options *options, const char *trial)
 {
     const cli_course_choice choice = {options->metric, options->worker};
-    const cli_metrics_form form = options->json ? CLI_METRICS_JSON : options->csv ? CLI_METRICS_CSV : CLI_METRICS_TEXT;
     assay_draw draw;
-    return cli_metrics_show(trial, &choice, form, cli_draw_style((cli_draw_when)options->draw, &draw));
+    return cli_metrics_show(trial, &choice, options->form.form, cli_draw_style((cli_draw_when)options->draw, &draw));
 }
 
 static int show(const cli_context *context, int argc, char **argv)
@@ -594,10 +590,11 @@ static int show(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
-    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || options.csv ||
-                   options.json || options.regex;
-    if (status == ASSAY_OK && options.csv && options.json)
-        status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
+    if (options.csv)
+        options.form.form = ASSAY_LISTING_CSV;
+    ASSAY_THEN(status, cli_form_choose("show", &options.form, &err));
+    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || options.form.form ||
+                   options.regex;
     if (status == ASSAY_OK && operands == 1 && chooses && !options.collection && !options.metric)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
     if (status == ASSAY_OK && options.metric)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "report/text/draw.h"
+#include "report/text/listing.h"
 #include "report/text/workers.h"
 
 enum { SHOW_STRINGS = 8 }; /* strings that the statistics quote; --values gives all */
@@ -23,8 +23,6 @@ typedef struct show_row {
     double reduction[ASSAY_KINDS];
     char error[ASSAY_ERROR_TEXT]; /* "": everything could be read */
 } show_row;
-
-typedef enum show_form { SHOW_TEXT, SHOW_JSON, SHOW_CSV } show_form;
 
 /* What a chart draws of a row. */
 enum { SHOW_FIGURES = 3 };
@@ -51,14 +49,16 @@ void show_chart_release(show_chart *chart);
 
 /* Where rows go: a buffer that is printed as it fills. */
 typedef struct show_sink {
-    show_form form;
+    assay_listing_form form;
     bool values;
     uint64_t rows; /* so far */
     assay_buf out;
-    struct assay_table *table; /* TEXT: rows of the current tensor; NULL between tensors */
-    const char *heading;       /* TEXT: the tensor whose rows are in the table */
-    show_chart chart;          /* TEXT: of that tensor */
-    size_t column;             /* TEXT: of elements, how far their line has come */
+    assay_listing list;
+    assay_jw json;       /* JSON: what the rows are in */
+    size_t in_table;     /* TEXT: rows of the table that is open; 0: none is */
+    const char *heading; /* TEXT: the tensor whose rows are in the table */
+    show_chart chart;    /* TEXT: of that tensor */
+    size_t column;       /* TEXT: of elements, how far their line has come */
 } show_sink;
 
 /* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. */
@@ -69,7 +69,6 @@ int show_put_end(show_sink *sink, assay_error *err);
 
 /* Prints the buffer when it has become large, or in any case. */
 int show_flush(show_sink *sink, bool always, assay_error *err);
-/* The members that every JSON row begins with, without the closing brace. */
-void show_put_json_head(assay_buf *out, const show_row *row);
-/* The fields that every CSV row begins with. */
-void show_put_csv_head(assay_buf *out, const show_row *row);
+/* Begins a row, with the cells that every row begins with; what was saved, its dtype and shape, comes behind them. */
+void show_put_head(assay_listing *rows, const show_row *row);
+void show_put_type(assay_listing *rows, const show_row *row);

@@ -9,11 +9,12 @@
 #include "cli/s3.h"
 #include "cli/terminal.h"
 #include "report/report.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 #include "verify/verify.h"
 
 typedef struct verify_options {
-    bool last, all, strict, json, quiet;
+    bool last, all, strict, quiet;
+    cli_form form;
     int of; /* assay_framework */
     assay_setting_range steps;
     size_t memory;
@@ -33,7 +34,7 @@ static const assay_setting OPTIONS[] = {
      "A line for every file, not only for those of which something is said."},
     {"strict", ASSAY_SETTING_SWITCH, FIELD(strict), NULL,
      "Pickles that need classes of their own program count as if loading them ran code."},
-    {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "Print JSON."},
+    CLI_FORM_OPTIONS(verify_options, form, "Print JSON.", "a row for every file"),
     {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
      "Memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
     {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
@@ -133,8 +134,10 @@ static int conclude(const verify_options *options, const assay_verification *j)
 {
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    if (options->json)
+    if (options->form.form == ASSAY_LISTING_JSON)
         assay_verification_put_json(j, &out);
+    else if (options->form.form == ASSAY_LISTING_CSV)
+        assay_verification_put_csv(j, &out);
     else
         put_text(options, j, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     return cli_finish(&out, code_of(j));
@@ -149,6 +152,7 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     assay_verification judgement = {.last_sound = -1};
     int status = cli_options_parse(&cli_verify, argc, argv, &options, trial, &operands, &err);
+    ASSAY_THEN(status, cli_form_choose("verify", &options.form, &err));
     ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), options.quiet);

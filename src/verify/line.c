@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json_writer.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 #include "verify/verify.h"
 
 enum { MODELS_SAID = 8 };
@@ -158,36 +158,50 @@ void assay_verification_put_line(const assay_verification *j, assay_buf *out)
         assay_put_format(out, "; %zu older one%s %s not sound", older, assay_plural(older), older == 1 ? "is" : "are");
 }
 
-static void put_step(const assay_verify_step *s, assay_jw *w)
+static const assay_listing_column OF_STEPS[] = {{"step"}, {"name"}, {"state"}, {"text"}};
+static const assay_listing_column OF_FILES[] = {{"file"},  {"step"},    {"state"},    {"tensors"},
+                                                {"bytes"}, {"damaged"}, {"findings"}, {"text"}};
+
+static void put_steps(const assay_verification *j, assay_listing *rows)
 {
-    assay_jw_line(w, 4);
-    assay_jw_object(w, NULL);
-    assay_jw_i64(w, "step", s->step);
-    assay_jw_text(w, "name", s->name);
-    assay_jw_text(w, "state", assay_verify_word(s->state));
-    assay_jw_text(w, "text", s->why);
-    assay_jw_end(w);
+    for (const assay_verify_step *s = j->step; s < j->step + j->steps; s++) {
+        assay_listing_next(rows);
+        assay_listing_i64(rows, s->step);
+        assay_listing_text(rows, s->name);
+        assay_listing_text(rows, assay_verify_word(s->state));
+        assay_listing_text(rows, s->why);
+    }
+    assay_listing_end(rows, 0, NULL);
 }
 
-static void put_file(const assay_verify_file *f, assay_jw *w)
+static void put_files(const assay_verification *j, assay_listing *rows)
 {
-    assay_jw_line(w, 4);
-    assay_jw_object(w, NULL);
-    assay_jw_text(w, "file", f->path);
-    assay_jw_i64(w, "step", f->step);
-    assay_jw_text(w, "state", assay_verify_word(f->state));
-    assay_jw_u64(w, "tensors", f->tensors);
-    assay_jw_u64(w, "bytes", f->bytes);
-    assay_jw_u64(w, "damaged", f->losses);
-    assay_jw_u64(w, "findings", f->findings);
-    assay_jw_text(w, "text", f->first);
-    assay_jw_end(w);
+    for (const assay_verify_file *f = j->file; f < j->file + j->files; f++) {
+        assay_listing_next(rows);
+        assay_listing_text(rows, f->path);
+        assay_listing_i64(rows, f->step);
+        assay_listing_text(rows, assay_verify_word(f->state));
+        assay_listing_u64(rows, f->tensors);
+        assay_listing_u64(rows, f->bytes);
+        assay_listing_u64(rows, f->losses);
+        assay_listing_u64(rows, f->findings);
+        assay_listing_text(rows, f->first);
+    }
+    assay_listing_end(rows, 0, NULL);
+}
+
+void assay_verification_put_csv(const assay_verification *j, assay_buf *out)
+{
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_FILES), out);
+    put_files(j, &rows);
 }
 
 void assay_verification_put_json(const assay_verification *j, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
     assay_buf line;
+    assay_listing rows;
     assay_buf_init(&line, 1 << 20);
     assay_verification_put_line(j, &line);
     assay_jw_object(&w, NULL);
@@ -216,14 +230,14 @@ void assay_verification_put_json(const assay_verification *j, assay_buf *out)
     assay_jw_u64(&w, "findings", j->findings);
     assay_jw_line(&w, 2);
     assay_jw_array(&w, "steps");
-    for (size_t i = 0; i < j->steps; i++)
-        put_step(&j->step[i], &w);
+    assay_listing_begin_in(&rows, &w, 4, ASSAY_LISTED(OF_STEPS));
+    put_steps(j, &rows);
     assay_jw_line(&w, 2);
     assay_jw_end(&w);
     assay_jw_line(&w, 2);
     assay_jw_array(&w, "files");
-    for (size_t i = 0; i < j->files; i++)
-        put_file(&j->file[i], &w);
+    assay_listing_begin_in(&rows, &w, 4, ASSAY_LISTED(OF_FILES));
+    put_files(j, &rows);
     assay_jw_line(&w, 2);
     assay_jw_end(&w);
     assay_jw_line(&w, 0);

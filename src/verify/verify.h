@@ -91,3 +91,5 @@ void assay_verification_release(assay_verification *j);
 void assay_verification_put_line(const assay_verification *j, assay_buf *out);
 /* Appends JSON of the schema assay-verify/1. */
 void assay_verification_put_json(const assay_verification *j, assay_buf *out);
+/* Appends its files as comma-separated values. */
+void assay_verification_put_csv(const assay_verification *j, assay_buf *out);

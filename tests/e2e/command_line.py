@@ -4,7 +4,9 @@
     command_line.py --assay PROGRAM
 """
 import argparse
+import csv
 import hashlib
+import io
 import json
 import os
 import re
@@ -15,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import LAUNCHER, TRIALS, Checks, mpirun, run  # noqa: E402
+from launch import LAUNCHER, ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from records import TAG, Part, inside  # noqa: E402
 from reports import body_of  # noqa: E402
@@ -84,6 +86,7 @@ def check_options(cli):
             (("show", PARTIAL, "ConvNet_fc1.bias", "--worker", "me"), "no worker"),
             (("show", PARTIAL, "ConvNet_fc1.bias", "--mode", "REST"), "TRAIN, EVAL"),
             (("show", PARTIAL, "ConvNet_fc1.bias", "--csv", "--json"), "exclude"),
+            (("ls", PARTIAL, "--format", "csv", "--json"), "exclude"), (("ls", PARTIAL, "--format", "html"), "text, json or csv"),
             (("rules", "Nothing"), "no rule"), (("check", cli.where / "nothing.json"), "nothing.json")):
         done = cli.expect(2, *arguments, err=message)
         cli.checks.expect(done.out == "", "%s: something on standard output" % (arguments,))
@@ -327,6 +330,28 @@ def check_names(cli):
     cli.checks.expect(name in [t["name"] for t in json.loads(lines)["tensors"]], "ls --json lacks the name")
 
 
+def check_forms(cli):
+    """Every command that lists something prints the same rows as JSON and as CSV, with the same names."""
+    report = cli.where / "for-history"
+    cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--out", report)
+    checkpoint = ROOT / "tests" / "data" / "formats" / "checkpoint"
+    for member, *command in (("tensors", "ls", PARTIAL), ("tensors", "ls", sorted(checkpoint.iterdir())[0]),
+                             ("rows", "show", PARTIAL, "ConvNet_fc1.bias"), ("rules", "history", report), (None, "rules"),
+                             ("files", "verify", checkpoint), ("differences", "compare", DDP, PARTIAL, "--tensors")):
+        told = run([cli.assay, *command, "--json"])
+        code, told = told.code, json.loads(told.out)
+        done = cli.expect(code, *command, "--format", "csv")
+        told, rows = told[member] if member else told, list(csv.DictReader(io.StringIO(done.out)))
+        cli.checks.expect(0 < len(rows) == len(told), "%s: %d rows, %d in JSON" % (command, len(rows), len(told)))
+        for row, member_of in zip(rows, told):
+            plain = {k: v for k, v in member_of.items() if k in row and isinstance(v, (int, str)) and not isinstance(v, bool)}
+            cli.checks.expect(len(plain) >= 3 and {k: row[k] for k in plain} == {k: str(v) for k, v in plain.items()},
+                              "%s: %s in JSON is %s" % (command, row, member_of))
+    names = [row["name"] for row in csv.DictReader(io.StringIO(cli.expect(0, "rules", "AllZero", "--format", "csv").out))]
+    told = json.loads(cli.expect(0, "rules", "AllZero", "--json").out)[0]["parameters"]
+    cli.checks.expect(names == [p["name"] for p in told], "rules AllZero: %s" % names)
+
+
 def check_shapes(cli):
     """A tensor of which only the shape was saved has rows with that."""
     trial = cli.where / "shapes"
@@ -382,7 +407,7 @@ def main():
     checks = Checks()
     for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
                   check_empty_trials, check_read_only,
-                  check_names, check_shapes, check_many_rules, check_ranks):
+                  check_names, check_forms, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
             check(Cli(assay, checks, Path(folder)))

@@ -100,7 +100,8 @@ bool assay_history_is_worse(const assay_report_history *history);
 history_mark assay_history_mark(const assay_report_history *history, const history_rule *rule, size_t report);
 
 /* Append what the reports come to: one sentence without its full stop; the whole as text, with rules that never had
- * findings if `all`, drawn where `draw` is not NULL; and as JSON. The buffer's status. */
+ * findings if `all`, drawn where `draw` is not NULL; as JSON; and a row for each rule as CSV. The buffer's status. */
 void assay_history_put_answer(const assay_report_history *history, assay_buf *out);
 int assay_history_put_text(const assay_report_history *history, bool all, const assay_draw *draw, assay_buf *out);
 int assay_history_put_json(const assay_report_history *history, assay_buf *out);
+int assay_history_put_csv(const assay_report_history *history, assay_buf *out);
