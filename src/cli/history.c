@@ -173,10 +173,9 @@ static int read_together(const remote *r, char *const *name, size_t count, assay
     char *path[TOGETHER] = {NULL};
     int status = ASSAY_OK;
     for (size_t i = 0; i < count; i++) {
-        const size_t length = strlen(name[i]);
-        const bool is_file = length > 5 && strcmp(name[i] + length - 5, ".json") == 0;
-        path[i] = is_file || length == 0 ? assay_copy_text(is_file ? name[i] : "report.json")
-                                         : assay_path_join(name[i], "report.json");
+        const bool is_file = assay_path_ends(name[i], ".json");
+        path[i] = is_file || name[i][0] == '\0' ? assay_copy_text(is_file ? name[i] : "report.json")
+                                                : assay_path_join(name[i], "report.json");
         status = path[i] ? status : ASSAY_ENOMEM;
         assay_store_list_ahead(r->store, is_file ? "" : name[i]);
     }

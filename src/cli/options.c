@@ -1,4 +1,5 @@
 /* options.c - parses the command line by a command's table. */
+#include "base/path.h"
 #include "cli/options.h"
 
 #include <errno.h>
@@ -113,9 +114,7 @@ static bool is_local(const assay_setting *option)
 /* Can the word behind an option whose value may be left out be its value? Options, paths and patterns are none. */
 static bool may_be_name(const char *word)
 {
-    size_t length = strlen(word);
-    return word[0] != '-' && !strpbrk(word, "/*?[") && access(word, F_OK) != 0 &&
-           !(length > 5 && strcmp(word + length - 5, ".json") == 0);
+    return word[0] != '-' && !strpbrk(word, "/*?[") && access(word, F_OK) != 0 && !assay_path_ends(word, ".json");
 }
 
 /* Parses argv[*i], the option that `word` says, and its value, which may be argv[*i + 1]. */

@@ -4,23 +4,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "cli/built_in.h"
 #include "store/storage.h"
-
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t length = strlen(text), size = strlen(tail);
-    return length > size && strcmp(text + length - size, tail) == 0;
-}
 
 static bool is_trial(const char *word)
 {
     struct stat seen;
     if (stat(word, &seen) == 0)
-        return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5") ||
-               assay_is_tensor_file(word) || assay_is_log_file(word) || assay_is_tensor_content(word) ||
-               assay_is_dump_content(word) || assay_is_trace_content(word);
-    return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
+        return S_ISDIR(seen.st_mode) || assay_is_packed_name(word, strlen(word)) || assay_path_ends(word, ".hdf5") ||
+               assay_is_lone_trial(word);
+    return strpbrk(word, "*?[=") || strstr(word, "://") || assay_path_ends(word, "/");
 }
 
 /* On rank 0: a byte for each word, 1 for a trial. What is not there is a trial, unless it is called like a job. */
@@ -37,7 +31,7 @@ static int look_at_operands(const char *const *operand, size_t count, assay_buf 
                               "training of its own",
                               operand[i]);
         bool there = stat(operand[i], &seen) == 0,
-             trial = is_trial(operand[i]) || (!there && !ends_with(operand[i], ".json"));
+             trial = is_trial(operand[i]) || (!there && !assay_path_ends(operand[i], ".json"));
         if (!trial && job)
             return assay_fail(err, ASSAY_EUSAGE,
                               "%.200s: one job file is enough, and trials are directories, .h5 files or checkpoints",

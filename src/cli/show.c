@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -531,9 +532,8 @@ static int read_remote_report(const char *path, assay_buf *text, assay_error *er
         return assay_fail(err, ASSAY_ENOMEM, "show: out of memory");
     if (slash)
         *slash = '\0';
-    const size_t length = slash ? strlen(slash + 1) : 0;
     int status = assay_store_open(place, &store, err);
-    if (status == ASSAY_OK && (length <= 5 || strcmp(slash + 1 + length - 5, ".json") != 0))
+    if (status == ASSAY_OK && (!slash || !assay_path_ends(slash, ".json")))
         status = ASSAY_EIO;
     else if (status == ASSAY_OK && (status = assay_store_read(store, slash + 1, MOST_REPORT, text, &why)) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOTFOUND, "%s: %s", place, why.text);

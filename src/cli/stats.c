@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/events_table.h"
@@ -56,25 +57,19 @@ static const assay_rule_ops EVERYTHING = {
     ASSAY_COMMON_STATE,
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-    return a > b && strcmp(text + a - b, end) == 0;
-}
-
 static int check_options(const stats_options *options, assay_error *err)
 {
     if (!options->out)
         return assay_fail(err, ASSAY_EUSAGE,
                           "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
-    if (!ends_with(options->out, ".h5") && !ends_with(options->out, ".csv"))
+    if (!assay_path_ends(options->out, ".h5") && !assay_path_ends(options->out, ".csv"))
         return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
     if (options->metrics && options->events)
         return assay_fail(err, ASSAY_EUSAGE, "stats: --metrics and --events are tables of their own: give one of them");
-    if ((options->metrics || options->events) && !ends_with(options->out, ".csv"))
+    if ((options->metrics || options->events) && !assay_path_ends(options->out, ".csv"))
         return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --%s writes a .csv file", options->out,
                           options->metrics ? "metrics" : "events");
-    if (ends_with(options->out, ".h5") && !assay_hdf5_available())
+    if (assay_path_ends(options->out, ".h5") && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
                           "or write a .csv file",
@@ -116,7 +111,7 @@ static int write_table(const cli_context *context, const stats_options *options,
                        assay_results *results, assay_error *err)
 {
     const assay_results_origin origin = {context->version, "assay stats", NULL};
-    if (ends_with(options->out, ".csv"))
+    if (assay_path_ends(options->out, ".csv"))
         return assay_results_write_csv(context->comm, results, outcome, options->out, err);
     return assay_results_write_hdf5(context->comm, results, outcome, &origin, options->out, err);
 }

@@ -56,10 +56,8 @@ static int match_names(const job_reader *r, const char *directory, const char *p
 /* What a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
 static bool may_be_trial(const char *path, const struct stat *there)
 {
-    const size_t length = strlen(path);
     return S_ISDIR(there->st_mode) ||
-           (S_ISREG(there->st_mode) &&
-            ((length > 3 && strcmp(path + length - 3, ".h5") == 0) || assay_is_tensor_file(path)));
+           (S_ISREG(there->st_mode) && (assay_is_packed_name(path, strlen(path)) || assay_is_tensor_file(path)));
 }
 
 /* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/storage.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "job/job_internal.h"
@@ -39,17 +40,12 @@ typedef struct matching {
     job_places *found;   /* prefixes, each with its '/' */
 } matching;
 
-static bool is_packed_name(const char *name, size_t length)
-{
-    return length > 3 && memcmp(name + length - 3, ".h5", 3) == 0;
-}
-
 static int match(void *context, const assay_s3_object *object)
 {
     const matching *m = context;
     const char *name = object->key + m->below;
     size_t length = strcspn(name, "/");
-    if (length == 0 || !(object->is_prefix || (m->last && is_packed_name(name, length))))
+    if (length == 0 || !(object->is_prefix || (m->last && assay_is_packed_name(name, length))))
         return ASSAY_OK;
     char *part = assay_copy_bytes_as_text(name, length),
          *place = assay_copy_bytes_as_text(object->key, m->below + length + 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/storage.h"
 #include "base/fault.h"
 #include "job/job_internal.h"
 #include "s3/s3.h"
@@ -60,7 +61,7 @@ char *assay_job_trial_name(const char *path)
 {
     char *plain = plain_path(path), *name = plain ? assay_copy_text(last_part(plain)) : NULL;
     size_t length = name ? strlen(name) : 0;
-    if (length > 3 && strcmp(name + length - 3, ".h5") == 0) /* a packed trial is called as its directory was */
+    if (name && assay_is_packed_name(name, length)) /* a packed trial is called as its directory was */
         name[length - 3] = '\0';
     free(plain);
     return name;

@@ -326,9 +326,7 @@ static int open_around(posix_root *root, const char *place)
 {
     const char *slash = strrchr(place, '/');
     struct stat about;
-    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) ||
-        !(assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place) ||
-          assay_is_dump_content(place) || assay_is_trace_content(place))) {
+    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) || !assay_is_lone_trial(place)) {
         errno = ENOTDIR;
         return -1;
     }

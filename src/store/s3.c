@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/storage.h"
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ bool assay_s3_is_hdf5_place(const char *place, size_t *length)
         const size_t part = strcspn(at + 1, "/");
         const char *end = at + 1 + part;
         *length = (size_t)(end - place);
-        if (part > 3 && memcmp(end - 3, ".h5", 3) == 0)
+        if (assay_is_packed_name(at + 1, part))
             return true;
         at = *end ? end : NULL;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/activity.h"
 #include "base/fault.h"
 #include "base/search.h"
@@ -555,29 +556,37 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     return ASSAY_OK;
 }
 
+static bool ends_with_any(const char *name, const char *const *suffix, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (assay_path_ends(name, suffix[i]))
+            return true;
+    return false;
+}
+
 bool assay_is_log_file(const char *place)
 {
     static const char *const ends[] = {".wandb",    ".db",      ".sqlite",    ".sqlite3", ".csv",
                                        ".log",      ".out",     ".txt",       ".err",     "trainer_state.json",
                                        "dump.json", ".json.gz", ".trace.json"};
-    const char *slash = strrchr(place, '/'), *name = slash ? slash + 1 : place;
-    const size_t length = strlen(name);
-    bool is = strstr(name, "tfevents") != NULL;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && !is; i++) {
-        const size_t size = strlen(ends[i]);
-        is = length >= size && strcmp(name + length - size, ends[i]) == 0;
-    }
-    return is;
+    const char *name = assay_path_name(place);
+    return strstr(name, "tfevents") || ends_with_any(name, ends, sizeof ends / sizeof *ends);
 }
 
 bool assay_is_tensor_file(const char *place)
 {
     static const char *const ends[] = {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy"};
-    const size_t length = strlen(place);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t size = strlen(ends[i]);
-        if (length > size && strcmp(place + length - size, ends[i]) == 0)
-            return true;
-    }
-    return false;
+    return place[0] != '\0' && /* a name is more than its ending */
+           ends_with_any(place + 1, ends, sizeof ends / sizeof *ends);
+}
+
+bool assay_is_lone_trial(const char *place)
+{
+    return assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place) ||
+           assay_is_dump_content(place) || assay_is_trace_content(place);
+}
+
+bool assay_is_packed_name(const char *name, size_t length)
+{
+    return length > 3 && assay_path_ends_n(name, length, ".h5");
 }

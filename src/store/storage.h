@@ -38,6 +38,10 @@ bool assay_is_dump_content(const char *place);
 bool assay_is_trace_content(const char *place);
 /* Or of a log of metrics? What it holds decides in the end. */
 bool assay_is_log_file(const char *place);
+/* Any of these: is the file a trial by itself? */
+bool assay_is_lone_trial(const char *place);
+/* Is it the name (`length` bytes) of a packed trial? */
+bool assay_is_packed_name(const char *name, size_t length);
 
 /* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for
  * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). */

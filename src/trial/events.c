@@ -1,4 +1,5 @@
 /* events.c - the list of event files. */
+#include "base/path.h"
 #include "trial/events.h"
 
 #include <stdio.h>
@@ -232,8 +233,7 @@ uint64_t assay_event_files_unsummed(const assay_event_files *files)
     uint64_t bytes = 0;
     for (size_t i = 0; i < files->count && !files->summed; i++) {
         const assay_event_file *file = &files->list[i];
-        const size_t length = strlen(file->path);
-        const bool packed = length > 3 && strcmp(file->path + length - 3, ".gz") == 0;
+        const bool packed = assay_path_ends(file->path, ".gz");
         bytes += packed || file->unfinished ? 0 : file->size;
     }
     return bytes;
