@@ -98,6 +98,20 @@ static bool anybody_has(const char *option)
     return false;
 }
 
+/* Is a line for all commands meant for those whose option of that name takes other values (`format`: files, or a form)? */
+static bool is_for_others(const assay_setting *option, const char *value)
+{
+    int word;
+    if (option->kind != ASSAY_SETTING_WORD || !value || assay_setting_take(option, value, &word) == ASSAY_OK)
+        return false;
+    for (size_t i = 0; cli_command_at(i); i++) {
+        const assay_setting *other = cli_option_find(cli_command_at(i), option->name, strlen(option->name));
+        if (other && other->kind != ASSAY_SETTING_WORD)
+            return true;
+    }
+    return false;
+}
+
 int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, assay_error *err)
 {
     static char place[PATH_MAX + 16];
@@ -127,11 +141,11 @@ int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, 
         const cli_command *of = dot ? cli_command_find(owner) : command;
         if (!of)
             return assay_fail(err, ASSAY_EUSAGE, "%s: there is no command \"%s\"", place, owner);
-        const bool has = cli_option_find(of, out->option, strlen(out->option)) != NULL;
+        const assay_setting *has = cli_option_find(of, out->option, strlen(out->option));
         if (!has && (dot || !anybody_has(out->option)))
             return assay_fail(err, ASSAY_EUSAGE, "%s: %s has no option \"%.100s\"", place,
                               dot ? of->name : "no command", out->option);
-        if (has && of == command)
+        if (has && of == command && (dot || !is_for_others(has, out->value)))
             return 1;
     }
     return 0;
