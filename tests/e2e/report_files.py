@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What stands in the files of a report: units of values in every form, the recipe of docs/formats.md for CSV, histograms of
+"""What stands in the files of a report: units of values in every form, the recipe of docs/report-forms.md for CSV, histograms of
 tensors; and which files a report leaves in its directory.
 
     report_files.py --assay PROGRAM --ranks 1 3
@@ -58,7 +58,7 @@ def check_units(assay, checks, folder):
 
 
 def check_recipe(assay, checks, folder):
-    """The recipe of docs/formats.md gives the numbers of report.json: several losses, modes, trials, and aggregations."""
+    """The recipe of docs/report-forms.md gives the numbers of report.json: several losses, modes, trials, and aggregations."""
     trials = [("first", 3), ("second", 5)]
     for name, right in trials:
         made = Made(folder / name, workers=2, collections={"losses": "loss"})
@@ -75,7 +75,7 @@ def check_recipe(assay, checks, folder):
     done = run([assay, "run", folder / "job.json", "--out", folder / "out", "--format", "json,csv", "--quiet"])
     if not checks.expect(done.code == 0, "recipe: %s" % done):
         return
-    recipe = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "formats.md").read_text(), re.S)[1]
+    recipe = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "report-forms.md").read_text(), re.S)[1]
     names = {"pandas": pandas}
     here = os.getcwd()
     os.chdir(folder / "out")
