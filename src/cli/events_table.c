@@ -10,11 +10,12 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "report/report.h"
-#include "report/text/csv.h"
+#include "report/text/listing.h"
 #include "timeline/collect.h"
 #include "trial/catalog.h"
 
-static const char HEAD[] = "start_us,duration_us,worker,kind,row,name,step,process\n";
+static const assay_listing_column OF_EVENTS[] = {{"start_us"}, {"duration_us"}, {"worker"}, {"kind"},
+                                                 {"row"},      {"name"},        {"step"},   {"process"}};
 
 /* What has begun and not ended yet. */
 typedef struct open_event {
@@ -25,6 +26,7 @@ typedef struct open_event {
 
 typedef struct event_table {
     assay_buf out;
+    assay_listing rows;
     const assay_event_file *file;
     char worker[ASSAY_TIMELINE_NAME_ROOM];
     ASSAY_VEC(open_event) open;
@@ -55,25 +57,22 @@ static assay_text whole(const char *text)
     return (assay_text){text, strlen(text)};
 }
 
-static void put_text(assay_buf *out, assay_text text)
-{
-    assay_put_u8(out, ',');
-    assay_csv_put_shown(out, text.bytes ? text.bytes : "", text.length);
-}
-
 static int put_row(event_table *t, int64_t time, int64_t duration, assay_text phase, assay_text name, int64_t step,
                    assay_text process)
 {
-    assay_put_format(&t->out, "%" PRId64 ",%" PRId64, time, duration);
-    put_text(&t->out, whole(t->worker));
-    put_text(&t->out, whole(assay_event_kind_name(t->file->kind)));
-    put_text(&t->out, phase);
-    put_text(&t->out, name);
-    assay_put_u8(&t->out, ',');
+    assay_listing *rows = &t->rows;
+    assay_listing_next(rows);
+    assay_listing_i64(rows, time);
+    assay_listing_i64(rows, duration);
+    assay_listing_text(rows, t->worker);
+    assay_listing_text(rows, assay_event_kind_name(t->file->kind));
+    assay_listing_text_n(rows, phase.bytes ? phase.bytes : "", phase.length);
+    assay_listing_text_n(rows, name.bytes ? name.bytes : "", name.length);
     if (step >= 0)
-        assay_put_format(&t->out, "%" PRId64, step);
-    put_text(&t->out, process);
-    assay_put_u8(&t->out, '\n');
+        assay_listing_i64(rows, step);
+    else
+        assay_listing_none(rows);
+    assay_listing_text_n(rows, process.bytes ? process.bytes : "", process.length);
     return assay_buf_status(&t->out);
 }
 
@@ -181,7 +180,7 @@ int cli_events_write(const char *location, const char *path, uint64_t *losses, a
     assay_catalog catalog = {0};
     size_t files = 0;
     assay_buf_init(&t.out, ASSAY_REPORT_CEILING);
-    assay_put_format(&t.out, "%s", HEAD);
+    assay_listing_begin(&t.rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_EVENTS), &t.out);
     int status = assay_store_open(location, &store, err);
     ASSAY_THEN(status, assay_catalog_read(store, NULL, &catalog, err));
     for (size_t i = 0; i < catalog.events.count && status == ASSAY_OK; i++)
@@ -197,6 +196,7 @@ int cli_events_write(const char *location, const char *path, uint64_t *losses, a
     if (status == ASSAY_OK && t.unmatched > 0)
         assay_log_warn("%s: %" PRIu64 " event%s begin or end without the other, and are left out", location,
                        t.unmatched, assay_plural(t.unmatched));
+    assay_listing_end(&t.rows, 0, NULL);
     ASSAY_THEN(status, assay_file_write(path, t.out.data, t.out.size, err));
     *losses = t.losses;
     for (size_t i = 0; i < t.open.count; i++)
