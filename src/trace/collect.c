@@ -184,19 +184,3 @@ int assay_trace_collector_join(assay_trace_collector *c, assay_cursor *later, as
     free(j.call);
     return j.status == ASSAY_OK ? ASSAY_OK : assay_fail(err, j.status, "what a rank collected of traces is damaged");
 }
-
-int assay_trace_read(assay_store *store, const assay_event_files *files, assay_trace_data **out, assay_error *err)
-{
-    assay_trace_collector *c = assay_trace_collector_new();
-    int status = c ? ASSAY_OK : ASSAY_ENOMEM;
-    *out = NULL;
-    for (size_t i = 0; i < files->count && status == ASSAY_OK; i++)
-        if (files->list[i].kind == ASSAY_EVENTS_TRACE)
-            status = assay_trace_collector_read(c, store, &files->list[i], (uint32_t)i, err);
-    if (status == ASSAY_OK)
-        status = assay_trace_finish(c, files, out);
-    assay_trace_collector_free(c);
-    return status == ASSAY_OK || (err && err->text[0])
-               ? status
-               : assay_fail(err, status, "%s: out of memory while its traces were read", assay_store_location(store));
-}

@@ -39,5 +39,3 @@ int assay_trace_finish(assay_trace_collector *c, const assay_event_files *files,
 struct assay_problems;
 int assay_trace_name_problems(const assay_trace_data *data, const assay_event_files *files,
                               struct assay_problems *problems);
-/* All of it in one process. 0 or ASSAY_ENOMEM. */
-int assay_trace_read(assay_store *store, const assay_event_files *files, assay_trace_data **out, assay_error *err);
