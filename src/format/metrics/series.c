@@ -117,7 +117,6 @@ static metrics_series *series_of(metrics_log *log, const char *tag, size_t lengt
             return NULL;
         *series = (metrics_series){.worker = log->worker,
                                    .tag = id,
-                                   .directory = log->directory,
                                    .mode = (uint8_t)(key[2] & 255),
                                    .vectors = vectors,
                                    .thin = !vectors && is_unasked(log, tag, length),
@@ -224,7 +223,7 @@ static int supersede(metrics_log *log, metrics_series *s, int64_t step)
 void metrics_restart(metrics_log *log, int64_t step)
 {
     for (size_t i = 0; i < log->count; i++)
-        if (log->series[i].worker == log->worker && log->series[i].directory == log->directory)
+        if (log->series[i].worker == log->worker)
             supersede(log, &log->series[i], step);
 }
 

@@ -78,7 +78,6 @@ typedef struct metrics_series {
     int64_t stride;        /* 0, or of a thin series: its last steps go on by this one, up to `last` */
     uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
     uint32_t worker, tag;
-    uint32_t directory; /* metrics_log.directory when the first value came */
     uint8_t mode;
     bool vectors; /* its values are tensors */
     bool thin;    /* of its values the first alone is kept, and of all of them the steps, which ascend */
@@ -107,7 +106,6 @@ typedef struct metrics_log {
     size_t range_count, range_room;
     uint64_t counts[METRICS_COUNTS];
     uint32_t worker;                  /* of the values that come now */
-    uint32_t directory;               /* of the file that is read, where metrics_restart() is called */
     uint32_t part;                    /* counts files of the worker: values of another part supersede */
     bool falls;                       /* a fall of the step within a series begins a new part too */
     bool until_first;                 /* METRICS_ENOUGH at the first value */
@@ -152,7 +150,7 @@ static inline int metrics_put_into(metrics_log *log, uint32_t series, int64_t st
 /* Puts a tensor, whose bytes are [at, at + size) of a file. */
 int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t step, uint32_t file, uint64_t at,
                        uint64_t size);
-/* Drops the worker's values of the directory at steps >= `step`: the program said that it starts again there. */
+/* Drops all values of the worker at steps >= `step`: the program said that it starts again there. */
 void metrics_restart(metrics_log *log, int64_t step);
 /* Sorts the series by step; of equal ones the last stays. Moves closing summaries to their mode. */
 int metrics_log_finish(metrics_log *log);

@@ -76,8 +76,7 @@ typedef struct figure_series {
 typedef struct reader {
     metrics_log *log;
     assay_dict *tags; /* as they stand in the files, with what stands before them */
-    assay_dict *directories;
-    uint8_t *other; /* by their numbers: the plugin's values are no numbers */
+    uint8_t *other;   /* by their numbers: the plugin's values are no numbers */
     size_t other_room;
     char tag[8192];
     size_t prefix; /* bytes of the tag that come from the file's path */
@@ -705,9 +704,7 @@ static int read_file(reader *r, const char *path, assay_error *err)
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
 {
     reader *r = assay_alloc_zeroed(1, sizeof *r);
-    int status = r && (r->tags = assay_dict_new()) && (r->directories = assay_dict_new())
-                     ? metrics_settings_files(log, run->base)
-                     : ASSAY_ENOMEM;
+    int status = r && (r->tags = assay_dict_new()) ? metrics_settings_files(log, run->base) : ASSAY_ENOMEM;
     (void)place;
     if (r) {
         r->log = log;
@@ -722,17 +719,14 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         const char *rest = place_of.directory + (own > base && base > 0 ? base + 1 : own > base ? 0 : own);
         r->prefix = (size_t)snprintf(r->tag, sizeof r->tag, "%s%s", rest, *rest ? "/" : "");
         r->file = assay_dict_add(log->files, path, strlen(path));
-        log->directory = assay_dict_add(r->directories, place_of.directory, strlen(place_of.directory));
         log->part = (uint32_t)i;
-        status = r->file == ASSAY_NO_ID || log->directory == ASSAY_NO_ID ? ASSAY_ENOMEM
-                                                                         : metrics_set_worker(log, place_of.worker);
+        status = r->file == ASSAY_NO_ID ? ASSAY_ENOMEM : metrics_set_worker(log, place_of.worker);
         if (status == ASSAY_OK)
             status = read_file(r, path, err);
     }
     if (r) {
         forget_forms(r);
         assay_dict_free(r->tags);
-        assay_dict_free(r->directories);
         free(r->other);
         free(r->forms.list);
         free(r->histograms.list);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <assay/timeline.h> /* assay_natural_order() */
+
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/vec.h"
@@ -208,6 +210,15 @@ static size_t owner_of(const metrics_place *p, const directories *d, const char 
     return SIZE_MAX;
 }
 
+/* By the time in their names, whatever directories they lie in: where a trainer starts again, that drops what its evaluator
+ * wrote before and nothing that it wrote later. */
+static int by_time(const void *a, const void *b)
+{
+    const metrics_file *x = *(const metrics_file *const *)a, *y = *(const metrics_file *const *)b;
+    const int order = assay_natural_order(metrics_base(x->path), metrics_base(y->path));
+    return order ? order : assay_natural_order(x->path, y->path);
+}
+
 int metrics_tb_divide(metrics_place *p, assay_error *err)
 {
     directories d = {assay_dict_new(), assay_dict_new(), assay_dict_new()};
@@ -240,6 +251,9 @@ int metrics_tb_divide(metrics_place *p, assay_error *err)
         free(run->base);
         run->base = base;
     }
+    for (size_t i = 0; i < p->run_count; i++)
+        if (p->runs[i].count > 1)
+            qsort(p->runs[i].files, p->runs[i].count, sizeof(metrics_file *), by_time);
     assay_dict_free(d.names);
     assay_dict_free(d.processes);
     assay_dict_free(d.children);
