@@ -61,6 +61,7 @@ _SIGNATURES = {
     "set": [_HOOK, _TEXT, _TEXT], "collection": [_HOOK, _TEXT], "collection_set": [_HOOK, _TEXT, _TEXT, _TEXT],
     "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
     "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT],
+    "sketch": [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
     "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64],
     "save_statistics": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Statistics)],
     "get_cost": [_HOOK, ctypes.POINTER(_Cost)],

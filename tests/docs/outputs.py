@@ -104,7 +104,7 @@ def expressions(place, assay):
     (place / "job.json").write_text(json.dumps({"trials": ["x"], "rules": [{"name": "tiny", "when": "abs_men(gradients) < 1e-6"}]}))
 
 
-@scene("docs/formats.md")
+@scene("docs/report-forms.md")
 def formats(place, assay):
     (place / "tests").symlink_to(ROOT / "tests")
     (place / "two.json").write_text(json.dumps({"rules": [{"rule": "LossSpike"}, {"rule": "DeadRelu", "parameters": {"tensor_regex": "act"}}]}))

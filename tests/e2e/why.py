@@ -141,7 +141,7 @@ def secrets(checks, assay, top):
         said = line % secret
         write(directory, {"slurm-1.out": steps(0, 1, 5) + traceback("0: ", "ValueError: " + said) + ["0: " + said],
                           "slurm-1.err": root_cause(0, "n1", 1, 9)})
-        for form in ("--json", "--form=text", "--form=html", "--form=markdown"):
+        for form in ("--json", "--format=text", "--format=html", "--format=markdown"):
             done = run([assay, "why", directory, "--quiet"] + form.split("="))
             checks.expect(done.code == 1 and secret not in done.out + done.err, "%s, %s: %s" % (said, form, done))
     directory = top / "unsaid"

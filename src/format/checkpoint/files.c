@@ -91,8 +91,9 @@ bool assay_ckpt_is_misnamed(const char *name)
     const size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t size = strlen(endings[i]);
-        if (length > size && (assay_key_is_off(name + length - size, size, endings[i]) ||
-                              strcasecmp(name + length - size, endings[i]) == 0))
+        const char *end = length > size ? name + length - size : endings[i];
+        if (strcmp(end, endings[i]) != 0 &&
+            (assay_key_is_off(end, size, endings[i]) || strcasecmp(end, endings[i]) == 0))
             return assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS;
     }
     return false;

@@ -29,8 +29,6 @@ def host(tensor):
 class Laws:
     def __init__(self, hook, library, dtypes):
         self.hook, self.library, self.dtypes = hook, library, dtypes
-        self.library.assay_hook_sketch.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64,
-                                                   ctypes.c_int, ctypes.c_void_p]
         self.before, self.parameters, self.step = {}, [], -1
         self.clear()
 

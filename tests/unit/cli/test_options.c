@@ -86,7 +86,7 @@ static void test_refused(void)
                  {{"a", "--all=yes"}, "takes no value"},
                  {{"a", "b", "c"}, "one operand too many"},
                  {{"--all"}, "A [B] is missing"},
-                 {{"a", "-x"}, "two dashes"},
+                 {{"a", "-x"}, "unknown option \"-x\""},
                  {{"a", "--format", "cvs"}, "expected text, json or csv (did you mean \"csv\"?)"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fields f;
