@@ -88,6 +88,9 @@ def check_odd(checks, assay, ranks, folder):
     checks.expect({"high", "frozen"} <= single <= set(reasons), "reports of single trials: %s" % single)
     shown = set(re.findall(r'<(?:h3|summary)>(?:<[^>]*>)*([\w-]+)</span></(?:h3|summary)>', page))
     checks.expect("high" in shown and not [n for n in shown if n.startswith("run-")], "the page shows %s" % shown)
+    run([assay, "compare", str(sets / "[!b]*"), "--job", folder / "quiet.json", "--out", folder / "o"])
+    verdict = report_of(folder / "o")["verdict"]
+    checks.expect(verdict.startswith("rules found nothing wrong in 19 trials"), "beside odd runs: %s" % verdict)
     good = [sets / ("run-%02d" % i) for i in range(14)]
     done = run([assay, "compare", *good, "--job", folder / "quiet.json", "--out", folder / "o"])
     checks.expect(done.code == 0 and done.out.startswith("None of 14 trials is unlike the others."), "none is odd: %s" % done.out[:300])

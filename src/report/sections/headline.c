@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/compare/bands.h"
+#include "report/compare/comparison.h"
 #include "report/model/verdict_log.h"
 #include "report/sections/sections.h"
 
@@ -123,8 +124,9 @@ static bool are_logs(const assay_outcome *outcome)
 }
 
 /* "2 of 5 trials have findings: run-03 (...), run-07 (...); 1 could not be opened: ...": what is worst first. */
-static void put_trials(const assay_outcome *outcome, assay_buf *out)
+static void put_trials(const assay_report *report, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     static const struct {
         standing is;
         const char *one, *many;
@@ -149,6 +151,8 @@ static void put_trials(const assay_outcome *outcome, assay_buf *out)
     if (said > 0)
         return;
     const bool logs = are_logs(outcome);
+    if (report->comparison && report->comparison->odd > 0) /* which the comparison says */
+        assay_put_format(out, "rules found ");
     assay_put_format(out, "nothing wrong in %s%zu trials%s", logs ? "what is logged of " : "",
                      outcome->trial_count - count_untested(outcome),
                      logs ? "; logs say nothing of weights and gradients" : "");
@@ -224,7 +228,7 @@ void report_put_verdict(const assay_report *report, assay_buf *out)
     else if (report_nothing_tested(report))
         assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
     else {
-        put_trials(outcome, out);
+        put_trials(report, out);
         put_untested(outcome, out);
     }
 }
