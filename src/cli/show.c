@@ -533,7 +533,7 @@ static int read_remote_report(const char *path, assay_buf *text, assay_error *er
     if (slash)
         *slash = '\0';
     int status = assay_store_open(place, &store, err);
-    if (status == ASSAY_OK && (!slash || !assay_path_ends(slash, ".json")))
+    if (status == ASSAY_OK && (!slash || !assay_path_ends(slash + 1, ".json")))
         status = ASSAY_EIO;
     else if (status == ASSAY_OK && (status = assay_store_read(store, slash + 1, MOST_REPORT, text, &why)) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOTFOUND, "%s: %s", place, why.text);

@@ -178,17 +178,18 @@ int s3_tree_add(s3_root *root, const char *top, size_t length)
     return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-void s3_tree_of_page(s3_root *root)
+int s3_tree_of_page(s3_root *root, assay_error *err)
 {
     assay_error why = {""};
-    if (s3_tree_add(root, "", 0) != ASSAY_OK)
-        return;
+    ASSAY_TRY(s3_tree_add(root, "", 0));
     s3_tree *tree = &root->tree[root->tree_count - 1];
     tree->most = assay_s3_listing_memory() / 2;
-    if (load(root, tree, &why) != ASSAY_OK) {
-        s3_tree_release(tree);
-        root->tree_count--;
-    }
+    const int status = load(root, tree, &why);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    s3_tree_release(tree);
+    root->tree_count--;
+    return status == ASSAY_EBUDGET ? ASSAY_OK : assay_fail(err, status, "%s", why.text);
 }
 
 s3_tree *s3_tree_listed(s3_root *root, const char *path)
