@@ -56,3 +56,25 @@ bool assay_path_is_name(const char *name, size_t length)
 {
     return assay_path_is_inside(name, length) && !memchr(name, '/', length);
 }
+
+/* The bytes of such an ending; 0: there is none. */
+static size_t aside_ending(const char *name, size_t length)
+{
+    static const char *const endings[] = {".bak", ".backup", ".old", ".orig", ".save", "~", " ", "\t"};
+    size_t digits = 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (length > strlen(endings[i]) && assay_path_ends_n(name, length, endings[i]))
+            return strlen(endings[i]);
+    while (digits + 1 < length && assay_is_digit(name[length - digits - 1]))
+        digits++;
+    return digits > 0 && digits + 1 < length && name[length - digits - 1] == '.' ? digits + 1 : 0;
+}
+
+size_t assay_path_before_aside(const char *name)
+{
+    const size_t whole = strlen(name);
+    size_t length = whole, ending;
+    while ((ending = aside_ending(name, length)) > 0)
+        length -= ending;
+    return length < whole ? length : 0;
+}

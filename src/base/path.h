@@ -16,6 +16,10 @@ const char *assay_path_name(const char *path);
 bool assay_path_ends(const char *path, const char *suffix);
 bool assay_path_ends_n(const char *path, size_t length, const char *suffix);
 
+/* How many bytes the name had before somebody put the file aside: what stands before ".bak", ".old", ".1", "~", blanks
+ * and the like at its end; 0: it has none of these. */
+size_t assay_path_before_aside(const char *name);
+
 /* True for a relative path (`length` bytes, need not be terminated) that stays below the directory it is taken from and
  * means the same file in a directory, in S3 and in a packed trial: parts between single slashes, none of them empty,
  * "." or "..", no NUL, ASSAY_PATH_MOST bytes at most. Every path that foreign data give passes here before it is joined

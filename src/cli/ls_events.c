@@ -1,5 +1,5 @@
 /* ls_events.c - the profiler data of a trial in its overview: who wrote which files, and the metrics of each machine,
- * as its first file has them. No other file is read. */
+ * as its largest file has them. How many others are not read is said. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +154,22 @@ static void put_writers(const overview *o, assay_listing *rows)
     }
 }
 
+/* How many files of machines nobody looked into. */
+static void put_unread(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    size_t files = 0;
+    assay_buf line = ASSAY_BUF(256);
+    for (size_t i = 0; i < o->writers; i++)
+        files += o->writer[i].largest->kind == ASSAY_EVENTS_SYSTEM ? o->writer[i].files - 1 : 0;
+    if (files > 0) {
+        assay_put_format(&line, "read of each machine is its largest file; %zu other%s not: `assay run` reads all",
+                         files, files == 1 ? " is" : "s are");
+        assay_put_format(out, "\n");
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
+    }
+    assay_buf_release(&line);
+}
+
 /* A line for each list of metrics, with the machines that have it. */
 static void put_metric_lines(const overview *o, const assay_draw *draw, assay_buf *out)
 {
@@ -179,6 +195,7 @@ static void put_metric_lines(const overview *o, const assay_draw *draw, assay_bu
         assay_buf_clear(&last);
         assay_put_bytes(&last, line.data, line.size);
     }
+    put_unread(o, draw, out);
     assay_buf_release(&line);
     assay_buf_release(&last);
     assay_buf_release(&names);

@@ -11,8 +11,10 @@
 #include "base/fault.h"
 #include "base/fields.h"
 #include "base/keys.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "store/storage.h"
+#include "trial/trial_format.h"
 
 enum { TEXT_MOST = 1024 }; /* a sentence, names in it included */
 
@@ -175,6 +177,12 @@ void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int
         p->status = ASSAY_ENOMEM;
 }
 
+static bool was_called(const char *name, const char *known)
+{
+    const size_t before = assay_path_before_aside(name);
+    return before > 0 && before == strlen(known) && memcmp(name, known, before) == 0;
+}
+
 void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
                                  const char *const *known)
 {
@@ -184,12 +192,31 @@ void assay_problems_name_damaged(assay_problems *p, const struct assay_names *na
         for (size_t i = 0; i < names->count && !there; i++) {
             const char *name = names->name[i];
             there = strcmp(name, known[k]) == 0;
-            off = assay_key_is_off(name, strlen(name), known[k]) ? name : off;
+            off = assay_key_is_off(name, strlen(name), known[k]) || was_called(name, known[k]) ? name : off;
         }
         if (off && !there)
             assay_problems_add(p, ASSAY_PROBLEM_NAME, -1, off, -1,
                                "%s%s%s: not looked at; there is no %s, which it may be", directory,
                                *directory ? "/" : "", off, known[k]);
+    }
+}
+
+void assay_problems_name_aside(assay_problems *p, int64_t step, const struct assay_names *names, const char *directory,
+                               const char *ending)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i];
+        const size_t length = assay_path_before_aside(name);
+        if (length == 0 || name[0] == '.' || !assay_path_ends_n(name, length, ending))
+            continue;
+        char path[TEXT_MOST], *before = assay_copy_bytes_as_text(name, length);
+        snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name);
+        if (!before)
+            p->status = ASSAY_ENOMEM;
+        else if (!assay_names_have(names, before))
+            assay_problems_add(p, ASSAY_PROBLEM_NAME, step, path, -1,
+                               "%s: not looked at; there is no %s, which it may be", path, before);
+        free(before);
     }
 }
 

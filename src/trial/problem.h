@@ -95,9 +95,13 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
  * without it. Where the store lacked memory, so does the list. */
 void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int64_t step, const char *meaning);
 /* Names what stands in a directory where a known entry (a list that ends with NULL) should: no entry has its name, and
- * one has it but for a byte. */
+ * one has it but for a byte, or for what was put behind it (".bak"). */
 void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
                                  const char *const *known);
+/* Names what was put aside in a directory ("x.npy.bak"), and has no other in its place; the name that it had had that
+ * ending. */
+void assay_problems_name_aside(assay_problems *p, int64_t step, const struct assay_names *names, const char *directory,
+                               const char *ending);
 /* The text of the first that says that something could not be read; NULL: there is none. */
 const char *assay_problems_unread(const assay_problems *p);
 /* The text of the first that is damage or loss; NULL: there is none. */

@@ -159,6 +159,8 @@ int assay_lister_mode_unit(assay_lister *lister, int64_t step, int mode, uint32_
 uint32_t assay_lister_place(assay_lister *lister, const void *bytes, size_t size);
 /* The names in a directory. 0; 1: there is none, or it cannot be read, which a problem says; ASSAY_ENOMEM. */
 int assay_lister_names(assay_lister *lister, const char *directory, assay_names *names);
+/* Names, once, a file that stands where the directory of a step should; what is no file is passed over. */
+void assay_lister_name_file(assay_lister *lister, int64_t step, const char *name);
 int assay_lister_no_memory(const assay_lister *lister);
 bool assay_names_have(const assay_names *names, const char *name);
 /* For conclude(): sets catalog.ended when the root has a file of that name. What is there and no file, or cannot be

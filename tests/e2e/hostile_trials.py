@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import numpy  # noqa: E402
 import hostile  # noqa: E402
+from checkpoints import save_safetensors  # noqa: E402
 from hostile_world import case, main, problems  # noqa: E402
 from launch import TRIALS  # noqa: E402
 from made import Made  # noqa: E402
@@ -264,6 +265,110 @@ def copies_of_event_files(w):
         copies = [p for p in problems(report) if "by its name a copy of" in p["text"]]
         w.expect(len(copies) == (0 if how == "plain" else len(files)), "%s: %s" % (how, copies))
     w.expect(counts[0] > 0 and len(set(counts)) == 1, "events: %s" % counts)
+
+
+def tensors(path):
+    save_safetensors(path, {"w": numpy.ones(2, "float32")})
+
+
+def arrays(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    numpy.save(path, numpy.ones(2, "float32"))
+
+
+def said(w, trial, sound, name, codes):
+    """Each command names it; the exit codes of run, which are the same at each number of ranks, and of the others are so."""
+    report, code = w.reports(trial)
+    w.expect(code in codes and any(name in p["text"] for p in problems(report)), "%s: run: exit %s, %s" % (name, code, problems(report)))
+    out = w.folder / "out"
+    for command in (["ls", trial], ["verify", trial], ["compare", "a=%s" % trial, "b=%s" % sound, "--out", out, "--quiet", "--format", "json"],
+                    ["stats", trial, "--quiet", "-o", w.folder / "stats.csv"]):
+        done = w.run(*command)
+        text = done.out + done.err + ((out / "report.json").read_text() if command[0] == "compare" else "")
+        text = re.sub(r"\s", "", text)  # wrapped
+        w.expect(done.code in codes and (command[0] == "stats" or all(part in text for part in re.sub(r"\s", "", name).split(":"))),
+                 "%s: %s: %s" % (name, command[0], done))
+
+
+@case
+def files_for_directories(w):
+    """A file in the place of a step's directory is damage, in every command."""
+    for form, make, file in [(f, tensors, "model.safetensors") for f in ("step%d", "iter_%07d", "checkpoint-%d", "global_step%d")] + [("step%d", arrays, "w.npy")]:
+        sound, trial = w.folder / "sound", w.folder / "trial"
+        for step in (1, 2, 3):
+            make(sound / (form % step) / file)
+        shutil.copytree(sound, trial)
+        shutil.rmtree(trial / (form % 2))
+        (trial / (form % 2)).write_text("x")
+        (trial / ("log_step_%d" % 2)).write_text("no name that a directory of the series has")
+        said(w, trial, sound, form % 2 + ": a file, where a directory should be", {3})
+        w.expect("log_step" not in w.run("ls", trial).out, "a file that is none of the series is named")
+        shutil.rmtree(sound)
+        shutil.rmtree(trial)
+
+
+@case
+def put_aside(w):
+    """What was put aside under a name with something behind it is named where nothing has its place, else not."""
+    made = [(tensors, "step%d/model.safetensors"), (tensors, "step_%d.safetensors"), (tensors, "step%d/model-00002-of-00002.safetensors"),
+            (tensors, "step%d/rank_1.safetensors"), (arrays, "step%d/w.npy"), (arrays, "step%d/worker_0/w.npy")]
+    for make, form in made:
+        for ending in (".bak", "~", " ", ".1") if form == made[0][1] else (".bak",):  # others: unit.base.path
+            sound, trial = w.folder / "sound", w.folder / "trial"
+            for step in (1, 2, 3):
+                make(sound / (form % step))
+                if "-of-" in form or "rank" in form:
+                    make(sound / (form % step).replace("00002-", "00001-").replace("rank_1", "rank_0"))
+            copy = (sound / (form % 2)).with_name((form % 2).split("/")[-1] + ending)
+            shutil.copy(sound / (form % 2), copy)
+            w.expect("not read" not in w.run("ls", sound).out, "%s: a copy is named" % copy.name)
+            copy.unlink()
+            shutil.copytree(sound, trial)
+            (trial / (form % 2)).rename(trial / copy.relative_to(sound))
+            said(w, trial, sound, copy.name.strip(), {0, 3})
+            shutil.rmtree(sound)
+            shutil.rmtree(trial)
+
+
+@case
+def pieces_without_topology(w):
+    """A recording whose index says that tensors are pieces names each file of topology/ that is not there."""
+    for change in ("directory", "renamed", "file", "aside"):
+        workers = ["worker_0", "worker_1"]
+        made = Made(w.folder / change, workers)
+        for step in (1, 2):
+            made.step(step, "TRAIN", step, {worker: {"w": [1.0, 2.0]} for worker in workers})
+        for at, worker in enumerate(workers):
+            piece = {"global_shape": [4], "offset": [2 * at], "replica": 0}
+            made.put("topology/%s.json" % worker, json.dumps({"layouts": [{"tensorname": "w", "shape": [2], **piece}]}).encode())
+            for index in (made.folder / "index").rglob("*_%s.json" % worker):
+                text = json.loads(index.read_text())
+                text["tensor_payload"][0].update(piece)
+                index.write_text(json.dumps(text))
+        trial, sound = made.end(), w.folder / "sound"
+        if not sound.is_dir():
+            shutil.copytree(trial, sound)
+            report, code = w.reports(sound)
+            w.expect(code == 0 and not problems(report), "exit %s, %s" % (code, problems(report)))
+        folder = trial / "topology"
+        if change == "directory":
+            shutil.rmtree(folder)
+        elif change == "renamed":
+            folder.rename(trial / "elsewhere")
+        else:
+            (folder / "worker_1.json").rename(folder / ("worker_1.json.bak" if change == "aside" else "worker_9.json"))
+        for worker in workers if change in ("directory", "renamed") else workers[1:]:
+            said(w, trial, sound, "topology/%s.json: does not exist" % worker, {3})
+        if change == "aside":
+            said(w, trial, sound, "worker_1.json.bak", {3})
+
+
+@case
+def unread_samples(w):
+    """`ls` says how many files of machines it did not look into."""
+    done = w.run("ls", TRIALS.parent / "events" / "profiler")
+    files = [p.name.split(".")[1] for p in (TRIALS.parent / "events" / "profiler" / "system").rglob("*.json")]
+    w.expect("%d others are not" % (len(files) - len(set(files))) in " ".join(done.out.split()), done)
 
 
 @case

@@ -9,7 +9,8 @@ holds sealed checkpoints against their seals, `why` reads what a job left, and `
   fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it; reading it says EIO
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
-  rename   one bit of its name is another
+  rename   one bit of its name is another, or ".bak" stands behind it
+  file     a file stands in the place of a directory
   key      one bit of a JSON key in it is another
 A fault has to be named, by the problem of a report, or by the error or the output of a command, or all is as without it: then nothing was
 lost. What is hidden or renamed has to show in the report, and what is renamed or damaged has to be named, unless it is documented as not
@@ -53,6 +54,8 @@ NOT_NEEDED = [
     r"night-./\.assay-files",  # what the next run removes there
     r".*trainer_state\.json:(?!log_history).*",  # a loss of another name is another series; settings
     r".*dump\.json:(dtype|shape)",
+    r"file:step_.*/net",  # in a tree of .npy files one of another name
+    r"file:step\d(/rank0)?", r"file:mlruns/.*/params", r"bak:nvdlfw_.*\.log",  # in directories of logs, too
 ]
 
 
@@ -174,15 +177,25 @@ class Subject:
             if not is_not_needed("hidden:%s" % relative):
                 self.checks.expect(not self.same(self.once(self.main), self.main), "%s: without %s the report is the same" % (self.name, relative))
             at = max(i for i in range(len(path.name)) if i <= len(path.name) // 2 and path.name[i].isalnum())
-            other = path.with_name(path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:])
-            if not other.exists():
+            flipped, bak = path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:], path.name + ".bak"
+            for other in (path.with_name(flipped), path.with_name(bak)):
+                if other.exists() or (other.name == bak and is_not_needed("bak:%s" % relative)):
+                    continue
                 aside.rename(other)
                 got = self.once(self.main)
-                word = next(m.group() for m in re.finditer(r"[^\W_]+|[^\w]", other.name) if m.end() > at)  # what is another now
+                words = (m.group() for m in re.finditer(r"[^\W_]+|[^\w]", other.name) if m.end() > at)
+                word = "bak" if other.name == bak else next(words)  # what is another now
                 text = got[1] + got[2] + got[3].decode() + (self.once("ls")[1] if self.main == "run" else "")
                 missed = path.name in text and path.name not in before
                 self.checks.expect(self.same(got, self.main) or word in text or missed or got[0] == 2, "%s: %s is called %s, and nothing says so: %s"
                                    % (self.name, relative, other.name, (got[1] + got[2])[-800:]))
+                other.rename(aside)
+            if aside.is_dir() and not is_not_needed("file:%s" % relative):
+                path.write_text("x")
+                got = self.once(self.main)
+                self.checks.expect(self.same(got, self.main) or self.names(got, path) or got[0] == 2, "%s: %s is a file, and nothing says so: %s"
+                                   % (self.name, relative, (got[1] + got[2])[-800:]))
+            (shutil.rmtree if aside.is_dir() else os.unlink)(aside)
             self.restore()
 
     def keys(self):

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/keys.h"
+#include "base/path.h"
 
 static const char MEGATRON[] = "mp_rank_";
 
@@ -84,7 +85,21 @@ bool assay_ckpt_is_shard(const char *name)
     return assay_ckpt_shard_number(name) != NULL;
 }
 
-bool assay_ckpt_is_misnamed(const char *name)
+/* Was the file put aside, and no other has its place? */
+static bool is_aside(const assay_names *beside, const char *name)
+{
+    char before[ASSAY_PATH_ROOM];
+    const size_t length = assay_path_before_aside(name);
+    if (length == 0 || length >= sizeof before)
+        return false;
+    memcpy(before, name, length);
+    before[length] = '\0';
+    return (assay_ckpt_kind_of(before) < ASSAY_CKPT_NPY_FILE || assay_ckpt_is_shard_map(before) ||
+            assay_ckpt_is_dcp(before)) &&
+           !assay_ckpt_is_unfinished(before) && !assay_names_have(beside, before);
+}
+
+bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name)
 {
     static const char *const endings[] = {".safetensors", ".safetensors.index.json", ".distcp", ".pth", ".ckpt",
                                           ".npz"};
@@ -96,7 +111,7 @@ bool assay_ckpt_is_misnamed(const char *name)
             (assay_key_is_off(end, size, endings[i]) || strcasecmp(end, endings[i]) == 0))
             return assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS;
     }
-    return false;
+    return is_aside(beside, name);
 }
 
 bool assay_ckpt_is_shard_map(const char *name)

@@ -20,8 +20,9 @@ bool assay_ckpt_is_shard(const char *name);
 const char *assay_ckpt_shard_number(const char *name);
 /* The index of a set of shards, "model.safetensors.index.json". */
 bool assay_ckpt_is_shard_map(const char *name);
-/* Has the name an ending that is one of tensor files or indexes but for a byte? Such a file is named, and not read. */
-bool assay_ckpt_is_misnamed(const char *name);
+/* Has the name an ending that is one of tensor files or indexes but for a byte, or for what was put behind it (".bak"),
+ * where no other file has the name that it had? Such a file is named, and not read. */
+bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name);
 /* A directory of one rank: "rank_3", "worker-0", "mp_rank_01_000". */
 bool assay_ckpt_is_rank_directory(const char *name);
 /* A file of one rank: "model_rank_3.pt", "consolidated.00.pth". */

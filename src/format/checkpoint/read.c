@@ -308,8 +308,8 @@ static int read_member(reading *r, const char *name, assay_ckpt_kind best)
 {
     char path[ASSAY_PATH_ROOM];
     const assay_ckpt_kind kind = kind_in(r, name);
-    if (assay_ckpt_is_misnamed(name) && path_of(r, name, path) == ASSAY_OK)
-        remark(r, ASSAY_PROBLEM_NAME, path, "its ending is none of a file of tensors, but for a letter");
+    if (assay_ckpt_is_misnamed(&r->names, name) && path_of(r, name, path) == ASSAY_OK)
+        remark(r, ASSAY_PROBLEM_NAME, path, "its name is that of a file of tensors, but for a letter or its end");
     if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK)
         return ASSAY_OK;
     if (is_directory(r, path)) { /* some trainers call directories of ranks so, but not with these names */

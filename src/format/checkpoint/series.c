@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/deepspeed.h"
@@ -78,7 +79,7 @@ typedef struct entry { /* of the root */
     const char *name;
     const assay_companions *beside; /* of all files; NULL: none */
     bool file;
-    bool unfinished, bare, other; /* found when it was listed */
+    bool unfinished, bare, other, misnamed; /* found when it was listed */
 } entry;
 
 bool assay_checkpoint_probe(const assay_names *top)
@@ -240,6 +241,14 @@ static bool has_tensors(const assay_lister *l, const char *path)
     return any;
 }
 
+static void name_misnamed(assay_lister *l, int64_t step, const char *directory, const char *name)
+{
+    char path[ASSAY_PATH_ROOM];
+    if (snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name) < (int)sizeof path)
+        assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, path, -1,
+                           "%s is not read: its name is that of a file of tensors, but for a letter or its end", path);
+}
+
 /* Names the tensors that lie beside those of the ranks: nobody says whose they are. */
 static void name_beside(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
 {
@@ -248,6 +257,8 @@ static void name_beside(assay_lister *l, const entry *e, const assay_names *name
         const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
         char path[ASSAY_PATH_ROOM];
         int64_t step = 0;
+        if (assay_ckpt_is_misnamed(names, name))
+            name_misnamed(l, e->step, e->name, name);
         if (is_rank(s, name) || kind == ASSAY_CKPT_NPY_FILE || assay_ckpt_is_unfinished(name) ||
             (*e->name == '\0' && assay_ckpt_step(l->catalog->options, name, &step)) ||
             snprintf(path, sizeof path, "%s%s%s", e->name, *e->name ? "/" : "", name) >= (int)sizeof path ||
@@ -290,7 +301,7 @@ static bool is_bare(const assay_names *names)
 
 /* Adds the units of a directory. OTHER: it is no checkpoint; BARE: it may become one; UNFINISHED: one that was not
  * written to its end; 1: it could not be listed. */
-static int add_directory(assay_lister *l, const entry *e, const char *path)
+static int add_directory(assay_lister *l, entry *e, const char *path)
 {
     assay_names names = {0};
     int status = assay_lister_names(l, path, &names);
@@ -303,11 +314,13 @@ static int add_directory(assay_lister *l, const entry *e, const char *path)
         status = add_workers(l, e, &names, &s);
     else
         status = is_bare(&names) ? BARE : OTHER;
+    for (size_t i = 0; i < names.count && (status == BARE || status == OTHER); i++)
+        e->misnamed = e->misnamed || assay_ckpt_is_misnamed(&names, names.name[i]);
     assay_names_release(&names);
     return status;
 }
 
-static int add_entry(assay_lister *l, const entry *e)
+static int add_entry(assay_lister *l, entry *e)
 {
     if (!e->file)
         return add_directory(l, e, e->name);
@@ -382,9 +395,8 @@ static void name_strays(assay_lister *l)
         const char *name = l->top->name[i];
         const bool has_step = assay_ckpt_step(l->catalog->options, name, &step);
         assay_names inside = {0};
-        if (assay_ckpt_is_misnamed(name))
-            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, has_step ? step : -1, name, -1,
-                               "%s: its ending is none of a file of tensors, but for a letter; it is not read", name);
+        if (assay_ckpt_is_misnamed(l->top, name))
+            name_misnamed(l, has_step ? step : -1, "", name);
         if (name[0] == '.' || has_step || assay_ckpt_is_unfinished(name) ||
             assay_store_exists(l->store, name, NULL) != 0 ||
             assay_store_list(l->store, name, &inside, NULL) != ASSAY_OK)
@@ -418,7 +430,7 @@ static int add_root(assay_lister *l, int64_t newest)
         name_strays(l);
         return ASSAY_OK;
     }
-    const entry own = {.step = assay_ckpt_trainer_step(l->store), .name = ""};
+    entry own = {.step = assay_ckpt_trainer_step(l->store), .name = ""};
     if (own.step > newest)
         return add_directory(l, &own, "");
     name_strays(l);
@@ -492,6 +504,55 @@ static bool stands_in(const entry *e, const entry *entries, size_t count)
     return false;
 }
 
+/* The name without its digits. */
+static void put_form(const char *name, assay_buf *out)
+{
+    assay_buf_clear(out);
+    assay_put_u8(out, '/'); /* of digits alone nothing else would be left */
+    for (; *name; name++)
+        if (!assay_is_digit(*name))
+            assay_put_u8(out, (uint8_t)*name);
+}
+
+/* Names the files whose names are those of directories of the series but for the number: each had a step, or had one
+ * copied to its place. */
+static int name_files(assay_lister *l, const entry *entries, size_t count)
+{
+    assay_dict *forms = assay_dict_new();
+    assay_buf form = ASSAY_BUF(SIZE_MAX);
+    bool memory = forms != NULL;
+    for (size_t i = 0; i < count && memory; i++) {
+        put_form(entries[i].name, &form);
+        if (!entries[i].file && !entries[i].other)
+            memory = assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+    }
+    for (size_t i = 0; i < l->top->count && memory && assay_dict_count(forms) > 0; i++) {
+        const char *name = l->top->name[i];
+        int64_t step = 0;
+        put_form(name, &form);
+        if (assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS && !assay_ckpt_is_unfinished(name) &&
+            assay_ckpt_step(l->catalog->options, name, &step) &&
+            assay_dict_find(forms, (const char *)form.data, form.size) != ASSAY_NO_ID)
+            assay_lister_name_file(l, step, name);
+    }
+    memory = memory && assay_buf_status(&form) == ASSAY_OK;
+    assay_dict_free(forms);
+    assay_buf_release(&form);
+    return memory ? ASSAY_OK : assay_lister_no_memory(l);
+}
+
+/* Names what a directory without tensors has of files that are misnamed. */
+static void name_misnamed_in(assay_lister *l, const entry *e)
+{
+    assay_names names = {0};
+    if (assay_store_list(l->store, e->name, &names, NULL) != ASSAY_OK)
+        return;
+    for (size_t i = 0; i < names.count; i++)
+        if (assay_ckpt_is_misnamed(&names, names.name[i]))
+            name_misnamed(l, e->step, e->name, names.name[i]);
+    assay_names_release(&names);
+}
+
 static void name_all_unfinished(assay_lister *l, const entry *entries, size_t count, int64_t newest)
 {
     for (size_t i = 0; i < l->top->count; i++) {
@@ -500,6 +561,9 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
         if (name[0] != '.' && assay_ckpt_is_unfinished(name) && assay_ckpt_step(l->catalog->options, name, &step))
             name_unfinished(l, step, name, newest, "its name says so");
     }
+    for (size_t i = 0; i < count && newest >= 0; i++)
+        if (entries[i].misnamed)
+            name_misnamed_in(l, &entries[i]);
     for (size_t i = 0; i < count; i++)
         if (stands_in(&entries[i], entries, count))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_READ, entries[i].step, entries[i].name, -1,
@@ -549,11 +613,13 @@ int assay_checkpoint_list(assay_lister *l)
         status = add_root(l, newest);
     }
     if (status == ASSAY_OK && l->catalog->unit_count == 0) {
-        const entry own = {.step = own_step(l), .name = ""};
+        entry own = {.step = own_step(l), .name = ""};
         status = add_directory(l, &own, "");
     }
     if (status >= 0)
         name_all_unfinished(l, entries, count, newest);
+    if (status >= 0 && l->catalog->unit_count > before && name_files(l, entries, count) != ASSAY_OK)
+        status = ASSAY_ENOMEM;
     if (status >= 0 && l->catalog->unit_count > before)
         assay_ckpt_name_latest(l->store, l->top, &l->catalog->problems);
     free(entries);

@@ -51,6 +51,7 @@ static int list_one(finder *f, const char *directory, unsigned depth, which what
     if (status != ASSAY_OK && !(what == WORKER && status == ASSAY_ENOTFOUND))
         assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, directory, -1,
                            "%s; what lies in it is missing from this analysis", why.text);
+    assay_problems_name_aside(f->problems, f->unit->step, &names, directory, ".npy");
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.name[i];
         if (name[0] == '.' || (what == STEP && assay_npy_worker_name(name)))

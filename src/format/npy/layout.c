@@ -126,12 +126,15 @@ static bool has_array(const assay_lister *l, const char *directory, int depth)
     return found;
 }
 
-/* The units of a step's directory. What is no directory has none. */
+/* The units of a step's directory. What is no directory has none, and is named. */
 static int list_step(assay_lister *l, const step_place *place, uint32_t number)
 {
+    const size_t before = l->catalog->unit_count;
     assay_names names = {0};
-    if (assay_store_exists(l->store, place->name, NULL) == 1)
+    if (assay_store_exists(l->store, place->name, NULL) == 1) {
+        assay_lister_name_file(l, place->step, place->name);
         return ASSAY_OK;
+    }
     int status = assay_lister_names(l, place->name, &names);
     if (status != 0)
         return status < 0 ? status : ASSAY_OK;
@@ -144,6 +147,8 @@ static int list_step(assay_lister *l, const step_place *place, uint32_t number)
     }
     if (own && status == ASSAY_OK)
         status = add_unit(l, place, number, FIRST);
+    if (l->catalog->unit_count == before)
+        assay_problems_name_aside(&l->catalog->problems, place->step, &names, place->name, ".npy");
     assay_names_release(&names);
     return status;
 }
@@ -162,10 +167,15 @@ static int list_places(assay_lister *l, const step_place *places, size_t count)
             continue;
         }
         const size_t before = catalog->unit_count;
+        const uint64_t problems = catalog->problems.total;
         uint32_t number = assay_lister_place(l, places[i].name, strlen(places[i].name));
         status = number == ASSAY_NO_ID ? assay_lister_no_memory(l) : list_step(l, &places[i], number);
         if (catalog->unit_count > before)
             used = &places[i];
+        else if (i + 1 < count && status == ASSAY_OK && problems == catalog->problems.total &&
+                 assay_store_exists(l->store, places[i].name, NULL) == 0)
+            assay_problems_add(&catalog->problems, ASSAY_PROBLEM_NAME, places[i].step, places[i].name, -1,
+                               "%s: has no .npy files", places[i].name); /* the last may be about to get them */
     }
     return status;
 }

@@ -60,7 +60,9 @@ static int add(assay_event_lister *l, const char *path, const char *source, size
 /* A file of samples or events whose name does not say whose, or when: it may have been another name. */
 static int name_foreign(assay_event_lister *l, const char *path)
 {
-    if (assay_path_ends(path, ".json") || assay_path_ends(path, ".json.gz"))
+    const size_t before = assay_path_before_aside(path), length = before > 0 ? before : strlen(path);
+    if (assay_path_ends_n(path, length, ".json") || assay_path_ends_n(path, length, ".json.gz") ||
+        assay_path_ends_n(path, length, ".tmp") || !strchr(assay_path_name(path), '.')) /* without: a directory's */
         assay_problems_add(l->problems, ASSAY_PROBLEM_EVENTS_LEFT, -1, path, -1,
                            "%s: not a name that profiler files have there; it is not read", path);
     return l->problems->status;
@@ -114,7 +116,7 @@ static int visit_open(assay_event_lister *l, const char *path, const char *name)
 {
     const size_t length = strlen(name);
     if (length <= 4 || strcmp(name + length - 4, ".tmp") != 0)
-        return ASSAY_OK;
+        return name_foreign(l, path);
     return add(l, path, name, strcspn(name, "_"), (assay_event_file){.kind = ASSAY_EVENTS_PYTHON, .unfinished = true});
 }
 

@@ -3,12 +3,14 @@
 
 #include <assay/rule.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/heap.h"
 #include "base/path.h"
+#include "mesh/topology.h"
 #include "tfrecord/frame.h"
 #include "format/smdebug/index_json.h"
 #include "format/smdebug/reductions.h"
@@ -279,6 +281,21 @@ static void ask_ahead(assay_store *store, const assay_catalog *catalog, const as
     }
 }
 
+/* Names the file that says which pieces a worker has, where the index says that there are some, and the file is not
+ * there. */
+static void name_absent(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                        assay_problems *problems)
+{
+    char path[PATH_ROOM];
+    if ((!catalog->topology || catalog->topology->derived) &&
+        snprintf(path, sizeof path, "topology/%s.json", catalog->worker_key[unit->worker]) < (int)sizeof path &&
+        assay_store_exists(store, path, NULL) == 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_UNSEEN, -1, path, -1,
+                           "%s: does not exist, and the index says that this worker has pieces of tensors: which they "
+                           "are is not known",
+                           path);
+}
+
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                         assay_dict *dict, assay_shard *shard, assay_problems *problems)
 {
@@ -295,6 +312,8 @@ int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const 
         if (status == ASSAY_OK) {
             p.text = (char *)text.data;
             status = parse(&p, catalog, &units[i], path, text.data, text.size, dict, shard, problems);
+            if (status == ASSAY_OK && p.doc.pieces)
+                name_absent(store, catalog, &units[i], problems);
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;
             assay_problems_add(problems, ASSAY_PROBLEM_READ, units[i].step, path, -1,

@@ -159,6 +159,7 @@ static unsigned read_item_value(reader *r, const char *key, size_t length, assay
         word = "shape";
         wrong = read_shape(r, item);
     } else {
+        r->doc->pieces = r->doc->pieces || IS_KEY(key, length, "global_shape");
         if (!is_passed_over(key, length))
             assay_keys_odd(keys, key, length);
         assay_pull_skip(s);
@@ -384,6 +385,7 @@ int assay_index_json_read(assay_index_doc *doc, const char *file, int64_t step, 
     doc->mode_step = -1;
     doc->event = NULL;
     doc->event_length = 0;
+    doc->pieces = false;
     doc->tensors.count = doc->shapes.count = doc->dim_count = 0;
     if (size > UINT32_MAX)
         assay_pull_fault(&doc->pull, text, "a text of more than 4 GiB");

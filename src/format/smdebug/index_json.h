@@ -28,6 +28,7 @@ typedef struct assay_index_doc {
     assay_index_items tensors, shapes;
     int64_t *dims;
     size_t dim_count, dim_room;
+    bool pieces; /* a tensor is said to be a piece of a larger one */
 } assay_index_doc;
 
 /* Reads a text. What is wrong in an item becomes a problem that names `file` (of step `step`), offset and key, and the

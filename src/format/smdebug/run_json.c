@@ -282,6 +282,7 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
                            why.text);
         return problems->status;
     }
+    assay_problems_name_aside(problems, -1, &names, "run", ".json");
     if (names.count > 1)
         qsort(names.name, names.count, sizeof *names.name, by_worker);
     assay_buf unclosed = ASSAY_BUF(ASSAY_RUN_JSON_MOST);

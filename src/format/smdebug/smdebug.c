@@ -50,6 +50,7 @@ static int assay_smdebug_derive(assay_store *store, const assay_catalog *catalog
     uint32_t files = 0, sound = 0;
     if (catalog->workers == 0 || assay_store_list(store, "topology", &names, NULL) != ASSAY_OK)
         return ASSAY_OK;
+    assay_problems_name_aside(problems, -1, &names, "topology", ".json");
     int status = assay_said_init(&said, catalog->worker, catalog->workers, catalog->expected_workers);
     for (uint32_t w = 0; w < catalog->workers && status >= 0; w++) {
         status = read_worker(store, catalog, w, &names, &said, problems);

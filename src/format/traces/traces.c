@@ -489,6 +489,8 @@ static int looks_like_trace(assay_store *store, const char *path)
 static int list(assay_event_lister *l)
 {
     int status = ASSAY_OK;
+    assay_problems_name_aside(l->problems, -1, l->top, "", ".trace.json");
+    assay_problems_name_aside(l->problems, -1, l->top, "", ".trace.json.gz");
     for (size_t i = 0; i < l->top->count && status == ASSAY_OK; i++) {
         bool sure = false;
         char *name = l->top->name[i];

@@ -57,8 +57,20 @@ static void test_inside(void)
     CU_ASSERT(assay_path_is_name("a", 1) && !assay_path_is_name("a/b", 3) && !assay_path_is_name("..", 2));
 }
 
+static void test_aside(void)
+{
+    static const char *const aside[] = {"a.b.bak",  "a.b~",       "a.b ",   "a.b.old",    "a.b.orig",
+                                        "a.b.save", "a.b.backup", "a.b.12", "a.b.bak.1~ "};
+    static const char *const whole[] = {"a.b", "bak", ".bak", ".1", "12", "~", " ", "", "a1", "a.bakery"};
+    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
+        CU_ASSERT_EQUAL(assay_path_before_aside(aside[i]), 3);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        CU_ASSERT_EQUAL(assay_path_before_aside(whole[i]), 0);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"join", test_join}, {"parts", test_parts}, {"inside", test_inside}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"join", test_join}, {"parts", test_parts}, {"inside", test_inside}, {"aside", test_aside}, CU_TEST_INFO_NULL};
     return unit_main("path", tests);
 }
