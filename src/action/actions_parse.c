@@ -283,15 +283,15 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
     if (what == DO_CANCEL || what == DO_SUBMIT)
         status = what == DO_CANCEL ? read_cancel(r, inner, item, a) : read_submit(r, inner, item, a);
     else
-        status = assay_notify_parse(r->file, inner, what == DO_MAIL ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK, item,
-                                    &a->notify, r->err);
+        status =
+            assay_notify_parse(r, inner, what == DO_MAIL ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK, item, &a->notify);
     ASSAY_THEN(status, read_when(r, place, object, &entry, actions->job, a));
     return status == ASSAY_OK ? make_name(r, actions, a) : status;
 }
 
 int assay_actions_parse(const assay_job *job, assay_actions **out, assay_error *err)
 {
-    const job_reader r = {job->file, err, NULL, 0};
+    const job_reader r = {job->file, err, job->text, job->text_size};
     const cJSON *list = job->actions;
     if (!list)
         return ASSAY_OK;

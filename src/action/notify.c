@@ -17,20 +17,19 @@ static char *join_place(const char *file, const char *place)
     return text;
 }
 
-int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object,
-                       assay_notify **out, assay_error *err)
+int assay_notify_parse(const job_reader *r, const char *place, assay_notify_kind kind, const cJSON *object,
+                       assay_notify **out)
 {
-    const job_reader r = {file, err, NULL, 0};
     assay_notify *target = assay_alloc_zeroed(1, sizeof *target);
     if (!target)
-        return job_no_memory(&r);
+        return job_no_memory(r);
     target->kind = kind;
-    target->place = join_place(file, place);
-    int status = target->place ? ASSAY_OK : job_no_memory(&r);
+    target->place = join_place(r->file, place);
+    int status = target->place ? ASSAY_OK : job_no_memory(r);
     if (status == ASSAY_OK && kind == ASSAY_NOTIFY_MAIL)
-        status = notify_mail_parse(&r, place, object, target);
+        status = notify_mail_parse(r, place, object, target);
     else if (status == ASSAY_OK)
-        status = notify_webhook_parse(&r, place, object, target);
+        status = notify_webhook_parse(r, place, object, target);
     if (status != ASSAY_OK) {
         assay_notify_free(target);
         return status;

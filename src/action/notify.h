@@ -1,7 +1,7 @@
 /* notify.h - messages to people and programs: by webhook (in assay's, Slack's or SNS's form) and by mail.
  *
  *     assay_notify *target;
- *     assay_notify_parse("job.json", "actions[0].notify", ASSAY_NOTIFY_WEBHOOK, object, &target, &err);
+ *     assay_notify_parse(reader, "actions[0].notify", ASSAY_NOTIFY_WEBHOOK, object, &target);
  *     assay_notify_prepare(target, &err);                       (reads the secrets)
  *     assay_notify_send(target, &message, NULL, NULL, &delivery, &err);
  *     assay_notify_free(target);
@@ -10,16 +10,17 @@
 #pragma once
 
 #include "base/json.h"
+#include "job/job_internal.h"
 
 typedef struct assay_notify assay_notify;
 
 typedef enum assay_notify_kind { ASSAY_NOTIFY_WEBHOOK, ASSAY_NOTIFY_MAIL } assay_notify_kind;
 
-/* Parses the object of "notify" (webhook) or "mail" strictly, without a look at environment, files or network. `file`
- * and `place` ("actions[1].notify") go into messages. ASSAY_EJOB, ASSAY_ENOMEM, and ASSAY_EUNSUPPORTED for a webhook in
+/* Parses the object of "notify" (webhook) or "mail" strictly, without a look at environment, files or network. The
+ * reader's file and `place` ("actions[1].notify") go into messages. ASSAY_EJOB, ASSAY_ENOMEM, and ASSAY_EUNSUPPORTED for a webhook in
  * a build without libcurl. Free *out with assay_notify_free(). */
-int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object,
-                       assay_notify **out, assay_error *err);
+int assay_notify_parse(const job_reader *r, const char *place, assay_notify_kind kind, const cJSON *object,
+                       assay_notify **out);
 void assay_notify_free(assay_notify *target);
 
 /* Fetches secrets and checks what they hold: once, before anything is sent, and early, so that a missing one is not

@@ -203,7 +203,8 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
 static void log_error(const char *file, const char *what, const assay_instance *instance)
 {
     const char *line = instance->error.text, *end = strchr(line, '\n');
-    assay_log_error("%s: %s \"%s\": %.*s", file, what, instance->name,
+    char at[CLI_PLACE];
+    assay_log_error("%s: %s%s \"%s\": %.*s", file, cli_place_of(instance, at), what, instance->name,
                     (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);
     while (end) {
         line = end + 1;

@@ -52,7 +52,10 @@ int cli_share_code(assay_comm *comm, int code);
 /* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective.
  */
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);
-enum { CLI_JOB_CEILING = 64 << 20 };
+enum { CLI_JOB_CEILING = 64 << 20, CLI_PLACE = 64 };
+/* "line 5, column 9: " of what is wrong with a rule or an aggregation of the job, "" where that is not known. Returns
+ * `room`. */
+const char *cli_place_of(const assay_instance *instance, char room[CLI_PLACE]);
 
 /* Appends an item list "[2, 3]" of a shape. Not collective. */
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);

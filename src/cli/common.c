@@ -136,6 +136,14 @@ int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
                                                           : status; /* what to do is the same: see the path */
 }
 
+const char *cli_place_of(const assay_instance *instance, char room[CLI_PLACE])
+{
+    room[0] = '\0';
+    if (instance->line > 0)
+        snprintf(room, CLI_PLACE, "line %zu, column %zu: ", instance->line, instance->column);
+    return room;
+}
+
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
 {
     assay_put_u8(out, '[');

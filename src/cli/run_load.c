@@ -73,10 +73,8 @@ static int refuse_mistakes(const assay_job *job, assay_error *err)
         const bool own = instance->is_python || (instance->ops && assay_module_of(instance->ops));
         if (instance->status == ASSAY_OK || instance->status == ASSAY_ENOMEM || own)
             continue;
-        char at[64] = "";
-        if (instance->line > 0)
-            snprintf(at, sizeof at, "line %zu, column %zu: ", instance->line, instance->column);
-        return assay_fail(err, ASSAY_EUSAGE, "%s: %s%s \"%s\": %s", job->file, at,
+        char at[CLI_PLACE];
+        return assay_fail(err, ASSAY_EUSAGE, "%s: %s%s \"%s\": %s", job->file, cli_place_of(instance, at),
                           i < job->rule_count ? "rule" : "aggregation", instance->name, instance->error.text);
     }
     return ASSAY_OK;

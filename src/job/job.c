@@ -325,6 +325,11 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
     ASSAY_TRY(status);
     note_others(r, &document);
     job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
+    if (job->actions) {
+        job->text = assay_copy_bytes_as_text(r->text, r->size);
+        ASSAY_HAVE(job->text);
+        job->text_size = r->size;
+    }
     const struct {
         const char *place;
         const assay_setting *table;
@@ -387,6 +392,7 @@ void assay_job_release(assay_job *job)
     free_instances(job->implicit, job->implicit_count);
     free(job->baseline_name);
     cJSON_Delete(job->actions);
+    free(job->text);
     free(job->output_directory);
     free(job->file);
     *job = (assay_job){0};

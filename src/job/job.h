@@ -41,8 +41,10 @@ typedef struct assay_job {
     size_t aggregation_count;
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
-    bool wants_curves;            /* somebody besides the formats and the comparison needs them */
-    cJSON *actions;               /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
+    bool wants_curves; /* somebody besides the formats and the comparison needs them */
+    cJSON *actions;    /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
+    char *text;        /* with actions: the file, for the places in messages about them; owned */
+    size_t text_size;
     char *output_directory;       /* NULL: not said */
     bool unsigned_s3;             /* S3 is asked without a signature where no credentials are found */
     const assay_job_forms *forms; /* all that there are; borrowed */

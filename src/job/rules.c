@@ -134,9 +134,10 @@ static const char *instance_name_at(const void *list, size_t i)
     return items[i] ? items[i]->name : NULL;
 }
 
-/* Configures slot `at` of the list; `entry->name` is unique or NULL, `place` has the parameters. */
-static int configure(const job_reader *r, const char *place, instance_list *list, size_t at, const rule_entry *entry,
-                     bool aggregation)
+/* Configures slot `at` of the list; `entry->name` is unique or NULL, `place` has the parameters, and `named` says the
+ * rule: a key of `owner`. */
+static int configure(const job_reader *r, const char *place, const char *owner, const char *named, instance_list *list,
+                     size_t at, const rule_entry *entry, bool aggregation)
 {
     const job_names names = {list->items, list->count, instance_name_at};
     char *made = entry->name ? NULL : job_name_free(&names, entry->rule);
@@ -152,7 +153,8 @@ static int configure(const job_reader *r, const char *place, instance_list *list
     if (status != ASSAY_OK)
         return job_no_memory(r);
     if ((*out)->status != ASSAY_OK) {
-        const assay_json_place wrong = job_place(r, place, (*out)->error.text);
+        const assay_json_place wrong =
+            (*out)->ops ? job_place(r, place, (*out)->error.text) : job_place(r, owner, named);
         (*out)->line = wrong.line;
         (*out)->column = wrong.column;
     }
@@ -171,7 +173,7 @@ static int refuse_twin(const job_reader *r, const char *place, const instance_li
 static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON *item, bool named, size_t at,
                      instance_list *list)
 {
-    char place[ASSAY_JOB_PLACE];
+    char place[ASSAY_JOB_PLACE], inner[ASSAY_JOB_PLACE];
     snprintf(place, sizeof place, "%s[%zu]", key, i);
     bool sagemaker = cJSON_GetObjectItemCaseSensitive(item, "RuleConfigurationName") ||
                      cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
@@ -183,11 +185,12 @@ static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON
     int status = sagemaker ? read_sagemaker_entry(r, place, item, &entry, &taken)
                            : read_own_entry(r, place, item, &entry, &taken);
     ASSAY_THEN(status, refuse_twin(r, place, list, entry.name));
-    if (status == ASSAY_OK && entry.parameters && !taken)
-        snprintf(place, sizeof place, "%s[%zu].parameters", key, i);
-    if (status == ASSAY_OK && sagemaker)
-        snprintf(place, sizeof place, "%s[%zu].RuleParameters", key, i);
-    ASSAY_THEN(status, configure(r, place, list, at, &entry, false));
+    snprintf(inner, sizeof inner, "%s[%zu]%s", key, i,
+             sagemaker                    ? ".RuleParameters"
+             : entry.parameters && !taken ? ".parameters"
+                                          : "");
+    ASSAY_THEN(status, sagemaker ? configure(r, inner, inner, "\"rule_to_invoke\"", list, at, &entry, false)
+                                 : configure(r, inner, place, "\"rule\"", list, at, &entry, false));
     cJSON_Delete(taken);
     return status;
 }
@@ -212,7 +215,7 @@ static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSO
     cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(item, "name");
     cJSON *kind = cJSON_DetachItemFromObjectCaseSensitive(item, "kind");
     entry.parameters = item;
-    status = configure(r, place, list, at, &entry, true);
+    status = configure(r, place, place, "\"kind\"", list, at, &entry, true);
     cJSON_Delete(name);
     cJSON_Delete(kind);
     return status;

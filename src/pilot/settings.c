@@ -296,8 +296,8 @@ static int read_target(const job_reader *r, assay_pilot *pilot, const cJSON *ite
     if (!entry.webhook == !entry.mail)
         return job_fail(r, place, "expected either \"notify\" or \"mail\"");
     snprintf(place, sizeof place, "notify[%zu].%s", pilot->targets, entry.mail ? "mail" : "notify");
-    int status = assay_notify_parse(r->file, place, entry.mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK,
-                                    entry.mail ? entry.mail : entry.webhook, &pilot->target[pilot->targets], r->err);
+    int status = assay_notify_parse(r, place, entry.mail ? ASSAY_NOTIFY_MAIL : ASSAY_NOTIFY_WEBHOOK,
+                                    entry.mail ? entry.mail : entry.webhook, &pilot->target[pilot->targets]);
     pilot->targets += status == ASSAY_OK;
     return status;
 }

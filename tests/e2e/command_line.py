@@ -164,6 +164,13 @@ def check_jobs(cli):
         dict(rule, name="unclosed", parameters={"tensor_regex": "((x"}), {"name": "unknown", "rule": "AllOne"},
         dict(rule, name="word", parameters={"tensor_regex": "x", "threshold": "much"}),
         dict(rule, name="odd", parameters={"colour": "red"}), dict(rule, name="good")]})
+    for content, message in (
+            ('{"rules": [\n {"parameters": {},\n  "rule": "AllOne"}]}', "line 3, column 3: rule"), ('{"aggregations": [\n {"name": "n", "kind": "sum"}]}', "line 2, column 16: aggr"),
+            ('{"rules": [{"rule": "AllZero",\n "parameters": {\n "colour": 1}}]}', "line 3, column 2: rule"), ('{"rules": [{"rule": "ExplodingTensor"}],\n "actions": [{"mail": {"tp": 1}}]}', "line 2, column 24: actions[0].mail"),
+            ('{"DebugRuleConfigurations": [{"RuleConfigurationName": "x",\n "RuleParameters": {\n "rule_to_invoke": "AllOne"}}]}', "line 3, column 2: rule")):
+        job = cli.write("placed.json", content)
+        for command in (("check", job), ("run", job, "--trial", PARTIAL)):
+            cli.expect(2, *command, err="placed.json: " + message)
     done = cli.expect(2, "check", bad_rules)
     for name in ("unclosed", "unknown", "word", "odd"):
         cli.checks.expect("\"%s\"" % name in done.err, "check does not name %s: %s" % (name, done.err))

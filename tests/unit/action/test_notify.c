@@ -29,7 +29,8 @@ static assay_notify *parse(assay_notify_kind kind, const char *json)
     assay_notify *target = NULL;
     said.text[0] = '\0';
     CU_ASSERT_FATAL(assay_json_parse("test", json, strlen(json), &object, &said) == ASSAY_OK);
-    int status = assay_notify_parse("job.json", "actions[1].notify", kind, object, &target, &said);
+    const job_reader reader = {"job.json", &said, NULL, 0};
+    int status = assay_notify_parse(&reader, "actions[1].notify", kind, object, &target);
     CU_ASSERT(status == ASSAY_OK ? target != NULL : target == NULL);
     cJSON_Delete(object);
     return target;
