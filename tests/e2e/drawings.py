@@ -176,6 +176,8 @@ def check_strips(assay, checks, folder):
         checks.expect([i for i, c in enumerate(marks) if c == "#"] == [0, len(marks) // 2, len(marks) - 1] and len(marks) > 4,
                       "strip at %d: %r" % (columns, marks))
         checks.expect("NoIssuesFound" in out and "NoData" in out and "Findings from step 0 to 100" in out, "strips: %s" % done)
+    coloured = run([assay, "show", path, "--color", "always"]).out
+    checks.expect(re.search("\x1b\\[33mIssuesFound\x1b", coloured) and re.search("\x1b\\[34mNoIssuesFound\x1b", coloured), "statuses: %s" % coloured)
     piped = run([assay, "show", path]).out
     checks.expect(re.search(r"^ +zero at three +IssuesFound +3 +0$", piped, re.M) and
                   re.search(r"<\\x1b\[2Jnone +NoData", piped), piped)

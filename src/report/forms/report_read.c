@@ -100,6 +100,17 @@ static int64_t time_of(double microseconds)
     return microseconds > -0x1p53 && microseconds < 0x1p53 ? (int64_t)microseconds : 0;
 }
 
+static void put_status(const char *status, doc *d)
+{
+    static const doc_tone tones[] = {DOC_BAD, DOC_GOOD, DOC_NONE, DOC_BROKEN}; /* by assay_verdict_status */
+    doc_tone tone = DOC_NONE;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(status, assay_verdict_status_name(i)) == 0)
+            tone = tones[i];
+    doc_cell(d);
+    doc_put_badge(d, tone, status);
+}
+
 static void put_rules(const cJSON *trial, bool draw, doc *d)
 {
     static const doc_column columns[] = {{"rule", DOC_OF_NAMES, NULL, DOC_CUT_LAST},
@@ -116,7 +127,7 @@ static void put_rules(const cJSON *trial, bool draw, doc *d)
         char when[REPORT_WHEN_ROOM];
         doc_row(d, DOC_PLAIN);
         doc_cell_name(d, assay_report_text_of(rule, "name"));
-        doc_cell_words(d, assay_report_text_of(rule, "status"));
+        put_status(assay_report_text_of(rule, "status"), d);
         doc_cell_real(d, number_of(rule, "findings_total"));
         if (cJSON_IsObject(first) && cJSON_GetObjectItemCaseSensitive(first, "time_us"))
             doc_cell_words(d, report_time(time_of(number_of(first, "time_us")), when));
