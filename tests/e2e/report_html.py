@@ -8,6 +8,7 @@ import argparse
 import base64
 import json
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -329,6 +330,13 @@ def check_one(checks, browser, assay, folder):
         pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(browser.pdf())))
         checks.expect(1 <= pages <= 4, "%s prints on %d pages" % (trial, pages))
         check_order(checks, browser.open(path, 1400), trial)
+    told = Path(folder) / "settings-trial"
+    shutil.copytree(TRIALS / "linreg_nan", told)
+    (told / "run").mkdir()
+    (told / "run" / "worker_0.json").write_text(json.dumps({"schema": "assay-run/1", "worker": "worker_0", "rank": 0, "workers": 1, "config": {"lr": 0.1, "<b>": "x"}}))
+    run([assay, "run", told, "--format", "html", "--out", Path(folder) / "settings"])
+    top = (Path(folder) / "settings" / "report.html").read_text().split('id="loss"')[0]
+    checks.expect("2 settings of the run" in top and re.search(">lr</span></td><td[^>]*>0.1</td>", top) and "<b>" not in top, "settings on top: %s" % top[-1500:])
     page = browser.open(path, 1400)
     inner = page.run("return [...document.querySelectorAll('article details article')].map(a => a.id)")
     fired = [i for i, r in enumerate(report["trials"][0]["rules"]) if r["status"] == "IssuesFound"]

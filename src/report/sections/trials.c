@@ -125,6 +125,36 @@ void sections_put_usual(const assay_report *report, doc *d)
     doc_put(d, "Trials that are like the others, and not reported here: %zu (--all shows them).", usual);
 }
 
+void section_settings(const assay_report *report, doc *d)
+{
+    static const doc_column columns[] = {{"setting", DOC_OF_NAMES, NULL, DOC_CUT_LAST},
+                                         {"value", DOC_OF_WORDS, NULL, DOC_CUT}};
+    static const char CONFIG[] = "config.";
+    const assay_run_facts *facts = &report->outcome->trials[0].catalog.facts;
+    const size_t lead = sizeof CONFIG - 1;
+    size_t settings = 0;
+    for (size_t i = 0; i < facts->count; i++)
+        settings += strncmp(facts->list[i].name, CONFIG, lead) == 0;
+    if (report->outcome->trial_count != 1 || settings == 0)
+        return; /* of several trials those that differ are said */
+    doc_only(d, DOC_HTML);
+    doc_section(d, "settings", "Settings");
+    doc_details(d, NULL);
+    doc_put(d, "%zu setting%s of the run, as it recorded them", settings, assay_plural(settings));
+    doc_table(d, &(doc_table_def){"settings", "settings", columns, sizeof columns / sizeof *columns, false});
+    for (size_t i = 0; i < facts->count; i++) {
+        const assay_run_fact *fact = &facts->list[i];
+        if (strncmp(fact->name, CONFIG, lead) != 0)
+            continue;
+        doc_row(d, DOC_PLAIN);
+        doc_cell_name(d, fact->name + lead);
+        doc_cell(d);
+        doc_put_text(d, fact->value, strlen(fact->value));
+    }
+    doc_end(d);
+    doc_end(d);
+}
+
 void section_trials(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
