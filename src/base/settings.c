@@ -66,7 +66,7 @@ static bool set_real(const assay_setting *s, double value, void *member)
     return fits;
 }
 
-static bool take_size(const char *text, size_t *out)
+static bool take_size(const assay_setting *s, const char *text, size_t *out)
 {
     static const char units[] = "KMGT";
     const char *end;
@@ -84,7 +84,7 @@ static bool take_size(const char *text, size_t *out)
         end += *end == 'i';
         end += *end == 'B';
     }
-    if (*end)
+    if (*end || (double)bytes < s->least)
         return false;
     *out = (size_t)bytes;
     return true;
@@ -171,7 +171,7 @@ int assay_setting_take(const assay_setting *s, const char *text, void *member)
         taken = parse_integer(text, &end, &number) && *end == '\0' && set_count(s, number, member);
         break;
     case ASSAY_SETTING_SIZE:
-        taken = take_size(text, member);
+        taken = take_size(s, text, member);
         break;
     case ASSAY_SETTING_REAL:
         taken = take_real(s, text, member);
@@ -227,7 +227,10 @@ const char *assay_setting_wanted(const assay_setting *s, char room[ASSAY_SETTING
     case ASSAY_SETTING_COUNT:
         return has_range(s) ? wanted_number(s, "a whole number", room) : "a whole number from 1";
     case ASSAY_SETTING_SIZE:
-        return "a size like 512M or 2G";
+        if (s->least <= 0)
+            return "a size like 512M or 2G";
+        snprintf(room, ASSAY_SETTING_WANTED, "a size like 512M or 2G, at least %.15gM", s->least / (1 << 20));
+        return room;
     case ASSAY_SETTING_REAL:
         return has_range(s) ? wanted_number(s, "a number", room) : "a number, 0 or more";
     case ASSAY_SETTING_RANGE:

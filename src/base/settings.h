@@ -20,7 +20,7 @@ typedef enum assay_setting_kind {
     ASSAY_SETTING_COPY,    /* char *, owned: what was there is freed; not empty */
     ASSAY_SETTING_INTEGER, /* assay_setting_integer: any, or not given */
     ASSAY_SETTING_COUNT,   /* an unsigned integer of `size` bytes (0: size_t); no range: from 1 */
-    ASSAY_SETTING_SIZE,    /* size_t, bytes: 512M, 2G, powers of 1024 */
+    ASSAY_SETTING_SIZE,    /* size_t, bytes, at least `least`: 512M, 2G, powers of 1024 */
     ASSAY_SETTING_REAL,    /* double; no range: 0 or more */
     ASSAY_SETTING_RANGE,   /* assay_setting_range: A:B, A: or :B */
     ASSAY_SETTING_WORD,    /* int or an enumeration: the number of the word among `words` */

@@ -39,8 +39,7 @@ static const assay_setting OPTIONS[] = {
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
      "one before in which it was tested, or is not tested any more. Default: never.",
      .words = "never|new"},
-    {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",
-     "Of trials: memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
+    CLI_MEMORY_OPTION(RUN_FIELD(memory), "Of trials: memory"),
     {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error."},
     {0}};
 

@@ -61,11 +61,15 @@ static int fail_command(const char *name, int argc, char **argv)
     assay_nearest_begin(&nearest, name, strlen(name));
     for (size_t i = 0; cli_command_at(i); i++)
         assay_nearest_offer(&nearest, cli_command_at(i)->name);
-    if (name[0])
+    assay_nearest_offer(&nearest, "help");
+    assay_nearest_offer(&nearest, "version");
+    if (name[0] && access(name, F_OK) == 0)
+        assay_log_error("\"%.100s\" is no command; `assay run %.100s` analyses what lies there", name, name);
+    else if (name[0])
         assay_log_error("unknown command \"%.100s\"%s; `assay --help` lists the commands", name,
                         assay_nearest_hint(&nearest, hint));
     else {
-        assay_log_error("no command: these are there");
+        assay_log_error("no command was given; there are these");
         print_help(NULL, false);
     }
     return CLI_USAGE;

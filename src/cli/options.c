@@ -60,9 +60,22 @@ int cli_form_choose(const char *command, cli_form *choice, assay_error *err)
     return ASSAY_OK;
 }
 
+const char *cli_form_by_suffix(const char *word, size_t length)
+{
+    static const char *const suffixes[][2] = {{"md", "markdown"}, {"txt", "text"}, {"h5", "hdf5"}};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strlen(suffixes[i][0]) == length && memcmp(suffixes[i][0], word, length) == 0)
+            return suffixes[i][1];
+    return NULL;
+}
+
 /* ASSAY_EPARAM when the text is no value of the option. */
 static int take_value(const assay_setting *option, const char *text, void *field)
 {
+    if (option->kind == ASSAY_SETTING_WORD && strcmp(option->name, "format") == 0) {
+        const char *form = cli_form_by_suffix(text, strlen(text));
+        text = form ? form : text;
+    }
     if (option->kind == ASSAY_SETTING_REPEATED)
         return cli_list_add(field, text) ? ASSAY_OK : ASSAY_ENOMEM;
     if (option->kind == ASSAY_SETTING_NAMES)

@@ -44,6 +44,8 @@ typedef struct cli_form {
         "json", ASSAY_SETTING_SWITCH, offsetof(type, member.json), NULL, as_json                                       \
     }
 
+/* The form of a report whose files have that suffix where it is not its name: "markdown" for "md"; NULL: none. */
+const char *cli_form_by_suffix(const char *word, size_t length);
 /* After parsing: sets the form that was chosen. ASSAY_EUSAGE for both JSON and CSV. Not collective. */
 int cli_form_choose(const char *command, cli_form *choice, assay_error *err);
 
@@ -65,6 +67,14 @@ typedef struct cli_command {
 extern const assay_setting cli_common_options[];
 
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
+/* --memory of the commands that read trials: size_t. With less than a megabyte every record would be told as lost. */
+#define CLI_MEMORY_OPTION(at, of)                                                                                      \
+    {                                                                                                                  \
+        "memory", ASSAY_SETTING_SIZE, at, "SIZE",                                                                      \
+            of " that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M.",          \
+            .least = 1 << 20                                                                                           \
+    }
+
 #define CLI_OPTION_MPI "mpi"
 
 /* The option of a command, or one of those that all have; NULL: there is none of that name (`length` bytes). Not collective. */

@@ -222,12 +222,12 @@ static int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job
                                 assay_engine_options *engine, assay_error *err)
 {
     if (!checkpoint->file && (checkpoint->resume || checkpoint->minutes > 0))
-        return assay_fail(err, ASSAY_EUSAGE, "run: --resume and --checkpoint-every need --checkpoint FILE");
+        return assay_fail(err, ASSAY_EUSAGE, "--resume and --checkpoint-every need --checkpoint FILE");
     if (!checkpoint->file || engine->dry_run)
         return ASSAY_OK;
     if (job->formats & 1u << ASSAY_FORM_HDF5)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "run: --checkpoint does not go with the format hdf5, which needs every record in one run: "
+                          "--checkpoint does not go with the format hdf5, which needs every record in one run: "
                           "leave one out");
     assay_sha256 hash;
     assay_sha256_init(&hash);

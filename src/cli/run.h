@@ -69,8 +69,7 @@ typedef struct run_options {
          "--fail-on, else nothing is asked for."},                                                                     \
         {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",                                                        \
          "Evaluate the global steps from A up to, but not including, B."},                                             \
-        {"memory", ASSAY_SETTING_SIZE, RUN_FIELD(memory), "SIZE",                                                      \
-         "Memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},         \
+        CLI_MEMORY_OPTION(RUN_FIELD(memory), "Memory"),                                                                \
         {"max-findings", ASSAY_SETTING_COUNT, RUN_FIELD(max_findings), "N",                                            \
          "Keep the first N findings of a rule in full, and count all. Default: the job's, else 1000."},                \
         {"digest", ASSAY_SETTING_SWITCH, RUN_FIELD(digest), NULL,                                                      \

@@ -16,25 +16,17 @@
 #include "rule/rule_process.h"
 #include "report/report.h"
 
-/* A form by its name, or by the suffix of its file. */
-static int find_form(const char *word, size_t length)
-{
-    static const char *const suffixes[][2] = {{"md", "markdown"}, {"txt", "text"}, {"h5", "hdf5"}};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (strlen(suffixes[i][0]) == length && memcmp(suffixes[i][0], word, length) == 0)
-            return assay_job_form_find(&assay_report_forms, suffixes[i][1], strlen(suffixes[i][1]));
-    return assay_job_form_find(&assay_report_forms, word, length);
-}
-
 static int set_formats(const char *list, assay_job *job, assay_error *err)
 {
     char hint[ASSAY_NEAREST_ROOM];
     unsigned formats = 0;
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ",");
-        int format = find_form(word, length);
+        const char *suffix = cli_form_by_suffix(word, length);
+        int format = suffix ? assay_job_form_find(&assay_report_forms, suffix, strlen(suffix))
+                            : assay_job_form_find(&assay_report_forms, word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"%s; known:" ASSAY_FORM_WORDS,
+            return assay_fail(err, ASSAY_EUSAGE, "--format: unknown format \"%.*s\"%s; known:" ASSAY_FORM_WORDS,
                               (int)(length < 40 ? length : 40), word,
                               assay_job_form_hint(&assay_report_forms, word, length, hint));
         formats |= 1u << format;
@@ -94,7 +86,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
     if ((job->formats & 1u << ASSAY_FORM_HDF5) && options->checkpoint.resume)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
+                          "--resume: results.h5 has a row for every tensor that this run reads, and those "
                           "read before are not in a checkpoint; leave out --resume, or the format hdf5");
     if ((job->formats & 1u << ASSAY_FORM_HDF5) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
@@ -166,8 +158,6 @@ static int read_texts(const char *path, const run_options *options, assay_buf *j
     return status;
 }
 
-enum { LEAST_MEMORY = 1 << 20 }; /* bytes of --memory: with fewer every record would be told as lost */
-
 static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list,
                      assay_job *job, assay_error *err)
 {
@@ -200,10 +190,6 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
 {
     assay_comm *comm = context->comm;
     assay_buf list = ASSAY_BUF(CLI_JOB_CEILING);
-    if (parsed == ASSAY_OK && options->memory < LEAST_MEMORY)
-        parsed =
-            assay_fail(err, ASSAY_EUSAGE, "run: --memory %zu: that many bytes hold no step; at least 1M, such as 2G",
-                       options->memory);
     int status = assay_comm_agree(comm, parsed, err);
     assay_log_init(assay_comm_rank(comm), options->quiet);
     ASSAY_TRY(status);

@@ -35,8 +35,7 @@ static const assay_setting OPTIONS[] = {
     {"strict", ASSAY_SETTING_SWITCH, FIELD(strict), NULL,
      "Pickles that need classes of their own program count as if loading them ran code."},
     CLI_FORM_OPTIONS(verify_options, form, "Print JSON.", "a row for every file"),
-    {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
-     "Memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
+    CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
     {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
      "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
      "else one every 10 seconds."},

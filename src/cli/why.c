@@ -29,8 +29,7 @@ static const assay_setting OPTIONS[] = {
      "The Slurm job to look at, where a directory has outputs of several. Default: the one with the highest number."},
     {"outputs", ASSAY_SETTING_SWITCH, FIELD(outputs), NULL,
      "Only what programs wrote: no checkpoints, dumps, logs of metrics or records."},
-    {"memory", ASSAY_SETTING_SIZE, FIELD(memory), "SIZE",
-     "Memory that a rank may use, with program, index and the rules' states, such as 2G. Default: 512M."},
+    CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
     {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
      "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
      "else one every 10 seconds."},

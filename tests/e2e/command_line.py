@@ -65,7 +65,11 @@ def check_help(cli):
     cli.expect(2, "run", PARTIAL, "--format", "htlm", err='did you mean "html"')
     cli.expect(0, "run", PARTIAL, "-q", "--format", "md,txt", "-o", "short")
     cli.checks.expect({p.name for p in (cli.where / "short").glob("[!.]*")} == {"report.md", "report.txt"}, "-o, -q, md and txt")
+    cli.expect(2, "show", PARTIAL, "--format", "md", err="--format md: expected text, json or csv")
+    cli.expect(0, "rules", "--format", "txt", out="Rules\n-----")
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
+    cli.expect(2, "versoin", err="(did you mean \"version\"?)")
+    cli.expect(2, PARTIAL, err="is no command; `assay run %s" % str(PARTIAL)[:60])
 
 
 def check_options(cli):
@@ -75,6 +79,7 @@ def check_options(cli):
             (("show", PARTIAL), "show takes a TRIAL and a TENSOR"), (("run", cli.job, "--bad"), "unknown option \"--bad\""),
             (("run", cli.job, "-x"), "unknown option \"-x\""), ((*run_it, "--memory", "lots"), "expected a size"),
             ((*run_it, "--memory", "-1"), "expected a size"), ((*run_it, "--memory=99999999999999G"), "expected a size"),
+            *(((command, PARTIAL, "--memory=1000K"), "2G, at least 1M") for command in ("run", "stats", "verify", "why", "history")),
             ((*run_it, "--steps", "9"), "expected a range"), ((*run_it, "--steps", "20:10"), "expected a range"),
             ((*run_it, "--fail-on", "sometimes"), "never, info, warning or error"), ((*run_it, "--progress", "x"), "expected a number, 0 or more"),
             ((*run_it, "--max-findings", "0"), "from 1"), ((*run_it, "--quiet=1"), "takes no value"),
