@@ -43,6 +43,6 @@ void hook_cost_put(const assay_hook *hook, assay_buf *out)
         assay_put_format(out, "; %llu tensor%s dropped", (unsigned long long)c->dropped, assay_plural(c->dropped));
     else
         assay_put_format(out, "; nothing dropped");
-    assay_put_format(out, "; cost %.2f s of %.1f s, and %.2f s in a thread beside", hook->calls_cost, lasted,
+    assay_put_format(out, "; cost %.2f s of %.1f s, and %.2f s in a background thread", hook->calls_cost, lasted,
                      hook->writer_cost);
 }

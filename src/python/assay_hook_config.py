@@ -14,7 +14,7 @@ import warnings
 
 
 def with_limit(look, seconds):
-    """What looking at a disk comes to, in a thread beside; None when the disk does not answer: it stops no training."""
+    """What looking at a disk comes to, in a background thread; None when the disk does not answer: it stops no training."""
     came = []
 
     def run():

@@ -114,7 +114,7 @@ def test_left_out():
     said = lambda **asked: train(fresh("left"), **asked)[1]  # noqa: E731
     every = {"save_interval": "1", "include_collections": ["weights"]}
     whole = said(arguments=every)
-    assert re.fullmatch(r"assay: .*: recorded \d+ records of 3 steps, .*; nothing dropped; cost .* s of .* s, and .* s in a thread beside\n",
+    assert re.fullmatch(r"assay: .*: recorded \d+ records of 3 steps, .*; nothing dropped; cost .* s of .* s, and .* s in a background thread\n",
                         whole), whole
     assert "recorded 1 of 60 TRAIN steps (every 500th), as configured" in said(steps=60)
     assert "(every 2nd)" in said(arguments=dict(every, save_interval="2"))
