@@ -105,7 +105,7 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(chain["analyse"]) == ("COMPLETED", 0), "analysed all the same: %s" % slurm.show(chain["analyse"]))
     checks.expect(slurm.ended(chain["next"]) == ("COMPLETED", 0), "then the next one: %s" % slurm.show(chain["next"]))
     trained, nexts = slurm.work / "trained", slurm.work / ("next-" + chain["next"])
-    report = slurm.work / ("report-run-" + chain["train"]) / "report.json"
+    report = slurm.work / ("report-run-%s-%s" % (chain["train"], chain["analyse"])) / "report.json"
     checks.expect(slurm.show(chain["analyse"])[0]["JobName"] == "assay-run-" + chain["train"],
                   "the job is called after the trial: %s" % slurm.show(chain["analyse"]))
     checks.expect(trained.stat().st_mtime <= report.stat().st_mtime <= nexts.stat().st_mtime, "the chain keeps its order")
@@ -126,10 +126,10 @@ def test_templates(checks, slurm, expected):
     checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks),
                   "the array: %s\n%s" % (tasks, slurm.logs()))
     for i, trial in enumerate(SIX):
-        checks.expect(body_of(slurm.work / "reports" / str(i + 1)) == expected.of(TRIALS / trial),
+        checks.expect(body_of(slurm.work / ("reports-" + array) / str(i + 1)) == expected.of(TRIALS / trial),
                       "report of task %d" % (i + 1))
     checks.expect(slurm.ended(comparison) == ("COMPLETED", 0), "the comparison: %s\n%s" % (slurm.show(comparison), slurm.logs()))
-    checks.expect(body_of(slurm.work / "reports" / "comparison") ==
+    checks.expect(body_of(slurm.work / ("comparison-" + comparison)) ==
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
 
 
@@ -322,7 +322,7 @@ def test_hang(checks, slurm, expected):
         checks.expect(slurm.ended(training)[0] == "FAILED", "%s: the training failed" % name)
         checks.expect(slurm.ended(job) == ("FAILED", 1), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(
             slurm.work / ("assay-hang-%s.log" % job))))
-        report = slurm.work / ("report-dumps-%s" % training) / "report.json"
+        report = slurm.work / ("report-dumps-%s-%s" % (training, job)) / "report.json"
         rules = {r["name"]: r for t in json.loads(report.read_text())["trials"] for r in t["rules"]}
         found = [(f["test"], f["worker"]) for f in rules["HangCulprit"]["findings"]]
         checks.expect(found == [("behind", "worker_5")], "%s: %s" % (name, found))
