@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,14 @@ static void name_of(const assay_job *job, char *name, size_t size)
 {
     const time_t now = time(NULL);
     struct tm date;
+    char whole[PATH_MAX];
     if (job->trial_count != 1 || !job->trials[0].name[0]) {
         strftime(name, size, "%Y-%m-%dT%H-%M-%S", localtime_r(&now, &date));
         return;
     }
-    snprintf(name, size, "%s", job->trials[0].name);
+    const bool by_way = strspn(job->trials[0].name, ".") == strlen(job->trials[0].name); /* "." and ".." name nothing */
+    snprintf(name, size, "%s",
+             by_way && realpath(job->trials[0].path, whole) ? assay_path_name(whole) : job->trials[0].name);
     for (char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("_-", *c) && !(*c == '.' && c > name))
             *c = '_';

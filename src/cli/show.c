@@ -549,9 +549,15 @@ static int show_report(const show_options *options, const char *path)
     assay_error err = {""};
     int status = strncmp(path, "s3://", 5) == 0 ? read_remote_report(path, &text, &err)
                                                 : assay_file_read(path, MOST_REPORT, &text, &err);
-    if (status == ASSAY_EIO) /* a directory, as a rule */
-        status = assay_fail(&err, ASSAY_ENOTFOUND,
-                            "%s: not a report; show takes a TRIAL and a TENSOR, or a report.json", path);
+    if (status == ASSAY_EIO) { /* a directory, as a rule */
+        assay_error ignored = {""};
+        char *inside = assay_path_join(path, "report.json");
+        status = inside ? assay_file_read(inside, MOST_REPORT, &text, &ignored) : ASSAY_ENOMEM;
+        free(inside);
+        if (status != ASSAY_OK)
+            assay_fail(&err, status = ASSAY_ENOTFOUND,
+                       "%s: not a report; show takes a TRIAL and a TENSOR, or a report.json or its directory", path);
+    }
     ASSAY_THEN(status, assay_report_put_results(path, text.data, text.size,
                                                 cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err));
     assay_buf_release(&text);

@@ -231,6 +231,9 @@ def check_output(cli):
     for name in ("a", "b"):
         shutil.copytree(PARTIAL, cli.where / "many" / name)
     cli.expect(2, "run", "many", err="or 'many/*' for all of them")
+    cli.expect(0, "run", ".", cwd=cli.where / "many" / "a", out="The report is in assay-report/a.")
+    cli.expect(0, "show", "assay-report/latest", out="AllZero")
+    cli.expect(2, "show", "assay-report", err="or a report.json or its directory")
     (cli.where / "taken").write_text("a file")
     done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken")
     cli.checks.expect(done.out == "", "nothing is read where nothing can be written: %s" % done.out[:200])
