@@ -277,6 +277,27 @@ static int probe_directory(assay_output *output, assay_error *err)
     return status;
 }
 
+/* Says that a file is written over which no report of before has left there. */
+static void note_foreign(const assay_output *output, const char *name, const char *path)
+{
+    struct stat about;
+    assay_buf text = ASSAY_BUF(MOST_BYTES);
+    bool own = lstat(path, &about) != 0;
+    char *list = own ? NULL : assay_path_join(output->place, NAME);
+    if (list && assay_file_read_own(list, MAGIC, MOST_BYTES, &text, NULL) == ASSAY_OK)
+        assay_put_u8(&text, '\0');
+    char *line = text.size > 0 && assay_buf_status(&text) == ASSAY_OK ? (char *)text.data : NULL;
+    for (char *end; line && !own && (end = strchr(line, '\n')); line = end + 1) {
+        output_entry entry;
+        *end = '\0';
+        own = parse_line(line, &entry) && strcmp(entry.name, name) == 0;
+    }
+    if (!own)
+        assay_log_note("%s: replaced, though no report left it there", path);
+    assay_buf_release(&text);
+    free(list);
+}
+
 /* A file that is made, on its way to who writes it. */
 typedef struct passing {
     const assay_maker *from;
@@ -311,6 +332,8 @@ static int write_file(assay_output *output, const char *name, const assay_maker 
         *slash = '/';
     }
     assay_sha256_init(&p.hash);
+    if (status == ASSAY_OK)
+        note_foreign(output, name, path);
     ASSAY_THEN(status, assay_file_write_made(path, &(assay_maker){pass_all, &p}, err));
     free(path);
     if (status == ASSAY_OK && (status = output_list_note(&output->list, name, &p.hash, p.size)) != ASSAY_OK)

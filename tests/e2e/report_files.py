@@ -123,6 +123,9 @@ def check_stale(assay, checks, folder):
     checks.expect(not (out / "tensorboard" / "a").exists() and "report.md: kept" in done.err, "stale: %s" % done)
     files, _ = report("text", second)
     checks.expect(files == mine | {"report.txt", "report.md", ".assay-files"}, "stale: the third report: %s" % sorted(files))
+    _, done = report("text,markdown", second)
+    told = re.findall(r"(\S+): replaced, though no report left it there", done.err)
+    checks.expect(told == [str(out / "report.md")], "stale: what is written over: %s" % done)
     outside = folder / "outside.txt"
     outside.write_text("x")
     wanted = hashlib.sha256(b"x").hexdigest()
