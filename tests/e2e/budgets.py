@@ -59,7 +59,7 @@ def tensor_parallel_ranks(folder, n):
     torch.save({"module": {"fc.weight": torch.ones(2)}, "param_shapes": None}, tag / "saved")
     saved = (tag / "saved").read_bytes()
     (tag / "saved").unlink()
-    for rank in range(n // 4):
+    for rank in range(n // 16):
         (tag / ("mp_rank_%04d_model_states.pt" % rank)).write_bytes(saved)
 
 

@@ -418,7 +418,7 @@ static bool take_alike(reader *r, const uint8_t *bytes, size_t size, int *status
 static int take_expected(reader *r, assay_frames *frames)
 {
     size_t have = 0;
-    const uint8_t *at = assay_frames_ahead(frames, &have), *const end = at + have;
+    const uint8_t *at = assay_frames_ahead(frames, &have), *const end = at ? at + have : NULL;
     const form *const forms = r->forms.list;
     const uint32_t count = (uint32_t)r->forms.count;
     uint32_t id = r->last, step_bytes = 0;
