@@ -44,23 +44,17 @@ static bool forget_writers(joblog_reader *r)
     assay_dict_free(r->writers);
     r->writers = writers;
     r->block_row.count = r->block.count;
+    memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
     return true;
 }
 
-static joblog_block *add_block(joblog_reader *r, const joblog_line *line)
+uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line)
 {
     const writer key = {line->prefix.rank, line->prefix.local_rank};
     if (assay_dict_count(r->writers) >= 2 * BLOCKS_MOST && !forget_writers(r))
-        return NULL;
+        return ASSAY_NO_ID;
     const uint32_t who = assay_dict_add(r->writers, (const char *)key, sizeof key);
-    if (who == ASSAY_NO_ID || (who == r->block_row.count && !ASSAY_VEC_ADD(&r->block_row)))
-        return NULL;
-    joblog_block *block = ASSAY_VEC_ADD(&r->block);
-    if (!block)
-        return NULL;
-    block->who = who;
-    r->block_row.list[who] = (uint32_t)r->block.count;
-    return block;
+    return who == r->block_row.count && !ASSAY_VEC_ADD(&r->block_row) ? ASSAY_NO_ID : who;
 }
 
 static void begin_failure(joblog_block *block)
@@ -69,24 +63,27 @@ static void begin_failure(joblog_block *block)
     block->event = (assay_log_event){.rank = -1, .local_rank = -1, .step = -1, .code = -1, .sequence = -1, .time = NAN};
 }
 
-int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line)
+int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, uint64_t number)
 {
-    const int64_t who = line->prefix.rank >= 0 ? line->prefix.rank : line->prefix.local_rank;
+    writer key;
+    memcpy(key, assay_dict_name(r->writers, who, NULL), sizeof key);
+    const int64_t rank = key[0] >= 0 ? key[0] : key[1];
     if (kind >= JOBLOG_CHAINED) {
-        r->chained_rank = who;
+        r->chained_rank = rank;
         return ASSAY_OK;
     }
-    joblog_block *block = block_of(r, line);
-    if (!block && r->block.count >= BLOCKS_MOST)
-        return ASSAY_OK;
-    if (!block)
-        block = add_block(r, line);
-    if (!block)
-        return ASSAY_ENOMEM;
+    if (!r->block_row.list[who]) {
+        if (r->block.count >= BLOCKS_MOST)
+            return ASSAY_OK;
+        if (!ASSAY_VEC_ADD(&r->block))
+            return ASSAY_ENOMEM;
+        r->block_row.list[who] = (uint32_t)r->block.count;
+    }
+    joblog_block *block = &r->block.list[r->block_row.list[who] - 1];
     *block = (joblog_block){.kind = kind,
-                            .who = block->who,
-                            .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == who,
-                            .until = line->number + LINES_MOST};
+                            .who = who,
+                            .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == rank,
+                            .until = number + LINES_MOST};
     begin_failure(block);
     if (block->chained)
         r->chained_rank = INT64_MIN;
@@ -120,8 +117,8 @@ void joblog_blocks_renumber(joblog_reader *r, uint64_t line)
     r->next_look = 0;
 }
 
-/* '  File "/a/train.py", line 120, in step': keeps it from the file's name on. */
-static void keep_frame(joblog_block *block, const char *body, size_t length)
+/* '  File "/a/train.py", line 120, in step' */
+static joblog_part frame_of(const char *body, size_t length, size_t *name)
 {
     static const char *const others[] = {"site-packages/", "dist-packages/", "/lib/python"};
     static const char word[] = "File \"";
@@ -129,23 +126,18 @@ static void keep_frame(joblog_block *block, const char *body, size_t length)
     while (at < length && body[at] == ' ')
         at++;
     if (length - at < sizeof word || memcmp(body + at, word, sizeof word - 1) != 0)
-        return;
+        return JOBLOG_NO_PART;
     const char *path = body + at + sizeof word - 1, *end = memchr(path, '"', length - at - (sizeof word - 1));
     static const char behind[] = "\", line ";
     const size_t left = end ? length - (size_t)(end - body) : 0;
     if (left < sizeof behind || memcmp(end, behind, sizeof behind - 1) != 0)
-        return;
+        return JOBLOG_NO_PART;
     bool own = *path != '<';
     for (size_t i = 0; i < sizeof others / sizeof *others && own; i++)
         own = !memmem(path, (size_t)(end - path), others[i], strlen(others[i]));
-    if (block->own && !own)
-        return;
-    block->own = own;
-    const char *slash = memrchr(path, '/', (size_t)(end - path)), *name = slash ? slash + 1 : path;
-    size_t size = length - (size_t)(name - body);
-    size = size < sizeof block->frame ? size : sizeof block->frame - 1;
-    memcpy(block->frame, name, size);
-    block->frame[size] = '\0';
+    const char *slash = memrchr(path, '/', (size_t)(end - path));
+    *name = (size_t)((slash ? slash + 1 : path) - body);
+    return own ? JOBLOG_OWN_FRAME : JOBLOG_FRAME;
 }
 
 void joblog_block_place(const joblog_block *block, char *to, size_t room)
@@ -170,6 +162,44 @@ bool joblog_is_exception(const char *body, size_t length, size_t *name)
         last--;
     *name = at;
     return body[last] >= 'A' && body[last] <= 'Z' && (at == length || at + 1 == length || body[at + 1] == ' ');
+}
+
+joblog_part joblog_part_of(const char *body, size_t length, size_t *name)
+{
+    size_t exception;
+    *name = 0;
+    if (length > 0 && body[0] == ' ')
+        return frame_of(body, length, name);
+    return joblog_is_exception(body, length, &exception) ? JOBLOG_EXCEPTION : JOBLOG_NO_PART;
+}
+
+/* Keeps a frame from its file's name on; an exception closes the block. */
+static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, const char *name, size_t size)
+{
+    if (part == JOBLOG_EXCEPTION) {
+        close_block(r, block);
+    } else if (part == JOBLOG_OWN_FRAME || (part == JOBLOG_FRAME && !block->own)) {
+        block->own = part == JOBLOG_OWN_FRAME;
+        size = size < sizeof block->frame ? size : sizeof block->frame - 1;
+        memcpy(block->frame, name, size);
+        block->frame[size] = '\0';
+    }
+}
+
+bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length)
+{
+    if (r->block.count > 0 && r->line >= r->next_look)
+        return false;
+    const uint32_t row = r->block_row.list[memo->who];
+    joblog_block *block = row ? &r->block.list[row - 1] : NULL;
+    if (!block)
+        return true;
+    if (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0 ||
+        (memo->part == JOBLOG_EXCEPTION && !memo->event))
+        return false;
+    block->left--;
+    take_part(r, block, (joblog_part)memo->part, line + memo->name, length - memo->name);
+    return true;
 }
 
 /* "  rank      : 3 (local_rank: 3)" */
@@ -257,15 +287,11 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
         }
         return status == ASSAY_OK ? 2 : status;
     }
-    if (line->body[0] == ' ') {
-        keep_frame(block, line->body, line->body_length);
-        return 0;
-    }
-    if (!joblog_is_exception(line->body, line->body_length, &name))
-        return 0;
-    *ended = *block;
-    close_block(r, block);
-    return 1;
+    const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
+    if (part == JOBLOG_EXCEPTION)
+        *ended = *block;
+    take_part(r, block, part, line->body + name, line->body_length - name);
+    return part == JOBLOG_EXCEPTION;
 }
 
 /* ---- exceptions that no signature knows ---- */

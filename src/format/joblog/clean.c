@@ -59,15 +59,24 @@ static uint64_t bytes_below(uint64_t eight, uint64_t most)
 uint64_t joblog_shape(const char *line, size_t length)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), odd = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t hash = length;
-    for (size_t at = 0; at < length; at += 8) {
-        uint64_t eight = 0;
-        memcpy(&eight, line + at, length - at < 8 ? length - at : 8);
-        const uint64_t digits = bytes_below(eight ^ ones * '0', 10) >> 7;
-        hash = (hash ^ (eight & ~(digits * 0x0f))) * odd;
-        hash ^= hash >> 29;
+    enum { PART = 16 };
+    char few[PART] = "";
+    uint64_t hash[2] = {length, 0}; /* two, since each waits for its last product */
+    if (length < PART) {
+        memcpy(few, line, length);
+        line = few;
+        length = PART;
     }
-    return hash;
+    for (size_t at = 0; at < length; at += PART) {
+        uint64_t eight[2];
+        memcpy(eight, line + (length - at < PART ? length - PART : at), PART);
+        for (size_t i = 0; i < 2; i++) {
+            const uint64_t digits = bytes_below(eight[i] ^ ones * '0', 10) >> 7;
+            hash[i] = (hash[i] ^ (eight[i] & ~(digits * 0x0f))) * odd;
+            hash[i] ^= hash[i] >> 29;
+        }
+    }
+    return (hash[0] * odd) ^ hash[1];
 }
 
 bool joblog_is_plain(const char *line, size_t length)

@@ -180,12 +180,12 @@ static void take_seat(const joblog_line *line, assay_log_event *e)
     e->of_ranks = ranks;
 }
 
-void joblog_count_again(joblog_reader *r, size_t number, const joblog_line *line)
+void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t line)
 {
     assay_log_event *e = &r->out->event.list[number];
     e->count++;
-    e->last_at = line->at;
-    e->last_line = line->number;
+    e->last_at = at;
+    e->last_line = line;
     r->added = number;
 }
 
@@ -232,7 +232,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         same = find_event(r, &e, &at);
     }
     if (same) {
-        joblog_count_again(r, (size_t)(same - r->out->event.list), line);
+        joblog_count_again(r, (size_t)(same - r->out->event.list), line->at, line->number);
         free(e.text);
         return ASSAY_OK;
     }

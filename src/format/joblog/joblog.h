@@ -140,12 +140,24 @@ typedef struct joblog_block { /* several lines of one rank that become one event
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
 } joblog_block;
 
-typedef struct joblog_memo { /* what became of a line: equal ones need no other look */
-    uint64_t key;            /* of its shape and who wrote it; 0: none */
+typedef enum joblog_part { JOBLOG_NO_PART, JOBLOG_FRAME, JOBLOG_OWN_FRAME, JOBLOG_EXCEPTION } joblog_part;
+
+/* Lines that differ in digits only are of one form. */
+typedef struct joblog_form { /* which digits say who wrote the line: those of a time do not */
+    uint64_t shape;          /* 0: none */
+    uint8_t count, at[23];   /* more than there is room for: nothing is kept of such lines */
+} joblog_form;
+
+typedef struct joblog_memo { /* what became of a line: those of its form and writer need no other look */
+    uint64_t key;            /* of these; 0: none */
     uint32_t event;          /* the number of its event, and 1; 0: it has none */
-    uint32_t opens;          /* a bit for each kind of block */
+    uint32_t who;            /* of the reader's writers */
+    uint32_t row;            /* of out->rank, and 1; 0: not known */
+    uint16_t name;           /* in the line: where the name of the frame's file begins */
+    uint8_t opens;           /* a bit for each kind of block */
+    uint8_t part;            /* joblog_part: what it is in a traceback */
 } joblog_memo;
-enum { JOBLOG_MEMOS = 2048 };
+enum { JOBLOG_FORMS = 4096, JOBLOG_MEMOS = 65536 };
 
 typedef struct joblog_reader {
     const assay_job_log *log;
@@ -159,7 +171,7 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
-    assay_dict *writers;           /* ranks and local ranks that had blocks */
+    assay_dict *writers;           /* ranks and local ranks */
     ASSAY_VEC(uint32_t) block_row; /* by writer: the place of its block, and 1 */
     uint64_t next_look;            /* the line at which blocks of long ago are given up */
     int64_t chained_rank;          /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
@@ -167,14 +179,33 @@ typedef struct joblog_reader {
     ASSAY_VEC(int32_t) rank_row;   /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint32_t) slot;      /* a table of out->event by its key: numbers, and 1 */
     char *clean;                   /* room for a line */
+    joblog_form *form;             /* JOBLOG_FORMS, by the lower bits of their shapes */
     joblog_memo *memo;             /* JOBLOG_MEMOS, by the lower bits of their keys */
     size_t added;                  /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
+/* Reads the line of the reader's bytes [from, to), which may be clean already. */
+void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out);
+
+/* ---- memo.c: what became of lines; `likeness` is what those have in common that become the same ---- */
+
+/* Of the line that begins there; NULL. */
+const joblog_memo *joblog_memo_find(const joblog_reader *r, size_t from, uint64_t likeness);
+/* Keeps what became of a line, which has so many bytes of the reader's. 0 or ASSAY_ENOMEM. */
+int joblog_memo_keep(joblog_reader *r, const joblog_line *line, size_t length, uint64_t likeness, joblog_memo now);
+
+/* ---- read.c, blocks.c, events.c ---- */
+
 /* Counts lines anew from that number on, which becomes 1: blocks that are open stay so. */
 void joblog_blocks_renumber(joblog_reader *r, uint64_t line);
-/* Opens the block that a line begins. 0 or ASSAY_ENOMEM. */
-int joblog_block_open(joblog_reader *r, joblog_block_kind kind, const joblog_line *line);
+/* The number of who wrote a line; ASSAY_NO_ID without memory. */
+uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line);
+/* Opens the block that a line of that number begins. 0 or ASSAY_ENOMEM. */
+int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, uint64_t number);
+/* What a line would be in a traceback; *name gets where the name of a frame's file begins. */
+joblog_part joblog_part_of(const char *body, size_t length, size_t *name);
+/* Offers the reader's line, which is like another one, to the open block of its rank. False: it has to be looked at. */
+bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;
  * 2 when it belongs to another block; 0 when it does not; ASSAY_ENOMEM. */
 int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended);
@@ -183,7 +214,7 @@ assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank);
 /* Makes the table of events anew, with that many slots, a power of two. False without memory. */
 bool joblog_make_table(joblog_reader *r, size_t room);
 /* Counts another line for an event that is there. */
-void joblog_count_again(joblog_reader *r, size_t number, const joblog_line *line);
+void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t line);
 /* Makes a text of the buffer, which it releases; owned; NULL without memory. */
 char *joblog_take_text(assay_buf *buf);
 /* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */

@@ -72,8 +72,7 @@ static bool is_end(char c)
     return c == '\n' || c == '\r';
 }
 
-/* Reads the line of bytes [from, to), which may be clean already. */
-static void take_line(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
+void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
 {
     out->text = plain ? r->bytes + from : r->clean;
     out->length =
@@ -156,16 +155,6 @@ static int compare_numbers(const void *a, const void *b)
 
 /* ---- lines that were judged already ---- */
 
-/* Where the memo of a line lies: *key is of its shape, and of who wrote it, which digits say. */
-static joblog_memo *memo_of(const joblog_reader *r, const joblog_line *line, uint64_t shape, uint64_t *key)
-{
-    const joblog_prefix *p = &line->prefix;
-    const uint64_t parts[] = {shape,  (uint64_t)p->rank, (uint64_t)p->local_rank,
-                              p->own, p->length,         p->node[0] ? assay_hash_bytes(p->node, strlen(p->node)) : 0};
-    *key = assay_hash_bytes(parts, sizeof parts) | 1;
-    return &r->memo[*key / 2 % JOBLOG_MEMOS];
-}
-
 /* Would lines of the same shape and writer become the same event as one that matched a signature, number NONE for no one? */
 static bool is_same_again(const joblog_reader *r, const joblog_line *line, size_t number)
 {
@@ -194,12 +183,12 @@ static size_t match_of(const joblog_reader *r, const joblog_line *line, const fo
 }
 
 /* The chain before what belongs to it. */
-static int open_blocks(joblog_reader *r, uint32_t kinds, const joblog_line *line)
+static int open_blocks(joblog_reader *r, unsigned kinds, uint32_t who)
 {
     int status = ASSAY_OK;
     for (int kind = JOBLOG_BLOCK_KINDS; kinds && kind-- > 0 && status == ASSAY_OK;)
         if (kinds >> kind & 1)
-            status = joblog_block_open(r, (joblog_block_kind)kind, line);
+            status = joblog_block_open(r, (joblog_block_kind)kind, who, r->line);
     return status;
 }
 
@@ -215,8 +204,8 @@ static int judge_line(joblog_reader *r, const joblog_line *line, int taken, cons
     qsort(f.number, f.count, sizeof *f.number, compare_numbers);
     for (size_t i = 0; i < f.count; i++)
         if (f.number[i] >= log->blocks)
-            memo->opens |= UINT32_C(1) << (f.number[i] - log->blocks);
-    int status = open_blocks(r, memo->opens, line);
+            memo->opens |= (uint8_t)(1 << (f.number[i] - log->blocks));
+    int status = open_blocks(r, memo->opens, memo->who);
     bool again = f.count < sizeof f.number / sizeof *f.number && taken != 2;
     const size_t number = taken != 2 && status == ASSAY_OK ? match_of(r, line, &f, &match, &again) : SIZE_MAX;
     const assay_signature *s = assay_signature_of(number);
@@ -253,16 +242,38 @@ typedef struct first_literal {
     bool alone;        /* in its line */
 } first_literal;
 
-/* What lines have in common that become the same event of their rank: the literal, if it is the only one and enough; else
- * the shape. */
-static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const first_literal *first)
+/* Is the first literal of a line that ends at `to` all that counts in it, if there is no other one? */
+static bool is_enough(const joblog_reader *r, const first_literal *first, size_t to)
 {
     static const char comm[] = " NCCL INFO comm "; /* who sits where, see take_seat() */
-    const bool enough =
-        first->at < to && first->alone && first->number < r->log->blocks && !r->log->signatures.regex[first->number];
-    return enough && (to - first->at < sizeof comm || memcmp(r->bytes + first->at, comm, sizeof comm - 1) != 0)
-               ? first->number
-               : joblog_shape(r->bytes + from, to - from);
+    return first->at < to && first->number < r->log->blocks && !r->log->signatures.regex[first->number] &&
+           (to - first->at < sizeof comm || memcmp(r->bytes + first->at, comm, sizeof comm - 1) != 0);
+}
+
+/* What lines have in common that become the same event of their rank: their shape, up to the literal if it is enough. */
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const first_literal *first)
+{
+    const uint64_t number = first->at < to ? first->number + 1 : 0;
+    const size_t end = first->alone && joblog_is_plain(r->bytes + from, to - from) ? first->at : to;
+    return (joblog_shape(r->bytes + from, end - from) + (number << 48)) | 1;
+}
+
+/* A line like another one becomes what that one did. False: it has to be looked at. */
+static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, size_t to, int *status)
+{
+    if (!joblog_block_take_again(r, memo, r->bytes + from, to - from))
+        return false;
+    *status = open_blocks(r, memo->opens, memo->who);
+    if (memo->event)
+        joblog_count_again(r, memo->event - 1, r->base + from, r->line);
+    if (memo->row && r->counted == from && to < r->have && r->bytes[to] == '\n') { /* as count_to() would */
+        assay_log_rank *row = &r->out->rank.list[memo->row - 1];
+        row->lines++;
+        row->last_at = r->base + from;
+        row->last_line = r->line++;
+        r->counted = to + 1;
+    }
+    return true;
 }
 
 /* Looks at a line, in which a literal lies, or which may belong to a block. */
@@ -270,29 +281,31 @@ static int look_at(joblog_reader *r, size_t from, size_t to, const first_literal
 {
     joblog_line line;
     joblog_block block;
-    const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
-    take_line(r, from, to, plain, &line);
+    joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST};
+    const uint64_t likeness = now.key ? likeness_of(r, from, to, first) : 0;
+    const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
+    int status = ASSAY_OK;
+    if (memo && take_again(r, memo, from, to, &status))
+        return status;
+    const bool plain = now.key && joblog_is_plain(r->bytes + from, to - from);
+    joblog_line_read(r, from, to, plain, &line);
     if (line.length == 0)
         return ASSAY_OK;
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
-    if (taken < 0 || (first->at >= to && plain && taken != 1))
-        return taken < 0 ? taken : ASSAY_OK;
-    if (to - from > JOBLOG_LINE_MOST || taken == 2)
-        return judge_line(r, &line, taken, &block, &(joblog_memo){0});
-    const uint64_t likeness = plain ? likeness_of(r, from, to, first) : joblog_shape(line.text, line.length);
-    uint64_t key;
-    joblog_memo *memo = memo_of(r, &line, likeness, &key), now = {.key = key};
-    if (memo->key != key) {
-        const int status = judge_line(r, &line, taken, &block, &now);
-        if (now.key)
-            *memo = now;
-        return status;
-    }
-    int status = open_blocks(r, memo->opens, &line);
-    if (memo->event)
-        joblog_count_again(r, memo->event - 1, &line);
-    else if (status == ASSAY_OK && taken == 1)
-        status = joblog_exception_add(r, &line, &block);
+    if (taken < 0)
+        return taken;
+    size_t name;
+    now.who = joblog_writer_of(r, &line);
+    if (now.who == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    now.part = (uint8_t)joblog_part_of(line.body, line.body_length, &name);
+    now.name = (uint16_t)(line.prefix.length + name);
+    if (taken == 2 || (!plain && name > 0) || (first->alone && line.prefix.length > first->at - from))
+        now.key = 0;
+    if (first->at < to || !plain || taken == 1)
+        status = judge_line(r, &line, taken, &block, &now);
+    if (now.key && status == ASSAY_OK)
+        status = joblog_memo_keep(r, &line, to - from, likeness, now);
     return status;
 }
 
@@ -304,6 +317,13 @@ static size_t next_byte(const char *bytes, char byte, size_t at, size_t to, size
         *next = found_at ? (size_t)(found_at - bytes) : to;
     }
     return *next;
+}
+
+/* Behind the last of a byte in [at, to); `at` where there is none. */
+static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
+{
+    const char *found_at = memrchr(bytes + at, byte, to - at);
+    return found_at ? (size_t)(found_at - bytes) + 1 : at;
 }
 
 /* Goes through bytes [r->at, to). */
@@ -321,16 +341,18 @@ static int go_through(joblog_reader *r, size_t to)
         const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
                      first_back = next_byte(r->bytes, '\r', hit, to, &back),
                      stop = first_feed < first_back ? first_feed : first_back;
-        size_t begin = hit;
-        while (begin > from && hit - begin < JOBLOG_LINE_MOST / 4 && !is_end(r->bytes[begin - 1]))
-            begin--;
-        const first_literal here = next;
-        if (here.at < stop) /* there may be more of them */
+        size_t begin = hit - from > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : from;
+        begin = behind_byte(r->bytes, '\n', begin, hit);
+        begin = behind_byte(r->bytes, '\r', begin, hit);
+        first_literal here = next;
+        if (is_enough(r, &here, stop)) { /* there may be more of them */
             next.at = assay_literals_find(literals, r->bytes, here.at + 1, to, &next.number);
+            here.alone = next.at >= stop;
+        }
         r->at = stop + (stop < to);
         status = count_to(r, begin);
         if (status == ASSAY_OK)
-            status = look_at(r, begin, stop, &(first_literal){here.number, here.at, next.at >= stop});
+            status = look_at(r, begin, stop, &here);
         if (next.at < r->at)
             next.at = assay_literals_find(literals, r->bytes, r->at, to, &next.number);
     }
@@ -401,7 +423,7 @@ static int read_end(joblog_reader *r)
         while (end < r->have && !is_end(r->bytes[end]))
             end++;
         if (end > at) {
-            take_line(r, at, end, false, &line);
+            joblog_line_read(r, at, end, false, &line);
             assay_log_rank *row = joblog_row_of(r, r->tracked ? rank_of_prefix(&line.prefix) : -1);
             if (!row)
                 return ASSAY_ENOMEM;
@@ -596,8 +618,10 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     r.bytes = assay_alloc(ROOM);
     r.clean = assay_alloc(JOBLOG_LINE_MOST);
     r.writers = assay_dict_new();
+    r.form = assay_alloc_zeroed(JOBLOG_FORMS, sizeof *r.form);
     r.memo = assay_alloc_zeroed(JOBLOG_MEMOS, sizeof *r.memo);
-    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.memo || !joblog_make_table(&r, 1024)))
+    if (status == ASSAY_OK &&
+        (!r.bytes || !r.clean || !r.writers || !r.form || !r.memo || !joblog_make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_part(&r, file, part, &why);
@@ -615,6 +639,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.slot.list);
+    free(r.form);
     free(r.memo);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
 }

@@ -162,6 +162,7 @@ typedef struct outcome { /* of lines */
     const char *id;
     int64_t rank;
     uint64_t count;
+    const char *place, *node;
 } outcome;
 
 /* Reads a text as an output, in pieces of so many bytes; 0: as one. */
@@ -192,17 +193,37 @@ static void read_text(const char *text, size_t size, uint64_t piece, assay_log_f
 /* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
 static void test_alike(void)
 {
+#define TRACEBACK(rank, line, exception)                                                                               \
+    "[rank" rank "]: Traceback (most recent call last):\n[rank" rank "]:   File \"/w/a.py\", line " line               \
+    ", in f\n[rank" rank "]: " exception "\n"
     static const char text[] =
         "[rank3]: ValueError: sample 17\n[rank4]: ValueError: sample 18\n[rank3]: ValueError: sample 19\n"
         "n1 kernel: NVRM: Xid (PCI:0000:1b:00): 13, pid=1\nn1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1\n"
         "404 Client Error, ArrowInvalid: x\n401 Client Error, ArrowInvalid: x\n404 Client Error, ArrowInvalid: x\n"
         "loss 1\r[rank3]: Bus error\r[rank3]: Bus error, Segmentation fault\r[rank3]: Bus error\n"
-        "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0\nn1:1:2 [0] NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0\n";
-    static const outcome outcomes[] = {{"exception", 3, 2},       {"exception", 4, 1},
-                                       {"xid_13", -1, 1},         {"xid_79", -1, 1},
-                                       {"data_arrow", -1, 2},     {"permission_unauthorized", -1, 1},
-                                       {"bus_error", 3, 2},       {"segfault", 3, 1},
-                                       {"noise_nccl_info", 0, 1}, {"noise_nccl_info", 1, 1}};
+        "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0\nn1:1:2 [0] NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0\n"
+        "2026-11-27 03:12:07,123 n1: Bus error\n2026-11-27 03:12:08,456 n2: Bus error\n2026-11-27 13:12:10,789 n1: Bus error\n" TRACEBACK(
+            "6", "11", "OSError: 1") TRACEBACK("6", "12", "Bus error: 2") TRACEBACK("7", "13", "OSError: 3")
+            TRACEBACK("6", "14",
+                      "FileNotFoundError: x") "\x1b[31m[rank8]: \x1b[0mBus error\n\x1b[31m[rank9]: \x1b[0mBus error\n";
+    static const outcome outcomes[] = {{"exception", 3, 2, "", ""},
+                                       {"exception", 4, 1, "", ""},
+                                       {"xid_13", -1, 1, "", "n1"},
+                                       {"xid_79", -1, 1, "", "n1"},
+                                       {"data_arrow", -1, 2, "", ""},
+                                       {"permission_unauthorized", -1, 1, "", ""},
+                                       {"bus_error", 3, 2, "", ""},
+                                       {"segfault", 3, 1, "", ""},
+                                       {"noise_nccl_info", 0, 1, "", "n1"},
+                                       {"noise_nccl_info", 1, 1, "", "n1"},
+                                       {"bus_error", -1, 2, "", "n1"},
+                                       {"bus_error", -1, 1, "", "n2"},
+                                       {"exception", 6, 1, "a.py:11 in f", ""},
+                                       {"bus_error", 6, 1, "", ""},
+                                       {"exception", 7, 1, "a.py:13 in f", ""},
+                                       {"file_not_found", 6, 1, "a.py:14 in f", ""},
+                                       {"bus_error", 8, 1, "", ""},
+                                       {"bus_error", 9, 1, "", ""}};
     assay_log_file file;
     read_text(text, sizeof text - 1, 0, &file);
     CU_ASSERT_EQUAL_FATAL(file.event.count, sizeof outcomes / sizeof *outcomes);
@@ -211,8 +232,10 @@ static void test_alike(void)
         CU_ASSERT_STRING_EQUAL(assay_signature_of(e->signature)->id, outcomes[i].id);
         CU_ASSERT_EQUAL(e->rank, outcomes[i].rank);
         CU_ASSERT_EQUAL(e->count, outcomes[i].count);
+        CU_ASSERT_STRING_EQUAL(e->place ? e->place : "", outcomes[i].place);
+        CU_ASSERT_STRING_EQUAL(e->node, outcomes[i].node);
     }
-    CU_ASSERT_EQUAL(file.lines, 11);
+    CU_ASSERT_EQUAL(file.lines, 28);
     assay_log_file_release(&file);
 }
 

@@ -1,0 +1,114 @@
+/* memo.c - lines that were judged already: most differ from others in digits only. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/path.h"
+#include "format/joblog/joblog.h"
+
+/* Who wrote a line, and how it says so. */
+static uint64_t hash_writer(const joblog_reader *r, size_t from, size_t to, bool plain)
+{
+    joblog_line line;
+    joblog_line_read(r, from, to, plain, &line);
+    const joblog_prefix *p = &line.prefix;
+    const uint64_t parts[] = {(uint64_t)p->rank,
+                              (uint64_t)p->local_rank,
+                              p->own,
+                              p->length,
+                              p->node[0] ? assay_hash_bytes(p->node, strlen(p->node)) : 0,
+                              (uint64_t)joblog_rank_of(r->bytes + from, to - from, r->per_node)};
+    return assay_hash_bytes(parts, sizeof parts);
+}
+
+/* The form of that shape, or the one in its place. */
+static joblog_form *find_form(const joblog_reader *r, uint64_t shape)
+{
+    joblog_form *two = &r->form[(shape / 2 % JOBLOG_FORMS) & ~(uint64_t)1];
+    return two[0].shape == shape ? &two[0] : two[1].shape == shape ? &two[1] : &two[0];
+}
+
+/* Takes the place of the older of two. */
+static const joblog_form *keep_form(joblog_reader *r, const joblog_form *form)
+{
+    joblog_form *place = find_form(r, form->shape);
+    if (place->shape && place->shape != form->shape)
+        place[1] = place[0];
+    *place = *form;
+    return place;
+}
+
+/* Makes the form of lines whose shape is this one: which of the bytes in front say who wrote them is seen when another
+ * digit stands there. Many have the same in front, which is tried once. */
+static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, size_t length, uint64_t shape)
+{
+    const size_t from = line->place, front = line->prefix.length + (length - line->length); /* with all escapes */
+    const bool plain = line->text != r->clean;
+    joblog_form form = {.shape = joblog_shape(r->bytes + from, front) | 1};
+    const joblog_form *known = find_form(r, form.shape);
+    if (known->shape == form.shape) {
+        form = *known;
+    } else {
+        const uint64_t who = hash_writer(r, from, from + length, plain);
+        for (size_t i = 0; i < front && form.count <= sizeof form.at; i++) {
+            char *byte = &r->bytes[from + i];
+            const char digit = *byte;
+            if (!assay_is_digit(digit))
+                continue;
+            *byte = digit == '0' ? '1' : '0';
+            if (hash_writer(r, from, from + length, plain) != who) {
+                if (i > UINT8_MAX)
+                    form.count = sizeof form.at;
+                if (form.count < sizeof form.at)
+                    form.at[form.count] = (uint8_t)i;
+                form.count++;
+            }
+            *byte = digit;
+        }
+        keep_form(r, &form);
+    }
+    form.shape = shape;
+    return keep_form(r, &form);
+}
+
+/* Where memos of a line of that form lie, at one of two places; NULL: nothing is kept of such lines. */
+static joblog_memo *memos_of(const joblog_reader *r, size_t from, const joblog_form *form, uint64_t *key)
+{
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = form->shape;
+    if (form->count > sizeof form->at)
+        return NULL;
+    for (size_t i = 0; i < form->count; i++) {
+        hash = (hash ^ (unsigned char)r->bytes[from + form->at[i]]) * odd;
+        hash ^= hash >> 29;
+    }
+    *key = hash | 1;
+    return &r->memo[(*key / 2 % JOBLOG_MEMOS) & ~(uint64_t)1];
+}
+
+const joblog_memo *joblog_memo_find(const joblog_reader *r, size_t from, uint64_t likeness)
+{
+    uint64_t key;
+    const joblog_form *form = find_form(r, likeness);
+    const joblog_memo *memo = form->shape == likeness ? memos_of(r, from, form, &key) : NULL;
+    return !memo ? NULL : memo->key == key ? memo : memo[1].key == key ? memo + 1 : NULL;
+}
+
+int joblog_memo_keep(joblog_reader *r, const joblog_line *line, size_t length, uint64_t likeness, joblog_memo now)
+{
+    const size_t from = line->place, to = from + length;
+    const joblog_form *form = find_form(r, likeness);
+    if (form->shape != likeness)
+        form = make_form(r, line, length, likeness);
+    joblog_memo *memo = memos_of(r, from, form, &now.key);
+    if (!memo)
+        return ASSAY_OK;
+    if (r->tracked && r->counted == from && to < r->have && r->bytes[to] == '\n') {
+        const assay_log_rank *row = joblog_row_of(r, joblog_rank_of(r->bytes + from, length, r->per_node));
+        if (!row)
+            return ASSAY_ENOMEM;
+        now.row = (uint32_t)(row - r->out->rank.list) + 1;
+    }
+    memo[1] = memo[0].key == now.key ? memo[1] : memo[0];
+    memo[0] = now;
+    return ASSAY_OK;
+}
