@@ -153,9 +153,9 @@ static void take_groups(const joblog_match *match, assay_log_event *e)
 /* "*** JOB 7 ON n1 CANCELLED AT 2026-11-27T04:00:00 ***": the time that a line says itself. */
 static void take_said_time(const joblog_line *line, assay_log_event *e)
 {
-    const char *at = memmem(line->text, line->length, " AT 20", 6);
+    const char *at = e->timed == ASSAY_LOG_UNTIMED ? memmem(line->text, line->length, " AT 20", 6) : NULL;
     joblog_prefix said;
-    if (e->timed != ASSAY_LOG_UNTIMED || !at)
+    if (!at)
         return;
     joblog_prefix_read(at + 4, line->length - (size_t)(at + 4 - line->text), &said);
     e->time = said.time;

@@ -70,10 +70,10 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
 
 typedef struct joblog_signatures {
     size_t count;
-    assay_regex **regex;         /* NULL: the literal is enough */
-    int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
-    bool *counts;                /* does it ask which digits there are, beside how many? */
-    ASSAY_VEC(char *) part;      /* the longest parts without digits of literals with digits */
+    assay_regex **regex;          /* NULL: the literal is enough */
+    int (*group)[JOBLOG_GROUPS];  /* numbers of groups; -1 */
+    bool *counts;                 /* does it ask which digits there are, beside how many? */
+    struct assay_literals *parts; /* the longest parts without digits of literals with digits */
 } joblog_signatures;
 
 /* Compiles all expressions. ASSAY_ENOMEM; ASSAY_EINTERNAL for one that is wrong. Release it in any case. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/literals.h"
 #include "base/path.h"
 #include "format/joblog/joblog.h"
 
@@ -49,9 +50,7 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->regex);
     free(s->group);
     free(s->counts);
-    for (size_t i = 0; i < s->part.count; i++)
-        free(s->part.list[i]);
-    free(s->part.list);
+    assay_literals_free(s->parts);
     *s = (joblog_signatures){0};
 }
 
@@ -67,8 +66,8 @@ static bool names_digits(const char *expression)
     return false;
 }
 
-/* Of a literal with digits the longest part without. */
-static bool add_part(joblog_signatures *s, const char *literal)
+/* Of a literal the longest part without digits; owned, NULL without memory. */
+static char *part_of(const char *literal)
 {
     size_t most = 0;
     const char *best = "";
@@ -77,18 +76,30 @@ static bool add_part(joblog_signatures *s, const char *literal)
             most = strcspn(at, "0123456789");
             best = at;
         }
-    char **part = ASSAY_VEC_ADD(&s->part);
-    if (part)
-        *part = assay_copy_bytes_as_text(best, most);
-    return part && *part;
+    return assay_copy_bytes_as_text(best, most);
+}
+
+/* The parts of literals with digits, to be found at once; NULL without memory. */
+static assay_literals *new_parts(void)
+{
+    char *part[COUNT];
+    size_t count = 0;
+    bool whole = true;
+    for (size_t i = 0; i < COUNT && whole; i++)
+        if (names_digits(SIGNATURES[i].literal)) {
+            part[count] = part_of(SIGNATURES[i].literal);
+            whole = part[count] != NULL;
+            count += whole;
+        }
+    assay_literals *parts = whole ? assay_literals_new((const char *const *)part, count) : NULL;
+    while (count > 0)
+        free(part[--count]);
+    return parts;
 }
 
 bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length)
 {
-    for (size_t i = 0; i < s->part.count; i++)
-        if (memmem(line, length, s->part.list[i], strlen(s->part.list[i])))
-            return true;
-    return false;
+    return assay_literals_find(s->parts, line, 0, length, NULL) != SIZE_MAX;
 }
 
 int joblog_signatures_new(joblog_signatures *out, assay_error *err)
@@ -97,13 +108,12 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
     *out = (joblog_signatures){.count = COUNT,
                                .regex = assay_alloc_zeroed(COUNT, sizeof *out->regex),
                                .group = assay_alloc_zeroed(COUNT, sizeof *out->group),
-                               .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts)};
-    if (!out->regex || !out->group || !out->counts)
+                               .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
+                               .parts = new_parts()};
+    if (!out->regex || !out->group || !out->counts || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
-        if (names_digits(SIGNATURES[i].literal) && !add_part(out, SIGNATURES[i].literal))
-            status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
-        if (!SIGNATURES[i].expression[0] || status != ASSAY_OK)
+        if (!SIGNATURES[i].expression[0])
             continue;
         out->counts[i] = names_digits(SIGNATURES[i].expression);
         status = assay_regex_new(SIGNATURES[i].expression, &out->regex[i], err);
