@@ -140,8 +140,8 @@ static bool is_large_first(const walk *w, assay_row row, uint64_t seen)
 {
     const assay_trial *trial = w->rule->trial;
     const assay_step_info *step = assay_trial_step(trial, assay_trial_find_step(trial, row.step));
-    return seen == 0 && step->mode_step == 1 && row.value[GAP] == 1 && row.value[MATRIX] > 0 && row.value[TINY] == 0 &&
-           row.value[RATIO] > FIRST_LARGE;
+    return step && seen == 0 && step->mode_step == 1 && row.value[GAP] == 1 && row.value[MATRIX] > 0 &&
+           row.value[TINY] == 0 && row.value[RATIO] > FIRST_LARGE;
 }
 
 static int test_ratios(const walk *w, uint64_t from, uint64_t to)
