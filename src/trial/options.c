@@ -37,6 +37,7 @@ void assay_trial_options_release(assay_trial_options *options)
     free(options->pattern);
     free(options->step);
     free(options->topology);
+    free(options->log_kind);
     free(options->root);
     free(options->run);
     free(options);
@@ -48,6 +49,15 @@ int assay_trial_options_set_topology(assay_trial_options *options, const char *t
     ASSAY_HAVE(copy);
     free(options->topology);
     options->topology = copy;
+    return ASSAY_OK;
+}
+
+int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind)
+{
+    char *copy = assay_copy_text(kind);
+    ASSAY_HAVE(copy);
+    free(options->log_kind);
+    options->log_kind = copy;
     return ASSAY_OK;
 }
 
@@ -193,6 +203,7 @@ void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out
     for (size_t i = 0; i < options->steps; i++)
         assay_put_text(out, options->pattern[i]);
     assay_put_text(out, options->topology);
+    assay_put_text(out, options->log_kind);
     assay_put_text(out, options->root);
     assay_put_u64(out, options->run_size);
     assay_put_bytes(out, options->run, options->run_size);
@@ -225,7 +236,8 @@ int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
         free(pattern);
     }
     char *root = NULL;
-    if (status == ASSAY_OK && (!take_text(in, &options->topology) || !take_text(in, &root)))
+    if (status == ASSAY_OK &&
+        (!take_text(in, &options->topology) || !take_text(in, &options->log_kind) || !take_text(in, &root)))
         status = ASSAY_ENOMEM;
     const uint64_t size = status == ASSAY_OK ? assay_get_count(in, 1) : 0;
     const uint8_t *run = assay_get_bytes(in, size);

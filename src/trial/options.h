@@ -11,6 +11,7 @@ typedef struct assay_trial_options {
     assay_regex **step;
     size_t steps;   /* 0: names are read as usual */
     char *topology; /* a path, or JSON (topology/attach.h); NULL: not said */
+    char *log_kind; /* of several logs at a place the one to read ("tb"); NULL: the first */
     char *root;     /* where the trial lies, if not at its path: a run within a log of several; NULL: at its path */
     uint8_t *run;   /* which run it is, as its format packed that; NULL: the only one */
     size_t run_size;
@@ -38,7 +39,8 @@ static inline const int *assay_trial_options_void_dtypes(const assay_trial_optio
     return options ? options->void_dtype : NULL;
 }
 
-/* Which run of the log at `root` the trial is. 0 or ASSAY_ENOMEM. */
+/* Which kind of log is read, and which run of the log at `root` the trial is. 0 or ASSAY_ENOMEM. */
+int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind);
 int assay_trial_options_set_run(assay_trial_options *options, const char *root, const void *run, size_t size);
 /* A copy for a trial that is to be read otherwise than the others that share these options; of NULL it says nothing.
  * NULL without memory. */

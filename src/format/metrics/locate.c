@@ -141,7 +141,8 @@ static int find_in(const char *root, const char *pattern, assay_store *store, co
                    assay_trial_runs *out, assay_error *err)
 {
     metrics_place place;
-    int status = metrics_place_read(store, -1, &place, err);
+    const int kind = given && given->log_kind ? metrics_kind_number(given->log_kind) : -1;
+    int status = metrics_place_read(store, kind, &place, err);
     size_t found = 0;
     bool any = false;
     if (status == ASSAY_OK && !pattern && place.kind == &metrics_hf && place.run_count == 1 && *place.runs[0].base) {

@@ -190,10 +190,11 @@ static int list(assay_lister *l)
     metrics_place place;
     const metrics_run *run = NULL;
     const bool beside = l->catalog->unit_count > 0;
+    int kind = beside ? METRICS_HF : options && options->log_kind ? metrics_kind_number(options->log_kind) : -1;
     if (beside && !has_trainer_state(l))
         return 1;
     int status = options && options->run ? metrics_run_unpack(l->store, options->run, options->run_size, &place, l->err)
-                                         : metrics_place_read(l->store, beside ? METRICS_HF : -1, &place, l->err);
+                                         : metrics_place_read(l->store, kind, &place, l->err);
     if (status == ASSAY_OK && !place.kind) {
         metrics_place_release(&place);
         return 1;
