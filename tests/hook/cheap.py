@@ -242,8 +242,8 @@ def test_one_line_at_the_end():
     for size, dropped in ((10, "nothing dropped"), (1 << 20, "2 tensors dropped")):
         done = subprocess.run([sys.executable, "-c", code, fresh(), str(size)], stderr=subprocess.PIPE, text=True, check=True)
         assert re.fullmatch(r"assay: \S+/trial: recorded 2 of 4 GLOBAL steps \(every 2nd\), as configured \(no report can judge the "
-                            r"rest\): \d+ records? of \d steps?, [\d.]+ \w+; %s; cost [\d.]+ s of [\d.]+ s, and [\d.]+ s in a thread "
-                            r"beside\n" % dropped, done.stderr), done.stderr
+                            r"rest\): \d+ records? of \d steps?, [\d.]+ \w+; %s; cost [\d.]+ s of [\d.]+ s, and [\d.]+ s in a "
+                            r"background thread\n" % dropped, done.stderr), done.stderr
 
 
 def record_workers(form, odd):
