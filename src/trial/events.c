@@ -1,5 +1,4 @@
 /* events.c - the list of event files. */
-#include "base/path.h"
 #include "trial/events.h"
 
 #include <stdio.h>

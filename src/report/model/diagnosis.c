@@ -256,9 +256,7 @@ static double number_of(const cJSON *object, const char *name)
     return item && cJSON_IsNumber(item) ? cJSON_GetNumberValue(item) : (double)NAN;
 }
 
-/* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
- * evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and Confusion of classes that are taken for
- * others. */
+/* Where the data changed, as InputData says it. ASSAY_ENOMEM. */
 static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_change *taken)
 {
     const char *what = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(changed, "what"));
@@ -276,6 +274,9 @@ static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_c
     return taken->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
+ * evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and Confusion of classes that are taken for
+ * others. */
 static int take_facts(const report_rule *rule, report_diagnosis *out, assay_course_facts *facts)
 {
     int status = ASSAY_OK;
