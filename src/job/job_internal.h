@@ -48,10 +48,10 @@ void job_release_trials(assay_job *job);
 
 /* An entry of "trials" that is an object. Texts and items are the document's. */
 typedef struct job_trial_entry {
-    const char *path, *name;
+    const char *path, *name, *log_kind;
     const cJSON *steps, *void_types, *topology;
 } job_trial_entry;
-/* Gives the trial the options of its entry: "steps", "void" and "topology". */
+/* Gives the trial the options of its entry: "steps", "void", "topology" and "format". */
 int job_read_trial_options(const job_reader *r, const char *place, const job_trial_entry *entry,
                            assay_job_trial *trial);
 

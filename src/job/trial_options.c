@@ -1,5 +1,5 @@
-/* trial_options.c - what a job says of how one of its trials is to be read: "steps", "void" and
- * "topology". */
+/* trial_options.c - what a job says of how one of its trials is to be read: "steps", "void",
+ * "topology" and "format". */
 #include <stdio.h>
 #include <string.h>
 
@@ -82,5 +82,9 @@ int job_read_trial_options(const job_reader *r, const char *place, const job_tri
 {
     int status = read_steps(r, place, entry->steps, trial);
     ASSAY_THEN(status, read_void(r, place, entry->void_types, trial));
-    return status == ASSAY_OK ? read_topology(r, place, entry->topology, trial) : status;
+    ASSAY_THEN(status, read_topology(r, place, entry->topology, trial));
+    if (status == ASSAY_OK && entry->log_kind &&
+        (!options_of(trial) || assay_trial_options_set_log_kind(trial->options, entry->log_kind) != ASSAY_OK))
+        status = job_no_memory(r);
+    return status;
 }

@@ -154,6 +154,10 @@ const assay_setting job_trial_settings[] = {
      .kind = ASSAY_SETTING_ITEM,
      .at = offsetof(job_trial_entry, topology),
      .help = "which worker has which piece: the path of a topology.json, or the object itself (topology.schema.json)"},
+    {.name = "format",
+     .kind = ASSAY_SETTING_TEXT,
+     .at = offsetof(job_trial_entry, log_kind),
+     .help = "of logs of several kinds at one place the one to read, such as tb"},
     {0}};
 
 static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_job *job)

@@ -589,6 +589,16 @@ static void name_link(assay_store *store, assay_problems *problems)
                            several ? "; there are more such links" : "");
 }
 
+int assay_lister_find_log_kind(const assay_lister *l)
+{
+    const char *asked = l->catalog->options ? l->catalog->options->log_kind : NULL, *read = l->catalog->log.kind;
+    if (!asked || (read && strcmp(read, asked) == 0))
+        return ASSAY_OK;
+    return assay_fail(l->err, ASSAY_ENOTFOUND,
+                      "%s: no log of the kind \"%.60s\" is there, which \"format\" asks for%s%s",
+                      assay_store_location(l->store), asked, read ? "; there is one of " : "", read ? read : "");
+}
+
 int assay_catalog_read(assay_store *store, const assay_trial_options *options, assay_catalog *out, assay_error *err)
 {
     assay_catalog catalog = {.options = options};
@@ -601,6 +611,7 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     ASSAY_THEN(status, sort_units(&l));
     ASSAY_THEN(status, settle_units(&l));
     ASSAY_THEN(status, conclude_formats(&l));
+    ASSAY_THEN(status, assay_lister_find_log_kind(&l));
     if (status == ASSAY_OK && assay_store_is_unsummed(store))
         assay_problems_add(&catalog.problems, ASSAY_PROBLEM_UNVERIFIED, -1, "", -1,
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");

@@ -66,7 +66,7 @@ def jobs(schemas, assay, folder):
     for path in paths:
         schemas.valid("job", load(path), path)
 
-    full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "topology": "t.json", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}}, "c"],
+    full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "topology": "t.json", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}, "format": "tb"}, "c"],
             "rules": [{"rule": "DeadRelu", "severity": "error"}, {"name": "x", "when": "nan(losses) > 0"},
                       {"RuleConfigurationName": "y", "RuleParameters": {"rule_to_invoke": "AllZero", "collection_names": "weights"}}],
             "ProfilerRuleConfigurations": [{"RuleParameters": {"rule_to_invoke": "ProfilerReport"}}],

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
-from launch import ROOT, Checks, mpirun, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -307,6 +308,20 @@ def beside(w):
         logs.csv(place / name, logs.curve(20))
         _, report, _ = w.run(place / name)
         w.checks.expect(report and report["verdict"].startswith(line), "%s: %s" % (name, report and report["verdict"]))
+
+    job = w.root / "format.json"  # a job may ask for the other kind
+    for asked, trial, words in (("csv", place / "none", None), ("tb", place / "none", 'no log of the kind "tb" is there'), ("csv", w.root / "many" / "mlruns", 'no log of the kind "csv" is there'),
+                                ("hf", TRIALS / "healthy", 'no log of the kind "hf" is there')):
+        job.write_text(json.dumps({"trials": [{"path": str(trial), "format": asked}], "rules": [{"rule": "LossSpike"}]}))
+        bodies = set()
+        for ranks in w.ranks:
+            out = w.root / "asked"
+            shutil.rmtree(out, ignore_errors=True)
+            done = mpirun(ranks, [w.assay, "run", job, "--out", out])
+            bodies.add(body_of(out) if (out / "report.json").exists() else None)
+            w.checks.expect(done.code == 2 and words in done.err + done.out if words else done.code == 0, "%s of %s at %d ranks: %s" % (asked, trial.name, ranks, done))
+        w.checks.expect(len(bodies) == 1, "%s of %s: the report differs between ranks" % (asked, trial.name))
+        w.checks.expect(words or json.loads((out / "report.json").read_text())["trials"][0]["metrics"]["kind"] == asked, "%s is not what was read" % asked)
 
 
 def refused(w):

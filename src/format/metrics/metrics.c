@@ -197,6 +197,7 @@ static int list(assay_lister *l)
                                          : metrics_place_read(l->store, kind, &place, l->err);
     if (status == ASSAY_OK && !place.kind) {
         metrics_place_release(&place);
+        ASSAY_TRY(assay_lister_find_log_kind(l));
         return 1;
     }
     if (status == ASSAY_OK)
