@@ -238,10 +238,10 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
     enum { TRAINED = 2, STANDS = 4, FEW_STAND = 3 };
     const uint32_t tensors = assay_trial_tensors(rule->trial);
     uint32_t trained = 0;
-    uint64_t *pairs = calloc(2 * (size_t)tensors + 1, sizeof *pairs), *moves = pairs + tensors;
+    uint64_t *pairs = calloc(tensors + (size_t)1, sizeof *pairs), *moves = calloc(tensors + (size_t)1, sizeof *moves);
     o->frozen = calloc(tensors + (size_t)1, 1);
     uint8_t *marks = calloc(tensors + (size_t)1, 1);
-    const int status = pairs && o->frozen && marks ? ASSAY_OK : ASSAY_ENOMEM;
+    const int status = pairs && moves && o->frozen && marks ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         const assay_row row = assay_series_row(series, i);
         if (row.tensor >= tensors || !(row.value[0] >= 0))
@@ -270,6 +270,7 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
         o->count += !seldom;
     }
     free(marks);
+    free(moves);
     free(pairs);
     return status;
 }
