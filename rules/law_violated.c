@@ -165,6 +165,13 @@ static bool is_sound(const double *row)
            (row[LAW_OF] != LAW_LOSS || row[LAW_VARIANT] < sizeof LOSSES / sizeof *LOSSES);
 }
 
+/* 0: the trial has no such step. */
+static int mode_at(const assay_trial *trial, int64_t step)
+{
+    const assay_step_info *info = assay_trial_step(trial, assay_trial_find_step(trial, step));
+    return info ? info->mode : 0;
+}
+
 static judged *list_rows(const assay_rule *rule, const assay_series *series, uint64_t *count)
 {
     const uint64_t rows = assay_series_count(series);
@@ -172,15 +179,13 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
     *count = 0;
     for (uint64_t i = 0; list && i < rows; i++) {
         const assay_row row = assay_series_row(series, i);
-        const uint64_t at = assay_trial_find_step(rule->trial, row.step);
-        const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
         if (is_sound(row.value) && row.value[LAW_OF] != LAW_SUMS)
             list[(*count)++] = (judged){.number = i,
                                         .law = (uint32_t)row.value[LAW_OF],
                                         .variant = (uint32_t)row.value[LAW_VARIANT],
                                         .tensor = row.tensor,
                                         .worker = row.worker,
-                                        .mode = info ? info->mode : 0,
+                                        .mode = mode_at(rule->trial, row.step),
                                         .step = row.step,
                                         .ratio = row.value[LAW_RATIO],
                                         .keeps = row.value[LAW_RATIO] <= 1};
@@ -402,10 +407,8 @@ static sums_row *list_sums(const assay_rule *rule, const assay_series *series, u
     *count = 0;
     for (uint64_t i = 0; list && i < rows; i++) {
         const assay_row row = assay_series_row(series, i);
-        const uint64_t at = assay_trial_find_step(rule->trial, row.step);
-        const assay_step_info *info = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
         if (row.value[LAW_OF] == LAW_SUMS)
-            list[(*count)++] = (sums_row){.mode = info ? info->mode : 0,
+            list[(*count)++] = (sums_row){.mode = mode_at(rule->trial, row.step),
                                           .worker = row.worker,
                                           .tensor = row.tensor,
                                           .step = row.step,
