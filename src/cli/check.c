@@ -273,7 +273,7 @@ static int check(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_check = {
-    "check", "[JOB]", "Checks a job file, or the built-in job, and prints it with all defaults.",
-    OPTIONS, 0,       1,
-    false,   check,   true,
-    true};
+    "check",  "[JOB]", "Checks a job file, or the built-in job, and prints it with all defaults.",
+    OPTIONS,  0,       1,
+    false,    check,   true,
+    CLI_PAGED};

@@ -33,6 +33,11 @@ extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_
 int cli_fail(int status, const assay_error *err);
 /* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
 int cli_print(assay_buf *buf, assay_error *err);
+/* From now on cli_print() writes to a file, which cli_print_end() puts there. Not collective. */
+void cli_print_into(const char *path);
+/* Puts the file of cli_print_into() there, unless `code` is of a command that failed. The exit code, of all ranks (`comm`
+ * may be NULL). Collective. */
+int cli_print_end(assay_comm *comm, int code);
 /* What Ctrl-C (SIGINT) says before it ends the process, a whole line that stays as it is; NULL: nothing. Not collective. */
 void cli_say_when_interrupted(const char *line);
 /* From now on it is no failure that standard output is closed before all is printed. */

@@ -45,6 +45,42 @@ int cli_fail(int status, const assay_error *err)
 /* Set by cli_reader_may_leave(). */
 static bool reader_may_leave;
 
+/* Where standard output goes instead, by --out: a file without a name until all is printed. */
+static const char *into;
+static FILE *spool;
+
+void cli_print_into(const char *path)
+{
+    into = path;
+    cli_leave_terminal();
+}
+
+static int give_spool(void *context, const assay_taker *to)
+{
+    static char piece[1 << 16];
+    size_t size = 0;
+    int status = spool && fseek(spool, 0, SEEK_SET) != 0 ? ASSAY_EIO : ASSAY_OK;
+    while (status == ASSAY_OK && spool && (size = fread(piece, 1, sizeof piece, spool)) > 0)
+        status = to->take(to->context, piece, size);
+    return status == ASSAY_OK && spool && ferror(spool) ? ASSAY_EIO : status;
+}
+
+int cli_print_end(assay_comm *comm, int code)
+{
+    assay_error err = {""};
+    if (!into)
+        return code;
+    if ((!comm || assay_comm_rank(comm) == 0) && code != CLI_USAGE && code != CLI_FAILED) {
+        const int status = assay_file_write_made(into, &(assay_maker){give_spool, NULL}, &err);
+        code = status == ASSAY_OK ? code : cli_fail(status, &err);
+    }
+    if (spool)
+        fclose(spool);
+    spool = NULL;
+    into = NULL;
+    return comm ? cli_share_code(comm, code) : code;
+}
+
 int cli_print(assay_buf *buf, assay_error *err)
 {
     int status = assay_buf_status(buf);
@@ -54,13 +90,16 @@ int cli_print(assay_buf *buf, assay_error *err)
         return assay_fail(err, status, "standard output: %s", assay_status_text(status));
     assay_activity_hold(true); /* the report may go to the same terminal */
     errno = 0;
-    bool written = fwrite(buf->data, 1, buf->size, stdout) == buf->size && fflush(stdout) == 0;
+    if (into && !spool)
+        spool = tmpfile();
+    FILE *const to = into ? spool : stdout;
+    bool written = to && fwrite(buf->data, 1, buf->size, to) == buf->size && fflush(to) == 0;
     const int failure = errno;
     assay_activity_hold(false);
     assay_buf_clear(buf);
     if (written || (reader_may_leave && failure == EPIPE))
         return ASSAY_OK;
-    return assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(failure));
+    return assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", into ? into : "standard output", strerror(failure));
 }
 
 static const char *volatile last_words;

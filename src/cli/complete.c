@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/s3.h"
 #include "report/report.h"
 #include "rule/params.h"
 
@@ -120,18 +119,9 @@ static void offer_of_trial(const char *location, trial_part part, const offers *
 /* The option of a word "--name" or "--name=value". */
 static const assay_setting *option_of(const cli_command *command, const char *word)
 {
-    const assay_setting *const tables[] = {command->options, cli_common_options,
-                                           command->reads ? cli_s3_options : NULL};
     if (strcmp(word, "-o") == 0)
         word = "--out";
-    if (strncmp(word, "--", 2) != 0)
-        return NULL;
-    size_t length = strcspn(word + 2, "=");
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const assay_setting *o = tables[t]; o && o->name; o++)
-            if (strlen(o->name) == length && memcmp(o->name, word + 2, length) == 0)
-                return o;
-    return NULL;
+    return strncmp(word, "--", 2) == 0 ? cli_option_find(command, word + 2, strcspn(word + 2, "=")) : NULL;
 }
 
 /* The option whose value is the next word. */
@@ -196,10 +186,9 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
     } else if (given) {
         offer_value(given, &operands, &behind);
     } else if (to->start[0] == '-') {
-        offer_options(command->options, NULL, to);
-        offer_options(cli_common_options, command->options, to);
-        if (command->reads)
-            offer_options(cli_s3_options, NULL, to);
+        const assay_setting *table[CLI_TABLES];
+        for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
+            offer_options(table[t], t > 0 ? command->options : NULL, to);
         offer("--help", NULL, to);
     } else {
         if (argc > 1 && option_of(command, argv[argc - 2]) &&

@@ -39,6 +39,8 @@ static const assay_setting OPTIONS[] = {
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
      "one before in which it was tested, or is not tested any more. Default: never.",
      .words = "never|new"},
+    {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",
+     "Of trials: evaluate the global steps from A up to, but not including, B."},
     CLI_MEMORY_OPTION(RUN_FIELD(memory), "Of trials: memory"),
     {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error."},
     {0}};
@@ -301,7 +303,10 @@ static int history(const cli_context *context, int argc, char **argv)
         if (status == ASSAY_OK && first && all.reports == 0)
             status = assay_fail(&err, ASSAY_EUSAGE, "history: none of the trials could be read");
     } else if (status == ASSAY_OK && first) {
-        status = read_reports(&all, operand, operands->count, &left_out, &err);
+        const assay_setting_range *steps = &options.run.steps;
+        status = steps->from != INT64_MIN || steps->to != INT64_MAX
+                     ? assay_fail(&err, ASSAY_EUSAGE, "history: --steps is for trials: a report has its steps already")
+                     : read_reports(&all, operand, operands->count, &left_out, &err);
     }
     int code = first ? put(&options, &all, left_out, status, &err) : status == ASSAY_OK ? CLI_DONE : CLI_FAILED;
     code = cli_share_code(context->comm, code);
@@ -320,4 +325,5 @@ const cli_command cli_history = {"history",
                                  MOST_REPORTS,
                                  true,
                                  history,
-                                 true};
+                                 true,
+                                 CLI_PRINTED};

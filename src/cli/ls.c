@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "cli/overview.h"
 #include "cli/terminal.h"
 #include "report/report.h"
@@ -85,10 +86,18 @@ static void put_saved(const overview *o, const overview_tensor *t, assay_listing
     assay_listing_take(rows, &saved);
 }
 
+/* Was it saved at other steps alone than those that are looked at? */
+static bool is_elsewhere(const overview *o, const overview_tensor *t)
+{
+    return (o->range.from != INT64_MIN || o->range.to != INT64_MAX) && t->steps == 0 && t->dims < 0 && !t->promised;
+}
+
 static void put_tensors(const overview *o, assay_listing *rows)
 {
     for (uint32_t i = 0; i < assay_dict_count(o->files->tensors); i++) {
         const overview_tensor *t = &o->tensor[i];
+        if (is_elsewhere(o, t))
+            continue;
         const char *reduction[ASSAY_KINDS];
         size_t reductions = 0, length, of_same = 0;
         const char *name = name_of(o, i, &length);
@@ -279,12 +288,15 @@ static int overview_put_json(const overview *o, assay_buf *out)
 
 typedef struct ls_options {
     bool all;
+    assay_setting_range steps;
     cli_form form;
 } ls_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(ls_options, all), NULL,
      "Also list what is not a tensor: numbers, texts and objects that checkpoints hold."},
+    {"steps", ASSAY_SETTING_RANGE, offsetof(ls_options, steps), "A:B",
+     "Only what was saved at the global steps from A up to, but not including, B."},
     CLI_FORM_OPTIONS(ls_options, form, "As JSON: every step, the members of every collection, every tensor.",
                      "a row for each tensor"),
     {0}};
@@ -370,6 +382,11 @@ static int look_at_part(overview *o, assay_trial_reader *reader, const assay_par
     return status;
 }
 
+static bool is_wanted(const overview *o, int64_t step)
+{
+    return step >= o->range.from && step < o->range.to;
+}
+
 static int collect_tensors(overview *o)
 {
     uint32_t count = assay_dict_count(o->files->tensors);
@@ -383,7 +400,8 @@ static int collect_tensors(overview *o)
     assay_trial_reader reader = {.trial = o->files};
     int status = ASSAY_OK;
     for (size_t i = 0; i < o->files->shard.count && status == ASSAY_OK; i++)
-        status = look_at_part(o, &reader, &o->files->shard.parts[i]);
+        if (is_wanted(o, o->files->shard.parts[i].step))
+            status = look_at_part(o, &reader, &o->files->shard.parts[i]);
     assay_trial_reader_close(&reader);
     return status;
 }
@@ -408,7 +426,7 @@ static void note_manifest(overview *o)
     const uint32_t count = assay_dict_count(o->files->tensors);
     for (size_t i = 0; i < claims->count; i++) {
         const assay_claim *claim = &claims->list[i];
-        if (claim->tensor >= count)
+        if (claim->tensor >= count || !is_wanted(o, claim->step))
             continue;
         overview_tensor *t = &o->tensor[claim->tensor];
         if (claim->kind == ASSAY_CLAIM_ALIAS && claim->first < count)
@@ -438,9 +456,9 @@ static int find_members(overview *o)
 }
 
 /* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
-static int overview_read(const char *location, overview *out, assay_error *err)
+static int overview_read(const char *location, const ls_options *options, overview *out, assay_error *err)
 {
-    *out = (overview){0};
+    *out = (overview){.all = options->all, .range = options->steps};
     int status = assay_recording_open(location, &out->recording, err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
@@ -453,22 +471,29 @@ static int overview_read(const char *location, overview *out, assay_error *err)
     ASSAY_THEN(status, collect_tensors(out));
     if (status == ASSAY_OK)
         note_manifest(out);
-    ASSAY_THEN(status, assay_trial_list_others(out->files, INT64_MIN, INT64_MAX, &out->others));
+    ASSAY_THEN(status, assay_trial_list_others(out->files, out->range.from, out->range.to, &out->others));
     ASSAY_THEN(status, find_members(out));
     ASSAY_THEN(status, overview_read_events(out, err));
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
+    size_t first = 0, behind = 0, lacking = 0, end = 0;
+    ASSAY_SEARCH(first, r->step_count, r->steps[first].step < out->range.from);
+    ASSAY_SEARCH(behind, r->step_count, r->steps[behind].step < out->range.to);
+    ASSAY_SEARCH(lacking, r->incomplete_count, r->incomplete[lacking].step < out->range.from);
+    ASSAY_SEARCH(end, r->incomplete_count, r->incomplete[end].step < out->range.to);
+    if (first == behind && r->step_count > 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: no step in --steps", location);
     out->info = (assay_trial){.tensors = r->files.tensors,
                               .catalog = &r->files.catalog,
-                              .steps = r->steps,
-                              .step_count = r->step_count,
+                              .steps = r->steps + first,
+                              .step_count = behind - first,
                               .worker_modes = r->worker_modes};
     out->outcome = (assay_trial_outcome){.trial = &out->trial,
                                          .info = &out->info,
                                          .catalog = r->files.catalog,
                                          .problems = r->files.problems,
-                                         .incomplete = r->incomplete,
-                                         .incomplete_count = r->incomplete_count};
+                                         .incomplete = r->incomplete + lacking,
+                                         .incomplete_count = end - lacking};
     return ASSAY_OK;
 }
 
@@ -487,7 +512,7 @@ static void overview_release(overview *o)
 
 static int ls(const cli_context *context, int argc, char **argv)
 {
-    ls_options options = {.all = false};
+    ls_options options = {.steps = {INT64_MIN, INT64_MAX}};
     const char *location[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -498,8 +523,7 @@ static int ls(const cli_context *context, int argc, char **argv)
     ASSAY_THEN(status, cli_form_choose("ls", &options.form, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    status = overview_read(location[0], &o, &err);
-    o.all = options.all;
+    status = overview_read(location[0], &options, &o, &err);
     if (status == ASSAY_OK) {
         status = options.form.form == ASSAY_LISTING_JSON ? overview_put_json(&o, &out)
                  : options.form.form == ASSAY_LISTING_CSV
@@ -526,4 +550,4 @@ const cli_command cli_ls = {"ls",
                             false,
                             ls,
                             true,
-                            true};
+                            CLI_PAGED};

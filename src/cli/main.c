@@ -110,10 +110,10 @@ static int run_command(const cli_command *command, cli_context *context)
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_activity_show(is_first());
-    if (command->pages)
-        cli_pager_start();
     int code = command->run(context, context->argc - 2, context->argv + 2);
     cli_pager_end();
+    if (command->output != CLI_OTHERWISE)
+        code = cli_print_end(context->comm, code);
     cli_defaults_release();
     assay_activity_show(false);
     assay_s3_close();

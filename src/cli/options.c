@@ -14,7 +14,9 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "cli/cli.h"
 #include "cli/defaults.h"
+#include "cli/pager.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
 #include "report/text/listing.h"
@@ -28,11 +30,12 @@ typedef struct common_options {
     int log;    /* 1: all */
     int colour; /* cli_draw_when */
     bool quiet; /* of commands that have no --quiet of their own, which start no MPI */
+    const char *out;
 } common_options;
 
 static common_options common;
 
-const assay_setting cli_common_options[] = {
+static const assay_setting common_options_table[] = {
     {"quiet", ASSAY_SETTING_SWITCH, offsetof(common_options, quiet), NULL,
      "No progress, notes or warnings on standard error; errors only."},
     {"log", ASSAY_SETTING_WORD, offsetof(common_options, log), "WHO",
@@ -40,6 +43,10 @@ const assay_setting cli_common_options[] = {
     {"color", ASSAY_SETTING_WORD, offsetof(common_options, colour), "WHEN",
      "Colours: auto (on a terminal, unless NO_COLOR is set), always or never. Default: auto.", CLI_DRAW_WORDS},
     {0}};
+
+const assay_setting cli_printed_options[] = {{"out", ASSAY_SETTING_TEXT, offsetof(common_options, out), "FILE",
+                                              "Write what would be printed to this file; -o for short."},
+                                             {0}};
 
 bool cli_list_add(cli_list *list, const char *text)
 {
@@ -83,14 +90,25 @@ static int take_value(const assay_setting *option, const char *text, void *field
     return assay_setting_take(option, text, field);
 }
 
+size_t cli_option_tables(const cli_command *command, const assay_setting *table[CLI_TABLES])
+{
+    size_t count = 0;
+    table[count++] = command->options;
+    table[count++] = common_options_table;
+    if (command->output != CLI_OTHERWISE)
+        table[count++] = cli_printed_options;
+    if (command->reads)
+        table[count++] = cli_s3_options;
+    return count;
+}
+
 static int fail_unknown(const cli_command *command, const char *word, size_t length, assay_error *err)
 {
+    const assay_setting *table[CLI_TABLES];
     assay_nearest nearest;
     assay_nearest_begin(&nearest, word + 2, length);
-    assay_settings_offer(command->options, &nearest);
-    assay_settings_offer(cli_common_options, &nearest);
-    if (command->reads)
-        assay_settings_offer(cli_s3_options, &nearest);
+    for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
+        assay_settings_offer(table[t], &nearest);
     return assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"%s%s%s; `assay %s --help` lists the options",
                       command->name, word, nearest.best ? " (did you mean \"--" : "", nearest.best ? nearest.best : "",
                       nearest.best ? "\"?)" : "", command->name);
@@ -99,17 +117,11 @@ static int fail_unknown(const cli_command *command, const char *word, size_t len
 /* The option of that name; *fields becomes what its offset is of. */
 static const assay_setting *find_option(const cli_command *command, const char *name, size_t length, void **fields)
 {
-    const assay_setting *option = assay_setting_find(command->options, name, length);
-    if (option)
-        return option;
-    if ((option = assay_setting_find(cli_common_options, name, length))) {
-        *fields = &common;
-        return option;
-    }
-    if (!command->reads)
-        return NULL;
-    *fields = &s3;
-    return assay_setting_find(cli_s3_options, name, length);
+    const assay_setting *table[CLI_TABLES], *option = NULL;
+    for (size_t t = 0, tables = cli_option_tables(command, table); t < tables && !option; t++)
+        if ((option = assay_setting_find(table[t], name, length)) && t > 0)
+            *fields = table[t] == cli_s3_options ? (void *)&s3 : (void *)&common;
+    return option;
 }
 
 const assay_setting *cli_option_find(const cli_command *command, const char *name, size_t length)
@@ -235,6 +247,10 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     }
     assay_s3_configure(&s3);
     cli_set_colour((cli_draw_when)common.colour);
+    if (common.out)
+        cli_print_into(common.out);
+    else if (status == ASSAY_OK && command->output == CLI_PAGED)
+        cli_pager_start();
     if (common.quiet)
         assay_log_init(0, true);
     assay_log_all_ranks(common.log);
@@ -287,17 +303,16 @@ static void put_table_help(const assay_setting *table, const cli_command *but, b
 void cli_options_put_help(const cli_command *command, bool brief, const assay_draw *draw, assay_buf *out)
 {
     char text[256];
-    snprintf(text, sizeof text, "Usage: assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
+    const assay_setting *table[CLI_TABLES];
+    snprintf(text, sizeof text, "assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
              command->operands);
-    assay_text_put_wrapped(out, draw, 4, "", text, strlen(text));
+    assay_text_put_wrapped(out, draw, 7, "Usage: ", text, strlen(text));
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, draw, 0, NULL, command->summary,
                            brief ? first_sentence(command->summary) : strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
-    put_table_help(command->options, NULL, brief, draw, out);
-    put_table_help(cli_common_options, command, brief, draw, out);
-    if (command->reads)
-        put_table_help(cli_s3_options, command, brief, draw, out);
+    for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
+        put_table_help(table[t], t > 0 ? command : NULL, brief, draw, out);
     if (command->world)
         put_option_help(CLI_OPTION_MPI, NULL,
                         "Start MPI even if no launcher is recognised. A single process does not need it.", brief, draw,

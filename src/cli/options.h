@@ -51,6 +51,13 @@ int cli_form_choose(const char *command, cli_form *choice, assay_error *err);
 
 typedef struct cli_context cli_context;
 
+/* What a command writes to standard output. */
+typedef enum cli_output {
+    CLI_OTHERWISE,
+    CLI_PRINTED, /* one answer, which --out FILE takes */
+    CLI_PAGED    /* the same, and on a terminal it goes through a pager */
+} cli_output;
+
 typedef struct cli_command {
     const char *name;
     const char *operands; /* "JOB", as the usage line shows them */
@@ -60,11 +67,14 @@ typedef struct cli_command {
     bool world;                                                    /* runs on all ranks */
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
     bool reads;                                                    /* trials: it takes the options of S3 */
-    bool pages;                                                    /* what it prints, on a terminal, by a pager */
+    cli_output output;
 } cli_command;
 
-/* Options of every command. */
-extern const assay_setting cli_common_options[];
+/* The options of a command: its own, those of every command, then those of its kind. How many tables there are. */
+enum { CLI_TABLES = 4 };
+size_t cli_option_tables(const cli_command *command, const assay_setting *table[CLI_TABLES]);
+/* --out of commands that print one answer. */
+extern const assay_setting cli_printed_options[];
 
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
 /* --memory of the commands that read trials: size_t. With less than a megabyte every record would be told as lost. */

@@ -34,6 +34,7 @@ typedef struct overview {
     overview_tensor *tensor;         /* [assay_dict_count(files->tensors)] */
     assay_trial_others others;       /* what is no tensor */
     bool all;                        /* these are listed, not only counted */
+    assay_setting_range range;       /* the steps that are looked at */
     uint8_t **member; /* [files->catalog.collections.count][tensors] does the tensor belong to the collection? */
     assay_trial info; /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;

@@ -35,14 +35,19 @@ static const char *const TYPE_NAMES[] = {
 
 static void put_names(bool aggregations, const char *heading, const assay_draw *draw, assay_buf *out)
 {
-    char lead[64];
     assay_report_put_heading(out, heading);
     for (size_t i = 0; assay_rule_at(i); i++) {
         const assay_rule_ops *ops = assay_rule_at(i);
         if (((ops->traits & ASSAY_RULE_AGGREGATION) != 0) != aggregations)
             continue;
-        snprintf(lead, sizeof lead, "%s ", ops->name);
-        assay_text_put_wrapped(out, draw, 32, lead, ops->summary, strlen(ops->summary));
+        assay_buf lead = ASSAY_BUF(256);
+        assay_draw_begin(draw, ASSAY_DRAW_GOOD, &lead);
+        assay_put_format(&lead, "%s ", ops->name);
+        assay_draw_end(draw, ASSAY_DRAW_GOOD, &lead);
+        assay_put_u8(&lead, '\0');
+        assay_text_put_wrapped(out, draw, 32, lead.data ? (const char *)lead.data : NULL, ops->summary,
+                               strlen(ops->summary));
+        assay_buf_release(&lead);
     }
 }
 
@@ -104,9 +109,13 @@ static void put_params(const assay_rule_ops *ops, const char *name, const assay_
         put_range(def, out);
         if (out->size == before + 2)
             out->size = before;
-        if (def->flags & ASSAY_PARAM_REQUIRED)
-            assay_put_format(out, "; required)\n");
-        else if (def->initial)
+        if (def->flags & ASSAY_PARAM_REQUIRED) {
+            assay_put_format(out, "; ");
+            assay_draw_begin(draw, ASSAY_DRAW_BAD, out);
+            assay_put_format(out, "required");
+            assay_draw_end(draw, ASSAY_DRAW_BAD, out);
+            assay_put_format(out, ")\n");
+        } else if (def->initial)
             assay_put_format(out, "; default %s)\n", def->initial[0] ? def->initial : "\"\"");
         else
             assay_put_format(out, ")\n");
@@ -356,4 +365,4 @@ const cli_command cli_rules = {
     false,
     rules,
     false,
-    true};
+    CLI_PAGED};

@@ -29,6 +29,7 @@
 #include "parallel/interrupt.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
+#include "report/forms/forms.h"
 #include "report/model/report_model.h"
 #include "report/output.h"
 #include "report/report.h"
@@ -303,11 +304,13 @@ static int put_report(const cli_context *context, const run_options *options, co
     assay_report_origin origin;
     if (options->dry_run)
         return run_put_plan(report->outcome, out);
-    if (!options->json)
+    if (!options->json && !options->lines)
         return assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
     char *command = run_find_origin(context, &origin);
-    const int status = assay_report_put_body(report, NULL, out);
-    assay_report_put_run(report->outcome, &origin, out);
+    const int status =
+        options->lines ? report_put_lines(report, &origin, out) : assay_report_put_body(report, NULL, out);
+    if (options->json)
+        assay_report_put_run(report->outcome, &origin, out);
     free(command);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
@@ -318,7 +321,7 @@ static int print_report(const cli_context *context, const run_options *options, 
     assay_error err = {""};
     assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = put_report(context, options, report, &text);
-    if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json) {
+    if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json && !options->lines) {
         status = assay_report_digest(report, hex, &err);
         if (status == ASSAY_OK)
             assay_put_format(&text, "digest %s\n", hex);
@@ -583,7 +586,7 @@ void run_end(run_options *options, int code)
     if (options->own_place && there) {
         own_place_keep(options->own_place);
         if (!options->quiet)
-            fprintf(options->json ? stderr : stdout, "The report is in %s.\n", options->own_place);
+            fprintf(options->json || options->lines ? stderr : stdout, "The report is in %s.\n", options->own_place);
     }
     own_place_end(options->own_place);
 }

@@ -32,6 +32,7 @@ typedef struct run_options {
     double progress, rule_seconds, min_coverage; /* the last in percent */
     const char *rules_path;
     bool quiet, digest, dry_run, json, trust_rules;
+    bool lines;    /* JSON, an object a line: report.jsonl */
     bool only_odd; /* see assay_report */
     bool several;  /* what is given has to stand for two trials or more */
     run_checkpoint checkpoint;

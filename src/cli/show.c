@@ -624,4 +624,4 @@ const cli_command cli_show = {"show",
                               false,
                               show,
                               true,
-                              true};
+                              CLI_PAGED};

@@ -24,15 +24,21 @@ static unsigned columns_of(int terminal)
 }
 
 static unsigned kept_columns; /* 0: no terminal was kept */
+static bool has_left;
 
 bool cli_is_terminal(void)
 {
-    return kept_columns > 0 || (isatty(STDOUT_FILENO) && !assay_launched_rank());
+    return !has_left && (kept_columns > 0 || (isatty(STDOUT_FILENO) && !assay_launched_rank()));
 }
 
 void cli_keep_terminal(void)
 {
     kept_columns = columns_of(STDOUT_FILENO);
+}
+
+void cli_leave_terminal(void)
+{
+    has_left = true;
 }
 
 static bool says_utf8(void)

@@ -18,5 +18,7 @@ const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out);
 bool cli_is_terminal(void);
 /* For a pager: output is still drawn as on this terminal, as wide as it is now. */
 void cli_keep_terminal(void);
+/* What is printed goes to a file. */
+void cli_leave_terminal(void);
 /* What --color says. */
 void cli_set_colour(cli_draw_when when);

@@ -170,6 +170,7 @@ static int cli_topology_of_groups(const char *location, const char *place, char 
 
 typedef struct topology_options {
     const char *file, *preset, *axes, *groups;
+    bool json;
 } topology_options;
 
 static const assay_setting OPTIONS[] = {
@@ -181,6 +182,8 @@ static const assay_setting OPTIONS[] = {
      "The mesh, outermost axis first: dp=2,tp=8."},
     {"groups", ASSAY_SETTING_TEXT, offsetof(topology_options, groups), "PATH",
      "Take the mesh from the process groups in flight-recorder dumps and traces in this directory."},
+    {"json", ASSAY_SETTING_SWITCH, offsetof(topology_options, json), NULL,
+     "As JSON, which is what is printed without it, too."},
     {0}};
 
 enum { AXIS_NAME = 32, SHOWN = 8 };
@@ -395,7 +398,7 @@ static int show(const topology_options *o, const char *location, const char *giv
 
 static int topology(const cli_context *context, int argc, char **argv)
 {
-    topology_options options = {NULL, NULL, NULL, NULL};
+    topology_options options = {NULL};
     const char *location[1] = {NULL};
     size_t operands = 0;
     bool lost = false;
@@ -436,4 +439,4 @@ const cli_command cli_topology = {
     false,
     topology,
     true,
-    true};
+    CLI_PAGED};

@@ -67,7 +67,7 @@ static void put_file(const assay_verify_file *f, size_t widest, const assay_draw
     enum { WORD = 10, INDENT = 12 };
     const assay_draw_colour colour = f->state >= ASSAY_VERIFY_DAMAGED   ? ASSAY_DRAW_ALARM
                                      : f->state >= ASSAY_VERIFY_SUSPECT ? ASSAY_DRAW_BAD
-                                                                        : ASSAY_DRAW_PLAIN;
+                                                                        : ASSAY_DRAW_GOOD;
     assay_buf content = ASSAY_BUF(ASSAY_REPORT_CEILING);
     put_content(f, &content);
     const size_t columns = assay_text_columns((const char *)content.data, content.size);
@@ -176,6 +176,13 @@ static int run(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_verify = {
-    "verify", "RUN", "Says which checkpoint to resume from: files, sizes, checksums, NaN, moments, what loading runs.",
-    OPTIONS,  1,     1,
-    true,     run,   true};
+    "verify",
+    "RUN",
+    "Says which checkpoint to resume from: files, sizes, checksums, NaN, moments, what loading runs.",
+    OPTIONS,
+    1,
+    1,
+    true,
+    run,
+    true,
+    CLI_PRINTED};

@@ -49,6 +49,8 @@ static const assay_setting OPTIONS[] = {
      "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
      "Default: never.",
      "never|info|warning|error"},
+    {"json", ASSAY_SETTING_SWITCH, FIELD(run.lines), NULL,
+     "Print an object a line: each cause as it comes, then the lines of report.jsonl."},
     {"findings", ASSAY_SETTING_SWITCH, FIELD(findings), NULL,
      "Print every finding, as columns between tabs for programs, in place of a line for each cause."},
     {"report-every", ASSAY_SETTING_REAL, FIELD(report_every), "SECONDS",
@@ -280,7 +282,7 @@ static int watch_job(const cli_context *context, watch_options *options, const a
         f.report_every = job->formats & 1u << ASSAY_FORM_HTML ? PAGE_SECONDS : 0;
     assay_buf_init(&f.counts, ASSAY_REPORT_CEILING);
     f.findings = options->findings ? watch_findings_new() : NULL;
-    f.causes = options->findings ? NULL : watch_causes_new();
+    f.causes = options->findings ? NULL : watch_causes_new(options->run.lines);
     int status = f.findings || f.causes ? ASSAY_OK : ASSAY_ENOMEM;
     int made = assay_watch_new(context->comm, job, options->lag, &f.watch);
     status = assay_comm_agree(context->comm, status == ASSAY_OK ? made : status, &err);
@@ -305,6 +307,8 @@ static int watch(const cli_context *context, int argc, char **argv)
     watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60, .report_every = -1};
     assay_activity_show(false); /* it reads on and on, and says itself what comes */
     int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);
+    if (status == ASSAY_OK && options.findings && options.run.lines)
+        status = assay_fail(&err, ASSAY_EUSAGE, "watch: --findings and --json exclude each other");
     if (status == ASSAY_OK && options.every < 0.01)
         status = assay_fail(&err, ASSAY_EUSAGE, "watch: --every: at least 0.01 seconds");
     status = run_take_operands(context, status, operand, operands, &options.run, &path, &err);

@@ -5,6 +5,7 @@
 
 #include "base/dict.h"
 #include "base/fault.h"
+#include "base/json_writer.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -18,8 +19,10 @@ enum { INDENT = 11 };
 
 typedef struct told_cause {
     uint32_t trial;
-    size_t rule;    /* of its first evidence, in the job */
-    char *sentence; /* as printed; owned */
+    size_t rule; /* of its first evidence, in the job */
+    int64_t step;
+    int severity;   /* assay_severity */
+    char *sentence; /* owned */
     bool told;      /* and not taken back */
 } told_cause;
 
@@ -29,17 +32,20 @@ struct watch_causes {
     size_t count, room;
     assay_draw style;
     const assay_draw *draw; /* NULL: no terminal */
+    bool lines;             /* JSON */
 };
 
-watch_causes *watch_causes_new(void)
+watch_causes *watch_causes_new(bool lines)
 {
     watch_causes *causes = assay_alloc_zeroed(1, sizeof *causes);
     if (causes && !(causes->keys = assay_dict_new())) {
         free(causes);
         return NULL;
     }
-    if (causes)
+    if (causes) {
         causes->draw = cli_draw_style(CLI_DRAW_AUTO, &causes->style);
+        causes->lines = lines;
+    }
     return causes;
 }
 
@@ -54,26 +60,48 @@ void watch_causes_free(watch_causes *causes)
     free(causes);
 }
 
-/* "error      17: worker_2 was fed NaN at TRAIN step 64 (ExplodingTensor)" */
-static void put_line(const watch_causes *c, const char *word, assay_draw_colour colour, const char *text,
-                     assay_buf *out)
+/* {"kind":"cause","trial":"17","severity":"error","step":64,"rule":"ExplodingTensor","text":"worker_2 was fed NaN ..."} */
+static void put_object(const told_cause *told, const char *trial, const char *rule, assay_buf *out)
 {
-    assay_buf lead = ASSAY_BUF(256);
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    ASSAY_JW(&w, "kind", told->told ? "cause" : "withdrawn", "trial", trial, "severity",
+             assay_severity_name((assay_severity)told->severity), "step", told->step, "rule", rule, "text",
+             told->sentence);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
+}
+
+/* "error      17: worker_2 was fed NaN at TRAIN step 64 (ExplodingTensor)"; of one that is taken back "withdrawn" */
+static void put_line(const watch_causes *c, const told_cause *told, const assay_outcome *outcome, assay_buf *out)
+{
+    const char *trial = outcome->trials[told->trial].trial->name, *rule = outcome->job->rules[told->rule]->name;
+    const char *word = told->told ? assay_severity_name((assay_severity)told->severity) : "withdrawn";
+    const assay_draw_colour colour = !told->told                     ? ASSAY_DRAW_PLAIN
+                                     : told->severity == ASSAY_ERROR ? ASSAY_DRAW_ALARM
+                                                                     : ASSAY_DRAW_BAD;
+    assay_buf lead = ASSAY_BUF(256), text = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    if (c->lines) {
+        put_object(told, trial, rule, out);
+        return;
+    }
     assay_draw_begin(c->draw, colour, &lead);
     assay_put_format(&lead, "%-9s", word);
     assay_draw_end(c->draw, colour, &lead);
     assay_put_format(&lead, "  ");
     assay_put_u8(&lead, '\0');
-    if (assay_buf_status(&lead) != ASSAY_OK) {
-        out->status = assay_buf_status(&lead);
+    assay_put_format(&text, "%s: %s (%s)", trial, told->sentence, rule);
+    if (assay_buf_status(&lead) != ASSAY_OK || assay_buf_status(&text) != ASSAY_OK) {
+        out->status = ASSAY_ENOMEM;
     } else if (c->draw) {
-        assay_text_put_wrapped(out, c->draw, INDENT, (const char *)lead.data, text, strlen(text));
+        assay_text_put_wrapped(out, c->draw, INDENT, (const char *)lead.data, (const char *)text.data, text.size);
     } else { /* a log is searched line by line */
         assay_put_format(out, "%s", (const char *)lead.data);
-        assay_text_put_clean(out, text, strlen(text));
+        assay_text_put_clean(out, (const char *)text.data, text.size);
         assay_put_u8(out, '\n');
     }
     assay_buf_release(&lead);
+    assay_buf_release(&text);
 }
 
 /* The place of a cause among those told of. What a later step may add to it (workers, tensors, what follows from it)
@@ -103,16 +131,11 @@ static int tell(watch_causes *c, const assay_outcome *outcome, uint32_t number, 
     int status = find(c, trial, cause, evidence, &id);
     if (status != ASSAY_OK || c->list[id].told)
         return status;
-    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    assay_put_format(&text, "%s: %s (%s)", trial->trial->name, cause->sentence, evidence->name);
-    status = assay_buf_status(&text);
-    char *sentence = status == ASSAY_OK ? assay_copy_bytes_as_text((const char *)text.data, text.size) : NULL;
-    assay_buf_release(&text);
+    char *sentence = assay_copy_text(cause->sentence);
     ASSAY_HAVE(sentence);
     free(c->list[id].sentence);
-    c->list[id] = (told_cause){number, evidence->rule, sentence, true};
-    put_line(c, assay_severity_name((assay_severity)evidence->severity),
-             evidence->severity == ASSAY_ERROR ? ASSAY_DRAW_ALARM : ASSAY_DRAW_BAD, sentence, out);
+    c->list[id] = (told_cause){number, evidence->rule, cause->began.step, evidence->severity, sentence, true};
+    put_line(c, &c->list[id], outcome, out);
     return assay_buf_status(out);
 }
 
@@ -138,7 +161,7 @@ static void take_back(watch_causes *c, const assay_outcome *outcome, assay_buf *
             report_rule_of(outcome, trial, told->rule, false).status == ASSAY_ISSUES_FOUND)
             continue;
         told->told = false;
-        put_line(c, "withdrawn", ASSAY_DRAW_PLAIN, told->sentence, out);
+        put_line(c, told, outcome, out);
     }
 }
 

@@ -15,7 +15,8 @@ int watch_findings_tell(watch_findings *findings, const assay_outcome *outcome, 
 
 /* The causes printed so far. */
 typedef struct watch_causes watch_causes;
-watch_causes *watch_causes_new(void);
+/* `lines`: as JSON, an object a line. */
+watch_causes *watch_causes_new(bool lines);
 void watch_causes_free(watch_causes *causes);
 /* Prints a line for every cause that the findings of a trial come to (diagnosis/diagnosis.h) and that was not told of
  * yet: one that only follows from another, and advice, wait for the report. A cause told of whose rule finds nothing any

@@ -88,4 +88,5 @@ const cli_command cli_why = {
     1,
     true,
     run,
-    true};
+    true,
+    CLI_PRINTED};

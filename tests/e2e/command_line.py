@@ -17,6 +17,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
+
+from checkpoints import save_safetensors  # noqa: E402
 from launch import LAUNCHER, ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from records import TAG, Part, inside  # noqa: E402
@@ -56,8 +59,16 @@ def check_help(cli):
         widest = max(len(line) for line in text.splitlines())
         cli.checks.expect(widest <= 100, "%s --help is %d columns wide" % (command, widest))
         cli.expect(0, command, "x", "y", "--nonsense", "--help")
-    for command in re.findall(r"^  (\w+) +\S", overview.out.split("Commands:")[1].split("\n\n")[0], re.M):  # one grammar
+    commands = set(re.findall(r"^  (\w+) +\S", overview.out.split("Commands:")[1].split("\n\n")[0], re.M))
+    for command in commands:
         cli.expect(2, command, "-q", "-v", "--color", "never", "--nonsense", err='assay: rank 0: error: %s: unknown option "--nonsense"' % command)
+    for option, having in (("out", commands - {"seal", "pilot", "notify", "completion"}),
+                           ("json", commands - {"stats", "seal", "pack", "unpack", "pilot", "notify", "completion"}),
+                           ("format", commands - {"stats", "seal", "pack", "unpack", "pilot", "notify", "completion", "topology", "check"}),
+                           ("steps", commands - {"why", "topology", "rules", "check", "pack", "unpack", "pilot", "notify", "completion"}),
+                           ("quiet", commands), ("log", commands), ("color", commands)):
+        has = {command for command in commands if re.search(r"^  --%s\b" % option, cli.expect(0, command, "--help").out, re.M)}
+        cli.checks.expect(has == having, "--%s: %s" % (option, sorted(has ^ having)))
     version = cli.expect(0, "--version").out
     cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n(.+\n)*License: Apache-2.0\n", version), "--version: %s" % version)
     cli.expect(2, out="Find what went wrong", err="no command")
@@ -70,6 +81,39 @@ def check_help(cli):
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
     cli.expect(2, "versoin", err="(did you mean \"version\"?)")
     cli.expect(2, PARTIAL, err="is no command; `assay run %s" % str(PARTIAL)[:60])
+
+
+def check_grammar(cli):
+    """-o, -q, -v, --json, --color and --steps of commands that print one answer; watch prints an object a line."""
+    report, checkpoint = cli.where / "a-report", cli.where / "run" / "checkpoint-20"
+    cli.expect(0, "run", DDP, "-q", "-o", report)
+    checkpoint.mkdir(parents=True)
+    save_safetensors(checkpoint / "model.safetensors", {"w": numpy.zeros((2, 2), "f4")})
+    (cli.where / "empty").mkdir()
+    for steps, code, *command in ((True, 0, "ls", DDP), (True, 0, "show", DDP, "ConvNet_fc1.bias"), (False, 0, "rules"), (False, 0, "rules", "AllZero"),
+                                  (False, 0, "check"), (True, 0, "history", DDP), (False, 0, "history", report), (False, 0, "topology", DDP),
+                                  (True, 0, "verify", checkpoint.parent), (False, 3, "why", cli.where / "empty")):
+        command += ["--steps", "20:30"] * steps + ["-q", "-v"]
+        for form in ([], ["--json"], ["--color", "always"]):
+            plain = run([cli.assay, *command, *form], cwd=cli.where)
+            cli.expect(plain.code, *command, *form, "-o", "printed")
+            cli.checks.expect(plain.code == code and (cli.where / "printed").read_text() == plain.out != "", "%s %s: %s" % (command, form, plain))
+            (cli.where / "printed").unlink()
+            cli.checks.expect(form != ["--json"] or isinstance(json.loads(plain.out), (dict, list)), "%s" % command)
+    listed = json.loads(cli.expect(0, "ls", DDP, "--steps", "20:40", "--json").out)
+    cli.checks.expect([s["step"] for s in listed["steps"]] == [20, 30] and all(t["steps"] <= 2 for t in listed["tensors"]), "ls --steps: %s" % listed)
+    cli.expect(2, "ls", DDP, "--steps", "1000000:", "-o", "none", err="no step in --steps")
+    cli.expect(2, "history", report, "--steps", "0:10", err="--steps is for trials")
+    cli.expect(4, "rules", "-o", "no/place", err="no/place: cannot create")
+    cli.expect(2, "rules", "-o", "s3://b/x", err="not in S3")
+    cli.checks.expect(not (cli.where / "none").exists(), "a command that failed leaves a file")
+    lines = [json.loads(line) for line in cli.expect(0, "watch", TRIALS / "linreg_nan", "--json", "--every", "0.1", "-o", "watched").out.splitlines()]
+    cli.checks.expect([one["kind"] for one in lines[:3]] == ["cause", "report", "trial"] and lines[0]["severity"] == "error" and
+                      lines[0]["text"] in lines[1]["verdict"], "watch --json: %s" % lines[:3])
+    cli.expect(2, "watch", DDP, "--json", "--findings", err="exclude each other")
+    for command in (("run", PARTIAL, "-o", "out"), ("compare", DDP, PARTIAL, "-o", "out"), ("verify", checkpoint.parent, "--all"), ("show", report), ("rules",)):
+        bare, coloured = (run([cli.assay, *command, "--color", when], cwd=cli.where).out for when in ("never", "always"))
+        cli.checks.expect("\x1b[" in coloured and "\x1b" not in bare, "--color of %s: %s" % (command, coloured[:300]))
 
 
 def check_options(cli):
@@ -420,7 +464,7 @@ def main():
     parser.add_argument("--assay", required=True)
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
-    for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
+    for check in (check_help, check_grammar, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
                   check_empty_trials, check_read_only,
                   check_names, check_forms, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:

@@ -122,6 +122,18 @@ static void put_words(assay_buf *out, const assay_draw *draw, unsigned indent, s
     assay_put_u8(out, '\n');
 }
 
+/* Of a lead, without the sequences of its colours. */
+static size_t columns_of_lead(const char *lead)
+{
+    size_t columns = 0;
+    for (bool coloured = false; *lead; lead++) {
+        coloured = coloured || *lead == '\x1b';
+        columns += !coloured;
+        coloured = coloured && *lead != 'm';
+    }
+    return columns;
+}
+
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length)
 {
@@ -129,9 +141,9 @@ void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned ind
     assay_text_put_clean(&clean, text, length);
     if (assay_buf_status(&clean) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&clean);
-    size_t used = lead ? strlen(lead) : 0;
+    size_t used = lead ? columns_of_lead(lead) : 0;
     if (lead)
-        assay_put_bytes(out, lead, used);
+        assay_put_bytes(out, lead, strlen(lead));
     assay_text_put_blanks(out, used < indent ? indent - used : 0);
     put_words(out, draw, indent, used < indent ? indent : used, (const char *)clean.data, clean.size);
     assay_buf_release(&clean);
