@@ -280,6 +280,37 @@ def check_bad_reports(assay, checks, folder):
         checks.expect(done.code == 0 and "\x1b" not in done.out and "\u202e" not in done.out, "an odd report: %s" % done)
 
 
+def numbers_of(page, caption):
+    """{(line, x): y} of the charts of that name on the page."""
+    found = re.findall(r"<figcaption>%s</figcaption>.*?<tbody>(.*?)</tbody>" % re.escape(caption), page, re.S)
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for body in found for row in body.split("</tr>") if "<td" in row]
+    return {(line, float(x)): float(y) for line, x, y in rows}
+
+
+def check_beside_loss(assay, checks, folder):
+    """On the page stand learning rates and norms that were recorded, and where no norm was that of all gradients."""
+    random = numpy.random.default_rng(3)
+    for name, also in (("computed", {}), ("logged", {"scalar/grad_norm": 1})):
+        trial, norms = Made(folder / name, collections={"losses": "Loss", "gradients": "^gradient"}), {}
+        for i in range(6):
+            gradients = {"gradient/%s.weight" % layer: random.normal(size=(4, 3)).astype("f4") for layer in "ab"}
+            norms[float(10 * i)] = math.sqrt(sum(float((g.astype("f8") ** 2).sum()) for g in gradients.values()))
+            if i == 3:  # a step that not all gradients have
+                del gradients["gradient/b.weight"], norms[30.0]
+            logged = {key: numpy.float64(value * (i + 1)) for key, value in also.items()}
+            trial.step(10 * i, "TRAIN", 10 * i, {"Loss_output_0": numpy.float32(2 - 0.1 * i), "scalar/lr": numpy.float64(0.1 / (i + 1)),
+                                                 "already": numpy.float64(7), **gradients, **logged})
+        trial.end()
+        done = run([assay, "run", folder / name, "--format", "html", "-o", folder / (name + "-page")])
+        checks.expect(done.code == 0, "%s" % done)
+        page = (folder / (name + "-page") / "report.html").read_text()
+        rates, shown = numbers_of(page, "Learning rate"), numbers_of(page, "Norm of the gradients")
+        checks.expect(set(rates) == {("scalar/lr", 10.0 * i) for i in range(6)} and
+                      all(math.isclose(y, 0.1 / (x / 10 + 1), rel_tol=1e-5) for (_, x), y in rates.items()), "%s: learning rate: %s" % (name, rates))
+        wanted = {("scalar/grad_norm", 10.0 * i): i + 1 for i in range(6)} if also else {("all gradients", x): y for x, y in norms.items()}
+        checks.expect(set(shown) == set(wanted) and all(math.isclose(shown[k], wanted[k], rel_tol=1e-5) for k in wanted), "%s: norms: %s" % (name, shown))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -297,6 +328,7 @@ def main():
         check_verdict(assay, checks, folder)
         check_widths(assay, checks, folder)
         check_bad_reports(assay, checks, folder)
+        check_beside_loss(assay, checks, folder)
     checks.done()
 
 

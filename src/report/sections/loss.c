@@ -133,6 +133,7 @@ static void put_trial(const assay_report *report, size_t t, doc *d)
         return;
     for (size_t from = 0, done = 0; from < curves.loss_count && done < LOSSES_OF_TRIAL; done++)
         from = put_loss(report, t, &curves, from, d);
+    sections_put_beside_loss(&report->outcome->trials[t], &curves, d);
     assay_curves_release(&curves);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "report/document/document.h"
+#include "report/model/curves.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
 
@@ -38,6 +39,8 @@ const char *sections_card_id(size_t trial, size_t rule, char room[SECTIONS_ID_RO
  * itself, what to do. (evidence.c) */
 enum { SECTIONS_ROWS_MOST = 500, SECTIONS_ROWS_LEAST = 10 };
 void sections_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, size_t most, doc *d);
+/* Charts of the learning rate and the norm of the gradients, where they were recorded. (beside_loss.c) */
+void sections_put_beside_loss(const assay_trial_outcome *trial, const assay_curves *curves, doc *d);
 /* Name, path, workers, steps and tensors; steps that some worker never wrote; damage. (trials.c, damage.c) */
 void sections_put_head(const assay_trial_outcome *trial, doc *d);
 void sections_put_completeness(const assay_trial_outcome *trial, doc *d);
