@@ -311,6 +311,25 @@ def check_beside_loss(assay, checks, folder):
         checks.expect(set(shown) == set(wanted) and all(math.isclose(shown[k], wanted[k], rel_tol=1e-5) for k in wanted), "%s: norms: %s" % (name, shown))
 
 
+def check_elements(assay, checks, folder):
+    """Under a tensor of a finding stands how its elements are distributed, over all workers and at most 24 steps."""
+    random, steps, saved = numpy.random.default_rng(4), range(0, 300, 10), {}
+    trial = Made(folder / "elements", 2)
+    for i in steps:
+        saved[i] = [random.normal(size=(16, 8)).astype("f4") * (1 + i) * (numpy.arange(128).reshape(16, 8) % 3 > 0) for _ in range(2)]
+        trial.step(i, "TRAIN", i, {"worker_%d" % w: {"a.weight": saved[i][w], "few": numpy.zeros(4, "f4")} for w in range(2)})
+    trial.end()
+    job = folder / "elements.json"
+    job.write_text(json.dumps({"rules": [{"rule": "AllZero", "parameters": {"tensor_regex": ".", "threshold": 30}}]}))
+    run([assay, "run", job, folder / "elements", "--format", "html", "-o", folder / "elements-page"])
+    page = (folder / "elements-page" / "report.html").read_text()
+    shown = numbers_of(page, "Quantiles")
+    checks.expect(page.count("<figcaption>Histograms</figcaption>") == 1 and " at 24 steps" in page and ("least", 290.0) in shown, "%s" % shown)
+    for (line, step), value in shown.items():
+        wanted = {"least": numpy.min, "median": numpy.median, "most": numpy.max}[line](saved[step])
+        checks.expect(math.isclose(value, wanted, rel_tol=1e-4, abs_tol=1e-6), "%s at %d: %s, not %s" % (line, step, value, wanted))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -329,6 +348,7 @@ def main():
         check_widths(assay, checks, folder)
         check_bad_reports(assay, checks, folder)
         check_beside_loss(assay, checks, folder)
+        check_elements(assay, checks, folder)
     checks.done()
 
 

@@ -235,6 +235,7 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     html_page page = {.outcome = outcome,
                       .comparison = report->comparison,
                       .only_odd = report->only_odd,
+                      .so_far = report->so_far,
                       .origin = origin,
                       .out = &body,
                       .nav = &nav,

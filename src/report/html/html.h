@@ -39,6 +39,7 @@ typedef struct html_page {
     const assay_outcome *outcome;
     const struct assay_comparison *comparison; /* NULL: not compared */
     bool only_odd; /* of single trials, those alone that are unlike the others are shown by themselves */
+    bool so_far;   /* the trials are being written */
     const assay_report_origin *origin;
     assay_buf *out;              /* of the sections */
     assay_buf *nav;              /* the list of links to them */
@@ -114,6 +115,25 @@ static inline bool html_read(const assay_trial_outcome *trial)
 {
     return trial->status == ASSAY_OK && trial->info;
 }
+
+/* ---- how the elements of a tensor are distributed over the steps of a mode ---- */
+typedef struct html_histogram {
+    const char *tensor, *mode;
+    size_t count;     /* steps */
+    double *step;     /* [count] */
+    double *quantile; /* [ASSAY_HISTOGRAM_LEVELS][count], all in one allocation with `step` */
+} html_histogram;
+/* Its quantiles as lines, and a histogram a step. (html_histograms.c) */
+void html_put_histogram(html_page *page, const html_histogram *h);
+
+/* A trial whose tensors are read once more, for the histograms of a few of them: no larger than that takes a moment, and on
+ * this machine's disks. NULL where it is not. (html_elements.c) */
+struct assay_recording *html_read_again(html_page *page, const assay_trial_outcome *trial);
+struct assay_tensor_curve;
+/* Reads the elements of a tensor at some of the steps of training that its curve spans; false where they were not saved, or
+ * are too many. out->step is to be freed. What cannot be read though the run could fails the page. */
+bool html_read_elements(html_page *page, struct assay_recording *recording, const char *tensor,
+                        const struct assay_tensor_curve *curve, html_histogram *out);
 
 /* ---- sections with pictures of their own, in their order on the page ---- */
 void html_tensors(html_page *page);      /* html_curves.c */

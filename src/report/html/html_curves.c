@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/trial.h>
+
 #include "base/fault.h"
 #include "base/search.h"
 #include "report/compare/comparison.h"
 #include "report/html/html.h"
 #include "report/model/curves.h"
 
-enum { TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, SMALL_CHART = 14000 };
+enum { TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, SMALL_CHART = 14000, HISTOGRAMS_OF_TRIAL = 4 };
 
 /* The lines of one chart: what they point to is their own. */
 typedef struct lines {
@@ -135,9 +137,10 @@ static double figure_of(const assay_tensor_point *p, int figure)
     return figure == 0 ? p->norm : figure == 1 ? p->magnitude : 100 * p->zeros;
 }
 
-/* Norm, magnitude and zeros of one tensor beside one another. */
+/* Norm, magnitude and zeros of one tensor beside one another, and its elements where they can be read (`again` may be
+ * NULL). */
 static void put_tensor(html_page *page, const assay_trial_outcome *trial, const assay_curves *curves, uint32_t tensor,
-                       size_t room)
+                       size_t room, assay_recording *again)
 {
     static const char *const titles[FIGURES] = {"Norm", "Mean magnitude", "Zeros"};
     static const char *const units[FIGURES] = {"L2 norm", "mean of |x|", "% of the elements"};
@@ -173,7 +176,14 @@ static void put_tensor(html_page *page, const assay_trial_outcome *trial, const 
                         room / FIGURES, page->out);
         release_lines(&l);
     }
-    html_put(page, "</div></article>\n");
+    html_put(page, "</div>");
+    html_histogram h;
+    const assay_tensor_curve *curve = assay_curves_tensor(curves, tensor, ASSAY_MODE_TRAIN);
+    if (again && curve && html_read_elements(page, again, assay_trial_tensor(trial->info, tensor), curve, &h)) {
+        html_put_histogram(page, &h);
+        free(h.step);
+    }
+    html_put(page, "</article>\n");
 }
 
 static bool drawn(const assay_curves *curves, uint32_t tensor)
@@ -189,6 +199,7 @@ static void put_trial_tensors(html_page *page, size_t t, const assay_curves *cur
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];
     size_t i = 0, done = 0;
+    assay_recording *again = html_read_again(page, trial);
     html_trial_begin(page, t, NULL);
     for (; i < count && done < TENSORS_OF_TRIAL; i++) {
         size_t left = page->end > page->out->size ? page->end - page->out->size : 0;
@@ -198,11 +209,13 @@ static void put_trial_tensors(html_page *page, size_t t, const assay_curves *cur
             continue;
         size_t share = left / (TENSORS_OF_TRIAL - done);
         share = share < FIGURES * CHART_LEAST ? FIGURES * CHART_LEAST : share;
-        put_tensor(page, trial, curves, list[i].tensor, share < FIGURES * SMALL_CHART ? share : FIGURES * SMALL_CHART);
+        put_tensor(page, trial, curves, list[i].tensor, share < FIGURES * SMALL_CHART ? share : FIGURES * SMALL_CHART,
+                   done < HISTOGRAMS_OF_TRIAL ? again : NULL);
         done++;
     }
     html_more(page, count - i, "tensors with findings");
     html_trial_end(page);
+    assay_recording_close(again);
 }
 
 void html_tensors(html_page *page)

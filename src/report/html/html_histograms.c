@@ -12,14 +12,6 @@
 
 enum { STEPS = 48, BINS = 24, SHADES = 9, TENSORS = 12, ROOM = 14000 };
 
-/* One tensor in a mode. */
-typedef struct histogram {
-    const char *tensor, *mode;
-    size_t count;     /* steps */
-    double *step;     /* [count] */
-    double *quantile; /* [ASSAY_HISTOGRAM_LEVELS][count], all in one allocation with `step` */
-} histogram;
-
 static double number_of(const cJSON *item)
 {
     if (cJSON_IsNumber(item))
@@ -30,7 +22,7 @@ static double number_of(const cJSON *item)
 }
 
 /* False where there is nothing, or no memory; else out->step is to be freed. */
-static bool take(html_page *page, const cJSON *item, histogram *out)
+static bool take(html_page *page, const cJSON *item, html_histogram *out)
 {
     const cJSON *tensor = cJSON_GetObjectItemCaseSensitive(item, "tensor");
     const cJSON *mode = cJSON_GetObjectItemCaseSensitive(item, "mode");
@@ -39,7 +31,7 @@ static bool take(html_page *page, const cJSON *item, histogram *out)
     const size_t count = cJSON_IsArray(steps) ? (size_t)cJSON_GetArraySize(steps) : 0;
     if (count == 0 || !cJSON_IsString(tensor) || !cJSON_IsString(mode) || !cJSON_IsArray(rows))
         return false;
-    *out = (histogram){tensor->valuestring, mode->valuestring, count, NULL, NULL};
+    *out = (html_histogram){tensor->valuestring, mode->valuestring, count, NULL, NULL};
     out->step = assay_alloc_zeroed(count * (1 + ASSAY_HISTOGRAM_LEVELS), sizeof *out->step);
     html_fail(page, out->step ? ASSAY_OK : ASSAY_ENOMEM);
     if (!out->step)
@@ -55,7 +47,7 @@ static bool take(html_page *page, const cJSON *item, histogram *out)
     return true;
 }
 
-static void put_quantiles(html_page *page, const histogram *h)
+static void put_quantiles(html_page *page, const html_histogram *h)
 {
     static const struct {
         const char *name;
@@ -81,7 +73,7 @@ static void put_quantiles(html_page *page, const histogram *h)
 }
 
 /* The range in which nearly all elements of all steps lie; false where there is none. */
-static bool find_range(const histogram *h, double *low, double *high)
+static bool find_range(const html_histogram *h, double *low, double *high)
 {
     *low = INFINITY;
     *high = -INFINITY;
@@ -112,7 +104,7 @@ static void put_cells(html_page *page, const uint8_t *shade, size_t columns)
 }
 
 /* A column for each step, at most STEPS at even distances; a row for each bin, all of equal width. */
-static void put_map(html_page *page, const histogram *h, double low, double high)
+static void put_map(html_page *page, const html_histogram *h, double low, double high)
 {
     uint8_t shade[STEPS * BINS] = {0};
     const size_t columns = h->count < STEPS ? h->count : STEPS;
@@ -148,18 +140,25 @@ static void put_map(html_page *page, const histogram *h, double low, double high
         high, low, h->step[0], h->step[h->count - 1]);
 }
 
-static void put_tensor(html_page *page, const histogram *h)
+void html_put_histogram(html_page *page, const html_histogram *h)
 {
     double low, high;
+    html_put(page, "<div class=\"charts\">\n");
+    put_quantiles(page, h);
+    if (find_range(h, &low, &high))
+        put_map(page, h, low, high);
+    html_put(page, "</div>");
+}
+
+static void put_tensor(html_page *page, const html_histogram *h)
+{
     html_put(page, "<article class=\"card\"><h4>");
     html_name(page, h->tensor);
     html_put(page, " <span class=\"tag\">");
     html_text(page, h->mode);
-    html_put(page, "</span></h4><div class=\"charts\">\n");
-    put_quantiles(page, h);
-    if (find_range(h, &low, &high))
-        put_map(page, h, low, high);
-    html_put(page, "</div></article>\n");
+    html_put(page, "</span></h4>");
+    html_put_histogram(page, h);
+    html_put(page, "</article>\n");
 }
 
 static void put_trial(html_page *page, const cJSON *list, size_t t)
@@ -167,7 +166,7 @@ static void put_trial(html_page *page, const cJSON *list, size_t t)
     size_t left = 0, done = 0;
     html_trial_begin(page, t, NULL);
     for (const cJSON *item = list->child; item; item = item->next) {
-        histogram h;
+        html_histogram h;
         if (done >= TENSORS || html_full(page)) {
             left++;
         } else if (take(page, item, &h)) {
