@@ -15,14 +15,16 @@
  *   has never fallen   when fall < diff_percent
  *   stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor fall by more than
  *                      COURSE_FLAT of |first| or three standard errors, which are no excuse beyond COURSE_DIM of it:
- *                      what noise hides does not stand still
+ *                      what noise hides does not stand still; nor does a loss stand still that came down before
+ *                      `first` was reached: x_1 and x_2 lie above it by more than four times the noise, and the lowest
+ *                      block more than COURSE_STEEP of x_1 below x_1 (a model that is trained on, logged rarely)
  *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors; or
  *                      more than COURSE_LOST of it, which lifts a loss above zero to COURSE_RISEN times that block:
  *                      losses of classes begin so high that what a model has learned is gone before half of it is lost
  *
- * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. A rise does, where
- * each block is above the one before, and the last above twice the first losses: the noise of such a course is its own
- * growth. */
+ * Nothing is said if two errors exceed COURSE_NOISE of |first|, or the first losses have both signs: a fall of that size
+ * would not show, and what swings about zero is no level (the loss of a policy). A rise shows, where each block is above
+ * the one before, and the last above twice the first losses: the noise of such a course is its own growth. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +38,7 @@ enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* 
 #define COURSE_NOISE 0.25
 #define COURSE_LOST  0.25
 #define COURSE_RISEN 1.5
+#define COURSE_STEEP 0.25
 
 typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
@@ -52,6 +55,17 @@ static inline double course_median(const double *x, uint64_t from, uint64_t to, 
     for (uint64_t i = from; i < to; i++)
         room[n++] = x[i];
     return robust_median(room, n);
+}
+
+/* Do x[0 .. n) have both signs? */
+static inline bool course_swings(const double *x, uint64_t n)
+{
+    bool below = false, above = false;
+    for (uint64_t i = 0; i < n; i++) {
+        below = below || x[i] < 0;
+        above = above || x[i] > 0;
+    }
+    return below && above;
 }
 
 /* The standard deviation of the noise about a slow curve. */
@@ -80,6 +94,7 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     double block[COURSE_BLOCKS], best = INFINITY, low = INFINITY, high = -INFINITY;
     double first = course_median(x, 0, COURSE_FIRST, room), last = course_median(x, n - n / 4, n, room);
     double noise = course_noise(x, n, room) * sqrt(acos(-1) / 2);
+    const double above = first + 4 * noise;
     first = x[0] + 4 * noise < first ? x[0] : first;
     c->best_at = 0;
     double error = noise * sqrt(1.0 / COURSE_FIRST + 4.0 / (double)n);
@@ -105,10 +120,11 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->never_fell = c->fall < diff_percent;
     const double errors = 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n);
     c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
+    c->flat = c->flat && !(x[0] > above && x[1] > above && x[0] - best > COURSE_STEEP * fabs(x[0]));
     const bool risen = best > 0 && last > COURSE_RISEN * best && c->lost > 100 * COURSE_LOST;
     course_find_rise(x, n, room, c);
     c->came_back = gained > diff_percent / 100 * fabs(first) && (c->lost > 50 || risen) && last - best > 4 * error;
-    return rises || (first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
+    return rises || (!course_swings(x, COURSE_FIRST) && first != 0 && 2 * error <= COURSE_NOISE * fabs(first));
 }
 
 /* Fewer losses than a course takes, COURSE_FEW or more: have they come back? The level at three in a row that was the
@@ -118,7 +134,7 @@ static inline bool few_came_back(const double *x, uint64_t n, double *room, cour
 {
     enum { LEVEL = 3 };
     const uint64_t late = n / 4 > LEVEL ? n / 4 : LEVEL;
-    if (n < COURSE_FEW)
+    if (n < COURSE_FEW || course_swings(x, LEVEL))
         return false;
     const double noise = course_noise(x, n, room);
     *c = (course){

@@ -178,13 +178,17 @@ def judged(name, expected, tensor="^loss$", **more):
 
 @case
 def losses_that_come_down(folder):
-    """Noisy, with a warm-up, converged for long, or with a floor well above zero: nothing is wrong with them."""
+    """Noisy, with a warm-up, converged for long, with a floor well above zero, of a model that is trained on and logged
+    rarely, or of a policy, which swings about zero: nothing is wrong with them."""
     steps = numpy.arange(240)
     warm = 2.3 - 2.0 / (1 + numpy.exp(-(steps - 100) / 15)) + 0.2 * noise(11, 240)
     floor = 0.9 + 0.7 * numpy.exp(-steps / 5) + 0.1 * noise(12, 240)
     rival = 0.7 + 0.004 * steps + 0.05 * noise(13, 240)  # its adversary is `loss`
-    return losses(folder, descent(10, 240), {"warm": warm, "floor": floor, "rival": rival}), [
+    tuned = 1.3 + numpy.where(steps < 3, 1.0 - 0.4 * steps, 0.1 * numpy.exp(-steps / 40)) + 0.03 * noise(18, 240)
+    policy = numpy.where(steps < 13, 0.08 * noise(19, 240), 5e-5 + 1e-6 * noise(20, 240))
+    return losses(folder, descent(10, 240), {"warm": warm, "floor": floor, "rival": rival, "tuned": tuned, "policy": policy}), [
         judged("noisy", fires()), judged("warm", fires(), "^warm$"), judged("floor", fires(), "^floor$"),
+        judged("tuned", fires(), "^tuned$"), judged("policy", fires(), "^policy$"),
         judged("adversaries", fires(), "^loss$,^rival$"),
         judged("alone", lambda e: e["status"] == "IssuesFound", "^rival$"),
         rule("as documented", "LossNotDecreasing", lambda e: e["findings_total"] > 5)]
