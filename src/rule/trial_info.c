@@ -35,7 +35,7 @@ static int mark_logged(assay_trial *trial)
             return loss;
         trial->logged[t] = ASSAY_LOGGED | (loss ? ASSAY_LOGGED_LOSS : 0);
     }
-    for (size_t i = 0; i < judged->objective.count; i++) {
+    for (size_t i = 0; i < judged->objective.count && !judged->rewarded; i++) {
         const uint32_t t = tensor_called(trial, judged->objective.list[i]);
         if (t < tensors)
             trial->logged[t] |= ASSAY_LOGGED_OBJECTIVE | (judged->whole ? ASSAY_LOGGED_WHOLE : 0);

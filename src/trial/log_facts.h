@@ -39,6 +39,7 @@ typedef struct assay_log_bad { /* where a series was first NaN or infinite */
 typedef struct assay_log_judged {
     assay_log_names objective; /* losses of TRAIN that have to fall */
     bool whole;                /* each of them is all that is minimised; else they are parts of a sum */
+    bool rewarded;             /* a reward is logged beside them: no loss has to fall */
     assay_log_names pairs;     /* a loss of TRAIN, its fellow of EVAL, the next loss of TRAIN, ... */
     assay_log_names never;     /* losses of which no value is finite, of several */
     assay_log_names others;    /* series that are no losses, or never finite, and not finite somewhere */

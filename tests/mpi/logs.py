@@ -259,6 +259,7 @@ def judged(w):
     cases = {  # columns, the first line, what fires
         "healthy": ({"train/loss": falls, "val/loss": falls}, "nothing wrong in 2 losses over 40 steps; logs say nothing of weights and gradients", set()),
         "players": ({"generator_loss": lambda i: 0.7 + 0.001 * i, "discriminator_loss": lambda i: 0.7}, "none of which has to fall", set()),
+        "rewarded": ({"loss": lambda i: 2 + 0.1 * i, "rollout/ep_rew_mean": lambda i: i}, "none of which has to fall", set()),
         "parts": ({"box_loss": falls, "cls_loss": lambda i: 0.5 + 0.01 * i}, "nothing wrong in 2 losses over 40 steps", set()),
         "whole": ({"loss": lambda i: 2 + 0.1 * i, "cls_loss": falls}, "rose", {"LossNotDecreasing"}),
         "unlike": ({"train/box_loss": falls, "val/box_loss": falls, "train/cls_loss": lambda i: falls(i) / 9, "val/cls_loss": lambda i: falls(i) / 9 + 0.1 * (i > 10) * (i - 10)},

@@ -3,7 +3,8 @@
  *
  * The base of a tag is what is left of its words without those that say when it was taken: "train/loss_step" and
  * "val_loss" have the base "loss". A loss whose base means all that is minimised is whole. Losses of parts of a sum
- * have to fall too where nothing is whole, but not those of players against each other, of policies and rewards. */
+ * have to fall too where nothing is whole, but not those of players against each other, of policies and rewards. Where a
+ * reward is logged, it is what has to rise, and no loss says whether it does. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,6 +53,13 @@ static bool need_not_fall(const char *word, size_t length)
                                         "critic",      "actor", "policy", "value",         "entropy",   "kl",
                                         "adversarial", "adv",   "reward", "aux",           "balancing", "balance"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
+}
+
+static void note_reward(void *context, const char *word, size_t length)
+{
+    static const char *const words[] = {"reward", "rew", "return"};
+    bool *rewarded = context;
+    *rewarded = *rewarded || metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
 static void add_word(void *context, const char *word, size_t length)
@@ -322,7 +330,10 @@ int metrics_judge(const metrics_log *log, assay_log_judged *out)
     for (size_t i = 0; i < log->count && status == ASSAY_OK; i++) {
         size_t length = 0;
         const char *tag = assay_dict_name(log->tags, log->series[i].tag, &length);
-        if (log->series[i].count > 0 && !log->series[i].vectors && metrics_is_loss(tag, length))
+        const bool is_loss = metrics_is_loss(tag, length);
+        if (!is_loss)
+            metrics_words(tag, length, note_reward, &out->rewarded);
+        else if (log->series[i].count > 0 && !log->series[i].vectors)
             status = add_loss(&j, &log->series[i], tag, length);
     }
     if (status == ASSAY_OK)

@@ -80,7 +80,9 @@ static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *
     assay_put_format(out, "nothing wrong in %" PRIu64 " loss%s over %" PRIu64 " step%s", judged->losses,
                      *plural ? "es" : "", judged->steps, assay_plural(judged->steps));
     if (course.asked && !course.tested)
-        put_text(judged->objective.count > 0 ? ", too few to judge their course" : ", none of which has to fall", out);
+        put_text(judged->objective.count > 0 && !judged->rewarded ? ", too few to judge their course"
+                                                                  : ", none of which has to fall",
+                 out);
     return true;
 }
 
@@ -123,6 +125,22 @@ static void put_named(const assay_log_names *names, const char *rest, assay_buf 
     put_text(rest, out);
 }
 
+static uint64_t count_of(const assay_log_facts *log, const char *what)
+{
+    for (size_t i = 0; i < log->counts.count; i++)
+        if (strcmp(log->counts.list[i].what, what) == 0)
+            return log->counts.list[i].count;
+    return 0;
+}
+
+/* "; 50 of 120 rows could not be used", where that is one of ten or more: what is wrong may stand in them. */
+static void put_unused(const assay_log_facts *log, assay_buf *out)
+{
+    const uint64_t bad = count_of(log, "bad rows") + count_of(log, "bad steps"), rows = count_of(log, "rows") + bad;
+    if (bad > rows / 10)
+        assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
+}
+
 void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_log_judged *judged = &trial->catalog.log.judged;
@@ -132,6 +150,7 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     if (judged->never.count == 0)
         put_named(&judged->others,
                   judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step", out);
+    put_unused(&trial->catalog.log, out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);
     else if (!any)
