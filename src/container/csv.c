@@ -8,7 +8,7 @@
 
 int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_error *err)
 {
-    assay_csv csv = {0};
+    assay_csv csv = {.delimiter = ','};
     const uint8_t *bytes = NULL;
     size_t have = 0;
     ASSAY_TRY(assay_stream_open(store, path, &csv.stream, err));
@@ -57,7 +57,7 @@ static int end_cell(assay_csv *csv, size_t from)
 typedef enum place { BEGIN, PLAIN, QUOTED, BEHIND_QUOTE } place;
 
 /* Bytes of the stretch that need no look each. */
-static size_t plain_length(const uint8_t *bytes, size_t have, place where)
+static size_t plain_length(const uint8_t *bytes, size_t have, place where, uint8_t delimiter)
 {
     size_t i = 0;
     if (where == QUOTED) {
@@ -65,7 +65,7 @@ static size_t plain_length(const uint8_t *bytes, size_t have, place where)
         return quote ? (size_t)(quote - bytes) : have;
     }
     if (where == PLAIN)
-        while (i < have && bytes[i] != ',' && bytes[i] != '\n')
+        while (i < have && bytes[i] != delimiter && bytes[i] != '\n')
             i++;
     return i;
 }
@@ -94,7 +94,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
             break;
         size_t i = 0;
         while (i < have && status == ASSAY_OK && !csv->finished) {
-            const size_t plain = plain_length(bytes + i, have - i, where);
+            const size_t plain = plain_length(bytes + i, have - i, where, csv->delimiter);
             if (plain > 0) {
                 put_text(csv, from, bytes + i, plain);
                 i += plain;
@@ -106,7 +106,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
                 where = QUOTED;
             } else if (where == QUOTED) {
                 where = BEHIND_QUOTE;
-            } else if (c == ',') {
+            } else if (c == csv->delimiter) {
                 status = end_cell(csv, from);
                 from = csv->text.size;
                 where = BEGIN;

@@ -1,4 +1,4 @@
-/* csv.h - the rows of a CSV file (RFC 4180): quotes, doubled quotes, line ends within quotes, CRLF or LF, a byte order
+/* csv.h - the rows of a CSV file (RFC 4180), or of one with another delimiter: quotes, doubled quotes, line ends within quotes, CRLF or LF, a byte order
  * mark in front. */
 #pragma once
 
@@ -15,7 +15,8 @@ typedef struct assay_csv_cell { /* without the blanks around it */
 typedef struct assay_csv {
     assay_stream stream;
     uint64_t next;
-    assay_buf text; /* of the row's cells */
+    uint8_t delimiter; /* of cells: ','; may be set before the first row is read */
+    assay_buf text;    /* of the row's cells */
     assay_csv_cell *cells;
     size_t count, room;
     bool oversized; /* a cell, or the number of cells, is beyond the limit: of the row nothing can be used */

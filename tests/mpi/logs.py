@@ -250,6 +250,23 @@ def table(place, columns, steps=40):
     logs.write(place / "metrics.csv", "\n".join(lines) + "\n")
 
 
+def tables(w):
+    """Cells between semicolons or tabs, steps by another name (beside a loss), and rows that cannot be used."""
+    rows = [[str(i), repr(falls(i)), repr(falls(i) + 0.1)] for i in range(40)]
+    head = ["training_iteration", "loss", "val_loss"]
+    cases = {"semicolons": (";", head, rows, 40), "tabs": ("\t", head, rows, 40), "path": (",", ["time/total_timesteps"] + head[1:], rows, 40),
+             "pandas": (",", [""] + head[1:], rows, 40), "ragged": (",", head, rows + [["x"]] * 10, 40),
+             "no loss": (",", ["", "a", "b"], rows, None)}
+    for name, (between, columns, lines, steps) in cases.items():
+        place = w.root / "tables" / name
+        logs.write(place / "history.csv", "".join(between.join(line) + "\n" for line in [columns] + lines))
+        done, report, _ = w.run(place)
+        w.checks.expect(bool(report) == (steps is not None), "%s: %s" % (name, done))
+        if report and steps:
+            w.checks.expect("nothing wrong in 2 losses over %d steps" % steps in report["verdict"] and
+                            ("; 10 of 50 rows could not be used" in report["verdict"]) == (name == "ragged"), "%s: %s" % (name, report["verdict"]))
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 
@@ -399,7 +416,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, commands):
             part(w)
         return w.checks.done()
 

@@ -16,14 +16,37 @@ static bool named(const char *name)
     return assay_path_ends(name, ".csv");
 }
 
-/* The column of steps; SIZE_MAX: there is none. */
+/* What else programs call the steps: as it is written, or behind a / ("time/total_timesteps"). The last two are the
+ * numbers of the rows, as pandas writes them. */
+static bool is_step_of_others(const char *name, size_t length)
+{
+    static const char *const names[] = {"steps",           "global_steps",
+                                        "total_steps",     "total_timesteps",
+                                        "total timesteps", "timesteps_total",
+                                        "timesteps",       "training_iteration",
+                                        "iterations",      "epochs",
+                                        "episode",         "round",
+                                        "unnamed: 0",      ""};
+    const char *slash = strrchr(name, '/');
+    const size_t from = slash && length == strlen(name) ? (size_t)(slash - name) + 1 : 0;
+    return metrics_is_among(names, sizeof names / sizeof *names, name + from, length - from);
+}
+
+/* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss has to
+ * stand beside it. */
 static size_t step_column(const metrics_table *t)
 {
     static const char *const names[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
+    bool loss = false;
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         for (size_t i = 0; i < t->columns; i++)
             if (strcasecmp(t->column[i], names[n]) == 0 && t->length[i] == strlen(names[n]))
                 return i;
+    for (size_t i = 0; i < t->columns && !loss; i++)
+        loss = metrics_is_loss(t->column[i], t->length[i]);
+    for (size_t i = 0; i < t->columns && loss; i++)
+        if (is_step_of_others(t->column[i], t->length[i]))
+            return i;
     return SIZE_MAX;
 }
 

@@ -16,13 +16,28 @@ void metrics_table_close(metrics_table *t)
     *t = (metrics_table){0};
 }
 
+/* Opens a file and reads its first row. Where that is one cell, tables of other programs divide it by ; or tabs. */
+static int open_rows(assay_store *store, const char *path, assay_csv *csv, assay_error *err)
+{
+    ASSAY_TRY(assay_csv_open(store, path, csv, err));
+    int status = assay_csv_next(csv, err);
+    const char *text = status == 1 && csv->count == 1 ? assay_csv_text(csv, 0) : "";
+    const size_t length = *text ? csv->cells[0].length : 0;
+    const uint8_t delimiter = memchr(text, ';', length) ? ';' : memchr(text, '\t', length) ? '\t' : ',';
+    if (delimiter != ',' && !csv->oversized) {
+        assay_csv_close(csv);
+        *csv = (assay_csv){0};
+        ASSAY_TRY(assay_csv_open(store, path, csv, err));
+        csv->delimiter = delimiter;
+        status = assay_csv_next(csv, err);
+    }
+    return status;
+}
+
 int metrics_table_open(assay_store *store, const char *path, metrics_table *out, assay_error *err)
 {
     metrics_table t = {0};
-    int status = assay_csv_open(store, path, &t.csv, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_csv_next(&t.csv, err);
+    int status = open_rows(store, path, &t.csv, err);
     if (status != 1 || t.csv.oversized) {
         metrics_table_close(&t);
         return status < 0 ? status : 0;
