@@ -350,7 +350,7 @@ const assay_rule_ops assay_rule_class_imbalance = {
               "although frequent points to wrong labels.",
     .params = params,
     .tests = tests,
-    .traits = ASSAY_RULE_POOLS,
+    .traits = ASSAY_RULE_POOLS | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS([IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong",
                                [UNLEARNED] = "class(es) never predicted"),

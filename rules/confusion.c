@@ -466,7 +466,7 @@ const assay_rule_ops assay_rule_confusion = {
         "merging, add data for the class that loses, and check that augmentation (mirroring, rotating) does not turn "
         "one class into another.",
     .params = params,
-    .traits = ASSAY_RULE_POOLS,
+    .traits = ASSAY_RULE_POOLS | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS("of a class right"),
     .sentences = ASSAY_TEXTS("too many predictions were wrong at {when}"),

@@ -752,7 +752,7 @@ const assay_rule_ops assay_rule_input_data = {
     .params = params,
     .tests = ASSAY_TEXTS("bounds", "channel", "constant", "evaluated", "evaluation", "labels", "probabilities",
                          "repeated", "scale", "shape", "shared", "sorted", "swapped", "target", "targets", "unseen"),
-    .traits = ASSAY_RULE_LOOKS_BACK,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units =
         ASSAY_TEXTS([BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value",

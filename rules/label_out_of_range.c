@@ -219,6 +219,7 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .value_units = ASSAY_TEXTS("label(s)"),
     .sentences = ASSAY_TEXTS("{tensor}{of} had labels out of range at {when}"),
     .setup = setup,
+    .traits = ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .map = map,
     .finalize = finalize,

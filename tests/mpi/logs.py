@@ -284,6 +284,7 @@ def judged(w):
         "norm": ({"train/loss": falls, "grad_norm": lambda i: math.nan if i == 7 else 1}, "metrics/grad_norm is not finite at some step", set()),
         "never": ({"train/loss": falls, "val/loss": lambda i: math.nan}, "metrics/val/loss never had a finite value", set()),
         "nan": ({"train/loss": lambda i: math.nan if i > 30 else falls(i)}, "metrics/train/loss became NaN at TRAIN step 31", {"ExplodingTensor"}),
+        "names": ({"ASW label": lambda i: 0.5 - i, "inputs": lambda i: 1e9 * i, "predictions": falls}, "no loss is logged; nothing was tested", set()),
         "none": ({"lr": lambda i: 0.1, "accuracy": lambda i: i / 40}, "no loss is logged", set()),
     }
     for name, (columns, line, expected) in cases.items():

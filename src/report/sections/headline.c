@@ -153,9 +153,9 @@ static void put_trials(const assay_report *report, assay_buf *out)
     const bool logs = are_logs(outcome);
     if (report->comparison && report->comparison->odd > 0) /* which the comparison says */
         assay_put_format(out, "rules found ");
-    assay_put_format(out, "nothing wrong in %s%zu trials%s", logs ? "what is logged of " : "",
-                     outcome->trial_count - count_untested(outcome),
-                     logs ? "; logs say nothing of weights and gradients" : "");
+    const size_t tested = outcome->trial_count - count_untested(outcome);
+    assay_put_format(out, "nothing wrong in %s%zu trial%s%s", logs ? "what is logged of " : "", tested,
+                     assay_plural(tested), logs ? "; logs say nothing of weights and gradients" : "");
     put_shares(outcome, out);
     put_workers(outcome, out);
     if (count[ADVISED] > 0) {
