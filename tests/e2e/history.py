@@ -168,6 +168,11 @@ def check_trials(checks, assay, folder, ranks):
     drawn = run([assay, "history", "--color", "always", str(place) + "/*"], env={"COLUMNS": "60"})
     plain = re.sub("\x1b\\[[0-9;]*m", "", drawn.out)
     checks.expect(max(map(len, plain.splitlines())) <= 60, "60 columns: %s" % drawn)
+    place = folder / "numbered"  # a pattern gives version_10 before version_9
+    for i in range(12):
+        night(place / ("version_%d" % i), i, 1.5 if i == 11 else 1.0)
+    done = run([assay, "history", str(place) + "/*"])
+    checks.expect("TRAIN since version_11" in done.out.splitlines()[0] and "12 runs, version_0 to version_11; by the numbers" in done.out, "numbers in names: %s" % done)
     place = folder / "dated"  # the order is that of the times at which they began
     for i in range(8):
         night(place / ("n%02d" % (9 - i)), i, 1.5 if i == 7 else 1.0, started=1795000000 + 86400 * i)

@@ -11,6 +11,8 @@
 #include "job/job.h"
 #include "report/model/report_parse.h"
 
+#include <assay/timeline.h> /* assay_natural_order() */
+
 static history_mark mark_of(const cJSON *rule)
 {
     static const struct {
@@ -194,6 +196,28 @@ int assay_history_add(assay_report_history *history, const char *path, const voi
 
 ASSAY_ORDER_BY(by_time, history_report, when, number)
 
+static int by_name(const void *a, const void *b)
+{
+    const history_report *x = a, *y = b;
+    const int order = assay_natural_order(x->name, y->name);
+    return order ? order : ASSAY_ORDER(x->number, y->number);
+}
+
+/* Patterns give trials in byte order of their names, version_10 before version_9: then numbers in them count. */
+static void sort_by_name(assay_report_history *h)
+{
+    bool numbered = false;
+    for (size_t i = 1; i < h->reports; i++) {
+        const char *before = h->report[i - 1].name, *name = h->report[i].name;
+        if (!before || !name || strcmp(before, name) > 0)
+            return;
+        numbered = numbered || assay_natural_order(before, name) > 0;
+    }
+    if (numbered)
+        qsort(h->report, h->reports, sizeof *h->report, by_name);
+    h->by_name = numbered;
+}
+
 /* The severest first, then by name. */
 static int by_severity(const void *a, const void *b)
 {
@@ -210,7 +234,9 @@ void assay_history_sort(assay_report_history *h)
         h->report[i].dated = false;
         h->report[i].when = 0;
     }
-    if (h->reports > 0)
+    if (!dated)
+        sort_by_name(h);
+    else if (h->reports > 0)
         qsort(h->report, h->reports, sizeof *h->report, by_time);
     if (h->rules > 0)
         qsort(h->rule, h->rules, sizeof *h->rule, by_severity);

@@ -175,8 +175,9 @@ static void put_reports(const assay_report_history *h, const assay_draw *draw, a
     if (undated > 0)
         snprintf(more, sizeof more, "; of %zu without a date of their own the files' times count", undated);
     const bool runs = strcmp(unit_of(h), "run") == 0;
-    if (runs)
-        snprintf(more, sizeof more, "%s", undated ? "; as they were given, for not all say when they started" : "");
+    if (runs && undated > 0)
+        snprintf(more, sizeof more, "; %s, for not all say when they started",
+                 h->by_name ? "by the numbers in their names" : "as they were given");
     snprintf(line, sizeof line, "%zu %s%s, %s to %s%s%s", h->reports, unit_of(h), assay_plural(h->reports),
              date_of(h, 0, first), date_of(h, h->reports - 1, last), runs ? "" : " UTC", more);
     assay_put_u8(out, '\n');
