@@ -70,8 +70,8 @@ enum { MOST_SCORES = 1 << 18 };
 static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_INPUT] = {LAW_INPUTS, {ROWS(-1)}},
     [OF_OUTPUT] = {LAW_OUTPUTS, {ROWS(-1)}},
-    [OF_IMAGES] = {LAW_INPUTS, {ROWS(1)}},
-    [OF_IMAGES_OUT] = {LAW_OUTPUTS, {ROWS(1)}},
+    [OF_IMAGES] = {LAW_INPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
+    [OF_IMAGES_OUT] = {LAW_OUTPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
     [OF_NORMALISED] = {LAW_INPUTS, {ROWS(-1), .form = ASSAY_SKETCH_NORMALISED}},
     [OF_CHANNELS] = {LAW_INPUTS, {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}},
     [OF_VECTOR] = {LAW_WEIGHTS, {ROWS(0)}},

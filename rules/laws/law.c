@@ -38,8 +38,12 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
     const assay_result *result =
         item && assay_view_has_values(item) ? assay_view_result(step->view, measure, item) : NULL;
     const assay_sketch *s = result ? &result->of.sketch : NULL;
-    if (!s || !all_finite(s->squares, s->groups * s->columns) ||
-        (s->before && !all_finite(s->squares_before, s->groups * s->columns)))
+    /* of what is shorter than a double no sum of squares is beyond it */
+    const bool known =
+        s && s->columns > 1 && !s->before && item->dtype != ASSAY_FLOAT64 && law_rounding(item->dtype) > 0;
+    if (!s || (known ? item->stats->nan + item->stats->pos_inf + item->stats->neg_inf > 0
+                     : !all_finite(s->squares, s->groups * s->columns) ||
+                           (s->before && !all_finite(s->squares_before, s->groups * s->columns))))
         return NULL;
     return s;
 }
@@ -89,9 +93,17 @@ bool law_follows(const law_step *step, int64_t before, int64_t steps)
 double law_signs(uint64_t from, uint64_t end)
 {
     double sum = 0;
-    for (uint64_t i = from; i < end; i++)
-        sum += assay_sketch_sign(i);
+    for (uint64_t i = from, some; i < end; i += some) {
+        const uint64_t first = i % 64, minus = assay_sketch_signs(i / 64) >> first;
+        some = 64 - first < end - i ? 64 - first : end - i;
+        sum += (double)some - 2 * __builtin_popcountll(some < 64 ? minus & ((1ULL << some) - 1) : minus);
+    }
     return sum;
+}
+
+const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item)
+{
+    return law_sketch(step, item && item->dims < 3 ? rows : images, item);
 }
 
 double law_rounding(int dtype)

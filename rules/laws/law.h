@@ -41,7 +41,7 @@ enum {
 enum {
     OF_INPUT,      /* rows of the last axis, joined */
     OF_OUTPUT,     /* likewise */
-    OF_IMAGES,     /* samples of the input, joined */
+    OF_IMAGES,     /* samples of the input, joined, where it has three axes or more */
     OF_IMAGES_OUT, /* of the output */
     OF_NORMALISED, /* rows of the last axis, each normalised, then joined */
     OF_CHANNELS,   /* sums of the channels of the input */
@@ -105,6 +105,8 @@ const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tenso
 uint32_t law_tensor(const law_step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A sketch without NaN and infinities; NULL: none. */
 const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
+/* Likewise, of samples, by the measure of images, which of two axes is that of rows. */
+const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item);
 /* Bytes of the name of a module that a parameter's name ends with, and where it begins: "fc" of Net_fc.weight, where the
  * trial has fc_output_0; false: there is none. */
 bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length);
@@ -130,8 +132,10 @@ typedef struct linear_rounding {
 
 /* False: not of types that are known. */
 bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products);
-/* How far a cell of so many elements may be off, by the squares of its products and of what came out (linear.c). */
-double linear_bound(const linear_rounding *r, int form, double products, double outputs, double elements);
+/* How far a cell of so many elements may be off in each form, by the squares of its products and of what came out
+ * (linear.c). */
+void linear_bounds(const linear_rounding *r, double products, double outputs, double elements,
+                   double bound[LINEAR_FORMS]);
 
 /* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
 double law_rounding(int dtype);

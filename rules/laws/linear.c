@@ -32,48 +32,53 @@ typedef struct convolution {
 typedef struct linear {
     const assay_sketch *x, *w, *y, *b; /* b NULL: there is none */
     uint64_t rows;                     /* groups of rows that x and y have in common */
-    double *xs, *x2;                   /* [rows][inputs] */
+    const double *xs, *x2;             /* [rows][inputs] */
     double *ys, *y2;                   /* [rows][groups of outputs][places] */
-    double *bs, *b2;                   /* [groups of outputs] */
+    const double *bs, *b2;             /* [groups of outputs] */
     uint64_t places;                   /* 1, or pixels of an image that comes out */
     convolution conv;
     linear_rounding rounding;
 } linear;
 
-/* Joins groups of rows further, into `rows`. */
-static void join_rows(const assay_sketch *s, uint64_t rows, double *sum, double *squares)
+/* Joins groups of rows further, into `rows`, if they are more: else they stay where they are. `room` is for both. */
+static void join_rows(const assay_sketch *s, uint64_t rows, double *room, const double **sum, const double **squares)
 {
-    for (uint64_t g = 0; g < s->groups; g++) {
-        const uint64_t to = assay_sketch_group(g, s->groups, rows) * s->columns;
+    *sum = s->groups == rows ? s->sum : room;
+    *squares = s->groups == rows ? s->squares : room + rows * s->columns;
+    for (uint64_t g = 0; s->groups != rows && g < s->groups; g++) {
+        const uint64_t to = assay_sketch_group(g, s->groups, rows) * s->columns, from = g * s->columns;
         for (uint64_t c = 0; c < s->columns; c++) {
-            sum[to + c] += s->sum[g * s->columns + c];
-            squares[to + c] += s->squares[g * s->columns + c];
+            room[to + c] += s->sum[from + c];
+            room[rows * s->columns + to + c] += s->squares[from + c];
         }
     }
 }
 
 /* The same of the output, whose columns, or channels, are joined like the rows of the weight. */
-static void join_tiles(const linear *l, double *sum, double *squares)
+static void join_tiles(const linear *l)
 {
     const assay_sketch *s = l->y;
-    for (uint64_t c = 0; c < s->columns; c++) {
-        const uint64_t output = c / l->places;
-        const double sign = assay_sketch_sign(output);
-        const uint64_t h = assay_sketch_group(output, l->w->rows, l->w->groups);
-        for (uint64_t g = 0; g < s->groups; g++) {
-            const uint64_t to =
-                (assay_sketch_group(g, s->groups, l->rows) * l->w->groups + h) * l->places + c % l->places;
-            sum[to] += sign * s->sum[g * s->columns + c];
-            squares[to] += s->squares[g * s->columns + c];
+    for (uint64_t g = 0; g < s->groups; g++)
+        for (uint64_t output = 0; output < l->w->rows; output++) {
+            const double sign = assay_sketch_sign(output);
+            const uint64_t h = assay_sketch_group(output, l->w->rows, l->w->groups);
+            const uint64_t to = (assay_sketch_group(g, s->groups, l->rows) * l->w->groups + h) * l->places;
+            const uint64_t from = g * s->columns + output * l->places;
+            for (uint64_t i = 0; i < l->places; i++) {
+                l->ys[to + i] += sign * s->sum[from + i];
+                l->y2[to + i] += s->squares[from + i];
+            }
         }
-    }
 }
 
-double linear_bound(const linear_rounding *r, int form, double products, double outputs, double elements)
+void linear_bounds(const linear_rounding *r, double products, double outputs, double elements,
+                   double bound[LINEAR_FORMS])
 {
-    const double q = sqrt(products), rounded = fmax(r->factors, FACTORS[form]);
-    return 5 * rounded * q + 6 * r->sums * (sqrt(r->products) / 3 + 2) * sqrt(products + outputs) +
-           4 * r->output * sqrt(outputs) + r->least * sqrt(elements);
+    const double q = sqrt(products);
+    const double rest = 6 * r->sums * (sqrt(r->products) / 3 + 2) * sqrt(products + outputs) +
+                        4 * r->output * sqrt(outputs) + r->least * sqrt(elements);
+    for (int form = 0; form < LINEAR_FORMS; form++)
+        bound[form] = 5 * fmax(r->factors, FACTORS[form]) * q + rest;
 }
 
 /* What a form comes to: the worst cell, and how many rows and columns have one beyond its bound. */
@@ -84,6 +89,8 @@ typedef struct linear_fit {
 
 static void look(linear_fit *fit, const linear *l, uint64_t g, uint64_t h, double apart, double bound)
 {
+    if (apart <= bound && apart <= fit->row[LAW_RATIO] * bound) /* as nearly always: no division */
+        return;
     const double ratio = apart / bound;
     if (ratio > 1)
         fit->row_off[g] = fit->column_off[h] = 1;
@@ -98,72 +105,111 @@ static void look(linear_fit *fit, const linear *l, uint64_t g, uint64_t h, doubl
     fit->row[LAW_COLUMN_END] = (double)assay_sketch_first_row(h + 1, l->w->rows, l->w->groups);
 }
 
-/* The products of one cell, and of their squares. */
+typedef double four __attribute__((vector_size(32)));
+
+/* The products of one cell, and of their squares: of element k in lane k % 4. */
 static void multiply(const linear *l, uint64_t g, uint64_t h, double *sum, double *squares)
 {
     const uint64_t inputs = l->w->columns;
     const double *xs = l->xs + g * inputs, *x2 = l->x2 + g * inputs;
     const double *ws = l->w->sum + h * inputs, *w2 = l->w->squares + h * inputs;
-    for (uint64_t k = 0; k < inputs; k++) {
+    four sums = {0}, of_squares = {0};
+    uint64_t k = 0;
+    for (; k + 4 <= inputs; k += 4) {
+        four x, w, xx, ww;
+        memcpy(&x, xs + k, sizeof x);
+        memcpy(&w, ws + k, sizeof w);
+        memcpy(&xx, x2 + k, sizeof xx);
+        memcpy(&ww, w2 + k, sizeof ww);
+        sums += x * w;
+        of_squares += xx * ww;
+    }
+    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    *squares = (of_squares[0] + of_squares[1]) + (of_squares[2] + of_squares[3]);
+    for (; k < inputs; k++) {
         *sum += xs[k] * ws[k];
         *squares += x2[k] * w2[k];
     }
 }
 
-/* Where in an axis of the input an element of the kernel lies for an element of the output; false: in the padding. */
-static bool is_inside(const conv_axis *a, int64_t out, int64_t k, int64_t *at)
+/* Along an axis, the outputs [from, end) of which element k of the kernel meets the input and not its padding. */
+static void find_inside(const conv_axis *a, int64_t k, int64_t *from, int64_t *end)
 {
-    *at = out * a->stride + k - a->padding;
-    return *at >= 0 && *at < a->in;
+    const int64_t before = a->padding - k, behind = a->in - 1 + before;
+    *from = before > 0 ? (before + a->stride - 1) / a->stride : 0;
+    *end = behind < 0 ? 0 : behind / a->stride + 1;
+    *end = *end < a->out ? *end : a->out;
 }
 
-/* The same of a pixel of a convolution. */
-static void convolve(const linear *l, uint64_t g, uint64_t h, uint64_t place, double *sum, double *squares)
+/* Adds what one element of the kernel makes of a channel at all places. */
+static void add_element(const convolution *conv, int64_t ky, int64_t kx, const double *image, double w, double *out)
+{
+    int64_t top, bottom, left, right;
+    find_inside(&conv->y, ky, &top, &bottom);
+    find_inside(&conv->x, kx, &left, &right);
+    for (int64_t y = top; y < bottom; y++) {
+        const double *in = image + (y * conv->y.stride + ky - conv->y.padding) * conv->x.in;
+        const int64_t shift = kx - conv->x.padding;
+        double *to = out + y * conv->x.out;
+        if (conv->x.stride == 1) /* the compiler makes vectors of this */
+            for (int64_t x = left; x < right; x++)
+                to[x] += w * in[x + shift];
+        else
+            for (int64_t x = left; x < right; x++)
+                to[x] += w * in[x * conv->x.stride + shift];
+    }
+}
+
+/* The same of all places of a convolution. */
+static void convolve(const linear *l, uint64_t g, uint64_t h, double *sum, double *squares)
 {
     const convolution *conv = &l->conv;
     const int64_t image = conv->y.in * conv->x.in, kernel = conv->y.kernel * conv->x.kernel;
     const double *xs = l->xs + g * l->x->columns, *x2 = l->x2 + g * l->x->columns;
     const double *ws = l->w->sum + h * l->w->columns, *w2 = l->w->squares + h * l->w->columns;
-    for (int64_t ky = 0, y; ky < conv->y.kernel; ky++)
-        for (int64_t kx = 0, x; kx < conv->x.kernel; kx++) {
-            if (!is_inside(&conv->y, (int64_t)place / conv->x.out, ky, &y) ||
-                !is_inside(&conv->x, (int64_t)place % conv->x.out, kx, &x))
-                continue;
-            for (int64_t c = 0; c < conv->channels; c++) {
-                const int64_t i = c * image + y * conv->x.in + x, k = c * kernel + ky * conv->x.kernel + kx;
-                *sum += xs[i] * ws[k];
-                *squares += x2[i] * w2[k];
-            }
+    memset(sum, 0, l->places * sizeof *sum);
+    memset(squares, 0, l->places * sizeof *squares);
+    for (int64_t c = 0; c < conv->channels; c++)
+        for (int64_t k = 0; k < kernel; k++) {
+            const int64_t ky = k / conv->x.kernel, kx = k % conv->x.kernel;
+            add_element(conv, ky, kx, xs + c * image, ws[c * kernel + k], sum);
+            add_element(conv, ky, kx, x2 + c * image, w2[c * kernel + k], squares);
         }
 }
 
-static void look_at_cells(const linear *l, linear_fit *fits)
+/* One group of rows and of outputs. `sum` and `factors` are room for all places. */
+static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, double rows, double *sum,
+                         double *factors, linear_fit *fits)
 {
-    const uint64_t groups = l->w->groups;
+    const double bias = l->b ? signs * l->bs[h] : 0, of_bias = l->b ? rows * l->b2[h] : 0;
+    const double elements = rows * (double)(assay_sketch_first_row(h + 1, l->w->rows, l->w->groups) -
+                                            assay_sketch_first_row(h, l->w->rows, l->w->groups));
+    const uint64_t at = (g * l->w->groups + h) * l->places;
+    if (l->conv.channels > 0)
+        convolve(l, g, h, sum, factors);
+    else
+        multiply(l, g, h, sum, factors);
+    for (uint64_t i = 0; i < l->places; i++) {
+        double bound[LINEAR_FORMS];
+        linear_bounds(&l->rounding, factors[i] + of_bias, l->y2[at + i], elements, bound);
+        for (int form = 0; form < LINEAR_FORMS; form++)
+            look(&fits[form], l, g, h, fabs(l->ys[at + i] - (sum[i] + bias)), bound[form]);
+    }
+}
+
+static void look_at_cells(const linear *l, double *room, linear_fit *fits)
+{
     for (uint64_t g = 0; g < l->rows; g++) {
         const uint64_t first = assay_sketch_first_row(g, l->x->rows, l->rows),
                        end = assay_sketch_first_row(g + 1, l->x->rows, l->rows);
         const double signs = l->b ? law_signs(first, end) : 0;
-        for (uint64_t i = 0; i < groups * l->places; i++) {
-            const uint64_t h = i / l->places;
-            double sum = l->b ? signs * l->bs[h] : 0, factors = 0;
-            if (l->conv.channels > 0)
-                convolve(l, g, h, i % l->places, &sum, &factors);
-            else
-                multiply(l, g, h, &sum, &factors);
-            const double products = factors + (l->b ? (double)(end - first) * l->b2[h] : 0);
-            const double elements = (double)((end - first) * (assay_sketch_first_row(h + 1, l->w->rows, groups) -
-                                                              assay_sketch_first_row(h, l->w->rows, groups)));
-            const double apart = fabs(l->ys[g * groups * l->places + i] - sum);
-            for (int form = 0; form < LINEAR_FORMS; form++)
-                look(&fits[form], l, g, h, apart,
-                     linear_bound(&l->rounding, form, products, l->y2[g * groups * l->places + i], elements));
-        }
+        for (uint64_t h = 0; h < l->w->groups; h++)
+            look_at_cell(l, g, h, signs, (double)(end - first), room, room + l->places, fits);
     }
 }
 
 /* Adds a row for each form. */
-static int add_forms(const law_step *step, const assay_tensor_view *item, const linear *l)
+static int add_forms(const law_step *step, const assay_tensor_view *item, const linear *l, double *room)
 {
     uint8_t *off = calloc(LINEAR_FORMS, l->rows + l->w->groups);
     linear_fit fits[LINEAR_FORMS] = {{{0}, NULL, NULL}};
@@ -173,7 +219,7 @@ static int add_forms(const law_step *step, const assay_tensor_view *item, const 
         fits[form].column_off = fits[form].row_off + l->rows;
     }
     if (off)
-        look_at_cells(l, fits);
+        look_at_cells(l, room, fits);
     for (int form = 0; status == ASSAY_OK && form < LINEAR_FORMS; form++) {
         double *row = fits[form].row;
         row[LAW_OF] = LAW_LINEAR;
@@ -211,19 +257,16 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     l->rows = rows_of(l);
     if (l->rows == 0)
         return ASSAY_OK;
-    double *room = calloc(2 * (l->rows * (l->x->columns + cells) + groups), sizeof *room);
+    double *room = calloc(2 * (l->rows * (l->x->columns + cells) + groups + l->places), sizeof *room);
     ASSAY_HAVE(room);
-    l->xs = room;
-    l->x2 = l->xs + l->rows * l->x->columns;
-    l->ys = l->x2 + l->rows * l->x->columns;
+    double *of_x = room + 2 * l->places, *of_b = of_x + 2 * l->rows * l->x->columns;
+    l->ys = of_b + 2 * groups;
     l->y2 = l->ys + l->rows * cells;
-    l->bs = l->y2 + l->rows * cells;
-    l->b2 = l->bs + groups;
-    join_rows(l->x, l->rows, l->xs, l->x2);
-    join_tiles(l, l->ys, l->y2);
+    join_rows(l->x, l->rows, of_x, &l->xs, &l->x2);
+    join_tiles(l);
     if (l->b)
-        join_rows(l->b, groups, l->bs, l->b2);
-    const int status = add_forms(step, item, l);
+        join_rows(l->b, groups, of_b, &l->bs, &l->b2);
+    const int status = add_forms(step, item, l, room);
     free(room);
     return status;
 }

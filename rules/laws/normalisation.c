@@ -96,8 +96,8 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
         ASSAY_TRY(compare(step, y, &n, NORMALISED_BY_ROWS));
     }
     const assay_result *channels = assay_view_result(step->view, OF_CHANNELS, x);
-    n.x = law_sketch(step, OF_IMAGES, x);
-    n.y = law_sketch(step, OF_IMAGES_OUT, y);
+    n.x = law_images(step, OF_IMAGES, OF_INPUT, x);
+    n.y = law_images(step, OF_IMAGES_OUT, OF_OUTPUT, y);
     n.channels = channels ? &channels->of.channels : NULL;
     if (!n.channels || !is_complete(&n, bias != ASSAY_NO_TENSOR) || n.channels->channels != n.w->columns)
         return ASSAY_OK;

@@ -50,8 +50,9 @@ static int add_linear(const law_step *step, const assay_tensor_view *item, const
         double row[LAW_WIDTH] = {[LAW_OF] = LAW_LINEAR, [LAW_VARIANT] = form};
         uint64_t off = 0;
         for (uint64_t i = 0; i < cells; i++) {
-            const double bound = linear_bound(&rounding, form, products[i], outputs[i], elements);
-            const double ratio = fabs(apart[i]) / bound;
+            double bounds[LINEAR_FORMS];
+            linear_bounds(&rounding, products[i], outputs[i], elements, bounds);
+            const double bound = bounds[form], ratio = fabs(apart[i]) / bound;
             if (!isfinite(products[i]) || !isfinite(outputs[i]))
                 return ASSAY_OK;
             off += ratio > 1;

@@ -12,6 +12,20 @@
 
 #include <assay/search.h>
 
+/* The sum of all cells with signs of their columns. */
+static double signed_sum(const assay_sketch *s)
+{
+    double sum = 0;
+    for (uint64_t g = 0; g < s->groups; g++)
+        for (uint64_t c = 0; c < s->columns; c += 64) {
+            const uint64_t minus = assay_sketch_signs(c / 64), n = s->columns - c < 64 ? s->columns - c : 64;
+            const double *x = s->sum + g * s->columns + c;
+            for (uint64_t i = 0; i < n; i++)
+                sum += (1 - 2 * (double)(minus >> i & 1)) * x[i];
+        }
+    return sum;
+}
+
 static int add_items(const law_step *step, int slot, int measure)
 {
     const assay_slot_view *items = &step->view->slot[slot];
@@ -22,11 +36,8 @@ static int add_items(const law_step *step, int slot, int measure)
         double row[LAW_WIDTH] = {[LAW_OF] = LAW_SUMS};
         if (!s || law_rounding(item->dtype) == 0 || s->columns < 2)
             continue;
-        for (uint64_t c = 0; c < s->groups * s->columns; c++) {
-            row[LAW_APART] += assay_sketch_sign(c % s->columns) * s->sum[c];
-            row[LAW_BOUND] += s->squares[c];
-        }
-        row[LAW_BOUND] = 6 * law_rounding(item->dtype) * sqrt(row[LAW_BOUND]);
+        row[LAW_APART] = signed_sum(s);
+        row[LAW_BOUND] = 6 * law_rounding(item->dtype) * sqrt(item->stats->squares);
         row[LAW_ROW] = (double)s->rows;
         row[LAW_COLUMN] = (double)s->columns;
         row[LAW_VARIANT] = slot == LAW_INPUTS;

@@ -167,7 +167,7 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO) ||
         (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST) ||
         (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW) ||
-        (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_ADAM))
+        (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_IMAGES))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
     if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)

@@ -52,6 +52,9 @@ bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
  * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
+/* A SKETCH whose reference has its shape is fed without it: these are the sums and squares that it made of that. Called
+ * once, before the first element. */
+void assay_meter_put_before(assay_meter *meter, const double *sums);
 /* Gives back what a meter that has not ended borrowed; its result's room goes with assay_arena_clear(). */
 void assay_meter_drop(assay_meter *meter);
 

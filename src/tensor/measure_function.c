@@ -79,17 +79,63 @@ static double function_of(int function, double x, double *size)
     }
 }
 
-/* One function on n elements, the first of them number `at`. */
-static void try_function(const function_state *s, int function, assay_function_fit *fit, const double *y,
-                         const double *x, size_t n, uint64_t at)
+/* The same of n elements, at most METER_BLOCK, with exp from the kernels where single precision is enough. */
+static void functions_of(const assay_meter *m, int function, const double *x, size_t n, double *y, double *size)
+{
+    const bool single = m->dtype != ASSAY_FLOAT64;
+    double e[METER_BLOCK];
+    if (function == ASSAY_FUNCTION_RELU || function == ASSAY_FUNCTION_IDENTITY) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = function == ASSAY_FUNCTION_IDENTITY || x[i] > 0 ? x[i] : 0;
+        memset(size, 0, n * sizeof *size);
+        return;
+    }
+    if (!single || (function != ASSAY_FUNCTION_SILU && function != ASSAY_FUNCTION_SIGMOID &&
+                    function != ASSAY_FUNCTION_GELU_TANH)) {
+        for (size_t i = 0; i < n; i++)
+            y[i] = function_of(function, x[i], &size[i]);
+        return;
+    }
+    const bool gelu = function == ASSAY_FUNCTION_GELU_TANH;
+    for (size_t i = 0; i < n; i++) /* 0.5 (1 + tanh z) = 1 / (1 + exp(-2 z)) */
+        e[i] = gelu ? -2 * 0.79788456080286535588 * (x[i] + 0.044715 * x[i] * x[i] * x[i]) : -x[i];
+    m->kernels->exps(e, n);
+    for (size_t i = 0; i < n; i++) {
+        const double factor = function == ASSAY_FUNCTION_SIGMOID ? 1 : x[i];
+        y[i] = factor / (1 + e[i]);
+        size[i] = gelu ? fabs(x[i]) : fabs(y[i]) * (1 + fabs(x[i]));
+    }
+}
+
+/* How far an element may be off. */
+static double bound_of(const function_state *s, double f, double size)
 {
     enum { ROUNDINGS = 8 /* of the arithmetic: exp and its like, two products, a division */ };
+    return s->rounding * fabs(f) + ROUNDINGS * s->arithmetic * size + s->least;
+}
+
+/* Is one of n elements broken, or the worst so far, or nearly? Without a branch for each. */
+static bool has_worse(const function_state *s, double largest, const double *y, const double *f, const double *size,
+                      size_t n)
+{
+    const double share = fmin(largest, 1) * (1 - 1e-12);
+    uint64_t worse = 0;
+    for (size_t i = 0; i < n; i++)
+        worse |= !(fabs(y[i] - f[i]) <= share * bound_of(s, f[i], size[i]));
+    return worse > 0;
+}
+
+/* One function on n elements, the first of them number `at`. */
+static void try_function(const assay_meter *m, int function, assay_function_fit *fit, const double *y, const double *x,
+                         size_t n, uint64_t at)
+{
+    const function_state *s = meter_state((assay_meter *)m);
+    double f[METER_BLOCK], size[METER_BLOCK];
+    functions_of(m, function, x, n, f, size);
+    if (!has_worse(s, fit->largest, y, f, size, n))
+        return;
     for (size_t i = 0; i < n; i++) {
-        double size;
-        const double f = function_of(function, x[i], &size), apart = fabs(y[i] - f);
-        if (apart == 0)
-            continue;
-        const double bound = s->rounding * fabs(f) + ROUNDINGS * s->arithmetic * size + s->least;
+        const double apart = fabs(y[i] - f[i]), bound = bound_of(s, f[i], size[i]);
         const double ratio = isnan(apart) ? (double)INFINITY : apart / bound;
         fit->broken += ratio > 1;
         if (ratio > fit->largest) {
@@ -103,12 +149,11 @@ static void try_function(const function_state *s, int function, assay_function_f
 
 static void add(assay_meter *m, uint64_t at, const double *y, const double *x, size_t n)
 {
-    const function_state *s = meter_state(m);
     for (int f = 0; f < ASSAY_FUNCTIONS; f++) {
         assay_function_fit *fit = (assay_function_fit *)m->kept + f;
         if (fit->broken == UINT64_MAX)
             continue;
-        try_function(s, f, fit, y, x, n, at);
+        try_function(m, f, fit, y, x, n, at);
         if (at < TRIED && at + n >= (TRIED < m->elements ? TRIED : m->elements) && 8 * fit->broken > at + n)
             fit->broken = UINT64_MAX;
     }

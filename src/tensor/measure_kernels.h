@@ -105,6 +105,11 @@ typedef struct measure_kernels {
                      uint64_t row, size_t groups, float epsilon);
     /* Columns of up to SKETCH_ROWS rows of floats, `stride` apart: sum[i] += sign x, squares[i] += x^2, row by row. */
     void (*rows32)(double *sum, double *squares, const uint8_t *x, size_t stride, uint64_t row, size_t rows, size_t n);
+    /* The same of rows that follow each other, of (x - mean) scale of each row. */
+    void (*normalised32)(double *sum, double *squares, const uint8_t *x, uint64_t row, size_t rows, size_t n,
+                         const double *mean, const double *scale);
+    /* x becomes exp(x), to about 1e-12 of it; beyond 700, exp(700). */
+    void (*exps)(double *x, size_t n);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

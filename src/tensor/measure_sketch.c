@@ -50,7 +50,8 @@ static int start(assay_meter *m, assay_error *err)
     s->rows = rows_of(m);
     s->columns = m->elements / s->rows;
     s->groups = s->rows;
-    if (s->columns > MOST_OF_A_GROUP * most_cells || (m->measure.axis == 0 && m->dims != 1))
+    if (s->columns > MOST_OF_A_GROUP * most_cells || (m->measure.axis == 0 && m->dims != 1) ||
+        (m->measure.form == ASSAY_SKETCH_IMAGES && m->dims < 3))
         return 1;
     /* Not every row by itself: a power of two, so that groups of tensors with as many rows can be joined further. */
     if (s->rows > most_groups || s->rows * s->columns > most_cells)
@@ -58,7 +59,8 @@ static int start(assay_meter *m, assay_error *err)
              2 * s->groups <= most_groups && 2 * s->groups < s->rows && 2 * s->groups * s->columns <= most_cells;)
             s->groups *= 2;
     s->form = (int)m->measure.form;
-    if (!m->same_shape && (s->form == ASSAY_SKETCH_PRODUCT || s->form == ASSAY_SKETCH_ADAM))
+    if (s->form == ASSAY_SKETCH_IMAGES ||
+        (!m->same_shape && (s->form == ASSAY_SKETCH_PRODUCT || s->form == ASSAY_SKETCH_ADAM)))
         s->form = ASSAY_SKETCH_PLAIN;
     s->two = m->same_shape && s->form != ASSAY_SKETCH_PRODUCT;
     const size_t sides = s->two ? 2 : 1;
@@ -136,18 +138,21 @@ static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, cons
     }
 }
 
-/* A row that is complete, brought to mean 0 and variance 1. */
+/* What brings a row to mean 0 and variance 1, by its sums. */
+static void find_scale(const assay_meter *m, const channel_lanes *lanes, uint64_t n, double *mean, double *scale)
+{
+    const double squares = meter_joined(lanes->squares) / (double)n;
+    *mean = meter_joined(lanes->sum) / (double)n;
+    *scale = 1 / sqrt(fmax(squares - *mean * *mean, 0) + m->measure.number[2]);
+}
+
+/* A row that is complete. */
 static void normalise(const assay_meter *m, double *x, uint64_t n)
 {
     channel_lanes lanes = {{0}, {0}};
-    const uint64_t whole = n / MEASURE_LANES;
-    m->kernels->channel_sums(&lanes, x, (size_t)whole);
-    for (uint64_t i = whole * MEASURE_LANES; i < n; i++) {
-        lanes.sum[i % MEASURE_LANES] += x[i];
-        lanes.squares[i % MEASURE_LANES] += x[i] * x[i];
-    }
-    const double mean = meter_joined(lanes.sum) / (double)n, squares = meter_joined(lanes.squares) / (double)n;
-    const double scale = 1 / sqrt(fmax(squares - mean * mean, 0) + m->measure.number[2]);
+    double mean, scale;
+    add_to_lanes(m, &lanes, 0, x, (size_t)n);
+    find_scale(m, &lanes, n, &mean, &scale);
     for (uint64_t i = 0; i < n; i++)
         x[i] = (x[i] - mean) * scale;
 }
@@ -233,11 +238,11 @@ static void add_group32(const assay_meter *m, uint64_t row, const uint8_t *x, co
     }
 }
 
-static void add_flat32(const assay_meter *m, const uint8_t *x, const uint8_t *y, uint64_t n)
+static void add_flat32(const assay_meter *m, uint64_t position, const uint8_t *x, const uint8_t *y, uint64_t n)
 {
     sketch_state *s = meter_state((assay_meter *)m);
     for (uint64_t i = 0, some; i < n; i += some) {
-        const uint64_t row = m->position + i, group = assay_sketch_group(row, s->rows, s->groups);
+        const uint64_t row = position + i, group = assay_sketch_group(row, s->rows, s->groups);
         const uint64_t rest = assay_sketch_first_row(group + 1, s->rows, s->groups) - row;
         some = rest < n - i ? rest : n - i;
         add_group32(m, row, x + 4 * i, y ? y + 4 * i : NULL, (size_t)some);
@@ -246,6 +251,37 @@ static void add_flat32(const assay_meter *m, const uint8_t *x, const uint8_t *y,
         close_lanes(&s->own, group);
         if (s->two)
             close_lanes(&s->before, group);
+    }
+}
+
+/* Whole rows of one group, at most SKETCH_ROWS. */
+static void add_normalised32(const assay_meter *m, sketch_side *side, uint64_t cell, uint64_t row, uint64_t rows,
+                             const uint8_t *x)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    const size_t n = (size_t)s->columns, whole = n / MEASURE_LANES * MEASURE_LANES;
+    double mean[SKETCH_ROWS], scale[SKETCH_ROWS];
+    for (uint64_t r = 0; r < rows; r++) {
+        const uint8_t *of = x + 4 * r * n;
+        channel_lanes lanes = {{0}, {0}};
+        double rest[MEASURE_LANES];
+        m->kernels->sketch32(ASSAY_SKETCH_UNSIGNED, &lanes, NULL, of, NULL, 0, whole / MEASURE_LANES, 0);
+        assay_to_double(ASSAY_FLOAT32, of + 4 * whole, n - whole, rest);
+        add_to_lanes(m, &lanes, whole, rest, n - whole);
+        find_scale(m, &lanes, n, &mean[r], &scale[r]);
+    }
+    m->kernels->normalised32(side->sum + cell, side->squares + cell, x, row, (size_t)rows, n, mean, scale);
+}
+
+/* A part of a row that has to be complete before it counts. */
+static void add_part32(const assay_meter *m, sketch_side *side, uint64_t row, uint64_t column, const uint8_t *x,
+                       uint64_t n)
+{
+    double part[METER_BLOCK];
+    for (uint64_t at = 0, some; at < n; at += some) {
+        some = n - at < METER_BLOCK ? n - at : METER_BLOCK;
+        assay_to_double(ASSAY_FLOAT32, x + 4 * at, (size_t)some, part);
+        add_normalised(m, side, row, column + at, part, (size_t)some);
     }
 }
 
@@ -265,50 +301,96 @@ static void add_rows32(const assay_meter *m, sketch_side *side, uint64_t positio
         width = width < n - i ? width : n - i;
         some = rows * width;
         const uint64_t cell = group * s->columns + column;
-        m->kernels->rows32(side->sum + cell, side->squares + cell, x + 4 * i, (size_t)s->columns, row, (size_t)rows,
-                           (size_t)width);
+        if (s->form != ASSAY_SKETCH_NORMALISED)
+            m->kernels->rows32(side->sum + cell, side->squares + cell, x + 4 * i, (size_t)s->columns, row, (size_t)rows,
+                               (size_t)width);
+        else if (width == s->columns)
+            add_normalised32(m, side, cell, row, rows, x + 4 * i);
+        else
+            add_part32(m, side, row, column, x + 4 * i, width);
     }
 }
 
-/* Takes a piece where all that is summed are floats. */
-static bool feed_floats(assay_meter *m, const meter_piece *piece)
+/* n elements from a position on, of floats. */
+static void add_floats(const assay_meter *m, uint64_t position, const uint8_t *x, const uint8_t *y, uint64_t n)
 {
-    sketch_state *s = meter_state(m);
-    if (m->dtype != ASSAY_FLOAT32 || (m->same_shape && m->reference_dtype != ASSAY_FLOAT32) ||
-        s->form == ASSAY_SKETCH_NORMALISED || (s->columns > 1 && s->form != ASSAY_SKETCH_PLAIN))
-        return false;
-    const uint8_t *x = piece->bytes, *y = piece->reference;
-    if (s->columns == 1) {
-        add_flat32(m, x, m->same_shape ? y : NULL, piece->elements);
-        return true;
+    sketch_state *s = meter_state((assay_meter *)m);
+    if (s->columns == 1 && s->form != ASSAY_SKETCH_NORMALISED) {
+        add_flat32(m, position, x, m->same_shape ? y : NULL, n);
+        return;
     }
-    add_rows32(m, &s->own, m->position, x, piece->elements);
+    add_rows32(m, &s->own, position, x, n);
     if (s->two)
-        add_rows32(m, &s->before, m->position, y, piece->elements);
-    return true;
+        add_rows32(m, &s->before, position, y, n);
+}
+
+static bool is_16_bits(int dtype)
+{
+    return dtype == ASSAY_FLOAT16 || dtype == ASSAY_BFLOAT16;
+}
+
+/* Are all elements floats, of which the kernels make the same sums? */
+static bool takes_floats(const assay_meter *m)
+{
+    const sketch_state *s = meter_state((assay_meter *)m);
+    const bool own16 = is_16_bits(m->dtype), other16 = m->same_shape && is_16_bits(m->reference_dtype);
+    return (m->dtype == ASSAY_FLOAT32 || own16) && (!m->same_shape || m->reference_dtype == ASSAY_FLOAT32 || other16) &&
+           (s->form != ASSAY_SKETCH_ADAM || (!own16 && !other16)) &&
+           (s->columns == 1 || s->form == ASSAY_SKETCH_PLAIN || s->form == ASSAY_SKETCH_NORMALISED);
+}
+
+/* Floats as they are, or n elements of 16 bits as floats in `room`. */
+static const uint8_t *as_floats(int dtype, const uint8_t *bytes, size_t n, float *room)
+{
+    double x[METER_BLOCK];
+    if (dtype == ASSAY_FLOAT32)
+        return bytes;
+    assay_to_double(dtype, bytes, n, x);
+    for (size_t i = 0; i < n; i++)
+        room[i] = (float)x[i];
+    return (const uint8_t *)room;
+}
+
+/* Elements from meter->position + at on, at most METER_BLOCK. */
+static void add_doubles(const assay_meter *m, uint64_t at, const uint8_t *bytes, const uint8_t *reference, size_t n)
+{
+    sketch_state *s = meter_state((assay_meter *)m);
+    double x[METER_BLOCK], other[METER_BLOCK];
+    assay_to_double(m->dtype, bytes, n, x);
+    if (m->same_shape)
+        assay_to_double(m->reference_dtype, reference, n, other);
+    for (size_t i = 0; s->form == ASSAY_SKETCH_PRODUCT && i < n; i++)
+        x[i] *= other[i];
+    if (s->form == ASSAY_SKETCH_ADAM)
+        divide(x, other, n, m->measure.number[2]);
+    add(m, &s->own, m->position + at, x, n);
+    if (s->two)
+        add(m, &s->before, m->position + at, other, n);
 }
 
 static bool feed(assay_meter *m, const meter_piece *piece)
 {
-    sketch_state *s = meter_state(m);
     const size_t size = assay_dtype_size(m->dtype), before = assay_dtype_size(m->reference_dtype);
-    double x[METER_BLOCK], other[METER_BLOCK];
-    if (feed_floats(m, piece))
-        return true;
-    for (uint64_t at = 0; at < piece->elements; at += METER_BLOCK) {
-        const size_t n = piece->elements - at < METER_BLOCK ? (size_t)(piece->elements - at) : METER_BLOCK;
-        assay_to_double(m->dtype, piece->bytes + at * size, n, x);
-        if (m->same_shape)
-            assay_to_double(m->reference_dtype, piece->reference + at * before, n, other);
-        for (size_t i = 0; s->form == ASSAY_SKETCH_PRODUCT && i < n; i++)
-            x[i] *= other[i];
-        if (s->form == ASSAY_SKETCH_ADAM)
-            divide(x, other, n, m->measure.number[2]);
-        add(m, &s->own, m->position + at, x, n);
-        if (s->two)
-            add(m, &s->before, m->position + at, other, n);
+    const bool floats = takes_floats(m);
+    const uint64_t most = floats && size == 4 && (!m->same_shape || before == 4) ? piece->elements : METER_BLOCK;
+    float own[METER_BLOCK], other[METER_BLOCK];
+    for (uint64_t at = 0, n; at < piece->elements; at += n) {
+        n = piece->elements - at < most ? piece->elements - at : most;
+        const uint8_t *x = piece->bytes + at * size, *y = m->same_shape ? piece->reference + at * before : NULL;
+        if (floats)
+            add_floats(m, m->position + at, as_floats(m->dtype, x, (size_t)n, own),
+                       y ? as_floats(m->reference_dtype, y, (size_t)n, other) : NULL, n);
+        else
+            add_doubles(m, at, x, y, (size_t)n);
     }
     return true;
+}
+
+void assay_meter_put_before(assay_meter *m, const double *sums)
+{
+    sketch_state *s = meter_state(m);
+    memcpy(s->before.sum, sums, 2 * s->groups * s->columns * sizeof *sums);
+    m->same_shape = s->two = false;
 }
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)

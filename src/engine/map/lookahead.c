@@ -216,7 +216,7 @@ static bool is_small(assay_lookahead *a, const assay_tensor_result *result)
 static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool, const assay_step_work *work,
                           const assay_part *part, const assay_entry *entry, const assay_record_demand *demand)
 {
-    assay_reference_key key = {entry->tensor, part->worker};
+    assay_reference_key key = {entry->tensor, part->worker, 0};
     if (work->range || entry->kind != ASSAY_RAW || (entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
         !assay_reference_cache_find(pool->reference_cache, key, entry))
         return false;
@@ -302,7 +302,7 @@ int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const ass
     }
     assay_file_pool_turn_to(pool, turn);
     assay_step_work_limit(&a->work, a->memory);
-    assay_reference_cache_evict(pool->reference_cache, (assay_reference_key){entry->tensor, part->worker});
+    assay_reference_cache_evict(pool->reference_cache, (assay_reference_key){entry->tensor, part->worker, 0});
     return status;
 }
 

@@ -195,7 +195,8 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
 {
     for (uint32_t k = 0; k < g->count; k++) {
         const assay_measure *measure = measure_of(g, &g->list[k]);
-        if (measure->kind != ASSAY_MEASURE_CHANGE && !assay_measure_looks_back(measure))
+        if ((measure->kind != ASSAY_MEASURE_CHANGE && !assay_measure_looks_back(measure)) ||
+            assay_reference_keeps_sums(measure))
             continue;
         bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
                       measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
@@ -258,6 +259,11 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
         return found;
     assay_open_file *file = active->reference.file;
     assay_shape reference = {0};
+    if (found && active->reference.sums) {
+        ASSAY_TRY(start_meter(g, active, shape, shape, SIZE_MAX, err));
+        assay_meter_put_before(active->meter, active->reference.sums);
+        return ASSAY_OK;
+    }
     if (found)
         reference = (assay_shape){file->record.dtype, file->record.dims, file->record.shape, file->record.elements};
     ASSAY_TRY(start_meter(g, active, shape, found ? &reference : NULL, SIZE_MAX, err));
@@ -432,6 +438,25 @@ void assay_measures_drop(const assay_measures *g)
         drop_led(g, k);
 }
 
+/* Keeps the sums of a sketch for the next step, which then need not see the content again. */
+static void keep_sums(const assay_measures *g, const assay_measure *measure, const assay_sketch *sketch)
+{
+    assay_record_work *w = g->record;
+    const assay_reference_key key = assay_reference_sums_key(w, measure);
+    bool apart = false;
+    if (w->step->range || !has_later_step(g) || assay_reference_passes_by(w, measure))
+        return;
+    assay_record sums;
+    assay_record_copy(&sums, w->record);
+    sums.dtype = ASSAY_FLOAT64;
+    sums.elements = 2 * sketch->groups * sketch->columns; /* squares lie behind sums */
+    uint8_t *to = assay_reference_cache_begin(w->pool->reference_cache, key, &sums, false, &apart);
+    if (!to)
+        return;
+    memcpy(to, sketch->sum, (size_t)sums.elements * sizeof *sketch->sum);
+    assay_reference_cache_end(w->pool->reference_cache, key, w->entry, &sums);
+}
+
 int assay_measures_end(const assay_measures *g, bool *again)
 {
     *again = false;
@@ -456,8 +481,10 @@ int assay_measures_end(const assay_measures *g, bool *again)
             status = assay_units_pool(g->record, measure, &result, &err);
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
             result.of.change.step = active->reference.place.part->step;
-        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_SKETCH && active->pulls)
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_SKETCH && result.of.sketch.before)
             result.of.sketch.step = active->reference.place.part->step;
+        if (status == ASSAY_OK && assay_reference_keeps_sums(measure))
+            keep_sums(g, measure, &result.of.sketch);
         if (status == ASSAY_OK)
             assay_record_work_put(g->record, active->number, &result);
         if ((status = give_up(g, status, &err)) != ASSAY_OK)

@@ -24,7 +24,7 @@ typedef struct assay_record_work { /* all borrowed */
 /* Which contents of the tensor the reference cache may have. */
 static inline assay_reference_key assay_record_work_key(const assay_record_work *w)
 {
-    return (assay_reference_key){w->entry->tensor, w->part->worker};
+    return (assay_reference_key){w->entry->tensor, w->part->worker, 0};
 }
 
 /* Puts the result of a measure (by the engine's number) into the room made for it. */

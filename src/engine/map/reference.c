@@ -67,7 +67,7 @@ static bool is_at_hand(const assay_record_work *w, assay_open_file *file, assay_
         assay_record_copy(&file->record, w->record);
         return true;
     }
-    assay_reference_key key = {place.entry->tensor, place.part->worker};
+    assay_reference_key key = {place.entry->tensor, place.part->worker, 0};
     const assay_cached_reference *cached = assay_reference_cache_find(w->pool->reference_cache, key, place.entry);
     if (!cached)
         return false;
@@ -89,7 +89,7 @@ static int open_candidate(const assay_record_work *w, const assay_source *source
     if (!file)
         return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once",
                           ASSAY_OPEN_REFERENCES);
-    *out = (assay_reference){place, file};
+    *out = (assay_reference){.place = place, .file = file};
     if (file->used == pool->tensor)
         return 1;
     file->from = ASSAY_FROM_FILE;
@@ -108,6 +108,26 @@ static int open_candidate(const assay_record_work *w, const assay_source *source
     file->entry = place.entry;
     file->used = pool->tensor;
     return 1;
+}
+
+assay_reference_key assay_reference_sums_key(const assay_record_work *w, const assay_measure *measure)
+{
+    return (assay_reference_key){w->entry->tensor, w->part->worker,
+                                 (uint32_t)(measure - w->step->source->plan->measures) + 1};
+}
+
+/* Are the sums of a candidate of the same shape kept? */
+static bool find_sums(const assay_record_work *w, const assay_measure *measure, assay_place place, assay_reference *out)
+{
+    const assay_cached_reference *cached =
+        assay_reference_keeps_sums(measure)
+            ? assay_reference_cache_find(w->pool->reference_cache, assay_reference_sums_key(w, measure), place.entry)
+            : NULL;
+    if (!cached || cached->dims != w->record->dims ||
+        memcmp(cached->shape, w->record->shape, (size_t)cached->dims * sizeof *cached->shape) != 0)
+        return false;
+    *out = (assay_reference){.place = place, .sums = (const double *)(const void *)cached->bytes};
+    return true;
 }
 
 static bool has_train_steps(const assay_record_work *w)
@@ -159,7 +179,7 @@ static int find_before(const assay_record_work *w, const assay_measure *measure,
         step = place.part->step;
         if ((train && place.part->mode != ASSAY_MODE_TRAIN) || skip-- > 0)
             continue;
-        int found = open_candidate(w, w->pool->source->source, place, out, err);
+        int found = find_sums(w, measure, place, out) ? 1 : open_candidate(w, w->pool->source->source, place, out, err);
         if (found != 0)
             return found;
         was_empty = true;

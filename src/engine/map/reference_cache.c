@@ -104,7 +104,8 @@ void assay_reference_cache_next(assay_reference_cache *k)
 static slot *place_of(slot *slots, size_t room, assay_reference_key key)
 {
     size_t at = (size_t)assay_hash_bytes(&key, sizeof key) & (room - 1);
-    while (slots[at].taken && (slots[at].key.tensor != key.tensor || slots[at].key.worker != key.worker))
+    while (slots[at].taken && (slots[at].key.tensor != key.tensor || slots[at].key.worker != key.worker ||
+                               slots[at].key.sketch != key.sketch))
         at = (at + 1) & (room - 1);
     return &slots[at];
 }

@@ -15,6 +15,7 @@ typedef struct assay_reference_cache assay_reference_cache;
 
 typedef struct assay_reference_key {
     uint32_t tensor, worker;
+    uint32_t sketch; /* 0: the content; else what the measure of this number less one made of it, with its shape */
 } assay_reference_key;
 
 typedef struct assay_cached_reference {

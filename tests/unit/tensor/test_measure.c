@@ -79,7 +79,7 @@ static void unsound_measures(void)
                                    {.kind = ASSAY_MEASURE_SKETCH},
                                    {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {0, 1, 0}},
                                    {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {1, NAN, 0}},
-                                   {.kind = ASSAY_MEASURE_SKETCH, .form = 5, .numbers = 3, .number = {1, 1, 0}},
+                                   {.kind = ASSAY_MEASURE_SKETCH, .form = 6, .numbers = 3, .number = {1, 1, 0}},
                                    {.kind = ASSAY_MEASURE_IMAGES},
                                    {.kind = ASSAY_MEASURE_IMAGES, .form = 2, .numbers = 1, .number = {64}}};
     assay_arena *arena = assay_arena_new(CEILING);

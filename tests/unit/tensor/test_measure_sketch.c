@@ -107,6 +107,32 @@ static void too_many_columns(void)
     tensor_release(&t);
 }
 
+/* The sums of the step before are as good as its elements; of images there are three axes at least. */
+static void sums_before(void)
+{
+    const int64_t dim[] = {7, 9, 16};
+    tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 3, dim), u = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 3, dim),
+           flat = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, dim);
+    assay_measure measure = sketch_of(AXIS_ROWS, 4, 4096, ASSAY_SKETCH_IMAGES);
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_result of_u, both, known;
+    assay_meter *meter;
+    CU_ASSERT_EQUAL(take(&measure, &flat, NULL, assay_simd_level(), CUT_NONE, arena, &of_u), 1);
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &u, NULL, assay_simd_level(), CUT_NONE, arena, &of_u), ASSAY_OK);
+    measure.steps = 1;
+    CU_ASSERT_EQUAL_FATAL(take(&measure, &t, &u, assay_simd_level(), CUT_NONE, arena, &both), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_meter_new(&measure, &t.shape, &t.shape, CEILING, arena, &meter, NULL), ASSAY_OK);
+    assay_meter_put_before(meter, of_u.of.sketch.sum);
+    CU_ASSERT_EQUAL(assay_meter_feed(meter, t.bytes, NULL, t.shape.elements, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_meter_end(meter, &known, NULL), ASSAY_OK);
+    const size_t size = 4 * (size_t)(both.of.sketch.groups * both.of.sketch.columns) * sizeof(double);
+    CU_ASSERT_EQUAL(memcmp(both.of.sketch.sum, known.of.sketch.sum, size), 0); /* the sums before are behind them */
+    assay_arena_free(arena);
+    tensor_release(&t);
+    tensor_release(&u);
+    tensor_release(&flat);
+}
+
 /* Groups of fewer are unions of groups of more, so that sketches of different widths can be brought together. */
 static void groups_nest(void)
 {
@@ -241,6 +267,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"sketches against plain loops", against_loops},
                            {"too many columns", too_many_columns},
+                           {"sums of the step before", sums_before},
                            {"groups nest", groups_nest},
                            {"Adam's updates", adam},
                            {"every function", every_function},

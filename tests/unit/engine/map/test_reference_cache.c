@@ -8,7 +8,7 @@
 enum { ELEMENTS = 1000, BYTES = ELEMENTS * 4 };
 
 static const int64_t SHAPE[] = {10, 100};
-static const assay_reference_key KEY = {3, 1}, OTHER_TENSOR = {4, 1}, OTHER_WORKER = {3, 2};
+static const assay_reference_key KEY = {3, 1, 0}, OTHER_TENSOR = {4, 1, 0}, OTHER_WORKER = {3, 2, 0};
 
 static assay_record record_of(uint64_t elements, const int64_t *shape, int dims)
 {
@@ -239,12 +239,12 @@ static void test_budget(void)
     size_t held[ROUNDS] = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t t = 0; t < TENSORS; t++)
-            (void)put(kept, (assay_reference_key){t, 0}, &entries[round][t], (uint8_t)(7 * (uint32_t)round + t));
+            (void)put(kept, (assay_reference_key){t, 0, 0}, &entries[round][t], (uint8_t)(7 * (uint32_t)round + t));
         assay_reference_cache_next(kept);
         for (uint32_t t = 0; t < TENSORS; t++) {
-            bool found = assay_reference_cache_find(kept, (assay_reference_key){t, 0}, &entries[round][t]);
-            CU_ASSERT(!found ||
-                      holds(kept, (assay_reference_key){t, 0}, &entries[round][t], (uint8_t)(7 * (uint32_t)round + t)));
+            bool found = assay_reference_cache_find(kept, (assay_reference_key){t, 0, 0}, &entries[round][t]);
+            CU_ASSERT(!found || holds(kept, (assay_reference_key){t, 0, 0}, &entries[round][t],
+                                      (uint8_t)(7 * (uint32_t)round + t)));
             CU_ASSERT(!found || round == 0 || t < held[0]); /* the same tensors as at the first step */
             held[round] += found;
         }
