@@ -9,13 +9,15 @@
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"
 
-enum { TRIED = 256 /* elements on which all functions are tried */ };
+enum {
+    TRIED = 256,  /* elements on which all functions are tried */
+    FEW = 8,      /* so many elements of the right function may be broken */
+    ROUNDINGS = 8 /* of the arithmetic: exp and its like, two products, a division */
+};
 
 typedef struct function_state {
     bool found;
-    double rounding;   /* of the types */
-    double arithmetic; /* of what computes */
-    double least;      /* numbers as small as this are lost */
+    function_bound bound; /* rounding of the type, of what computes, and what is lost because it is small */
 } function_state;
 
 static bool is_float(int dtype)
@@ -27,12 +29,12 @@ static int start(assay_meter *m, assay_error *err)
 {
     function_state *s = meter_state(m);
     s->found = m->same_shape && is_float(m->dtype) && is_float(m->reference_dtype);
-    s->rounding = m->dtype == ASSAY_FLOAT64    ? 0x1p-53
-                  : m->dtype == ASSAY_FLOAT32  ? 0x1p-24
-                  : m->dtype == ASSAY_BFLOAT16 ? 0x1p-8
-                                               : 0x1p-11;
-    s->arithmetic = m->dtype == ASSAY_FLOAT64 ? 0x1p-53 : 0x1p-24;
-    s->least = m->dtype == ASSAY_FLOAT16 ? 0x1p-24 : m->dtype == ASSAY_FLOAT64 ? 0x1p-1022 : 0x1p-126;
+    s->bound.rounding = m->dtype == ASSAY_FLOAT64    ? 0x1p-53
+                        : m->dtype == ASSAY_FLOAT32  ? 0x1p-24
+                        : m->dtype == ASSAY_BFLOAT16 ? 0x1p-8
+                                                     : 0x1p-11;
+    s->bound.arithmetic = ROUNDINGS * (m->dtype == ASSAY_FLOAT64 ? 0x1p-53 : 0x1p-24);
+    s->bound.least = m->dtype == ASSAY_FLOAT16 ? 0x1p-24 : m->dtype == ASSAY_FLOAT64 ? 0x1p-1022 : 0x1p-126;
     if (!s->found)
         return ASSAY_OK;
     const int status = meter_take(m, ASSAY_FUNCTIONS * sizeof(assay_function_fit), 0, 0, err);
@@ -107,22 +109,17 @@ static void functions_of(const assay_meter *m, int function, const double *x, si
     }
 }
 
-/* How far an element may be off. */
-static double bound_of(const function_state *s, double f, double size)
+/* Elements beyond this are looked at: they are broken, or worse than all so far. Of 16 bits the worst one comes again
+ * and again. */
+static function_bound limit_of(const function_state *s, const assay_function_fit *fit)
 {
-    enum { ROUNDINGS = 8 /* of the arithmetic: exp and its like, two products, a division */ };
-    return s->rounding * fabs(f) + ROUNDINGS * s->arithmetic * size + s->least;
+    const double share = fmin(fit->largest, 1) * (1 + 1e-12);
+    return (function_bound){share * s->bound.rounding, share * s->bound.arithmetic, share * s->bound.least};
 }
 
-/* Is one of n elements broken, or the worst so far, or nearly? Without a branch for each. */
-static bool has_worse(const function_state *s, double largest, const double *y, const double *f, const double *size,
-                      size_t n)
+static double at_most(const function_bound *b, double f, double size)
 {
-    const double share = fmin(largest, 1) * (1 - 1e-12);
-    uint64_t worse = 0;
-    for (size_t i = 0; i < n; i++)
-        worse |= !(fabs(y[i] - f[i]) <= share * bound_of(s, f[i], size[i]));
-    return worse > 0;
+    return b->rounding * fabs(f) + b->arithmetic * size + b->least;
 }
 
 /* One function on n elements, the first of them number `at`. */
@@ -130,12 +127,16 @@ static void try_function(const assay_meter *m, int function, assay_function_fit 
                          size_t n, uint64_t at)
 {
     const function_state *s = meter_state((assay_meter *)m);
+    function_bound limit = limit_of(s, fit);
     double f[METER_BLOCK], size[METER_BLOCK];
     functions_of(m, function, x, n, f, size);
-    if (!has_worse(s, fit->largest, y, f, size, n))
+    if (m->kernels->all_within(y, f, size, n, &limit))
         return;
     for (size_t i = 0; i < n; i++) {
-        const double apart = fabs(y[i] - f[i]), bound = bound_of(s, f[i], size[i]);
+        const double apart = fabs(y[i] - f[i]);
+        if (apart <= at_most(&limit, f[i], size[i]))
+            continue;
+        const double bound = at_most(&s->bound, f[i], size[i]);
         const double ratio = isnan(apart) ? (double)INFINITY : apart / bound;
         fit->broken += ratio > 1;
         if (ratio > fit->largest) {
@@ -143,20 +144,34 @@ static void try_function(const assay_meter *m, int function, assay_function_fit 
             fit->index = at + i;
             fit->apart = isnan(apart) ? (double)INFINITY : apart;
             fit->bound = bound;
+            limit = limit_of(s, fit);
         }
     }
 }
 
+/* Behind the first elements, and behind each block: a function that too many elements are not is looked at no further.
+ * Where another one is that of all, few are too many. */
+static void close_functions(const assay_meter *m, uint64_t looked_at)
+{
+    assay_function_fit *fit = m->kept;
+    bool any = false;
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+        any = any || fit[f].broken == 0;
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+        if ((any && fit[f].broken > FEW) || (looked_at <= TRIED && 8 * fit[f].broken > looked_at))
+            fit[f].broken = UINT64_MAX;
+}
+
 static void add(assay_meter *m, uint64_t at, const double *y, const double *x, size_t n)
 {
+    const uint64_t end = at + n, first = TRIED < m->elements ? TRIED : m->elements;
     for (int f = 0; f < ASSAY_FUNCTIONS; f++) {
         assay_function_fit *fit = (assay_function_fit *)m->kept + f;
-        if (fit->broken == UINT64_MAX)
-            continue;
-        try_function(m, f, fit, y, x, n, at);
-        if (at < TRIED && at + n >= (TRIED < m->elements ? TRIED : m->elements) && 8 * fit->broken > at + n)
-            fit->broken = UINT64_MAX;
+        if (fit->broken != UINT64_MAX)
+            try_function(m, f, fit, y, x, n, at);
     }
+    if (end == first || end % METER_BLOCK == 0)
+        close_functions(m, end);
 }
 
 /* Is there a function that the elements so far may be? */
@@ -184,7 +199,8 @@ static bool feed(assay_meter *m, const meter_piece *piece)
     if (!s->found || !is_open(m))
         return true;
     for (uint64_t at = 0, n; s->found && at < piece->elements; at += n) {
-        const uint64_t position = m->position + at, most = position < TRIED ? TRIED - position : METER_BLOCK;
+        const uint64_t position = m->position + at,
+                       most = position < TRIED ? TRIED - position : METER_BLOCK - position % METER_BLOCK;
         n = piece->elements - at < most ? piece->elements - at : most;
         assay_to_double(m->dtype, piece->bytes + at * size, (size_t)n, y);
         assay_to_double(m->reference_dtype, piece->reference + at * other, (size_t)n, x);

@@ -44,6 +44,11 @@ typedef struct channel_lanes {
     double sum[MEASURE_LANES], squares[MEASURE_LANES];
 } channel_lanes;
 
+/* How far y may be from f: rounding |f| + arithmetic size + least. */
+typedef struct function_bound {
+    double rounding, arithmetic, least;
+} function_bound;
+
 /* Groups of MEASURE_LANES elements of two tensors, both float, both double, both bfloat16 or both
  * float16. */
 typedef void change_groups(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b,
@@ -110,6 +115,8 @@ typedef struct measure_kernels {
                          const double *mean, const double *scale);
     /* x becomes exp(x), to about 1e-12 of it; beyond 700, exp(700). */
     void (*exps)(double *x, size_t n);
+    /* Are all n elements within what is allowed? None is that is NaN. */
+    bool (*all_within)(const double *y, const double *f, const double *size, size_t n, const function_bound *b);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

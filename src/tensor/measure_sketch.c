@@ -339,15 +339,26 @@ static bool takes_floats(const assay_meter *m)
            (s->columns == 1 || s->form == ASSAY_SKETCH_PLAIN || s->form == ASSAY_SKETCH_NORMALISED);
 }
 
+enum { FLOATS = 8 * METER_BLOCK /* elements of 16 bits that become floats at a time: some rows together */ };
+
 /* Floats as they are, or n elements of 16 bits as floats in `room`. */
 static const uint8_t *as_floats(int dtype, const uint8_t *bytes, size_t n, float *room)
 {
     double x[METER_BLOCK];
     if (dtype == ASSAY_FLOAT32)
         return bytes;
-    assay_to_double(dtype, bytes, n, x);
-    for (size_t i = 0; i < n; i++)
-        room[i] = (float)x[i];
+    for (size_t i = 0; dtype == ASSAY_BFLOAT16 && i < n; i++) {
+        uint16_t half;
+        memcpy(&half, bytes + 2 * i, sizeof half);
+        const uint32_t bits = (uint32_t)half << 16;
+        memcpy(room + i, &bits, sizeof bits);
+    }
+    for (size_t at = 0, some; dtype == ASSAY_FLOAT16 && at < n; at += some) {
+        some = n - at < METER_BLOCK ? n - at : METER_BLOCK;
+        assay_to_double(dtype, bytes + 2 * at, some, x);
+        for (size_t i = 0; i < some; i++)
+            room[at + i] = (float)x[i];
+    }
     return (const uint8_t *)room;
 }
 
@@ -372,8 +383,9 @@ static bool feed(assay_meter *m, const meter_piece *piece)
 {
     const size_t size = assay_dtype_size(m->dtype), before = assay_dtype_size(m->reference_dtype);
     const bool floats = takes_floats(m);
-    const uint64_t most = floats && size == 4 && (!m->same_shape || before == 4) ? piece->elements : METER_BLOCK;
-    float own[METER_BLOCK], other[METER_BLOCK];
+    const bool as_they_are = size == 4 && (!m->same_shape || before == 4);
+    const uint64_t most = !floats ? METER_BLOCK : as_they_are ? piece->elements : FLOATS;
+    float own[FLOATS], other[FLOATS];
     for (uint64_t at = 0, n; at < piece->elements; at += n) {
         n = piece->elements - at < most ? piece->elements - at : most;
         const uint8_t *x = piece->bytes + at * size, *y = m->same_shape ? piece->reference + at * before : NULL;
