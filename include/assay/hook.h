@@ -120,6 +120,12 @@ int assay_hook_event(assay_hook *hook, const char *phase, const char *name, int6
 /* Makes the next assay_hook_step() begin this global step and this step of `mode`: for a training that goes on from a
  * checkpoint. Other modes keep their counts. */
 int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step);
+/* What is saved from now on belongs to the step that began `back` calls of assay_hook_step() before the current one (0:
+ * the current one), until the next such call: for who keeps what a step had until it is known whether that is of
+ * interest. What that step has on disk stays; collections that it was not due for are not saved. ASSAY_EUSAGE for a
+ * step before the first, or more than ASSAY_HOOK_FARTHEST_BACK of them. */
+enum { ASSAY_HOOK_FARTHEST_BACK = 63 };
+int assay_hook_go_back(assay_hook *hook, int back);
 /* True when the current step saves any collection. False for NULL. */
 bool assay_hook_active(const assay_hook *hook);
 /* True when a tensor of this name would be saved now: lets a caller spare itself a copy from a device. */

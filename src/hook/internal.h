@@ -28,12 +28,18 @@ struct assay_hook {
     bool beginning;                      /* the writer takes the place in the directory */
     int mode;                            /* 0..3 */
     int64_t step, mode_step[HOOK_MODES]; /* of the current step; -1 before the first */
-    int step_mode;                       /* mode of the current step */
-    uint64_t serial;                     /* of the current step, 0 before the first */
-    uint64_t closed;                     /* steps up to this serial are closed */
-    unsigned waiting;                    /* savers that wait for room */
-    _Atomic uint64_t mask;               /* collections saved at the current step; read without the lock */
-    _Atomic bool recording;              /* frozen, not off, a step has begun; read without the lock */
+    struct hook_place {                  /* of a step in the trial */
+        int64_t step, mode_step;
+        int mode;
+    } begun_at[ASSAY_HOOK_FARTHEST_BACK + 1]; /* of the last steps, by how many began before, in turn */
+    uint64_t steps_begun;
+    int back;               /* what is saved belongs to the step so many before the current one */
+    bool again;             /* assay_hook_go_back() was called since the step began */
+    uint64_t serial;        /* of the current step, 0 before the first */
+    uint64_t closed;        /* steps up to this serial are closed */
+    unsigned waiting;       /* savers that wait for room */
+    _Atomic uint64_t mask;  /* collections saved at the current step; read without the lock */
+    _Atomic bool recording; /* frozen, not off, a step has begun; read without the lock */
     hook_names names;
     hook_queue queue;
     uint64_t writing;              /* serial of the step that is open in the writer, 0 for none */

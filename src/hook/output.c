@@ -2,6 +2,7 @@
 #include "hook/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include "hook/topology.h"
 #include "tfrecord/recorded.h"
 
-enum { INDEX_CEILING = 1 << 28, PATH_ROOM = 512, REDUCTION_NAME = 64 };
+enum { INDEX_CEILING = 1 << 28, PATH_ROOM = 512, REDUCTION_NAME = 64, BLOCK = 1 << 16 };
 
 int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker,
                      int num_workers)
@@ -80,17 +81,75 @@ __attribute__((format(printf, 3, 4))) static char *make_path(const hook_output *
     return path;
 }
 
-static int open_step(hook_output *out, const hook_item *item)
+/* "DIRECTORY/index/..." of the open step, as make_path(). */
+static char *index_path(const hook_output *out, assay_error *err)
+{
+    long long step = (long long)out->step;
+    return make_path(out, err, ASSAY_RECORDED_INDEX, step / ASSAY_RECORDED_BUCKET, step, out->worker);
+}
+
+/* What the index of the open step lists, if it is on disk. write_index() has written it: no name can look like what is
+ * searched for, since it has no plain quotes. */
+static int take_index(hook_output *out, assay_error *err)
+{
+    static const char tensors[] = "\"tensor_payload\": [", shapes[] = "], \"shape_payload\": [";
+    assay_buf text = ASSAY_BUF((size_t)2 * INDEX_CEILING + PATH_ROOM);
+    char *path = index_path(out, err);
+    int rc = path ? assay_file_read(path, (size_t)2 * INDEX_CEILING, &text, err) : ASSAY_EIO;
+    if (rc == ASSAY_OK) {
+        const char *all = (const char *)text.data;
+        const char *from = memmem(all, text.size, tensors, sizeof tensors - 1);
+        const char *middle = from ? memmem(from, text.size - (size_t)(from - all), shapes, sizeof shapes - 1) : NULL;
+        const char *end =
+            middle ? memrchr(middle + sizeof shapes - 1, ']', text.size - (size_t)(middle - all) - sizeof shapes + 1)
+                   : NULL;
+        if (end) {
+            from += sizeof tensors - 1;
+            assay_put_bytes(&out->payload, from, (size_t)(middle - from));
+            assay_put_bytes(&out->shapes, middle + sizeof shapes - 1, (size_t)(end - middle) - sizeof shapes + 1);
+            out->again = true;
+        } else
+            rc = assay_fail(err, ASSAY_EIO, "%s: is not as it was written", path);
+    }
+    assay_buf_release(&text);
+    free(path);
+    return rc == ASSAY_ENOTFOUND ? ASSAY_OK : rc;
+}
+
+static int open_step(hook_output *out, const hook_item *item, assay_error *err)
 {
     out->serial = item->serial;
     out->step = item->step;
     out->mode = item->mode;
     out->mode_step = item->mode_step;
-    out->failed = false;
-    out->records = out->bytes = 0;
+    out->failed = out->again = false;
+    out->records = out->bytes = out->before = 0;
     assay_buf_clear(&out->payload);
     assay_buf_clear(&out->shapes);
-    return ASSAY_OK;
+    return item->again ? take_index(out, err) : ASSAY_OK;
+}
+
+/* The bytes of the step's event file that is there: what is added comes behind them, so that the index of before is
+ * right for the new file, too. */
+static int copy_events(hook_output *out, assay_error *err)
+{
+    uint8_t block[BLOCK];
+    const int fd = open(out->event_path, O_RDONLY | O_CLOEXEC);
+    int rc = fd >= 0 ? ASSAY_OK : ASSAY_EIO;
+    ssize_t got = 1;
+    while (rc == ASSAY_OK && got != 0) {
+        got = read(fd, block, sizeof block);
+        if (got > 0)
+            rc = hook_stream_put(&out->stream, block, (size_t)got, err);
+        else if (got < 0 && errno != EINTR)
+            rc = ASSAY_EIO;
+    }
+    if (fd < 0 || got < 0)
+        assay_fail(err, rc, "%s: cannot read: %s", out->event_path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    out->before = out->stream.size;
+    return rc;
 }
 
 static int open_events(hook_output *out, assay_error *err)
@@ -98,7 +157,10 @@ static int open_events(hook_output *out, assay_error *err)
     long long step = (long long)out->step;
     free(out->event_path);
     out->event_path = make_path(out, err, ASSAY_RECORDED_EVENTS, step, step, out->worker);
-    return out->event_path ? hook_stream_open(&out->stream, out->event_path, err) : ASSAY_EIO;
+    int rc = out->event_path ? hook_stream_open(&out->stream, out->event_path, err) : ASSAY_EIO;
+    if (rc == ASSAY_OK && out->again && out->payload.size > 0)
+        rc = copy_events(out, err);
+    return rc;
 }
 
 /* Puts the record whose parts are head, content, tail, and notes its place for the index; of a piece also its layout.
@@ -283,11 +345,10 @@ static int put_item(hook_output *out, const hook_item *item, assay_error *err)
 
 int hook_output_item(hook_output *out, const hook_item *item, assay_error *err)
 {
-    if (out->serial != item->serial)
-        open_step(out, item);
+    int rc = out->serial != item->serial ? open_step(out, item, err) : ASSAY_OK;
     if (out->failed)
         return ASSAY_EIO;
-    int rc = put_item(out, item, err);
+    ASSAY_THEN(rc, put_item(out, item, err));
     if (rc < 0 && rc != ASSAY_EBUDGET) { /* a tensor that is too large spoils nothing else */
         out->failed = true;
         hook_stream_abandon(&out->stream);
@@ -325,7 +386,7 @@ static int write_index(hook_output *out, assay_error *err)
     assay_buf_init(&text, (size_t)2 * INDEX_CEILING + PATH_ROOM);
     assay_put_format(&text, "{\"meta\": {\"mode\": \"%s\", \"mode_step\": %lld", modes[out->mode],
                      (long long)out->mode_step);
-    if (out->records) {
+    if (out->payload.size > 0) {
         char name[PATH_ROOM];
         snprintf(name, sizeof name, ASSAY_RECORDED_EVENTS, step, step, out->worker);
         assay_put_format(&text, ", \"event_file_name\": ");
@@ -336,8 +397,7 @@ static int write_index(hook_output *out, assay_error *err)
     assay_put_format(&text, "], \"shape_payload\": [");
     assay_put_bytes(&text, out->shapes.data, out->shapes.size);
     assay_put_format(&text, "]}");
-    rc = write_file(out, make_path(out, err, ASSAY_RECORDED_INDEX, step / ASSAY_RECORDED_BUCKET, step, out->worker),
-                    &text, err);
+    rc = write_file(out, index_path(out, err), &text, err);
     assay_buf_release(&text);
     return rc;
 }
@@ -347,7 +407,7 @@ int hook_output_close_step(hook_output *out, const hook_name *known, size_t coun
     int rc = out->failed ? ASSAY_EIO : ASSAY_OK;
     bool events = hook_stream_is_open(&out->stream);
     out->serial = 0;
-    out->bytes = out->stream.size;
+    out->bytes = out->stream.size - (events ? out->before : 0);
     if (rc == ASSAY_OK && events)
         rc = hook_stream_commit(&out->stream, out->config->durable, err);
     hook_stream_abandon(&out->stream);
@@ -355,7 +415,7 @@ int hook_output_close_step(hook_output *out, const hook_name *known, size_t coun
         rc = hook_output_collections(out, known, count, version, err);
     if (rc == ASSAY_OK && (events || out->shapes.size))
         rc = write_index(out, err);
-    if (rc < 0 && events && !out->failed)
+    if (rc < 0 && events && !out->failed && !out->again)
         unlink(out->event_path); /* an event file without an index would only look like a damaged trial */
     hook_board_close_step(out, rc == ASSAY_OK);
     return rc;

@@ -18,6 +18,7 @@ typedef struct hook_output {
     int64_t step, mode_step;
     int mode;
     bool failed; /* the open step cannot be written any more */
+    bool again;  /* it is on disk already, and gets more */
     hook_stream stream;
     char *event_path; /* owned; of the open step */
     assay_buf head, tail, payload, shapes;
@@ -26,7 +27,8 @@ typedef struct hook_output {
     void *buckets;               /* owned; memory for histograms */
     uint64_t collections_version;
     bool collections_written;
-    uint64_t records, bytes; /* of the open step */
+    uint64_t records, bytes; /* of the open step, without what was there */
+    uint64_t before;         /* bytes that its event file had */
 } hook_output;
 
 /* `config`, `directory` and `worker` stay the caller's. */

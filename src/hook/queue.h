@@ -14,9 +14,10 @@
 typedef struct hook_item {
     size_t size; /* bytes taken in the ring */
     bool ready;
-    uint64_t serial; /* of the step, from 1 */
+    uint64_t serial; /* of the step, from 1; a step that is gone back to gets another one */
     int64_t step, mode_step;
-    int mode; /* 0..3 */
+    int mode;   /* 0..3 */
+    bool again; /* the step may be on disk: this is added to it */
     double wall_time;
     const char *name;         /* in the table of names */
     bool is_piece;            /* of a tensor, as `layout` says */

@@ -24,9 +24,16 @@ int assay_hook_set_mode(assay_hook *hook, int mode)
     return rc;
 }
 
+/* The step that what is saved belongs to. The lock is held. */
+static struct hook_place *place_now(assay_hook *hook)
+{
+    return &hook->begun_at[(hook->steps_begun - 1 - (uint64_t)hook->back) % (ASSAY_HOOK_FARTHEST_BACK + 1)];
+}
+
 void hook_take_mask(assay_hook *hook)
 {
-    uint64_t mask = hook_config_step_mask(&hook->config, hook->step_mode, hook->mode_step[hook->step_mode]);
+    const struct hook_place *at = place_now(hook);
+    uint64_t mask = hook_config_step_mask(&hook->config, at->mode, at->mode_step);
     atomic_store_explicit(&hook->mask, mask, memory_order_relaxed);
 }
 
@@ -47,15 +54,18 @@ int assay_hook_step(assay_hook *hook)
             pthread_cond_wait(&hook->done, &hook->lock);
         hook->closed = hook->serial++;
         hook->step++;
-        hook->step_mode = hook->mode;
         hook->mode_step[hook->mode]++;
         if (hook->mode != ASSAY_HOOK_GLOBAL - 1)
             hook->mode_step[ASSAY_HOOK_GLOBAL - 1] = hook->step;
+        hook->steps_begun++;
+        hook->back = 0;
+        hook->again = false;
+        *place_now(hook) = (struct hook_place){hook->step, hook->mode_step[hook->mode], hook->mode};
         hook_take_mask(hook);
         if (hook->profile)
             hook_profile_step(hook->profile, mode_name(hook->mode), hook->mode_step[hook->mode]);
-        hook->recorded.passed[hook->step_mode]++;
-        hook->recorded.saved[hook->step_mode] += atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
+        hook->recorded.passed[hook->mode]++;
+        hook->recorded.saved[hook->mode] += atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
         atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
         if (hook->queue.items || hook->writing)
             pthread_cond_signal(&hook->work);
@@ -141,6 +151,27 @@ int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mod
     return rc;
 }
 
+int assay_hook_go_back(assay_hook *hook, int back)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    if (back < 0 || back > ASSAY_HOOK_FARTHEST_BACK || (uint64_t)back >= hook->steps_begun)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_go_back: there was no such step, or it is too far back");
+    else if (back != hook->back) {
+        while (hook->waiting)
+            pthread_cond_wait(&hook->done, &hook->lock);
+        hook->closed = hook->serial++;
+        hook->back = back;
+        hook->again = true;
+        hook_take_mask(hook);
+        pthread_cond_signal(&hook->work);
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
 bool assay_hook_active(const assay_hook *hook)
 {
     return hook && !hook_forked(hook) && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
@@ -201,10 +232,12 @@ static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
         if (--hook->waiting == 0)
             pthread_cond_broadcast(&hook->done); /* assay_hook_step() may go on */
     }
+    const struct hook_place *at = place_now(hook);
     item->serial = hook->serial;
-    item->step = hook->step;
-    item->mode = hook->step_mode;
-    item->mode_step = hook->mode_step[hook->step_mode];
+    item->step = at->step;
+    item->mode = at->mode;
+    item->mode_step = at->mode_step;
+    item->again = hook->again;
     item->wall_time = now();
     return item;
 }

@@ -64,7 +64,7 @@ static void close_step(assay_hook *hook)
     note_progress(hook);
     hook->writing = 0;
     if (rc == ASSAY_OK) {
-        hook->counts.steps++;
+        hook->counts.steps += !out->again;
         hook->counts.tensors += out->records;
         hook->counts.bytes += out->bytes;
     } else {

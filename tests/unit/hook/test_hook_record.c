@@ -399,6 +399,64 @@ static void test_failed_profile(void)
     clean("profile");
 }
 
+/* How often the index of a step names a tensor. */
+static int named(const char *index, const char *tensor)
+{
+    char text[4096] = "";
+    FILE *file = fopen(in_work(index), "r");
+    if (file) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, tensor)); at++)
+        count++;
+    return count;
+}
+
+/* What comes later is added to a step that is on disk, and what was there stays, also where it cannot be written. */
+static void test_go_back(void)
+{
+    static const char step1[] = "back/index/000000000/000000000001_worker_0.json",
+                      step2[] = "back/index/000000000/000000000002_worker_0.json";
+    assay_hook_counts counts;
+    CU_ASSERT_EQUAL(assay_hook_go_back(NULL, 1), 0);
+    assay_hook *hook = start("back", 0, 1);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 0), ASSAY_EUSAGE); /* no step has begun */
+    record(hook, 3);
+    assay_hook_flush(hook);
+    CU_ASSERT_EQUAL(named(step1, "late.weight"), 0);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 3), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 1), 0);
+    assay_hook_save(hook, "late.weight", ASSAY_FLOAT32, 2, shape, values);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 0), 0);
+    assay_hook_save(hook, "late.weight", ASSAY_FLOAT32, 2, shape, values);
+    assay_hook_step(hook);
+    assay_hook_flush(hook);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(named(i ? step2 : step1, "net.weight") + named(i ? step2 : step1, "scalar/rate"), 2);
+        CU_ASSERT_EQUAL(named(i ? step2 : step1, "late.weight"), 1);
+    }
+    assay_hook_get_counts(hook, &counts);
+    CU_ASSERT_EQUAL(counts.steps, 3); /* none twice, and the one that has begun is empty */
+    CU_ASSERT_EQUAL(counts.tensors, 8);
+    setenv("ASSAY_FAULT", "write:1", 1);
+    assay_fault_arm(0);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 2), 0);
+    assay_hook_save(hook, "later.weight", ASSAY_FLOAT32, 2, shape, values);
+    CU_ASSERT_EQUAL(assay_hook_go_back(hook, 0), 0);
+    assay_hook_flush(hook);
+    unsetenv("ASSAY_FAULT");
+    assay_fault_arm(0);
+    CU_ASSERT_EQUAL(named(step1, "later.weight"), 0);
+    CU_ASSERT_EQUAL(named(step1, "late.weight"), 1);
+    CU_ASSERT(there("back/events/000000000001/000000000001_worker_0.tfevents"));
+    CU_ASSERT_EQUAL(assay_hook_close(hook), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(count_files("back"), 3 + 3 + 1 + 1 + 1);
+    CU_ASSERT_EQUAL(halves_seen, 0);
+    clean("back");
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"off", test_off},
@@ -411,6 +469,7 @@ int main(void)
                            {"torture", test_torture},
                            {"failed step", test_failed_step},
                            {"failed profile", test_failed_profile},
+                           {"go back", test_go_back},
                            CU_TEST_INFO_NULL};
     snprintf(work, sizeof work, "/tmp/assay-hook-XXXXXX");
     if (!mkdtemp(work))
