@@ -63,6 +63,7 @@ _SIGNATURES = {
     "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT],
     "sketch": [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
     "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64],
+    "go_back": [_HOOK, ctypes.c_int],
     "save_statistics": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Statistics)],
     "get_cost": [_HOOK, ctypes.POINTER(_Cost)],
     "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],

@@ -12,6 +12,7 @@ import shutil
 import sys
 import warnings
 
+import numpy
 import torch
 from torch import nn
 
@@ -19,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import assay_hook  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import SaveConfig, modes  # noqa: E402
-from assay_recording import workers  # noqa: E402
+from assay_recording import devices, workers  # noqa: E402
 from assay_recording.budget import Budget, intervals, parse  # noqa: E402
 from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa: E402
 
@@ -331,6 +332,86 @@ def test_budget_of_a_training():
         trial = train(Net(), lambda *given: assay_hook.auto(fresh(), *given, budget="0.000001 %"), steps=30)
     kept = [step for (step, _), s in sorted(trial.steps.items()) if "gradient/Net_fc1.weight" in names_of(s)]
     assert kept == [0, 10] and len(trial.steps) == 31 and said.getvalue().count("budget") == 1, (kept, said.getvalue())
+
+
+RARE = dict(budget=None, include_collections=[assay_hook.Collection(name, record="statistics", save_config=SaveConfig(save_interval=1000))
+                                              for name in ("weights", "biases", "gradients")])
+
+
+def bad_batch(wrap=lambda net: net, steps=40, bad=30, reused=False, count=6, **arguments):
+    """A training one batch of which holds a NaN, and that ends there as many do; weights before each step as they were."""
+    net, loss_fn, before = Net(), nn.CrossEntropyLoss(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    wrapped, buffer = wrap(net), batch(count)
+    hook = assay_hook.auto(fresh(), wrapped, loss_fn, optimizer, **arguments)
+    for name in "inputs", "labels":  # as it is where the budget allows no more
+        hook.set_interval(name, 1000)
+    with contextlib.redirect_stderr(io.StringIO()):
+        for step in range(steps):
+            x, y = buffer if reused else batch(count)
+            x.numpy()[:] = numpy.random.default_rng(step).normal(0, 1, x.shape)  # which PyTorch does not notice
+            x.numpy()[0, 1] = float("nan") if step == bad else 0
+            before.append((x.clone(), net.fc2.weight.detach().clone()))
+            loss = loss_fn(wrapped(x), y)
+            if not loss.isfinite():
+                break
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        hook.close()
+    return tfevents.Trial(PATH), before
+
+
+def mean_of(step, name):
+    return float(step.tensors["smdebug/reductions/mean/" + name][1])
+
+
+def test_steps_before_a_nan():
+    """Weights and inputs of the steps before come from memory, whatever was due; they are those of that step."""
+    torch.distributed.init_process_group("gloo", "file://%s.store" % os.path.abspath(PATH), rank=0, world_size=1)
+    for wrap in (lambda net: net), nn.parallel.DistributedDataParallel:
+        trial, before = bad_batch(wrap, **RARE)
+        for number in range(28, 31):
+            step = trial.steps[number, "worker_0"]
+            x, weight = before[number]
+            assert number == 28 or numpy.isclose(mean_of(step, "Net_fc2.weight"), weight.mean(), rtol=1e-5), (number, names_of(step))
+            assert numpy.isclose(mean_of(step, "Net_input_0"), x.mean(), rtol=1e-5, equal_nan=True), number
+            assert "CrossEntropyLoss_output_0" in step.tensors and len(step.tensors) == len(set(step.tensors))
+        assert names_of(trial.steps[27, "worker_0"]) == {"CrossEntropyLoss_output_0"}
+    torch.distributed.destroy_process_group()
+
+
+def test_steps_before_a_nan_on_a_device():
+    """Copies are done before the update overwrites what is copied, and the last loss is looked at although no step comes after it."""
+    class Slow:  # the CPU stands in for a device whose copies are done when somebody waits for them
+        def __init__(self, device):
+            pass
+
+        def host(self, tensor):
+            return torch.full(tensor.shape, 7, dtype=tensor.dtype)
+
+        def start(self, tensor, host):
+            class Copied:
+                @staticmethod
+                def synchronize():
+                    host.copy_(tensor)
+            return Copied
+    devices.COPIERS["cpu"], kept = Slow, assay_hook.Hook._host
+    assay_hook.Hook._host = "none"
+    trial, before = bad_batch(**RARE)
+    assay_hook.Hook._host = kept
+    del devices.COPIERS["cpu"]
+    for number in 29, 30:
+        assert numpy.isclose(mean_of(trial.steps[number, "worker_0"], "Net_fc2.weight"), before[number][1].mean(), rtol=1e-5), number
+        assert "Net_input_0" in names_of(trial.steps[number, "worker_0"])
+
+
+def test_memory_of_the_steps_before():
+    """A buffer that the training fills again is no input of the step before; too little memory keeps no weights, and none keeps nothing."""
+    for arguments, inputs, weights in ((dict(reused=True), False, True), (dict(memory="300 B", count=1), True, False), (dict(memory=None), False, False)):
+        trial, _ = bad_batch(**arguments)
+        names = names_of(trial.steps[29, "worker_0"])
+        assert ("Net_input_0" in names, "Net_fc2.weight" in names) == (inputs, weights), (arguments, names)
 
 
 def test_mistakes():

@@ -22,6 +22,7 @@ import weakref
 import assay_hook
 from assay_recording.budget import NEVER, Budget
 from assay_recording.moves import Course
+from assay_recording.ring import Ring
 
 COLLECTIONS = ("weights", "biases", "gradients")
 FED = {"inputs": "statistics", "labels": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
@@ -31,12 +32,13 @@ _PART = {"weight": "weights", "bias": "biases"}
 
 
 def auto(out_dir=None, model=None, loss=None, optimizer=None, scaler=None, budget="1 %", raw=None, record="statistics",
-         **arguments):
+         memory="256 MB", **arguments):
     """A hook for this training, on every worker. `loss` is a module or several; without it every loss of torch.nn is recorded.
     `record` is what is kept of weights and gradients: "statistics", "digest" or "raw"; `raw` are patterns of tensors that are
     wanted as they are besides. `budget` is a share of the step time, bytes, or both ("1 %, 1 GB");
-    None saves every step. Other arguments are those of assay_hook.Hook. Without `out_dir` it is runs/JOB, of Slurm or torchrun."""
-    return AutoHook(out_dir, budget, raw, record, **arguments).watch(model, loss, optimizer, scaler)
+    None saves every step. `memory` is what weights and inputs of the last steps may take, which are recorded once the loss
+    leaves its course; None keeps none. Other arguments are those of assay_hook.Hook. Without `out_dir` it is runs/JOB, of Slurm or torchrun."""
+    return AutoHook(out_dir, budget, raw, record, memory, **arguments).watch(model, loss, optimizer, scaler)
 
 
 def _directory(workers):
@@ -49,7 +51,7 @@ def _directory(workers):
 
 
 class AutoHook(assay_hook.Hook):
-    def __init__(self, out_dir=None, budget="1 %", raw=None, record="statistics", **arguments):
+    def __init__(self, out_dir=None, budget="1 %", raw=None, record="statistics", memory="256 MB", **arguments):
         given = arguments.pop("rank_and_workers", None)
         rank, workers = given or assay_hook._rank_and_workers()
         self._budget = Budget(budget, workers)
@@ -67,7 +69,7 @@ class AutoHook(assay_hook.Hook):
         super().__init__(out_dir, include_collections=mine + [in_detail] + fed + list(wanted), rank_and_workers=given,
                          **{**defaults, **arguments})
         self._thinned = [c.name for c in mine]
-        self._course, self._fed_names, self._held, self._known = Course(), set(), [], None
+        self._course, self._fed_names, self._known, self._ring = Course(), set(), None, Ring(self, memory, budget)
         self._fed_budget, self._fed_cost = Budget(budget, workers, first=1), 0.0
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
         self._parts, self._probe, self._taken, self._has_weights = [], None, False, False
@@ -200,15 +202,17 @@ class AutoHook(assay_hook.Hook):
             super().set_mode(mode)
         self._account(mode)
         self.step()
-        self._held.clear()
+        self._ring.next_step()
+        known, self._known, self._passed_mode = self._known, None, mode
+        self._advance, self._taken, self._has_weights = not self._until_update, False, False
         if mode is assay_hook.modes.TRAIN:
             self._course.next_step()
-            self._look_at(self._known)  # of a device: the step before is done there by now
-        self._known, self._passed_mode = None, mode
-        self._advance, self._taken, self._has_weights = not self._until_update, False, False
+            self._look_at(known)  # of a device: the step before is done there by now
         if mode is assay_hook.modes.TRAIN or not self._until_update:
             self._take(gradients=False)  # before the pass: they are what the last update made, and what this pass uses
             self._taken = self._taken and not self._until_update
+        if mode is assay_hook.modes.TRAIN and not self._has_weights:
+            self._ring.copy(self._parameters)
 
     def updated(self):
         """The optimizer has stepped: the next pass of training begins the next step."""
@@ -226,6 +230,7 @@ class AutoHook(assay_hook.Hook):
         """The optimizer is about to use the gradients: saves them, the weights, and the scale of a GradScaler."""
         if self._passed_mode is None:
             self._begin_step(assay_hook.modes.TRAIN)
+        self._ring.wait()
         self._take(gradients=True)
 
     def _take(self, gradients):
@@ -250,6 +255,7 @@ class AutoHook(assay_hook.Hook):
         if began is None or self._passed_mode is not assay_hook.modes.TRAIN:
             return
         self._account_of_fed(now - began)
+        self._ring.budget.plain_step(now - began)
         if not self._taken:
             self._budget.plain_step(now - began)
             return
@@ -275,8 +281,10 @@ class AutoHook(assay_hook.Hook):
     def _cores(self):
         """What the writer takes is lacking elsewhere only where the training itself keeps all cores busy."""
         torch = assay_hook._torch()
-        on_host = all(p.device.type == "cpu" for _, p in self._parameters())
-        return torch.get_num_threads() if torch is not None and on_host else os.cpu_count() or 1
+        return torch.get_num_threads() if torch is not None and self._on_host() else os.cpu_count() or 1
+
+    def _on_host(self):
+        return all(p.device.type == "cpu" for _, p in self._parameters())
 
     def _say(self):
         if self._rank == 0:
@@ -288,6 +296,9 @@ class AutoHook(assay_hook.Hook):
         for handle in self._loss_handles:
             handle.remove()
         self._loss_handles = []
+        if self._known is not None and not self._forked() and self._handle:
+            self._look_at(self._known)  # a training may end at a loss that is not finite
+            self._known = None
         super().close()
 
     # -- losses
@@ -307,13 +318,17 @@ class AutoHook(assay_hook.Hook):
                 self._look_at(self._known)
                 self._known = None
 
+    @assay_hook._goes_on
     def _look_at(self, loss):
         if loss is None or not self._course.loss(float(loss)):
             return
-        self._save_held()
+        self._has_weights = self._ring.write() or self._has_weights
+        if not self._advance:  # no update yet: they are what this step uses; a training that stops at a NaN has them
+            self._take(gradients=False)
+            self._taken = False
         if self._rank == 0:
-            print("assay: the loss left its course (%g): weights and gradients are recorded at the next steps as well" % float(loss),
-                  file=sys.stderr)
+            print("assay: the loss left its course (%g): weights and inputs of the last steps are recorded, and weights and gradients of the next "
+                  "ones" % float(loss), file=sys.stderr)
 
     @assay_hook._goes_on
     def _save_fed(self, prefix, values, labels=()):
@@ -334,16 +349,9 @@ class AutoHook(assay_hook.Hook):
                         assay_hook._lib.assay_hook_collection_name(self._handle, collection, self._encoded(name))
                 if due:
                     self._save_torch(name, value)
-                else:
-                    self._held.append((name, value, value._version))
+                if self._passed_mode is assay_hook.modes.TRAIN:
+                    self._ring.hold(name, value, due)
         self._fed_cost += time.perf_counter() - began if due else 0.0
-
-    def _save_held(self):
-        """The loss has left its course: what this step was fed with is of interest, where nobody wrote over it since."""
-        for name, value, version in self._held:
-            if value._version == version:
-                self._save_torch(name, value)
-        self._held.clear()
 
     @assay_hook._goes_on
     def _after_pass(self, module, inputs, output):

@@ -1,0 +1,121 @@
+"""ring.py - keeps in memory what the last steps of a training began with, until it is known whether that is of interest.
+
+Weights are copied when a step begins, as the update overwrites them; inputs and labels are kept as they are, and left out where somebody
+wrote over them since. Where the budget allows no copy at each step, weights are kept of fewer steps, and of none where memory does not do.
+"""
+import collections
+import sys
+import time
+
+import assay_hook
+from assay_hook_topology import local_piece
+from assay_recording import devices
+from assay_recording.budget import Budget, parse
+
+STEPS = 3      # whose inputs are kept: the current one, and those before it
+COPIES = 2     # of the weights
+FARTHEST = 63  # steps back that the library goes
+FED_PART = 4   # inputs take at most one of so many parts of the memory
+LOOK_AGAIN = 50  # copies after which parameters are asked for again
+
+
+def _size(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+class Ring:
+    """Of one worker. `memory` is what it may take ("256 MB"; None: nothing), `budget` a share of the step time."""
+
+    def __init__(self, hook, memory, budget):
+        self._hook, self._memory, self.budget = hook, int(parse(memory)[1] or 0), Budget(budget, first=1)
+        self._fed, self._copies = collections.deque(), collections.deque()  # (number of the step, what is kept of it)
+        self._number, self._fed_size, self._copied, self._said = 0, 0, 0, False
+        self._trained, self._on_the_way, self._copiers = [], [], {}
+
+    def next_step(self):
+        self._number += 1
+        while self._fed and self._fed[0][0] <= self._number - STEPS:
+            self._drop_fed()
+
+    def _drop_fed(self):
+        self._fed_size -= sum(_size(value) for _, value, _, _ in self._fed.popleft()[1] if value is not None)
+
+    def hold(self, name, value, saved):
+        """An input or a label of the current step. Of one that is saved only the place: who writes there overwrites older ones, too."""
+        if not self._fed or self._fed[-1][0] != self._number:
+            self._fed.append((self._number, []))
+        self._fed[-1][1].append((name, None if saved else value.detach(), value._version, value.data_ptr()))
+        self._fed_size += 0 if saved else _size(value)
+        while self._fed_size > self._memory // FED_PART:
+            self._drop_fed()
+
+    def copy(self, parameters):
+        """Copies what is trained of parameters(), which gives names and tensors, as often as the budget allows. wait() is due before they change."""
+        if not self._memory or self._number % self.budget.interval:
+            return
+        began = time.perf_counter()
+        if self._copied % LOOK_AGAIN == 0:
+            strided = assay_hook._torch().strided
+            self._trained = [(name, p) for name, p in parameters() if p.requires_grad and p.layout == strided]
+        self._copied += 1
+        pieces = [local_piece(parameter.detach()) for _, parameter in self._trained]
+        size, room = sum(_size(piece) for piece, _ in pieces), self._memory - self._memory // FED_PART
+        if size > room:
+            self._say(size, room)
+            return
+        full = len(self._copies) == COPIES or (len(self._copies) + 1) * size > room
+        hosts = [host for _, host, _ in self._copies.popleft()[1]] if full else []
+        fits = [(h.shape, h.dtype) for h in hosts] == [(p.shape, p.dtype) for p, _ in pieces]
+        hosts = hosts if fits else [self._copier(piece).host(piece) for piece, _ in pieces]
+        started = [self._copier(piece).start(piece, host) for (piece, _), host in zip(pieces, hosts)]
+        self._on_the_way = [copied for copied in started if copied is not None]
+        self._copies.append((self._number, [(name, host, layout) for (name, _), host, (_, layout) in zip(self._trained, hosts, pieces)]))
+        if fits:  # else the time was that of making room
+            self.budget.saved_step(time.perf_counter() - began, 0)
+
+    def _copier(self, piece):
+        device = piece.device
+        if device not in self._copiers:
+            self._copiers[device] = devices.COPIERS.get(device.type, devices.Plain)(device)
+        return self._copiers[device]
+
+    def _say(self, size, room):
+        if not self._said and self._hook._rank == 0:
+            print("assay: a copy of the weights takes %.1f MB, and auto(memory=) leaves %.1f: of the steps before the loss leaves its course "
+                  "inputs alone are recorded" % (size / 1e6, room / 1e6), file=sys.stderr)
+        self._said = True
+
+    def wait(self):
+        """Lets nothing overwrite what is still being copied from a device."""
+        for copied in self._on_the_way:
+            getattr(copied, "wait", copied.synchronize)()
+        self._on_the_way = []
+
+    # -- what is written
+
+    def write(self):
+        """Adds to the last steps what is kept of them. True when weights of the current one were kept."""
+        hook, library, steps, seen = self._hook, assay_hook._lib, {}, set()
+        for copied in self._on_the_way:
+            copied.synchronize()
+        for number, kept in self._copies:
+            steps.setdefault(number, []).extend(kept)
+        for number, kept in reversed(self._fed):
+            steps.setdefault(number, []).extend((name, value, None) for name, value, version, place in kept
+                                                if value is not None and value._version == version and place not in seen)
+            seen.update(place for _, _, _, place in kept)
+        for number in sorted(steps):
+            if self._number - number <= FARTHEST and self._go_back(self._number - number) >= 0:
+                for name, value, layout in steps[number]:
+                    hook._save_torch(name, value, layout)
+        self._go_back(0)
+        current = bool(self._copies) and self._copies[-1][0] == self._number
+        self._fed.clear()
+        self._copies.clear()
+        self._fed_size = 0
+        return current
+
+    def _go_back(self, steps):
+        if self._hook._copies:
+            self._hook._copies.finish()  # they belong to the step that what is saved has belonged to
+        return assay_hook._lib.assay_hook_go_back(self._hook._handle, steps)
