@@ -2,9 +2,9 @@
 
 With ASSAY_SMDEBUG=1 it is the wheel assay_smdebug instead: the package smdebug, which is the reference's names for what the first one has.
 
-The libraries come from ASSAY_BUILD, a build directory (default: build), where `cmake --build` made them. They need Debian's cJSON,
-PCRE2, zlib, libzstd and libcurl where the wheel is used, as assay does, so the wheel is for the kind of system it was made on. numpy and
-pandas are extras: a wheel that required them could not be made, or installed, without network.
+The libraries come from ASSAY_BUILD, a build directory (default: build), where `cmake --build` made them. They need Debian's libraries
+where the wheel is used, as assay does: its metadata lists them (Requires-External), and its tag claims no manylinux. numpy and pandas are
+extras: a wheel that required them could not be made, or installed, without network.
 """
 import base64
 import hashlib
@@ -16,6 +16,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+GLIBC = "2.36"  # of Debian 12
+EXTERNAL = ("libcjson.so.1", "libpcre2-8.so.0", "libz.so.1", "libzstd.so.1", "libcurl.so.4", "libsqlite3.so.0")
 LIBRARIES = {"assay/libassay.so.0": "src/recording", "libassay_hook.so": "src/hook"}  # where in the wheel: where in the build
 
 
@@ -26,6 +28,7 @@ def _version():
 def _metadata():
     lines = ["Metadata-Version: 2.1", "Name: assay", "Version: " + _version(), "License: Apache-2.0", "Requires-Python: >=3.8",
              "Summary: Reads and records trainings for assay, which finds out what went wrong in them"]
+    lines += ["Requires-External: " + library for library in EXTERNAL + ("libc.so.6 (>=%s)" % GLIBC,)]
     for extra in ("numpy", "pandas"):
         lines += ["Provides-Extra: " + extra, 'Requires-Dist: %s; extra == "%s"' % (extra, extra)]
     return "\n".join(lines) + "\n"

@@ -44,6 +44,18 @@ made = list(WORK.glob("assay-*.whl"))
 assert len(made) == 1, made
 site = WORK / "site"
 run(*PIP, "install", "--no-index", "--target", site, made[0], env=alone)
+
+# What the wheel claims of the system: its libraries need no other ones than its metadata lists, and no newer libc.
+external = re.findall(r"^Requires-External: (\S+)(?: \(>=(\S+)\))?$", next(site.glob("assay-*/METADATA")).read_text(), re.M)
+needed, versions = set(), {(0,)}
+for library in (path for path in site.rglob("*.so*") if path.is_file()):
+    told = run("objdump", "-p", "-T", library)
+    needed.update(re.findall(r"^ *NEEDED +(\S+)$", told, re.M))
+    versions.update(tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([0-9.]+)", told))
+    assert "RPATH" not in told and "RUNPATH" not in told, library
+assert needed - {"libm.so.6"} <= {name for name, _ in external}, (needed, external)
+assert max(versions) <= tuple(map(int, dict(external)["libc.so.6"].split("."))), versions
+
 words = {"site": str(site), "out": str(WORK / "trial"), "trial": str(Path(os.environ["ASSAY_TRIALS"]) / "ddp")}
 said = run(sys.executable, "-c", SCRIPT % words, env=dict(alone, PYTHONPATH=str(site)), cwd=WORK)
 assert said.splitlines()[-1] == "26", said
