@@ -33,7 +33,7 @@ static const assay_param_def params[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     const assay_measure rows = {.kind = ASSAY_MEASURE_ROWS},
-                        codes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND};
+                        codes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_CODES};
     int slot = assay_need_slot(need,
                                &(assay_slot){.regexes = "embedding_regex",
                                              .modes = 1u << ASSAY_MODE_TRAIN,
@@ -75,13 +75,16 @@ static bool is_last(const assay_trial *trial, int64_t step)
 
 static int add_codes(const assay_step_view *view, const assay_tensor_view *item, assay_counter *counter)
 {
-    const assay_result *result = assay_dtype_is_float(item->dtype) ? NULL : assay_view_result(view, 1, item);
+    const assay_result *result = assay_view_result(view, 1, item);
+    uint64_t times[ROWS_KEPT] = {0};
     int status = ASSAY_OK;
-    for (uint64_t i = 0; result && status == ASSAY_OK && i < result->of.classes.count; i++) {
+    for (uint64_t i = 0; result && i < result->of.classes.count; i++) {
         const int64_t code = result->of.classes.value[i];
         if (code >= 0 && code < ROWS_KEPT)
-            status = assay_counter_add(counter, -1 - key_of(item->tensor, (uint64_t)code), 0, 1);
+            times[code]++;
     }
+    for (uint64_t i = 0; result && status == ASSAY_OK && i < ROWS_KEPT; i++)
+        status = assay_counter_add(counter, -1 - key_of(item->tensor, i), 0, times[i]);
     return status;
 }
 

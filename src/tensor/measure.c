@@ -164,7 +164,7 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes at most %d numbers, not %u", NAMES[measure->kind],
                           ASSAY_MEASURE_NUMBERS, (unsigned)measure->numbers);
     if ((measure->kind == ASSAY_MEASURE_UNITS && measure->form > ASSAY_UNIT_CHANNEL) ||
-        (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO) ||
+        (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_CODES) ||
         (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST) ||
         (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW) ||
         (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_IMAGES))

@@ -19,7 +19,7 @@ typedef struct classes_state {
 static int axis_of_scores(const assay_meter *m)
 {
     int axis = m->measure.axis == 1 ? 1 : m->dims - 1;
-    if (m->measure.form == ASSAY_CLASS_ROUND || m->dims < 2)
+    if (m->measure.form == ASSAY_CLASS_ROUND || m->measure.form == ASSAY_CLASS_CODES || m->dims < 2)
         return -1;
     bool scores = m->measure.form == ASSAY_CLASS_ARGMAX || (assay_dtype_is_float(m->dtype) && m->dim[axis] > 1);
     return scores ? axis : -1;
@@ -30,6 +30,8 @@ static int start(assay_meter *m, assay_error *err)
     classes_state *s = meter_state(m);
     int axis = axis_of_scores(m);
     if (m->measure.axis == 1 && (axis < 0 || m->dims < 3)) /* it is the last, or there are no scores */
+        return 1;
+    if (m->measure.form == ASSAY_CLASS_CODES && (assay_dtype_is_float(m->dtype) || assay_dtype_size(m->dtype) < 2))
         return 1;
     s->integral = s->probabilities = true;
     s->row = axis < 0 ? 0 : (uint64_t)m->dim[axis];
@@ -113,7 +115,7 @@ static void feed(assay_meter *m, const double *x, size_t n)
             feed_rows(m, x, n);
         return;
     }
-    for (size_t i = 0; i < n && (s->integral || s->probabilities); i++) {
+    for (size_t i = 0; m->measure.form == ASSAY_CLASS_AUTO && i < n && (s->integral || s->probabilities); i++) {
         if (!isfinite(x[i]))
             continue;
         s->integral = s->integral && is_integral(x[i]);
