@@ -98,6 +98,7 @@ typedef struct assay_log_event {
     assay_log_scope scope;
     bool chained;      /* its traceback follows from the one above, and is no new one */
     bool in_traceback; /* it is the last line of one */
+    bool inside;       /* its traceback does not begin where a process or a thread does: who caught it wrote it out */
     uint32_t file;
     uint64_t line, at;           /* where it stands: the line's number from 1, and the byte it begins at */
     int64_t rank;                /* that wrote it, or that it names; -1: not said */

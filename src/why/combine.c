@@ -46,10 +46,14 @@ int why_level_of(assay_ending ending)
     }
 }
 
-/* The level of an event: a cause is one whatever its kind, and what may be either stands behind. */
-static int level_of_event(const assay_log_event *e)
+/* The level of an item: a cause is one whatever its kind, and what may be either stands behind. So does what a program caught
+ * and wrote out, unless the launcher says that the program ended. */
+static int level_of_item(const why_scene *s, const why_item *i)
 {
+    const assay_log_event *e = i->event;
     const int level = why_level_of(e->ending);
+    if (e->inside && !i->named && !s->by_rank.group.list[i->group].ended && level <= WHY_LEVEL_PROGRAM)
+        return WHY_LEVEL_WEAK + level / 2;
     if (e->role == ASSAY_LOG_CAUSE && level > WHY_LEVEL_PROGRAM)
         return WHY_LEVEL_OWN;
     if (e->role != ASSAY_LOG_EITHER || e->in_traceback)
@@ -84,6 +88,13 @@ static bool has_survived(const why_scene *s, const why_item *i)
         return true;
     return e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
            s->last_step_time > i->from + WHY_GOES_ON;
+}
+
+/* Did its rank say hardly anything behind it? Its output has been taken into s->progress. */
+static bool is_last_of_rank(const why_scene *s, const why_item *i)
+{
+    const assay_log_rank *own = i->event->rank >= 0 ? why_progress_of(&s->progress, i->event->rank) : NULL;
+    return own && own->last_line - i->event->last_line < 3 * s->why->file.list[i->file].rank.count;
 }
 
 /* Is it among the last lines of its file? */
@@ -194,7 +205,7 @@ static bool is_candidate(const why_item *i)
 {
     return !i->survived && !i->old && !i->explained &&
            (i->event->role == ASSAY_LOG_CAUSE || i->event->role == ASSAY_LOG_EITHER) &&
-           i->event->ending != ASSAY_ENDING_launcher;
+           (i->event->ending != ASSAY_ENDING_launcher || i->event->role == ASSAY_LOG_CAUSE);
 }
 
 /* Do both say the same, numbers aside? */
@@ -336,7 +347,7 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (alone) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
-    } else if (others == 0 && everybody && cause->level <= WHY_LEVEL_PROGRAM) {
+    } else if (others == 0 && everybody && (cause->level <= WHY_LEVEL_PROGRAM || cause->event->inside)) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
     } else if (others == 0) {
@@ -502,8 +513,8 @@ static bool has_hard_evidence(const why_scene *s)
         if (i->survived || i->old || e->role == ASSAY_LOG_NOISE)
             continue;
         if (e->ending == ASSAY_ENDING_launcher || e->ending == ASSAY_ENDING_signal ||
-            e->ending == ASSAY_ENDING_collective_timeout || why_is_external(e->ending) ||
-            (e->scope != ASSAY_LOG_RANK && e->role == ASSAY_LOG_CAUSE))
+            e->ending == ASSAY_ENDING_collective_timeout ||
+            (e->role == ASSAY_LOG_CAUSE && (e->scope != ASSAY_LOG_RANK || why_is_external(e->ending))))
             return true;
     }
     return false;
@@ -525,7 +536,8 @@ static bool have_many_lost_others(const why_scene *s)
     size_t lost = 0;
     for (size_t k = 0; k < s->item.count; k++) {
         const why_item *i = &s->item.list[k];
-        lost += i->event->role == ASSAY_LOG_CONSEQUENCE && i->event->in_traceback && !i->survived && is_at_end(s, i);
+        lost += i->event->role == ASSAY_LOG_CONSEQUENCE && !i->survived &&
+                (i->event->in_traceback ? is_at_end(s, i) : i->last);
     }
     return lost * 2 > s->ranks;
 }
@@ -563,35 +575,83 @@ static bool add_hang(why_scene *s)
                                       "of anything before it");
 }
 
+/* The message of an exception may go over several lines, and one of them say more than its class does. */
+static void take_messages(why_scene *s)
+{
+    for (size_t k = 0; k + 1 < s->item.count; k++) {
+        const why_member *m = &s->by_rank.member[k], *next = m + 1;
+        why_item *i = &s->item.list[m->item];
+        const why_item *other = &s->item.list[next->item];
+        const size_t ranks = s->why->file.list[i->file].rank.count;
+        if (i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception && next->rank == m->rank &&
+            other->file == i->file && !other->survived && !other->event->in_traceback &&
+            other->event->role == ASSAY_LOG_CAUSE && other->level == WHY_LEVEL_OWN &&
+            other->event->line - i->event->last_line < WHY_LINES_OF_RANK * (ranks > 0 ? ranks : 1))
+            i->told = i->explained = true;
+    }
+}
+
+/* When the scheduler ended the job, and the training had made steps until then; NULL: neither is known. */
+static const why_item *find_end_of_steps(const why_scene *s)
+{
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        const assay_ending ending = i->event->ending;
+        if (!i->old && !i->event->near && i->event->role == ASSAY_LOG_CAUSE &&
+            (ending == ASSAY_ENDING_time_limit || ending == ASSAY_ENDING_preempted || ending == ASSAY_ENDING_requeue) &&
+            fabs(i->from - s->last_step_time) <= WHY_GOES_ON)
+            return i;
+    }
+    return NULL;
+}
+
+/* What ranks said before that ended nothing, wherever they said it. */
+static void forgive(why_scene *s)
+{
+    const why_item *end = find_end_of_steps(s);
+    for (size_t k = 0; end && k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        const bool later = (i->file == end->file && i->event->line > end->event->line) ||
+                           (!i->event->near && i->from >= s->last_step_time);
+        if (i->event->scope == ASSAY_LOG_RANK && !later)
+            i->survived = true;
+    }
+}
+
 static bool tell(why_scene *s)
 {
     assay_why *why = s->why;
     bool any = false, survivors = false;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
-        i->level = level_of_event(i->event);
+        i->level = level_of_item(s, i);
         if (!why_progress_take(s, i->file, &s->progress))
             return false;
         i->survived = has_survived(s, i);
+        i->last = is_last_of_rank(s, i);
     }
+    forgive(s);
     const bool hard = has_hard_evidence(s), many = hard || have_many_lost_others(s);
     const bool finished = is_any_finished(s->why);
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
+        const bool rumour = i->event->role == ASSAY_LOG_EITHER && i->event->scope == ASSAY_LOG_NODE;
+        const bool follows = i->event->role == ASSAY_LOG_CONSEQUENCE;
         if (!hard && !i->survived &&
-            (finished || !is_at_end(s, i) || (i->event->role == ASSAY_LOG_CONSEQUENCE && !many)))
+            (finished || rumour || (follows && !many) || !(is_at_end(s, i) || (follows && i->last))))
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
         survivors = survivors || (i->survived && !i->old && i->event->role == ASSAY_LOG_CAUSE);
     }
     if (is_completed(&why->facts))
         return true;
+    take_messages(s);
     if (!any && !hard && !why->hang)
         return true;
     why->failed = true;
     sum_up(s);
     for (size_t k = 0; k < s->item.count; k++)
-        s->item.list[k].explained = is_explained(s, &s->item.list[k]);
+        s->item.list[k].explained = s->item.list[k].explained || is_explained(s, &s->item.list[k]);
     why_item *cause = find_cause(s);
     if (!cause && survivors && hard) { /* what is written last may be older: programs keep lines in memory */
         bool waits = false;

@@ -21,6 +21,7 @@ typedef struct why_item {
     bool survived;         /* the training went on */
     bool old;              /* of an earlier attempt */
     bool explained;        /* something else says why */
+    bool last;             /* its rank said hardly anything behind it */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
     size_t group; /* of its rank */
@@ -38,6 +39,7 @@ typedef struct why_group { /* items of one rank; of -1, of those without one */
     size_t first, count; /* in the list of members */
     size_t crashes;      /* by a signal of its own */
     bool killed;         /* by signal 9, before a launcher says that any other ended */
+    bool ended;          /* with a code of its own, as the launcher says */
     /* of those that ended something, as combine.c sums them up */
     bool speaks; /* one may be why its program aborted itself */
     int least;   /* level of a cause; INT_MAX */

@@ -78,6 +78,8 @@ bool why_ranks_make(why_scene *s)
         const why_member *next = k + 1 < count ? &r->member[k + 1] : NULL;
         const bool same = next && next->rank == i->rank && s->item.list[next->item].file == i->file;
         r->member[k].end = same ? next->end : k + 1;
+        if (i->event->ending == ASSAY_ENDING_launcher && i->event->code > 0 && i->rank >= 0)
+            r->group.list[i->group].ended = true;
         r->group.list[i->group].crashes += why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE;
     }
     size_t ended = SIZE_MAX; /* the last file that says how somebody ended */
@@ -147,7 +149,7 @@ bool why_dies_later(const why_scene *s, const why_item *i)
         if (o->role == ASSAY_LOG_NOISE || o->line <= i->event->last_line)
             continue;
         const bool lost = o->ending == ASSAY_ENDING_network && o->role == ASSAY_LOG_CONSEQUENCE;
-        if (o->ending == ASSAY_ENDING_collective_timeout ||
+        if (o->ending == ASSAY_ENDING_collective_timeout || (lost && i->event->inside) ||
             (o->in_traceback && !o->chained && (raised || lost) && !why_is_alike(other, i)))
             return true;
     }

@@ -31,9 +31,10 @@ OOM = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. 
        "512.00 MiB is free. Process 7 has 78.6 GiB memory in use.")
 
 
-def traceback(prefix, last, place="train.py"):
+def traceback(prefix, last, place="train.py", outside=('  File "/src/main.py", line 9, in <module>', "    main()")):
+    """Without what is outside, something caught it and wrote it out."""
     return [prefix + line for line in (
-        "Traceback (most recent call last):", '  File "/src/%s", line 120, in step' % place, "    loss.backward()", last)]
+        "Traceback (most recent call last):", *outside, '  File "/src/%s", line 120, in step' % place, "    loss.backward()", last)]
 
 
 def watchdog(rank, number, at):
@@ -93,6 +94,11 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                                "srun: error: n1: task 1: Segmentation fault (core dumped)"] + watchdog(3, 7, 700)}, "crash", [1], 109, 1),
     "in halves, lost": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("3: ", OOM) + ["srun: error: n1: task 1: Exited with exit code 3"] + traceback("3: ", "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")},
                             "launcher", [1], 109, 1),
+    "caught, at the limit": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("2: ", OOM, outside=()) + ["2: emptied the cache, going on",
+                              "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO TIME LIMIT ***"]}, "time_limit", [], 109, 1),
+    "caught, no ranks": ({"train.log": traceback("", OOM, outside=()) + traceback("", "ValueError: bad sample")}, "exception", [], None, 1),
+    "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
+                      + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
                             [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
                             for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),

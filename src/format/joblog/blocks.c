@@ -173,12 +173,24 @@ joblog_part joblog_part_of(const char *body, size_t length, size_t *name)
     return joblog_is_exception(body, length, &exception) ? JOBLOG_EXCEPTION : JOBLOG_NO_PART;
 }
 
+/* Is the frame, from its file's name on, where a process or a thread of Python begins? */
+static bool is_outermost(const char *frame, size_t size)
+{
+    static const char *const words[] = {"<module>",     "_bootstrap", "_run_module", "_run_code",
+                                        "_worker_loop", "_wrap",      "execute_task"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++)
+        found = memmem(frame, size, words[i], strlen(words[i]));
+    return found;
+}
+
 /* Keeps a frame from its file's name on; an exception closes the block. */
 static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, const char *name, size_t size)
 {
     if (part == JOBLOG_EXCEPTION) {
         close_block(r, block);
     } else if (part == JOBLOG_OWN_FRAME || (part == JOBLOG_FRAME && !block->own)) {
+        block->inside = block->frame[0] ? block->inside : !is_outermost(name, size);
         block->own = part == JOBLOG_OWN_FRAME;
         size = size < sizeof block->frame ? size : sizeof block->frame - 1;
         memcpy(block->frame, name, size);
@@ -306,6 +318,8 @@ static const struct {
     {"NotADirectoryError", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
     {"IsADirectoryError", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
     {"PermissionError", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"GatedRepoError", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"NoCredentialsError", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
     {"ModuleNotFoundError", ASSAY_ENDING_import, ASSAY_LOG_CAUSE},
     {"ImportError", ASSAY_ENDING_import, ASSAY_LOG_CAUSE},
     {"MemoryError", ASSAY_ENDING_host_memory, ASSAY_LOG_CAUSE},
@@ -354,6 +368,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
                              .scope = ASSAY_LOG_RANK,
                              .in_traceback = true,
                              .chained = block->chained,
+                             .inside = block->inside,
                              .rank = -1,
                              .local_rank = -1,
                              .step = -1,

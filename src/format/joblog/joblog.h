@@ -136,6 +136,7 @@ typedef struct joblog_block { /* several lines of one rank that become one event
     bool chained;          /* of a traceback: it belongs to the one before */
     uint64_t until;        /* the last line of the file that may belong to it */
     bool own;              /* the frame is of the training's own code */
+    bool inside;           /* its first frame is not where a process or a thread begins */
     char frame[192];       /* 'train.py", line 120, in step'; "" */
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
 } joblog_block;

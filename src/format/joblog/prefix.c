@@ -207,6 +207,24 @@ static void skip_stream(text *t)
             return;
 }
 
+/* "ERROR 09-28 15:47:24 [core.py:718]" of vLLM: a level, and a time without its year. */
+static bool take_level(text *t, double *time)
+{
+    static const char *const levels[] = {"ERROR ", "WARNING ", "INFO "};
+    text try = *t;
+    int64_t month, day;
+    double clock;
+    bool level = false;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels && !level; i++)
+        level = skip_word(&try, levels[i]);
+    if (!level || !take_number(&try, 2, 2, &month) || !skip_byte(&try, '-') || !take_number(&try, 2, 2, &day) ||
+        !is_day(month, day) || !skip_byte(&try, ' ') || !take_clock(&try, &clock))
+        return false;
+    *time = seconds_of(2000, month, day, clock);
+    *t = try;
+    return true;
+}
+
 static bool take_time(text *t, joblog_prefix *out, bool *glog)
 {
     double time = 0;
@@ -221,7 +239,7 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
             timed = take_date(t, &time) ? ASSAY_LOG_DATED : timed;
     } else if (*t->at >= 'A' && *t->at <= 'Z') {
         *glog = assay_is_digit(t->at[1]) && take_glog(t, &time);
-        if (*glog)
+        if (*glog || take_level(t, &time))
             timed = ASSAY_LOG_YEARLESS;
         else if (t->at[3] == ' ')
             (void)take_month(t, &time, &timed);
@@ -434,6 +452,18 @@ static bool take_task(text *t, joblog_prefix *out)
     return true;
 }
 
+/* "(RayTrainWorker pid=4711, ip=10.0.0.5) ", which Ray and vLLM put in front. */
+static bool take_process(text *t)
+{
+    const char *end =
+        t->left > 0 && *t->at == '(' ? memchr(t->at, ')', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
+    if (!end || !memmem(t->at, (size_t)(end - t->at), " pid=", 5))
+        return false;
+    skip(t, (size_t)(end - t->at) + 1);
+    (void)skip_byte(t, ' ');
+    return true;
+}
+
 /* Takes what is in front; *who: it is of a launcher, which says who wrote the line. */
 static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
 {
@@ -452,7 +482,7 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     }
     const bool bracket = t->left > 0 && *t->at == '[';
     const uint8_t timed = out->timed;
-    if (!take_bracket(t, first, out) && !take_host(t, out))
+    if (!take_bracket(t, first, out) && !take_process(t) && !take_host(t, out))
         return false;
     *who = bracket && (out->rank != rank || out->local_rank != local) && out->timed == timed;
     return true;

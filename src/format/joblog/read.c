@@ -216,6 +216,7 @@ static int judge_line(joblog_reader *r, const joblog_line *line, int taken, cons
                                  .scope = s->scope,
                                  .in_traceback = taken == 1,
                                  .chained = taken == 1 && block->chained,
+                                 .inside = taken == 1 && block->inside,
                                  .rank = -1,
                                  .local_rank = -1,
                                  .step = -1,
