@@ -97,6 +97,8 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "caught, at the limit": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("2: ", OOM, outside=()) + ["2: emptied the cache, going on",
                               "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO TIME LIMIT ***"]}, "time_limit", [], 109, 1),
     "caught, no ranks": ({"train.log": traceback("", OOM, outside=()) + traceback("", "ValueError: bad sample")}, "exception", [], None, 1),
+    "behind a bar": ({"slurm-7.out": [" 12/130 [00:07<01:01, loss=2.1]" + traceback("[rank3]: ", "acme.StopTraining: above limit")[0]]
+                      + traceback("[rank3]: ", "acme.StopTraining: above limit")[1:] + watchdog(1, 7, 700)}, "exception", [3], None, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
