@@ -63,11 +63,33 @@ def environment(extra=None):
     return env
 
 
+looked = set()  # the commands under mpirun, with their ranks, whose leaks were looked for
+
+
+def sanitizer(argv, ranks=0):
+    """AddressSanitizer's options of a start; 0 ranks: without mpirun. Open MPI leaks, and only stacks that are walked by unwind tables
+    tell its blocks from ours, which makes a start five times as slow: under mpirun, leaks are looked for the first time that a test
+    starts a command on so many ranks. Without it they are looked for each time, and few starts use MPI: those that write HDF5."""
+    options = os.environ.get("ASAN_OPTIONS")
+    if options is None:
+        return {}
+    argv = [str(a) for a in argv]
+    command = (ranks, *argv[:2])
+    if command in looked:
+        return {"ASAN_OPTIONS": options + ":detect_leaks=0"}
+    if ranks:
+        looked.add(command)
+    elif not ("pack" in argv or "--mpi" in argv or any("hdf5" in a for a in argv)):
+        return {}
+    return {"ASAN_OPTIONS": options + ":fast_unwind_on_malloc=0"}
+
+
 def run(argv, env=None, timeout=120, cwd=None):
     """Runs argv in a process group of its own; after `timeout` seconds the whole group is killed and `hung` is set."""
     began = time.monotonic()
     process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=environment(env), cwd=cwd, start_new_session=True)
+                               stderr=subprocess.PIPE, env=environment({**sanitizer(argv), **(env or {})}), cwd=cwd,
+                               start_new_session=True)
     hung = False
     try:
         out, err = process.communicate(timeout=timeout)
@@ -121,29 +143,13 @@ def on_terminal(argv, columns, env=None):
 RANK = """"$@"; code=$?; [ $code -le 75 ] || exit $code; echo $code >"$0/$OMPI_COMM_WORLD_RANK" """
 
 
-looked = set()  # the commands under mpirun, with their ranks, whose leaks were looked for
-
-
-def sanitizer(ranks, argv):
-    """AddressSanitizer's options of a start under mpirun. Open MPI leaks, and only stacks that are walked by unwind tables tell its
-    blocks from ours, which makes a start five times as slow: leaks are looked for the first time that a test starts a command on so
-    many ranks. Without mpirun they are looked for each time."""
-    options = os.environ.get("ASAN_OPTIONS")
-    if options is None:
-        return {}
-    command = (ranks, *[str(a) for a in argv[:2]])
-    more = "detect_leaks=0" if command in looked else "fast_unwind_on_malloc=0"
-    looked.add(command)
-    return {"ASAN_OPTIONS": options + ":" + more}
-
-
 def mpirun(ranks, argv, env=None, timeout=120, cwd=None):
     """As run(), on so many ranks; `code` is the exit code of all of them, None when they do not agree on one."""
     if LAUNCHER == "none":
         if ranks != 1:
             raise SystemExit("this build has no MPI: %d ranks cannot be tested" % ranks)
         return run(argv, env, timeout, cwd)
-    env = {**sanitizer(ranks, argv), **(env or {})}
+    env = {**sanitizer(argv, ranks), **(env or {})}
     with tempfile.TemporaryDirectory() as codes:
         done = run([LAUNCHER, "-n", str(ranks), "sh", "-c", RANK, codes, *argv], env, timeout, cwd)
         if done.code == 0:
