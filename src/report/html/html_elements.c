@@ -18,13 +18,14 @@ enum {
     STEPS = 24,
     LEAST_STEPS = 3,
     LEAST_ELEMENTS = 16,  /* fewer are no distribution */
-    MOST_READ = 1 << 24,  /* elements of a tensor, in all */
+    MOST_READ = 1 << 23,  /* elements of a tensor, in all */
     SAMPLE = 1 << 16,     /* of a step: quantiles of so many elements at even distances */
     MOST_UNITS = 1 << 14, /* index files of the trial: more take too long to open once more */
     MOST_RECORDS = 1 << 20
 };
 
-/* The run read all that there is without a fault. So what cannot be read now has failed since. */
+/* The run read all that there is without a fault. So what cannot be read now has failed since: or it is being written, in a
+ * training that has not ended. */
 static void fail(html_page *page, int status)
 {
     html_fail(page, status == ASSAY_ENOMEM ? status : ASSAY_EIO);
@@ -44,10 +45,15 @@ assay_recording *html_read_again(html_page *page, const assay_trial_outcome *tri
         fail(page, status);
         return NULL;
     }
+    bool lost = false;
     for (uint64_t i = 0; assay_recording_problem(recording, i, &problem) == ASSAY_OK; i++)
-        if (problem.is_loss)
-            fail(page, ASSAY_EIO);
-    return recording;
+        lost = lost || problem.is_loss;
+    if (!lost)
+        return recording;
+    if (trial->catalog.ended)
+        fail(page, ASSAY_EIO);
+    assay_recording_close(recording);
+    return NULL;
 }
 
 /* The rows of a tensor, those of one step behind one another. */
@@ -61,10 +67,15 @@ typedef struct saved_rows {
 
 /* The elements of all workers at the step of row `at`: SAMPLE of them at most, and the least and the largest of all. */
 typedef struct elements {
-    double *value, *sample; /* [room], [SAMPLE + workers] */
+    double *value, *sample; /* [room], [2 * SAMPLE] */
     size_t room, count;
     double least, most;
 } elements;
+
+static bool has_value(const saved_rows *rows, size_t row)
+{
+    return rows->row[row].kinds & 1u << ASSAY_RAW;
+}
 
 static size_t end_of_step(const saved_rows *rows, size_t at)
 {
@@ -82,6 +93,8 @@ static int take_step(const saved_rows *rows, size_t at, size_t of_step, elements
     e->most = -INFINITY;
     for (size_t r = at; r < end; r++) {
         assay_recorded_head head;
+        if (!has_value(rows, r))
+            continue;
         const int status = assay_recording_read(rows->from, rows->tensor, r, ASSAY_AS_FLOAT64, e->value,
                                                 e->room * sizeof *e->value, &head, NULL);
         ASSAY_TRY(status);
@@ -104,7 +117,7 @@ static size_t choose_steps(const saved_rows *rows, size_t most, size_t *chosen)
         size_t number = 0;
         for (size_t at = 0; at < rows->count; at = end_of_step(rows, at)) {
             if (rows->row[at].step < rows->first || rows->row[at].step > rows->last ||
-                rows->row[at].mode != ASSAY_MODE_TRAIN || !(rows->row[at].kinds & 1u << ASSAY_RAW))
+                rows->row[at].mode != ASSAY_MODE_TRAIN || !has_value(rows, at))
                 continue;
             if (pass == 1 && count < most && number == (all <= most ? count : (all - 1) * count / (most - 1)))
                 chosen[count++] = at;
@@ -134,6 +147,8 @@ static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
         size_t all = 0;
         for (size_t r = chosen[s]; r < end_of_step(rows, chosen[s]); r++) {
             assay_recorded_head head;
+            if (!has_value(rows, r))
+                continue;
             ASSAY_TRY(assay_recording_head(rows->from, rows->tensor, r, &head, NULL));
             widest = head.elements > widest ? head.elements : widest;
             all += head.elements;
