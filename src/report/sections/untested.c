@@ -7,6 +7,8 @@
 #include "report/model/missing.h"
 #include "report/sections/sections.h"
 
+enum { REASONS_OF_MOST = 256 /* trials whose rules' own reasons are listed; report.json has all of them */ };
+
 static report_rule rule_of(const assay_report *report, size_t t, size_t i)
 {
     return report_rule_of(report->outcome, &report->outcome->trials[t], i, false);
@@ -117,19 +119,21 @@ static void put_line(const size_t *count, doc *d)
     doc_put(d, ".");
 }
 
-/* Each rule's own reasons: for who wants to know, and for report.json's readers. */
+/* Each rule's own reasons, for who wants to know: of the first trials that are shown. */
 static void put_reasons(const assay_report *report, doc *d)
 {
     static const doc_column columns[] = {{"rule", DOC_OF_NAMES, NULL, DOC_CUT_LAST},
                                          {"trial", DOC_OF_NAMES, NULL, DOC_CUT},
                                          {"reason", DOC_OF_WORDS, NULL, DOC_KEEP}};
     const assay_outcome *outcome = report->outcome;
+    size_t left = REASONS_OF_MOST;
     doc_only(d, DOC_HTML | DOC_JSON | DOC_CSV);
     doc_details(d, "reasons");
     doc_put(d, "The reason of each rule");
     doc_table(d, &(doc_table_def){"untested", "rules", columns, sizeof columns / sizeof *columns, false});
-    for (size_t t = 0; t < outcome->trial_count; t++)
-        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+    for (size_t t = 0; t < outcome->trial_count && left > 0; t++) {
+        left -= sections_shows(report, t);
+        for (size_t i = 0; i < outcome->job->rule_count && sections_shows(report, t); i++) {
             if (!is_silent(report, t, i))
                 continue;
             const report_rule rule = rule_of(report, t, i);
@@ -139,13 +143,14 @@ static void put_reasons(const assay_report *report, doc *d)
             doc_cell(d);
             doc_put_text(d, rule.message, rule.message_size);
         }
+    }
     doc_end(d);
 }
 
 void section_untested(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
-    size_t rules = outcome->job->rule_count, count[REPORT_MISSES + 1] = {0}, named = 0, silent = 0;
+    size_t rules = outcome->job->rule_count, count[REPORT_MISSES + 1] = {0}, named = 0, silent = 0, shown = 0;
     report_missing *reason = assay_alloc_zeroed(rules + 1, sizeof *reason);
     if (!reason) {
         doc_fail(d, ASSAY_ENOMEM);
@@ -158,6 +163,8 @@ void section_untested(const assay_report *report, doc *d)
         for (size_t t = 0; t < outcome->trial_count; t++)
             named += !outcome->job->rules[i]->optional && is_silent(report, t, i);
     }
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        shown += sections_shows(report, t);
     free(reason);
     if (named + silent == 0)
         return;
@@ -170,7 +177,7 @@ void section_untested(const assay_report *report, doc *d)
                 put_named(report, t, i, d);
     if (silent > 0)
         put_line(count, d);
-    if (silent > 0)
+    if (silent > 0 && shown > 0)
         put_reasons(report, d);
     doc_end(d);
 }
