@@ -101,6 +101,8 @@ typedef struct measure_kernels {
     size_t (*near32)(const uint8_t *a, const uint8_t *b, size_t n, float rtol, float atol, bool nan_is_close);
     /* The two sums of two blocks of so many groups each, one behind the other: sooner than each by itself. */
     void (*two_squares32)(change_sums s[2], const uint8_t *a, const uint8_t *b, size_t groups);
+    /* As change_groups where the tolerances are 0, of fewer than 2^15 integers of 8 bits: no sum needs rounding. */
+    void (*octets)(change_lanes *s, const uint8_t *a, const uint8_t *b, size_t n, bool is_signed);
     /* How many of the first elements, at least, have a^2 <= bar (b + least), or one that is NaN: a multiple of
      * MEASURE_LANES. Both float or both bfloat16. */
     bound_groups *bound32, *bound_bfloat16;
