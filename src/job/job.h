@@ -86,6 +86,8 @@ char *assay_job_trial_name(const char *path);
 /* Replaces the trials (those of the command line). `path` may be "NAME=PATH". A trial that the job lists as well is
  * read as the job says. ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
+/* Reads of each trial only that: ASSAY_TRIAL_CHECKPOINTS, ASSAY_TRIAL_LOG (trial/options.h). 0 or ASSAY_ENOMEM. */
+int assay_job_read_only(assay_job *job, uint8_t only);
 
 /* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name,
  * nor a URL) the directories and .h5 files that it matches, in byte order, without those that the job has already.

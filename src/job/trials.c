@@ -239,6 +239,18 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
     return ASSAY_OK;
 }
 
+int assay_job_read_only(assay_job *job, uint8_t only)
+{
+    for (size_t i = 0; i < job->trial_count; i++) {
+        assay_trial_options **options = &job->trials[i].options;
+        if (!*options)
+            *options = assay_trial_options_new();
+        ASSAY_HAVE(*options);
+        (*options)->only = only;
+    }
+    return ASSAY_OK;
+}
+
 /* ---- patterns ---- */
 
 static bool is_pattern(const char *path)

@@ -518,11 +518,16 @@ static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *
 static int list_formats(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
+    const uint8_t only = catalog->options ? catalog->options->only : ASSAY_TRIAL_ALL;
     bool synthesised = false;
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_trial_format *format = assay_format_of(i);
         if (format->checkpoints ? !may_be_checkpoints(l, format) : !format->probe(l->top))
+            continue;
+        const bool left_out =
+            format->checkpoints ? only == ASSAY_TRIAL_LOG : only == ASSAY_TRIAL_CHECKPOINTS && catalog->unit_count > 0;
+        if (left_out)
             continue;
         l->format = (uint8_t)i;
         int status = format->list(l);

@@ -199,6 +199,7 @@ void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out
     assay_put_u8(out, options != NULL);
     if (!options)
         return;
+    assay_put_u8(out, options->only);
     assay_put_u64(out, options->steps);
     for (size_t i = 0; i < options->steps; i++)
         assay_put_text(out, options->pattern[i]);
@@ -227,7 +228,10 @@ int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     assay_trial_options *options = assay_trial_options_new();
     int status = options ? ASSAY_OK : ASSAY_ENOMEM;
+    const uint8_t only = assay_get_u8(in);
     const uint64_t count = assay_get_count(in, 8);
+    if (options)
+        options->only = only;
     for (uint64_t i = 0; i < count && status == ASSAY_OK; i++) {
         size_t length = 0;
         const char *text = assay_get_text(in, &length);

@@ -5,8 +5,12 @@
 #include "base/regex.h"
 #include "container/npy_head.h"
 
+/* Checkpoints with a log of metrics beside them: both are one trial, whose steps are counted together; or only one of them. */
+enum { ASSAY_TRIAL_ALL, ASSAY_TRIAL_CHECKPOINTS, ASSAY_TRIAL_LOG };
+
 typedef struct assay_trial_options {
     uint32_t refs;
+    uint8_t only;   /* ASSAY_TRIAL_ALL, ... */
     char **pattern; /* [steps] */
     assay_regex **step;
     size_t steps;   /* 0: names are read as usual */

@@ -33,7 +33,10 @@ int assay_verify_make_job(const char *trial, assay_job *job, assay_error *err)
 {
     const char *const trials[1] = {trial};
     int status = assay_job_parse("verify", JOB, sizeof JOB - 1, &assay_report_forms, job, err);
-    return status == ASSAY_OK ? assay_job_set_trials(job, trials, 1, err) : status;
+    ASSAY_THEN(status, assay_job_set_trials(job, trials, 1, err));
+    if (status == ASSAY_OK && assay_job_read_only(job, ASSAY_TRIAL_CHECKPOINTS) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", trial);
+    return status;
 }
 
 /* Of the steps [from, to) of one run. */
@@ -267,10 +270,12 @@ static int list_steps(const char *trial, assay_buf *out, assay_error *err)
     assay_store *store = NULL;
     assay_catalog catalog = {0};
     int64_t last = 0;
-    int status = assay_store_open(trial, &store, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_catalog_read(store, NULL, &catalog, err);
+    assay_trial_options *options = assay_trial_options_new();
+    int status =
+        options ? assay_store_open(trial, &store, err) : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", trial);
+    if (options)
+        options->only = ASSAY_TRIAL_CHECKPOINTS; /* as assay_verify_make_job() has it */
+    ASSAY_THEN(status, assay_catalog_read(store, options, &catalog, err));
     if (status == ASSAY_OK) {
         for (size_t i = 0; i < catalog.unit_count; i++) {
             const assay_unit *unit = &catalog.units[i];
@@ -280,6 +285,7 @@ static int list_steps(const char *trial, assay_buf *out, assay_error *err)
         }
         assay_catalog_release(&catalog);
     }
+    assay_trial_options_release(options);
     assay_store_close(store);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }

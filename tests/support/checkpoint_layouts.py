@@ -59,7 +59,7 @@ def hugging_face(root, step, values):
     put(folder / "training_args.bin", {"output_dir": "run", "learning_rate": 1e-3})
     put(folder / "rng_state.pth", {"python": (3, (1, 2, 3), None), "numpy": ("MT19937", numpy.arange(4, dtype="uint32"), 4, 0, 0.0),
                                    "cpu": torch.get_rng_state()})
-    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": [{"step": at, "loss": 2.5} for at in (step // 2, step)]}))
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": [{"step": at, name: 2.5} for at in (step // 2, step) for name in ("loss", "eval_loss")]}))
     (folder / "config.json").write_text(json.dumps({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}))
 
 
