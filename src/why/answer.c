@@ -60,9 +60,10 @@ void why_put_subject(const why_link *link, assay_buf *out)
 }
 
 /* What the subject did; of several ranks in the plural. */
-static void put_deed(const why_link *link, assay_buf *out)
+void why_put_deed(const why_link *link, assay_buf *out)
 {
-    static const char *const words[][2] = {{"has ", "have "}, {"was ", "were "}};
+    static const char *const words[][2] = {
+        {"has ", "have "}, {"was ", "were "}, {"had its ", "had their "}, {"lost its ", "lost their "}};
     const char *text = link->event->text;
     for (size_t i = 0; i < sizeof words / sizeof *words && link->rank.count > 1 && link->event->scope == ASSAY_LOG_RANK;
          i++)
@@ -114,7 +115,8 @@ static const why_link *widest(const assay_why *why)
     for (size_t i = 1; i < why->chain.count; i++) {
         const why_link *l = &why->chain.list[i];
         const bool says = l->event->ending != ASSAY_ENDING_launcher && l->event->ending != ASSAY_ENDING_signal;
-        if (says && (!best || ranks_of(l) > ranks_of(best)))
+        const bool names = best && l->event->code >= 0 && best->event->code < 0; /* the collective */
+        if (says && (!best || ranks_of(l) > ranks_of(best) || (names && ranks_of(l) == ranks_of(best))))
             best = l;
     }
     return best;
@@ -139,11 +141,21 @@ static void put_cause(const assay_why *why, assay_buf *out)
         }
     } else {
         why_put_subject(link, out);
-        put_deed(link, out);
+        why_put_deed(link, out);
         if (e->place)
             assay_put_format(out, " (%s)", e->place);
     }
     put_when(why, link, out);
+}
+
+/* What was wrong before, as the loss and the hardware have it. */
+static void put_before(const assay_why *why, assay_buf *out)
+{
+    const why_note *course = why_first_fault(why, WHY_METRICS), *records = why_first_fault(why, WHY_RECORDS);
+    const why_note *notes[] = {records ? records : course, why_first_fault(why, WHY_SYSTEM)};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (notes[i])
+            assay_put_format(out, " Before (%s): %s.", why_kind_name(notes[i]->kind), notes[i]->text);
 }
 
 static void put_rest(const assay_why *why, assay_buf *out)
@@ -153,12 +165,17 @@ static void put_rest(const assay_why *why, assay_buf *out)
     if (wide) {
         assay_put_format(out, "; then ");
         why_put_subject(wide, out);
-        put_deed(wide, out);
+        why_put_deed(wide, out);
+        assay_buf time = ASSAY_BUF(256);
+        if (why_put_time(wide->event, &time) && !wide->event->near)
+            assay_put_format(out, " at %.*s", (int)time.size, (const char *)time.data);
+        assay_buf_release(&time);
     }
     if (why->chain.count > 2 - !wide)
         assay_put_format(out, "%s%zu more thing%s followed", wide ? ", and " : "; ",
                          why->chain.count - 1 - (wide != NULL), assay_plural(why->chain.count - 1 - (wide != NULL)));
     assay_put_format(out, ".");
+    put_before(why, out);
     if (why->resume)
         assay_put_format(out, " Resume from %s (%s).", why->resume, why->resume_state);
     const bool drain =
@@ -191,7 +208,7 @@ int why_put_answer(assay_why *why)
     } else if (why->certainty == WHY_UNKNOWN) {
         assay_put_format(&out, "why is not known: ");
         why_put_subject(&why->chain.list[0], &out);
-        put_deed(&why->chain.list[0], &out);
+        why_put_deed(&why->chain.list[0], &out);
         put_when(why, &why->chain.list[0], &out);
         put_rest(why, &out);
     } else {

@@ -694,7 +694,7 @@ int why_combine(assay_why *why)
 {
     why_scene scene = {.why = why};
     why->unknown_rank = why->step = -1;
-    const bool made = why_scene_make(&scene) && tell(&scene);
+    const bool made = why_scene_make(&scene) && tell(&scene) && (!why->failed || why_make_timeline(why));
     why_scene_release(&scene);
     return made ? why_put_answer(why) : ASSAY_ENOMEM;
 }

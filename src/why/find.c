@@ -226,13 +226,17 @@ static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
     return ASSAY_OK;
 }
 
-/* The same place once, for directories that have several files of a kind. */
-static int add_once(walker *w, why_kind kind, const char *path)
+/* The same place once, for directories that have several files of a kind; `file` is the name of one of them. */
+static int add_once(walker *w, why_kind kind, const char *path, const char *file)
 {
     for (size_t i = w->out->list.count; i-- > 0;)
         if (w->out->list.list[i].kind == kind && strcmp(w->out->list.list[i].path, path) == 0)
             return ASSAY_OK;
-    return add(w, kind, path, 0);
+    ASSAY_TRY(add(w, kind, path, 0));
+    why_place *p = w->out->beyond > 0 ? NULL : &w->out->list.list[w->out->list.count - 1];
+    if (p && file)
+        ASSAY_HAVE(p->first = assay_copy_text(file));
+    return ASSAY_OK;
 }
 
 /* Is it by its first bytes what its name may mean? One that cannot be opened is noted: nobody knows what it is. */
@@ -269,7 +273,7 @@ static int take_file(walker *w, const char *directory, const char *path, const c
     if (is_slurm_facts(name))
         return add(w, WHY_SLURM, path, bytes);
     if (is_metrics(name))
-        return add_once(w, WHY_METRICS, directory);
+        return add_once(w, WHY_METRICS, directory, name);
     if (is_checkpoint(name) && assay_is_tensor_file(name)) {
         *checkpoints = true;
         return ASSAY_OK;
@@ -277,10 +281,21 @@ static int take_file(walker *w, const char *directory, const char *path, const c
     if (is_output(name))
         return add(w, WHY_OUTPUT, path, bytes);
     if (is_dump(w->store, path, name))
-        return add_once(w, WHY_DUMPS, directory);
+        return add_once(w, WHY_DUMPS, directory, NULL);
     if (is_trace(w->store, path, name))
-        return add_once(w, WHY_TRACES, directory);
+        return add_once(w, WHY_TRACES, directory, NULL);
     return ASSAY_OK;
+}
+
+/* A directory of a checkpoint, in which the trainer of Hugging Face keeps its log. */
+static int take_checkpoint(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)
+{
+    char log[ASSAY_PATH_MOST];
+    *checkpoints = true;
+    snprintf(log, sizeof log, "%s/trainer_state.json", path);
+    return assay_store_exists(w->store, log, NULL) == 1
+               ? add_once(w, WHY_METRICS, directory, log + strlen(path) - strlen(name))
+               : ASSAY_OK;
 }
 
 static bool has_name(const assay_names *names, const char *name)
@@ -348,7 +363,7 @@ static int walk(walker *w, const char *directory, int depth)
         if (is_file == 1)
             status = take_file(w, directory, path, name, &checkpoints);
         else if (is_checkpoint(name))
-            checkpoints = true;
+            status = take_checkpoint(w, directory, path, name, &checkpoints);
         else if (is_file == 0 && depth >= DEEPEST)
             w->out->deep++;
         else if (is_file == 0 && !assay_store_leads_out(w->store, path))
@@ -356,7 +371,7 @@ static int walk(walker *w, const char *directory, int depth)
         free(path);
     }
     assay_names_release(&names);
-    return status == ASSAY_OK && checkpoints ? add_once(w, WHY_CHECKPOINTS, directory) : status;
+    return status == ASSAY_OK && checkpoints ? add_once(w, WHY_CHECKPOINTS, directory, NULL) : status;
 }
 
 /* ---- job.json ---- */
@@ -373,7 +388,7 @@ static int add_named(walker *w, why_kind kind, const cJSON *item, const char *ke
         if (kind == WHY_OUTPUT && is_file != 1)
             status = walk(w, each->valuestring, 1);
         else
-            status = add_once(w, kind, each->valuestring);
+            status = add_once(w, kind, each->valuestring, NULL);
         if (kind == WHY_OUTPUT && is_file == 1 && status == ASSAY_OK)
             w->out->list.list[w->out->list.count - 1].bytes = bytes;
     }
@@ -425,6 +440,7 @@ static void choose_job(why_places *p, const char *asked)
     for (size_t i = 0; i < p->list.count; i++) {
         if (p->list.list[i].job >= 0 && p->list.list[i].job != p->job) {
             free(p->list.list[i].path);
+            free(p->list.list[i].first);
             p->other_jobs++;
         } else {
             p->list.list[kept++] = p->list.list[i];
@@ -475,6 +491,7 @@ void why_places_release(why_places *p)
 {
     for (size_t i = 0; i < p->list.count; i++) {
         free(p->list.list[i].path);
+        free(p->list.list[i].first);
         free(p->list.list[i].refused);
     }
     for (size_t i = 0; i < p->problem.count; i++)
@@ -491,6 +508,7 @@ void why_places_pack(const why_places *p, assay_buf *out)
         assay_put_u32(out, p->list.list[i].kind);
         assay_put_u64(out, p->list.list[i].bytes);
         assay_put_text(out, p->list.list[i].path);
+        assay_put_text(out, p->list.list[i].first);
     }
 }
 
@@ -506,6 +524,10 @@ int why_places_unpack(assay_cursor *in, why_places *out)
         const char *path = assay_get_text(in, &length);
         p->path = path ? assay_copy_bytes_as_text(path, length) : NULL;
         ASSAY_HAVE(p->path);
+        const char *first = assay_get_text(in, &length);
+        p->first = length > 0 ? assay_copy_bytes_as_text(first, length) : NULL;
+        if (length > 0)
+            ASSAY_HAVE(p->first);
     }
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }

@@ -21,6 +21,7 @@ const char *why_kind_name(why_kind kind);
 typedef struct why_place { /* something that was found */
     why_kind kind;
     char *path;                             /* below the directory, "" for itself; owned */
+    char *first;                            /* name of the first file of it there; owned; NULL: it is a file itself */
     int64_t rank, local_rank, attempt, job; /* that its name says; -1 */
     char node[64];
     uint64_t bytes;
@@ -47,6 +48,21 @@ typedef struct why_facts {
     char exit_code[16];
     char file[256]; /* that said the state */
 } why_facts;
+
+/* What another source says of the time before the end. */
+typedef struct why_note {
+    why_kind kind;
+    char *path, *text; /* of the file or directory; what was so; owned */
+    int64_t step;      /* -1 */
+    double time;       /* seconds since 1970, UTC; NaN */
+    bool wrong;        /* it is a fault, and the records say so without much doubt */
+} why_note;
+
+/* A row of the timeline over sources: one of the two. */
+typedef struct why_entry {
+    const struct why_link *link;
+    const why_note *note;
+} why_entry;
 
 /* A cause, or what followed: events that are one. */
 typedef struct why_link {
@@ -86,6 +102,8 @@ struct assay_why {
     assay_log_event hang_event; /* what dumps say, as an event of the directory they lie in; its texts are `hang` */
     ASSAY_VEC(int64_t) hang_ranks;
     char *resume, *resume_state, *verify;
+    ASSAY_VEC(why_note) note;   /* in the order of places, of one place as they are found */
+    ASSAY_VEC(why_entry) line;  /* the timeline: the chain in its order, and notes between */
     ASSAY_VEC(char *) verdict;  /* what the records say, each */
     ASSAY_VEC(char *) missing;  /* what was not there and would have helped */
     ASSAY_VEC(char *) problem;  /* what could not be read */
@@ -120,10 +138,19 @@ int why_combine(assay_why *why);
 /* scene.c: whose clock is furthest from the others', where it matters; NULL. */
 const why_clock *why_furthest_clock(const assay_why *why);
 
+/* timeline.c: on rank 0. Sets the timeline of a job that failed. False without memory. */
+bool why_make_timeline(assay_why *why);
+/* A note; it owns copies. False without memory. */
+bool why_add_note(assay_why *why, why_note note);
+/* The first fault that a source of a kind tells of; NULL. */
+const why_note *why_first_fault(const assay_why *why, why_kind kind);
+
 /* answer.c */
 int why_put_answer(assay_why *why);
 /* "rank 3 on n0123", "ranks 16 to 23 on n0123", "node n0123", "the job" */
 void why_put_subject(const why_link *link, assay_buf *out);
+/* " ran out of GPU memory", as of one or of several */
+void why_put_deed(const why_link *link, assay_buf *out);
 void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out);
 /* "2026-11-27 03:12:07", "03:12:07"; false: not known */
 bool why_put_time(const assay_log_event *event, assay_buf *out);

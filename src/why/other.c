@@ -1,6 +1,7 @@
 /* other.c - what the other sources say: dumps of flight recorders, traces, checkpoints, logs of metrics, records. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <assay/traces.h>
 
@@ -8,10 +9,13 @@
 #include "base/path.h"
 #include "engine/engine.h"
 #include "hang/hang.h"
+#include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
 #include "verify/verify.h"
 #include "why/internal.h"
+
+enum { NOTES_OF_PLACE = 3 };
 
 static char *text_of(assay_buf *buf)
 {
@@ -28,8 +32,8 @@ static assay_engine_options engine_options(const assay_why_options *options)
 }
 
 /* Runs the rules over a place. What cannot be opened is a problem and no failure. Collective. */
-static int run_rules(assay_comm *comm, const char *location, const assay_why_options *options, assay_job *job,
-                     assay_outcome *outcome, assay_error *err)
+static int run_rules(assay_comm *comm, const char *location, why_kind kind, const assay_why_options *options,
+                     assay_job *job, assay_outcome *outcome, assay_error *err)
 {
     const char *const trials[1] = {location};
     const assay_engine_options engine = engine_options(options);
@@ -40,7 +44,9 @@ static int run_rules(assay_comm *comm, const char *location, const assay_why_opt
     for (size_t i = 0; status == ASSAY_OK && i < job->aggregation_count; i++)
         job->aggregations[i]->optional = true;
     ASSAY_THEN(status, assay_job_set_trials(job, trials, 1, err));
-    if (status == ASSAY_OK && assay_job_add_implicit(job) != ASSAY_OK)
+    if (status == ASSAY_OK && ((kind == WHY_METRICS && assay_job_read_only(job, ASSAY_TRIAL_LOG) !=
+                                                           ASSAY_OK) || /* checkpoints are judged by themselves */
+                               assay_job_add_implicit(job) != ASSAY_OK))
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", location);
     status = assay_comm_agree(comm, status, err);
     return status == ASSAY_OK ? assay_engine_run(comm, job, &engine, outcome, err) : status;
@@ -96,16 +102,71 @@ static int take_clocks(assay_why *why, const assay_trial_outcome *trial)
     return ASSAY_OK;
 }
 
-/* On rank 0: the first line of the report over a place. */
+/* Where a source's finding is: the file that it was found in, where it has one. */
+static char *path_of(const why_place *place)
+{
+    return !place->first    ? assay_copy_text(place->path[0] ? place->path : ".")
+           : place->path[0] ? assay_path_join(place->path, place->first)
+                            : assay_copy_text(place->first);
+}
+
+/* On rank 0: causes of what the rules found, and the verdict where they found nothing. */
+static int take_notes(assay_why *why, const why_place *place, const assay_outcome *outcome, const char *verdict)
+{
+    const assay_trial_outcome *trial = &outcome->trials[0];
+    const uint64_t steps = assay_trial_steps(trial->info);
+    report_diagnosis found;
+    char *path = path_of(place);
+    bool made = path != NULL;
+    size_t told = 0;
+    ASSAY_TRY(report_diagnose(outcome, trial, &found));
+    for (size_t i = 0; i < found.is.causes && made && told < NOTES_OF_PLACE; i++) {
+        const assay_cause *c = &found.is.cause[i];
+        const bool in_time = c->began.mode == ASSAY_MODE_NONE && place->kind == WHY_SYSTEM;
+        if (!c->wrong && !in_time)
+            continue;
+        told++;
+        assay_buf text = ASSAY_BUF(1 << 16);
+        assay_put_format(&text, "%s (%s)", c->sentence, found.evidence[c->evidence[0]].name);
+        char *said = text_of(&text);
+        made = said && why_add_note(why, (why_note){.kind = place->kind,
+                                                    .path = path,
+                                                    .text = said,
+                                                    .step = in_time || c->began.step == INT64_MAX ? -1
+                                                            : c->began.alone                      ? c->began.to
+                                                                                                  : c->began.step,
+                                                    .time = in_time ? (double)c->began.to / 1e6 : NAN,
+                                                    .wrong = c->wrong && c->certainty >= ASSAY_LIKELY});
+        free(said);
+    }
+    const assay_step_info *last = steps > 0 ? assay_trial_step(trial->info, steps - 1) : NULL;
+    if (told == 0)
+        made = made && why_add_note(why, (why_note){.kind = place->kind,
+                                                    .path = path,
+                                                    .text = (char *)verdict,
+                                                    .step = !last                             ? -1
+                                                            : assay_trial_is_log(trial->info) ? last->mode_step
+                                                                                              : last->step,
+                                                    .time = NAN});
+    report_diagnosis_release(&found);
+    free(path);
+    return made ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* On rank 0: the first line of the report over a place, and what it says of the time before. */
 static int take_verdict(assay_why *why, const why_place *place, const assay_outcome *outcome)
 {
     assay_buf line = ASSAY_BUF(1 << 20);
     report_put_trial_verdict(outcome, &outcome->trials[0], &line);
     char *text = text_of(&line);
-    const bool made = text && why_add_text(&why->verdict, "%s %s: %s", why_kind_name(place->kind),
-                                           place->path[0] ? place->path : ".", text);
+    int status = text && why_add_text(&why->verdict, "%s %s: %s", why_kind_name(place->kind),
+                                      place->path[0] ? place->path : ".", text)
+                     ? ASSAY_OK
+                     : ASSAY_ENOMEM;
+    if (place->kind != WHY_DUMPS)
+        ASSAY_THEN(status, take_notes(why, place, outcome, text));
     free(text);
-    return made ? ASSAY_OK : ASSAY_ENOMEM;
+    return status;
 }
 
 /* On rank 0: that a part of a place was damaged or missing, and what first. */
@@ -123,7 +184,7 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
     const bool first = assay_comm_rank(comm) == 0;
     assay_job job = {0};
     assay_outcome outcome = {0};
-    int status = run_rules(comm, location, options, &job, &outcome, err), taken = ASSAY_OK;
+    int status = run_rules(comm, location, place->kind, options, &job, &outcome, err), taken = ASSAY_OK;
     if (status == ASSAY_OK && first) {
         const assay_trial_outcome *trial = &outcome.trials[0];
         if (trial->status != ASSAY_OK) {
@@ -144,6 +205,26 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
     return status == ASSAY_OK ? assay_comm_agree(comm, taken, err) : status;
 }
 
+/* On rank 0: what one of them is worth. */
+static int take_checkpoint(assay_why *why, const why_place *place, const assay_verify_step *step)
+{
+    assay_buf text = ASSAY_BUF(1 << 16);
+    char *path = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);
+    const char *word = assay_verify_word(step->state);
+    if (step->why && strncmp(step->why, word, strlen(word)) == 0) /* "damaged (model.safetensors: ...)" */
+        assay_put_format(&text, "is %s", step->why);
+    else
+        assay_put_format(&text, "is %s%s%s", word, step->why ? ": " : "", step->why ? step->why : "");
+    char *said = text_of(&text);
+    const bool made =
+        path && said &&
+        why_add_note(why,
+                     (why_note){.kind = WHY_CHECKPOINTS, .path = path, .text = said, .step = step->step, .time = NAN});
+    free(path);
+    free(said);
+    return made ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 static int ask_checkpoints(assay_comm *comm, const char *location, const why_place *place,
                            const assay_why_options *options, assay_why *why, assay_error *err)
 {
@@ -160,6 +241,8 @@ static int ask_checkpoints(assay_comm *comm, const char *location, const why_pla
         assay_verification_put_line(&found, &line);
         char *text = text_of(&line);
         taken = text ? take_losses(why, place, found.losses, text) : ASSAY_ENOMEM;
+        for (size_t i = 0; i < found.steps && taken == ASSAY_OK; i++)
+            taken = take_checkpoint(why, place, &found.step[i]);
         if (taken == ASSAY_OK && !why->verify && found.last_sound >= 0) {
             const assay_verify_step *step = &found.step[found.last_sound];
             why->resume = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);

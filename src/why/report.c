@@ -1,12 +1,14 @@
 /* report.c - the answer with what it rests on: a document, which every form renders, and JSON. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_writer.h"
 #include "report/document/document.h"
 #include "report/document/render.h"
 #include "report/html/html_style.h"
+#include "report/model/report_model.h"
 #include "report/text/layout.h"
 #include "why/combine.h"
 
@@ -68,6 +70,18 @@ static void put_link_members(const assay_why *why, const why_link *link, bool ca
              e->quote, "count", link->count);
 }
 
+static void put_note_members(const why_note *note, assay_jw *w)
+{
+    char room[REPORT_WHEN_ROOM];
+    assay_jw_text(w, "source", why_kind_name(note->kind));
+    if (note->step >= 0)
+        assay_jw_i64(w, "step", note->step);
+    else
+        assay_jw_null(w, "step");
+    ASSAY_JW(w, "time", isnan(note->time) ? NULL : report_time((int64_t)(note->time * 1e6), room), "text", note->text,
+             "wrong", note->wrong, "file", note->path);
+}
+
 void assay_why_put_json(const assay_why *why, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
@@ -96,6 +110,19 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
         if (i == 0 && why->has_cause)
             assay_jw_text(&w, "role", "cause");
         put_link_members(why, &why->chain.list[i], i == 0 && why->has_cause, &w);
+        assay_jw_end(&w);
+    }
+    assay_jw_end(&w);
+    assay_jw_line(&w, 1);
+    assay_jw_array(&w, "timeline");
+    for (size_t i = 0; i < why->line.count; i++) {
+        const why_entry *e = &why->line.list[i];
+        assay_jw_line(&w, 2);
+        assay_jw_object(&w, NULL);
+        if (e->link)
+            ASSAY_JW(&w, "source", why_kind_name(WHY_OUTPUT), "event", (uint64_t)(e->link - why->chain.list));
+        else
+            put_note_members(e->note, &w);
         assay_jw_end(&w);
     }
     assay_jw_end(&w);
@@ -162,40 +189,60 @@ static void put_texts(doc *d, char *const *list, size_t count)
     }
 }
 
-static void put_chain(doc *d, const assay_why *why)
+static void put_link_row(doc *d, const assay_why *why, const why_link *link)
 {
-    static const doc_column COLUMNS[] = {
-        {"time", DOC_OF_WORDS, NULL, DOC_KEEP},    {"role", DOC_OF_WORDS, NULL, DOC_KEEP},
-        {"who", DOC_OF_WORDS, NULL, DOC_CUT_LAST}, {"what", DOC_OF_WORDS, NULL, DOC_CUT_LAST},
-        {"lines", DOC_OF_COUNTS, NULL, DOC_KEEP},  {"place", DOC_OF_NAMES, NULL, DOC_CUT_LAST}};
-    doc_section(d, "timeline", "What happened, in this order");
-    doc_table(d, &(doc_table_def){"timeline", "events", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, false});
-    for (size_t i = 0; i < why->chain.count; i++) {
-        const why_link *link = &why->chain.list[i];
-        assay_buf text = ASSAY_BUF(1 << 16);
-        doc_row(d, i == 0 && why->has_cause ? DOC_BAD : DOC_PLAIN);
-        if (why_put_time(link->event, &text)) {
-            doc_cell(d);
-            doc_put(d, "%s%.*s", link->event->near ? ">= " : "", (int)text.size, (const char *)text.data);
-        } else {
-            doc_cell_none(d);
-        }
-        doc_cell_words(d, role_of(link, i == 0 && why->has_cause, why->certainty == WHY_UNKNOWN));
+    const bool cause = link == why->chain.list && why->has_cause;
+    assay_buf text = ASSAY_BUF(1 << 16);
+    assay_put_format(&text, "%s", link->event->near ? ">= " : "");
+    if (!why_put_time(link->event, &text))
         assay_buf_clear(&text);
+    assay_put_u8(&text, 0);
+    doc_fact(d, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "");
+    doc_put_badge(d, cause ? DOC_BAD : DOC_PLAIN, role_of(link, cause, why->certainty == WHY_UNKNOWN));
+    assay_buf_clear(&text);
+    assay_put_format(&text, ": ");
+    if (link->event->signature == ASSAY_SIGNATURE_HANG) {
+        assay_put_format(&text, "%s", why->hang);
+    } else {
         why_put_subject(link, &text);
-        doc_cell(d);
-        doc_put_text(d, (const char *)text.data, text.size);
-        doc_cell(d);
-        doc_put_text(d, link->event->text, strlen(link->event->text));
-        if (link->event->place) {
-            doc_put(d, " (");
-            doc_put_text(d, link->event->place, strlen(link->event->place));
-            doc_put(d, ")");
-        }
-        doc_cell_count(d, link->count);
-        doc_cell(d);
-        put_place(d, why, link->event);
-        assay_buf_release(&text);
+        why_put_deed(link, &text);
+    }
+    if (link->event->place)
+        assay_put_format(&text, ", %s", link->event->place);
+    doc_put_text(d, (const char *)text.data, text.size);
+    doc_put(d, " (");
+    if (link->count > 1)
+        doc_put(d, "%" PRIu64 " lines, ", link->count);
+    put_place(d, why, link->event);
+    doc_put(d, ")");
+    assay_buf_release(&text);
+}
+
+static void put_note_row(doc *d, const why_note *note)
+{
+    char room[REPORT_WHEN_ROOM] = "before";
+    if (note->step >= 0)
+        snprintf(room, sizeof room, "step %" PRId64, note->step);
+    else if (!isnan(note->time))
+        report_time((int64_t)(note->time * 1e6), room);
+    doc_fact(d, room);
+    doc_put_badge(d, note->wrong ? DOC_BAD : DOC_PLAIN, note->wrong ? "fault" : "before");
+    doc_put(d, ": %s: ", why_kind_name(note->kind));
+    doc_put_text(d, note->text, strlen(note->text));
+    doc_put(d, " (");
+    doc_put_text(d, note->path, strlen(note->path));
+    doc_put(d, ")");
+}
+
+static void put_timeline(doc *d, const assay_why *why)
+{
+    doc_section(d, "timeline", "What happened, in this order");
+    doc_facts(d);
+    for (size_t i = 0; i < why->line.count; i++) {
+        if (why->line.list[i].link)
+            put_link_row(d, why, why->line.list[i].link);
+        else
+            put_note_row(d, why->line.list[i].note);
     }
     doc_end(d);
 }
@@ -264,9 +311,9 @@ static doc *make(const assay_why *why)
         doc_lines(d, why->unknown, strlen(why->unknown));
         doc_end(d);
     }
-    if (why->chain.count > 0)
-        put_chain(d, why);
-    if (why->hang || why->verify || why->verdict.count > 0) {
+    if (why->line.count > 0)
+        put_timeline(d, why);
+    if (why->hang || why->verify || (why->verdict.count > 0 && why->line.count == 0)) {
         doc_section(d, "others", "What other sources say");
         doc_facts(d);
         if (why->hang) {
@@ -277,7 +324,7 @@ static doc *make(const assay_why *why)
             doc_fact(d, "checkpoints");
             doc_put_text(d, why->verify, strlen(why->verify));
         }
-        for (size_t i = 0; i < why->verdict.count; i++) {
+        for (size_t i = 0; i < why->verdict.count && why->line.count == 0; i++) { /* else the timeline has them */
             doc_fact(d, "records");
             doc_put_text(d, why->verdict.list[i], strlen(why->verdict.list[i]));
         }

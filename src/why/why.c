@@ -25,6 +25,12 @@ void assay_why_free(assay_why *why)
             free(lists[k]->list[i]);
         free(lists[k]->list);
     }
+    for (size_t i = 0; i < why->note.count; i++) {
+        free(why->note.list[i].path);
+        free(why->note.list[i].text);
+    }
+    free(why->note.list);
+    free(why->line.list);
     free(why->hang_ranks.list);
     free(why->clock.list);
     free(why->unknown);

@@ -218,6 +218,16 @@ def sources(checks, assay, top):
     checks.expect([r for r in answer["records"] if r.startswith("system")] == ["system metrics profile: nothing wrong in 1 rule"]
                   and {"kind": "system metrics", "path": "profile"} in answer["used"], "system metrics: %s" % done)
     checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"}, "checkpoints: %s" % done)
+    history = [{key: 2.0 / s if s < 25 else math.nan, "step": s} for s in range(1, 31) for key in ("loss", "eval_loss")[:1 + (s % 5 == 0)]]
+    write(directory, {"saved/checkpoint-30/trainer_state.json": [json.dumps({"global_step": 30, "log_history": history})]})
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    answer = json.loads(done.out)
+    rows = [(r["source"], r.get("step"), r.get("file")) for r in answer["timeline"] if r["source"] != "output"]
+    checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"} and "became NaN at TRAIN step 25" in answer["answer"]
+                  and rows == [("checkpoints", 20, "saved/checkpoint-20"), ("metrics", 25, "saved/checkpoint-30/trainer_state.json"), ("checkpoints", 30, "saved/checkpoint-30"),
+                               ("system metrics", None, "profile")], "a log beside checkpoints: %s, %s" % (rows, done))
+    text = run([assay, "why", directory, "--quiet"]).out
+    checks.expect(text.index("step 20  ") < text.index("step 25  ") < text.index("cause: "), "the timeline: %s" % text)
     if LAUNCHER != "none":
         checks.expect(mpirun(3, [assay, "why", directory, "--json", "--quiet"]).out == done.out, "sources at three ranks: %s" % done)
     done = run([assay, "why", directory, "--json", "--quiet", "--outputs"])
