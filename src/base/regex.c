@@ -37,7 +37,9 @@ static void give(void *memory, void *unused)
 
 /* Python's patterns are text: characters and \w are Unicode's, only "\n" ends a line. Tensor names need not be UTF-8.
  */
-static int compile(assay_regex *regex, const char *pattern, assay_error *err)
+enum { AS_TEXT = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF };
+
+static int compile(assay_regex *regex, const char *pattern, uint32_t options, assay_error *err)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(regex->general);
     if (!context)
@@ -45,8 +47,7 @@ static int compile(assay_regex *regex, const char *pattern, assay_error *err)
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     int code = 0;
     PCRE2_SIZE offset = 0;
-    regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                                PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &code,
+    regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options | PCRE2_NEVER_BACKSLASH_C, &code,
                                 &offset, context);
     pcre2_compile_context_free(context);
     if (regex->code)
@@ -59,7 +60,7 @@ static int compile(assay_regex *regex, const char *pattern, assay_error *err)
                       (const char *)text, (size_t)offset + 1);
 }
 
-int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err)
+static int make(const char *pattern, uint32_t options, assay_regex **out, assay_error *err)
 {
     assay_regex *regex = assay_alloc_zeroed(1, sizeof *regex);
     if (!regex)
@@ -72,7 +73,7 @@ int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err)
     }
     pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
     pcre2_set_heap_limit(regex->limits, HEAP_LIMIT_KIB);
-    int status = compile(regex, pattern, err);
+    int status = compile(regex, pattern, options, err);
     if (status != ASSAY_OK) {
         assay_regex_free(regex);
         return status;
@@ -80,6 +81,16 @@ int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err)
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* without it the interpreter gives the same answers */
     *out = regex;
     return ASSAY_OK;
+}
+
+int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err)
+{
+    return make(pattern, AS_TEXT, out, err);
+}
+
+int assay_regex_new_of_bytes(const char *pattern, assay_regex **out, assay_error *err)
+{
+    return make(pattern, 0, out, err);
 }
 
 static assay_regex **chain_of(const char *pattern)
@@ -137,20 +148,54 @@ size_t assay_regex_bytes(const assay_regex *regex)
     return CONTEXTS + COMPILED * size;
 }
 
-int assay_regex_search(const assay_regex *regex, const char *text, size_t length)
+/* 1, 0, or why matching gave up. */
+static int match_first(const assay_regex *regex, const char *text, size_t length, pcre2_match_data *match)
 {
-    pcre2_match_data *match = pcre2_match_data_create(1, regex->general); /* one a call: searches may run in parallel */
-    ASSAY_HAVE(match);
     PCRE2_SPTR subject = (PCRE2_SPTR)(text ? text : "");
     int found = pcre2_match(regex->code, subject, length, 0, 0, match, regex->limits);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter's stack is on the heap */
         found = pcre2_match(regex->code, subject, length, 0, PCRE2_NO_JIT, match, regex->limits);
-    pcre2_match_data_free(match);
     if (found >= 0)
         return 1;
     if (found == PCRE2_ERROR_NOMATCH)
         return 0;
     return found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
+}
+
+int assay_regex_search(const assay_regex *regex, const char *text, size_t length)
+{
+    pcre2_match_data *match = pcre2_match_data_create(1, regex->general); /* one a call: searches may run in parallel */
+    ASSAY_HAVE(match);
+    const int found = match_first(regex, text, length, match);
+    pcre2_match_data_free(match);
+    return found;
+}
+
+assay_regex_room *assay_regex_room_new(size_t spans)
+{
+    pcre2_general_context *general = pcre2_general_context_create(take, give, NULL);
+    pcre2_match_data *match = general ? pcre2_match_data_create((uint32_t)spans, general) : NULL;
+    pcre2_general_context_free(general);
+    return (assay_regex_room *)match;
+}
+
+void assay_regex_room_free(assay_regex_room *room)
+{
+    pcre2_match_data_free((pcre2_match_data *)room);
+}
+
+int assay_regex_spans(const assay_regex *regex, assay_regex_room *room, const char *text, size_t length,
+                      assay_regex_span *span)
+{
+    pcre2_match_data *match = (pcre2_match_data *)room;
+    const int found = match_first(regex, text, length, match);
+    const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
+    const size_t spans = pcre2_get_ovector_count(match), groups = assay_regex_groups(regex) + 1;
+    for (size_t i = 0; found == 1 && i < spans; i++)
+        span[i] = i < groups && vector[2 * i] != PCRE2_UNSET && vector[2 * i + 1] >= vector[2 * i]
+                      ? (assay_regex_span){vector[2 * i], vector[2 * i + 1]}
+                      : (assay_regex_span){SIZE_MAX, SIZE_MAX};
+    return found;
 }
 
 int assay_regex_group_number(const assay_regex *regex, const char *name)
@@ -235,19 +280,15 @@ int assay_regex_group(const assay_regex *regex, const char *text, size_t length,
 {
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
     ASSAY_HAVE(match);
-    int found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, 0, match, regex->limits), status = 0;
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, PCRE2_NO_JIT, match, regex->limits);
-    if (found >= 0 && group < pcre2_get_ovector_count(match)) {
+    int status = match_first(regex, text, length, match);
+    if (status == 1) {
         const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match) + 2 * (size_t)group;
-        if (vector[0] != PCRE2_UNSET && vector[1] >= vector[0]) {
+        status = group < pcre2_get_ovector_count(match) && vector[0] != PCRE2_UNSET && vector[1] >= vector[0];
+        if (status == 1) {
             *from = vector[0];
             *end = vector[1];
-            status = 1;
         }
     }
     pcre2_match_data_free(match);
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-        status = found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
     return status;
 }

@@ -14,7 +14,9 @@ typedef struct assay_regex assay_regex;
  * Free with assay_regex_free(). */
 int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err);
 void assay_regex_free(assay_regex *regex);
-/* Likewise, but a pattern that is in use already is not compiled again: trials mostly have the same. By one thread of a
+/* Likewise, but each byte is a character, and \w and the like are those of ASCII: several times as quick. */
+int assay_regex_new_of_bytes(const char *pattern, assay_regex **out, assay_error *err);
+/* As assay_regex_new(), but a pattern that is in use already is not compiled again: trials mostly have the same. By one thread of a
  * program alone, as freeing what it gave. */
 int assay_regex_share(const char *pattern, assay_regex **out, assay_error *err);
 
@@ -34,6 +36,15 @@ unsigned assay_regex_groups(const assay_regex *regex);
 typedef struct assay_regex_span {
     size_t from, to;
 } assay_regex_span;
+
+/* Room for so many spans, for many searches by one thread. NULL without memory; free with assay_regex_room_free(), which
+ * accepts NULL. */
+typedef struct assay_regex_room assay_regex_room;
+assay_regex_room *assay_regex_room_new(size_t spans);
+void assay_regex_room_free(assay_regex_room *room);
+/* As assay_regex_search(); span[0] gets the first match, span[1] its group 1 and so on, up to those there is room for. */
+int assay_regex_spans(const assay_regex *regex, assay_regex_room *room, const char *text, size_t length,
+                      assay_regex_span *span);
 
 /* As assay_regex_search(), from byte `at` of the text on; what stands before it is there to be looked back at.
  * span[0] gets the whole match, span[1] group 1 (which took no part where the pattern has none). */
