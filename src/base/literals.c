@@ -1,7 +1,6 @@
 /* literals.c - see literals.h. */
 #include "base/literals.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +16,9 @@ typedef struct window { /* four bytes of a text, or three of it and one beside i
 
 struct assay_literals {
     uint64_t set[(1 << BITS) / 64];
-    size_t stride, count, windows, longest;
+    size_t stride, count, windows;
     char **text;
-    size_t *length, *first;                  /* of each text; where its first window is */
-    bool open;                               /* some windows reach over an end of their text */
+    size_t *length;                          /* of each text */
     window *window;                          /* by bucket */
     uint32_t bucket[(1 << BUCKET_BITS) + 1]; /* where the windows of each begin: the upper bits of the hash */
 };
@@ -85,7 +83,6 @@ void assay_literals_free(assay_literals *l)
         free(l->text[i]);
     free(l->text);
     free(l->length);
-    free(l->first);
     free(l->window);
     free(l);
 }
@@ -106,7 +103,6 @@ static void add_open_windows(assay_literals *l, size_t number, const char *three
         bytes[before ? 0 : LOOK - 1] = (char)c;
         add_window(l, load(bytes), number, before ? -1 : (int32_t)(l->length[number] - (LOOK - 1)));
     }
-    l->open = true;
 }
 
 /* By how many windows a text is too short for a stride. */
@@ -136,7 +132,6 @@ static bool fill(assay_literals *l, const char *const *text)
         if (!l->text[i])
             return false;
         shortest = l->length[i] < shortest ? l->length[i] : shortest;
-        l->longest = l->length[i] > l->longest ? l->length[i] : l->longest;
     }
     if (l->count > 0 && shortest < ASSAY_LITERAL_LEAST)
         return false;
@@ -149,7 +144,6 @@ static bool fill(assay_literals *l, const char *const *text)
     for (size_t i = 0; i < l->count; i++) {
         const size_t lack = lacks(l->length[i], l->stride);
         const size_t from = rarest(text[i], l->length[i], l->stride - lack + LOOK - 1);
-        l->first[i] = from;
         for (size_t k = 0; k < l->stride - lack; k++)
             add_window(l, load(text[i] + from + k), i, (int32_t)(from + k));
         if (lack > 0)
@@ -174,88 +168,76 @@ assay_literals *assay_literals_new(const char *const *text, size_t count)
     l->count = count;
     l->text = assay_alloc_zeroed(count + 1, sizeof *l->text);
     l->length = assay_alloc_zeroed(count + 1, sizeof *l->length);
-    l->first = assay_alloc_zeroed(count + 1, sizeof *l->first);
-    if (!l->text || !l->length || !l->first || !fill(l, text)) {
+    if (!l->text || !l->length || !fill(l, text)) {
         assay_literals_free(l);
         return NULL;
     }
     return l;
 }
 
-size_t assay_literals_longest(const assay_literals *l)
+static bool is_set(const assay_literals *l, uint32_t word)
 {
-    return l->longest;
-}
-
-static bool is_set(const assay_literals *l, const char *at)
-{
-    const uint32_t bit = hash(load(at));
+    const uint32_t bit = hash(word);
     return l->set[bit / 64] >> bit % 64 & 1;
 }
 
-/* The place of a text one of whose windows lies at `place`, inside [low, size). */
-static size_t text_at(const assay_literals *l, const char *bytes, size_t low, size_t place, size_t size, size_t *number)
+/* Of the windows at a place, those that are left: the place of a text in [s->low, size). */
+static bool find_there(const assay_literals *l, const char *bytes, size_t size, uint32_t word, assay_literal_search *s)
 {
-    const uint32_t key = load(bytes + place), bucket = bucket_of(key);
-    for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
-        const window *one = &l->window[w];
-        if (one->key != key || one->offset > (int64_t)(place - low))
+    while (s->window < l->bucket[bucket_of(word) + 1]) {
+        const window *one = &l->window[s->window++];
+        if (one->key != word || one->offset > (int64_t)(s->place - s->low))
             continue;
-        const size_t from = (size_t)((int64_t)place - one->offset), length = l->length[one->number];
+        const size_t from = (size_t)((int64_t)s->place - one->offset), length = l->length[one->number];
         if (length <= size - from && bytes[from] == l->text[one->number][0] && /* mostly it is another: "errors" */
             memcmp(bytes + from, l->text[one->number], length) == 0) {
-            if (number)
-                *number = one->number;
-            return from;
+            s->number = one->number;
+            s->at = from;
+            return true;
         }
     }
-    return SIZE_MAX;
+    return false;
 }
 
-size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size, size_t *number)
+/* The next place whose word may be a window; at or behind `end`: there is none. */
+static size_t next_place(const assay_literals *l, const char *bytes, size_t at, size_t end)
 {
-    const size_t stride = l->stride, low = at;
-    if (l->count == 0 || size < LOOK)
-        return SIZE_MAX;
-    const size_t end = size - (LOOK - 1);
+    const size_t stride = l->stride;
     for (; at + 3 * stride < end; at += 4 * stride) {
-        const unsigned hits = (unsigned)is_set(l, bytes + at) | (unsigned)is_set(l, bytes + at + stride) << 1 |
-                              (unsigned)is_set(l, bytes + at + 2 * stride) << 2 |
-                              (unsigned)is_set(l, bytes + at + 3 * stride) << 3;
-        for (size_t k = 0; hits >> k; k++) {
-            const size_t found = hits >> k & 1 ? text_at(l, bytes, low, at + k * stride, size, number) : SIZE_MAX;
-            if (found != SIZE_MAX)
-                return found;
-        }
+        const unsigned hits = (unsigned)is_set(l, load(bytes + at)) |
+                              (unsigned)is_set(l, load(bytes + at + stride)) << 1 |
+                              (unsigned)is_set(l, load(bytes + at + 2 * stride)) << 2 |
+                              (unsigned)is_set(l, load(bytes + at + 3 * stride)) << 3;
+        if (hits)
+            return at + (size_t)__builtin_ctz(hits) * stride;
     }
-    for (; at < end; at += stride) {
-        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size, number) : SIZE_MAX;
-        if (found != SIZE_MAX)
-            return found;
-    }
-    /* a text at the very end has nothing behind it for a window that reaches over its own end */
-    for (at = end > low + stride ? end - stride : low; l->open && at < end; at++) {
-        const size_t found = is_set(l, bytes + at) ? text_at(l, bytes, low, at, size, number) : SIZE_MAX;
-        if (found != SIZE_MAX)
-            return found;
-    }
-    return SIZE_MAX;
+    while (at < end && !is_set(l, load(bytes + at)))
+        at += stride;
+    return at;
 }
 
-void assay_literals_all(const assay_literals *l, const char *bytes, size_t size, assay_literal_visit *visit,
-                        void *context)
+bool assay_literals_next(const assay_literals *l, const char *bytes, size_t size, assay_literal_search *s)
 {
-    for (size_t at = 0; at + LOOK <= size; at++) {
-        if (!is_set(l, bytes + at))
-            continue;
-        const uint32_t key = load(bytes + at), bucket = bucket_of(key);
-        for (uint32_t w = l->bucket[bucket]; w < l->bucket[bucket + 1]; w++) {
-            const window *one = &l->window[w]; /* of the windows of a text the first stands for it */
-            if (one->key != key || one->offset != (int64_t)l->first[one->number] || one->offset > (int64_t)at)
-                continue;
-            const size_t from = (size_t)((int64_t)at - one->offset), length = l->length[one->number];
-            if (length <= size - from && memcmp(bytes + from, l->text[one->number], length) == 0)
-                visit(context, one->number, from);
+    char last[LOOK] = "";
+    const size_t end = size < LOOK ? 0 : size - (LOOK - 1);
+    while (l->count > 0 && s->place < end) {
+        if (!s->entered) {
+            s->place = next_place(l, bytes, s->place, end);
+            if (s->place >= end)
+                break;
+            s->window = l->bucket[bucket_of(load(bytes + s->place))];
+            s->entered = true;
         }
+        if (find_there(l, bytes, size, load(bytes + s->place), s))
+            return true;
+        s->entered = false;
+        s->place += l->stride;
     }
+    if (l->count == 0 || end == 0 || s->place != end)
+        return false;
+    memcpy(last, bytes + end, LOOK - 1); /* a text at the very end has nothing beside it */
+    if (!s->entered)
+        s->window = l->bucket[bucket_of(load(last))];
+    s->entered = true;
+    return find_there(l, bytes, size, load(last), s);
 }

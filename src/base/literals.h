@@ -6,6 +6,7 @@
  * How many texts there are changes how often that is, hardly the speed of the rest. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,14 +19,14 @@ typedef struct assay_literals assay_literals;
 assay_literals *assay_literals_new(const char *const *text, size_t count);
 void assay_literals_free(assay_literals *l);
 
-/* Bytes of the longest text. */
-size_t assay_literals_longest(const assay_literals *l);
+/* A search in bytes [low, size), which begins with .low and .place at `low`, and all else 0. */
+typedef struct assay_literal_search {
+    size_t number, at; /* the text that was found, and where it begins */
+    size_t low, place; /* where it looks next */
+    uint32_t window;
+    bool entered; /* some windows of the place were looked at */
+} assay_literal_search;
 
-/* Where a text lies in bytes [at, size): the one whose window is met first, so that another may begin a little before
- * it; SIZE_MAX when none does. *number gets which it is, where it is not NULL. */
-size_t assay_literals_find(const assay_literals *l, const char *bytes, size_t at, size_t size, size_t *number);
-
-/* Calls for each text that lies in the bytes, at every place, in the order of their windows. */
-typedef void assay_literal_visit(void *context, size_t number, size_t at);
-void assay_literals_all(const assay_literals *l, const char *bytes, size_t size, assay_literal_visit *visit,
-                        void *context);
+/* Finds the next text; false: there is none. Each is found once at each place where it lies, in the order of the windows
+ * that are met, so that another one may begin a little before it. Give the same bytes all the time. */
+bool assay_literals_next(const assay_literals *l, const char *bytes, size_t size, assay_literal_search *s);

@@ -140,13 +140,14 @@ static joblog_part frame_of(const char *body, size_t length, size_t *name)
     return own ? JOBLOG_OWN_FRAME : JOBLOG_FRAME;
 }
 
-void joblog_block_place(const joblog_block *block, char *to, size_t room)
+char *joblog_block_place(const joblog_block *block)
 {
-    char name[sizeof block->frame], function[64] = "";
+    char name[sizeof block->frame], function[64] = "", to[sizeof block->frame];
     int number = 0;
-    to[0] = '\0';
-    if (sscanf(block->frame, "%191[^\"]\", line %d, in %63s", name, &number, function) > 1)
-        snprintf(to, room, "%.100s:%d%s%.60s", name, number, function[0] ? " in " : "", function);
+    if (sscanf(block->frame, "%191[^\"]\", line %d, in %63s", name, &number, function) < 2)
+        return NULL;
+    snprintf(to, sizeof to, "%.100s:%d%s%.60s", name, number, function[0] ? " in " : "", function);
+    return assay_copy_text(to);
 }
 
 bool joblog_is_exception(const char *body, size_t length, size_t *name)
@@ -380,10 +381,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
     size_t begin = name;
     while (begin > 0 && line->body[begin - 1] != '.')
         begin--;
-    joblog_exception_class(line->body, line->body_length, &event);
     const joblog_match match = {.text = {[GROUP_what] = line->body + begin},
                                 .length = {[GROUP_what] = line->body_length - begin}};
-    char place[sizeof block->frame];
-    joblog_block_place(block, place, sizeof place);
-    return joblog_event_add(r, line, event, "raised {what}", &match, place);
+    return joblog_event_add(r, line, event, "raised {what}", &match, block);
 }

@@ -122,7 +122,7 @@ int joblog_masks_new(joblog_masks **out, assay_error *err)
     joblog_masks *m = assay_alloc_zeroed(1, sizeof *m);
     int status = m ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for expressions");
     for (; status == ASSAY_OK && m->count < MASK_COUNT; m->count += status == ASSAY_OK)
-        status = assay_regex_new(MASKS[m->count][0], &m->regex[m->count], err);
+        status = assay_regex_new_of_bytes(MASKS[m->count][0], &m->regex[m->count], err);
     if (status != ASSAY_OK) {
         joblog_masks_free(m);
         return status == ASSAY_ENOMEM ? status : ASSAY_EINTERNAL;

@@ -8,7 +8,12 @@
 #include "base/hash.h"
 #include "format/joblog/joblog.h"
 
-enum { RANK_MOST = 1 << 20, QUOTE_MOST = 400, TEXT_MOST = 300 };
+enum {
+    RANK_MOST = 1 << 20,
+    QUOTE_MOST = 400,
+    TEXT_MOST = 300,
+    TEXTS_MOST = 16384 /* of a signature: then its events are those of a rank or node, whatever they say */
+};
 
 /* ---- ranks of a file ---- */
 
@@ -36,32 +41,35 @@ static bool is_one_of_rank(const assay_log_event *e)
     return e->signature < ASSAY_SIGNATURE_EXCEPTION && e->scope == ASSAY_LOG_RANK;
 }
 
-static uint64_t key_of(const assay_log_event *e)
+static uint64_t hash_text(const char *text, size_t length)
 {
-    struct {
-        uint64_t signature, rank, local, ranks, sequence, text, node;
-    } key = {e->signature,
-             (uint64_t)e->rank,
-             (uint64_t)e->local_rank,
-             assay_hash_bytes(e->ranks, strlen(e->ranks)),
-             0,
-             assay_hash_bytes(e->text ? e->text : "", e->text ? strlen(e->text) : 0),
-             assay_hash_bytes(e->node, strlen(e->node))};
-    if (is_one_of_rank(e))
-        key.text = 0;
-    return assay_hash_bytes(&key, sizeof key);
+    return length > 0 ? assay_hash_bytes(text, length) : 0;
+}
+
+/* `text`: what tells it from others, beside who it is of; "" in some events. */
+static uint64_t key_of(const assay_log_event *e, const char *text, size_t length)
+{
+    const uint64_t key[] = {e->signature,
+                            (uint64_t)e->rank,
+                            (uint64_t)e->local_rank,
+                            hash_text(e->ranks, strlen(e->ranks)),
+                            is_one_of_rank(e) ? 0 : hash_text(text, length),
+                            hash_text(e->node, strlen(e->node))};
+    return assay_hash_bytes(key, sizeof key);
 }
 
 bool joblog_make_table(joblog_reader *r, size_t room)
 {
-    uint32_t *list = assay_alloc_zeroed(room, sizeof *list);
+    joblog_slot *list = assay_alloc_zeroed(room, sizeof *list);
     if (!list)
         return false;
     for (size_t i = 0; i < r->out->event.count; i++) {
-        size_t at = key_of(&r->out->event.list[i]) & (room - 1);
-        while (list[at])
+        const assay_log_event *e = &r->out->event.list[i];
+        const uint64_t key = key_of(e, e->text, strlen(e->text));
+        size_t at = key & (room - 1);
+        while (list[at].number)
             at = (at + 1) & (room - 1);
-        list[at] = (uint32_t)i + 1;
+        list[at] = (joblog_slot){key, i + 1};
     }
     free(r->slot.list);
     r->slot.list = list;
@@ -80,16 +88,12 @@ static bool make_room(joblog_reader *r)
     return r->out->event.count * 2 < r->slot.count || joblog_make_table(r, 2 * r->slot.count);
 }
 
-/* The event of the same key; else NULL, and *at is its slot. */
-static assay_log_event *find_event(joblog_reader *r, const assay_log_event *e, size_t *at)
+/* The event of that key; else NULL, and *at is its slot. */
+static assay_log_event *find_event(const joblog_reader *r, uint64_t key, size_t *at)
 {
-    const uint64_t key = key_of(e);
-    *at = key & (r->slot.count - 1);
-    for (; r->slot.list[*at]; *at = (*at + 1) & (r->slot.count - 1)) {
-        assay_log_event *other = &r->out->event.list[r->slot.list[*at] - 1];
-        if (key_of(other) == key)
-            return other;
-    }
+    for (*at = key & (r->slot.count - 1); r->slot.list[*at].number; *at = (*at + 1) & (r->slot.count - 1))
+        if (r->slot.list[*at].key == key)
+            return &r->out->event.list[r->slot.list[*at].number - 1];
     return NULL;
 }
 
@@ -180,6 +184,12 @@ static void take_seat(const joblog_line *line, assay_log_event *e)
     e->of_ranks = ranks;
 }
 
+static void put_text(const char *sentence, const joblog_match *match, assay_buf *out)
+{
+    joblog_put_sentence(sentence, match, out);
+    out->size = out->size < TEXT_MOST ? out->size : TEXT_MOST;
+}
+
 void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t line)
 {
     assay_log_event *e = &r->out->event.list[number];
@@ -189,11 +199,37 @@ void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t l
     r->added = number;
 }
 
+/* Makes the texts of an event that is new, and looks for what stands before it. False without memory. */
+static bool complete(const joblog_reader *r, const joblog_line *line, const joblog_block *traceback, assay_log_event *e)
+{
+    assay_buf quote;
+    if (e->ending == ASSAY_ENDING_exception)
+        joblog_exception_class(line->body, line->body_length, e);
+    assay_buf_init(&quote, 1 << 16);
+    joblog_mask(r->log->masks, line->text, line->length < QUOTE_MOST ? line->length : QUOTE_MOST, &quote);
+    e->quote = joblog_take_text(&quote);
+    e->place = traceback ? joblog_block_place(traceback) : NULL;
+    if (e->timed == ASSAY_LOG_UNTIMED) {
+        e->time = line->prefix.time;
+        e->timed = line->prefix.timed;
+    }
+    take_said_time(line, e);
+    if (e->ending == ASSAY_ENDING_collective_timeout) {
+        e->sequence = number_behind(line->text, line->length, "SeqNum=");
+        if (e->sequence < 0)
+            e->sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
+    }
+    joblog_look_back(r, line->place, line->prefix.rank, e);
+    return e->quote != NULL;
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
-                     const joblog_match *match, const char *place)
+                     const joblog_match *match, const joblog_block *traceback)
 {
     static const joblog_match none = {0};
-    assay_buf text, masked, quote;
+    uint32_t *texts = &r->texts[e.signature < JOBLOG_NUMBERS ? e.signature : JOBLOG_NUMBERS - 1];
+    assay_buf text, masked;
+    size_t at = 0;
     if (!make_room(r))
         return ASSAY_ENOMEM;
     e.file = r->out->file;
@@ -206,49 +242,39 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         e.local_rank = line->prefix.local_rank;
     if (!e.node[0])
         memcpy(e.node, line->prefix.node, sizeof e.node);
-    if (e.timed == ASSAY_LOG_UNTIMED) {
-        e.time = line->prefix.time;
-        e.timed = line->prefix.timed;
-    }
-    take_said_time(line, &e);
     take_seat(line, &e);
     take_groups(match, &e);
-    if (e.ending == ASSAY_ENDING_collective_timeout) {
-        e.sequence = number_behind(line->text, line->length, "SeqNum=");
-        if (e.sequence < 0)
-            e.sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
-    }
-    size_t at = 0;
-    assay_log_event *same = is_one_of_rank(&e) ? find_event(r, &e, &at) : NULL; /* to make texts takes long */
+    assay_buf_init(&text, 1 << 16);
+    const bool told =
+        !is_one_of_rank(&e) && *texts < TEXTS_MOST; /* to make texts takes long, and to mask them longer */
+    if (told)
+        put_text(sentence, match ? match : &none, &text);
+    uint64_t key = key_of(&e, (const char *)text.data, text.size);
+    assay_log_event *same = find_event(r, key, &at);
     if (!same) {
-        assay_buf_init(&text, 1 << 16);
+        if (!told)
+            put_text(sentence, match ? match : &none, &text);
         assay_buf_init(&masked, 1 << 16);
-        joblog_put_sentence(sentence, match ? match : &none, &text);
-        joblog_mask(r->log->masks, (const char *)text.data, text.size < TEXT_MOST ? text.size : TEXT_MOST, &masked);
-        assay_buf_release(&text);
+        joblog_mask(r->log->masks, (const char *)text.data, text.size, &masked);
         e.text = joblog_take_text(&masked);
-        if (!e.text)
-            return ASSAY_ENOMEM;
-        same = find_event(r, &e, &at);
+        if (told && e.text) {
+            key = key_of(&e, e.text, strlen(e.text));
+            same = find_event(r, key, &at);
+        }
     }
-    if (same) {
+    const bool whole = text.status == ASSAY_OK && (same || e.text);
+    assay_buf_release(&text);
+    if (same)
         joblog_count_again(r, (size_t)(same - r->out->event.list), line->at, line->number);
-        free(e.text);
-        return ASSAY_OK;
-    }
-    assay_buf_init(&quote, 1 << 16);
-    joblog_mask(r->log->masks, line->text, line->length < QUOTE_MOST ? line->length : QUOTE_MOST, &quote);
-    e.quote = joblog_take_text(&quote);
-    e.place = place && place[0] ? assay_copy_text(place) : NULL;
-    joblog_look_back(r, line->place, line->prefix.rank, &e);
-    assay_log_event *kept = e.quote && (e.place || !place || !place[0]) ? ASSAY_VEC_ADD(&r->out->event) : NULL;
+    assay_log_event *kept = whole && !same && complete(r, line, traceback, &e) ? ASSAY_VEC_ADD(&r->out->event) : NULL;
     if (!kept) {
         assay_log_event_release(&e);
-        return ASSAY_ENOMEM;
+        return whole && same ? ASSAY_OK : ASSAY_ENOMEM;
     }
     *kept = e;
+    ++*texts;
     r->added = r->out->event.count - 1;
-    r->slot.list[at] = (uint32_t)r->out->event.count;
+    r->slot.list[at] = (joblog_slot){key, r->out->event.count};
     return ASSAY_OK;
 }
 
@@ -264,7 +290,8 @@ static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
         e->last_line += lines;
         if (!make_room(r))
             return ASSAY_ENOMEM;
-        assay_log_event *same = find_event(r, e, &at);
+        const uint64_t key = key_of(e, e->text, strlen(e->text));
+        assay_log_event *same = find_event(r, key, &at);
         assay_log_event *kept = same ? same : ASSAY_VEC_ADD(&r->out->event);
         if (!kept)
             return ASSAY_ENOMEM;
@@ -276,7 +303,7 @@ static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
         } else {
             *kept = *e;
             e->text = e->quote = e->place = NULL;
-            r->slot.list[at] = (uint32_t)r->out->event.count;
+            r->slot.list[at] = (joblog_slot){key, r->out->event.count};
         }
     }
     for (size_t i = 0; i < next->rank.count; i++) {

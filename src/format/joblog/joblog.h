@@ -31,6 +31,12 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
 
 /* ---- clean.c ---- */
 
+/* Does it end a line? */
+static inline bool joblog_is_end(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
 /* Has the line no control characters, so that it is clean as it is? */
 bool joblog_is_plain(const char *line, size_t length);
 /* A hash of a line in which each digit counts as the same one. */
@@ -72,6 +78,8 @@ typedef struct joblog_signatures {
     size_t count;
     assay_regex **regex;          /* NULL: the literal is enough */
     int (*group)[JOBLOG_GROUPS];  /* numbers of groups; -1 */
+    bool *first_word;             /* it asks for a first word in which the literal begins */
+    assay_regex_room *room;       /* so one thread at a time may look */
     bool *counts;                 /* does it ask which digits there are, beside how many? */
     struct assay_literals *parts; /* the longest parts without digits of literals with digits */
 } joblog_signatures;
@@ -79,9 +87,9 @@ typedef struct joblog_signatures {
 /* Compiles all expressions. ASSAY_ENOMEM; ASSAY_EINTERNAL for one that is wrong. Release it in any case. */
 int joblog_signatures_new(joblog_signatures *out, assay_error *err);
 void joblog_signatures_release(joblog_signatures *s);
-/* Does a line that has the literal match? */
+/* Does a line match that has the literal there? */
 bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
-                            joblog_match *out);
+                            const char *literal, joblog_match *out);
 /* May a line of the same shape have a literal that this one does not have, since digits are in it? */
 bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length);
 /* Appends the sentence with groups put in. A part of it (between ", " and the like) that asks for a group that is not
@@ -93,10 +101,15 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 /* The training step that a line of progress names; -1: none. */
 int64_t joblog_step_of(const char *line, size_t length);
 
+enum { JOBLOG_NUMBERS = 512 /* there is room for */ };
+
 struct assay_job_log {
     joblog_signatures signatures;
+    size_t blocks;            /* the number of the first joblog_block_kind, behind those of signatures */
+    assay_dict *literal_text; /* of all these numbers, each once */
     struct assay_literals *literals;
-    size_t blocks; /* the number of the first literal of joblog_block_kind, behind those of signatures */
+    uint16_t first[JOBLOG_NUMBERS],
+        next[JOBLOG_NUMBERS]; /* numbers that have a literal, and 1; then those of the same one */
     joblog_masks *masks;
 };
 
@@ -160,6 +173,23 @@ typedef struct joblog_memo { /* what became of a line: those of its form and wri
 } joblog_memo;
 enum { JOBLOG_FORMS = 4096, JOBLOG_MEMOS = 65536 };
 
+typedef struct joblog_slot { /* of a table of events */
+    uint64_t key;
+    size_t number; /* and 1; 0: none */
+} joblog_slot;
+
+typedef struct joblog_past { /* a line, as far as events behind it want to know */
+    uint64_t end, begin;     /* in the file; `end` and 1, 0: none */
+    double time;
+    int64_t rank, step;
+    uint8_t timed;
+} joblog_past;
+enum {
+    JOBLOG_LOOK_BACK = 128 << 10,
+    JOBLOG_PAST_LEAST = 16, /* bytes of most lines: so far back each has a place of its own */
+    JOBLOG_PASTS = JOBLOG_LOOK_BACK / JOBLOG_PAST_LEAST
+};
+
 typedef struct joblog_reader {
     const assay_job_log *log;
     assay_log_file *out;
@@ -172,17 +202,21 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
-    assay_dict *writers;           /* ranks and local ranks */
-    ASSAY_VEC(uint32_t) block_row; /* by writer: the place of its block, and 1 */
-    uint64_t next_look;            /* the line at which blocks of long ago are given up */
-    int64_t chained_rank;          /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
-    double listed;                 /* the earliest time of those failures that were listed last; infinite: none */
-    ASSAY_VEC(int32_t) rank_row;   /* by rank: its place in out->rank, and 1 */
-    ASSAY_VEC(uint32_t) slot;      /* a table of out->event by its key: numbers, and 1 */
-    char *clean;                   /* room for a line */
-    joblog_form *form;             /* JOBLOG_FORMS, by the lower bits of their shapes */
-    joblog_memo *memo;             /* JOBLOG_MEMOS, by the lower bits of their keys */
-    size_t added;                  /* the event that joblog_event_add() added or counted last */
+    assay_dict *writers;            /* ranks and local ranks */
+    ASSAY_VEC(uint32_t) block_row;  /* by writer: the place of its block, and 1 */
+    uint64_t next_look;             /* the line at which blocks of long ago are given up */
+    int64_t chained_rank;           /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
+    double listed;                  /* the earliest time of those failures that were listed last; infinite: none */
+    ASSAY_VEC(int32_t) rank_row;    /* by rank: its place in out->rank, and 1 */
+    ASSAY_VEC(joblog_slot) slot;    /* of out->event */
+    uint32_t texts[JOBLOG_NUMBERS]; /* how many events a signature has; of those without a number, the last */
+    char *clean, *behind;           /* room for a line, and for one behind it */
+    joblog_past *past;              /* JOBLOG_PASTS, by where they end */
+    joblog_form *form;              /* JOBLOG_FORMS, by the lower bits of their shapes */
+    joblog_memo *memo;              /* JOBLOG_MEMOS, by the lower bits of their keys */
+    uint32_t asked, known;          /* memos of late, and how many there were */
+    uint32_t unasked, pause;        /* for how many lines none is asked for still, and were last */
+    size_t added;                   /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
 /* Reads the line of the reader's bytes [from, to), which may be clean already. */
@@ -218,16 +252,20 @@ bool joblog_make_table(joblog_reader *r, size_t room);
 void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t line);
 /* Makes a text of the buffer, which it releases; owned; NULL without memory. */
 char *joblog_take_text(assay_buf *buf);
-/* Adds an event; `match` NULL: there are no groups. `sentence` as of a signature. 0 or ASSAY_ENOMEM. */
+/* Adds an event, or counts it. `match` NULL: there are no groups; `traceback` NULL: it ends none. `sentence` as of a
+ * signature. 0 or ASSAY_ENOMEM. */
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event event, const char *sentence,
-                     const joblog_match *match, const char *place);
-/* Where the block's exception was raised: "train.py:120 in step", "". `to` has room for that many bytes. */
-void joblog_block_place(const joblog_block *block, char *to, size_t room);
+                     const joblog_match *match, const joblog_block *traceback);
+/* Where the block's exception was raised, "train.py:120 in step"; owned; NULL: it is not known, or without memory. */
+char *joblog_block_place(const joblog_block *block);
 /* The event of an exception that no signature knows. */
 int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block);
 /* Sets what kind of ending an exception is by its class, where that is known. */
 void joblog_exception_class(const char *body, size_t length, assay_log_event *event);
 /* Is it the last line of a traceback: "NAME: text", "NAME"? *name gets the length of the name. */
 bool joblog_is_exception(const char *body, size_t length, size_t *name);
+
+/* ---- past.c ---- */
+
 /* Finds what a line says that stands before byte `place`: a time, and a step. */
 void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *event);

@@ -13,14 +13,14 @@
 
 enum {
     ROOM = 4 << 20,
-    LOOK_BACK = 128 << 10,
-    LOOK_BACK_LINES = 400,
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
     QUOTE_MOST = 400,
     TAIL_LOOK = 256 << 10,
     TAIL_OF_RANK = 2 << 10,
     LEAD = 1 << 20, /* of a piece, before it */
+    MEMOS_ASKED = 2048,
+    PAUSE_MOST = 32 * MEMOS_ASKED,
     BEATS = 5,
     BEATS_SINCE = 2 /* of these, behind what may be an error */
 };
@@ -68,11 +68,6 @@ static int count_to(joblog_reader *r, size_t to)
 
 /* ---- lines ---- */
 
-static bool is_end(char c)
-{
-    return c == '\n' || c == '\r';
-}
-
 /* Where "[rank3]:" stands that begins a line of its own behind a progress bar, which ends no line; 0: nowhere. */
 static size_t begin_of_torn(const char *text, size_t length)
 {
@@ -108,69 +103,42 @@ void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain
     out->place = from;
 }
 
-void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
-{
-    char *clean = assay_alloc(JOBLOG_LINE_MOST);
-    int64_t any_step = -1;
-    bool any_time = e->timed != ASSAY_LOG_UNTIMED;
-    double time = NAN;
-    uint8_t timed = ASSAY_LOG_UNTIMED;
-    const size_t lowest = place > LOOK_BACK ? place - LOOK_BACK : 0;
-    for (int lines = 0; clean && place > lowest && lines < LOOK_BACK_LINES && (e->step < 0 || !any_time); lines++) {
-        size_t end = place;
-        while (end > lowest && is_end(r->bytes[end - 1]))
-            end--;
-        size_t from = end;
-        while (from > lowest && !is_end(r->bytes[from - 1]))
-            from--;
-        place = from;
-        if (end - from > JOBLOG_LINE_MOST)
-            from = end - JOBLOG_LINE_MOST;
-        const size_t length = joblog_clean(r->bytes + from, end - from, clean);
-        joblog_prefix prefix;
-        joblog_prefix_of(clean, length, r->per_node, &prefix);
-        const bool same = rank < 0 || prefix.rank == rank || !r->tracked;
-        if (!any_time && prefix.timed != ASSAY_LOG_UNTIMED && (same || timed == ASSAY_LOG_UNTIMED)) {
-            time = prefix.time;
-            timed = prefix.timed;
-            any_time = same;
-        }
-        const bool asked = e->step < 0 && (same || any_step < 0);
-        const int64_t step = asked ? joblog_step_of(clean + prefix.length, length - prefix.length) : -1;
-        if (step >= 0 && same)
-            e->step = step;
-        else if (step >= 0 && any_step < 0)
-            any_step = step;
-    }
-    free(clean);
-    if (e->step < 0)
-        e->step = any_step;
-    if (e->timed == ASSAY_LOG_UNTIMED && timed != ASSAY_LOG_UNTIMED) {
-        e->time = time;
-        e->timed = timed;
-        e->near = true;
-    }
-}
+/* ---- lines that may mean something ---- */
 
-typedef struct found { /* literals of a line */
-    size_t number[64], count;
+enum { WORDS = JOBLOG_NUMBERS / 64 };
+
+/* The numbers whose literal a line has; a bit for each. */
+typedef struct found {
+    uint64_t bit[WORDS];
+    size_t count;              /* of literals */
+    size_t at[JOBLOG_NUMBERS]; /* where it is, for the first time */
 } found;
 
-static void note_literal(void *context, size_t number, size_t at)
+static void note_literal(const assay_job_log *log, size_t literal, size_t at, found *f)
 {
-    found *f = context;
-    (void)at;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->number[i] == number)
-            return;
-    if (f->count < sizeof f->number / sizeof *f->number)
-        f->number[f->count++] = number;
+    f->count++;
+    for (size_t i = log->first[literal]; i > 0; i = log->next[i - 1]) {
+        const uint64_t bit = UINT64_C(1) << (i - 1) % 64, *word = &f->bit[(i - 1) / 64];
+        f->at[i - 1] = *word & bit && f->at[i - 1] < at ? f->at[i - 1] : at;
+        f->bit[(i - 1) / 64] |= bit;
+    }
 }
 
-static int compare_numbers(const void *a, const void *b)
+static void forget_literals(found *f)
 {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
+    memset(f->bit, 0, sizeof f->bit);
+    f->count = 0;
+}
+
+/* The first number that was found, from this one on; JOBLOG_NUMBERS: there is none. */
+static size_t next_found(const found *f, size_t number)
+{
+    for (size_t w = number / 64; w < WORDS; w++) {
+        const uint64_t left = w == number / 64 ? f->bit[w] >> number % 64 << number % 64 : f->bit[w];
+        if (left)
+            return 64 * w + (size_t)__builtin_ctzll(left);
+    }
+    return JOBLOG_NUMBERS;
 }
 
 /* ---- lines that were judged already ---- */
@@ -188,16 +156,16 @@ static bool is_same_again(const joblog_reader *r, const joblog_line *line, size_
 }
 
 /* The signature that a line matches, of those whose literals it has; SIZE_MAX. *again: one of the same shape does, too. */
-static size_t match_of(const joblog_reader *r, const joblog_line *line, const found *f, joblog_match *match,
+static size_t match_of(const assay_job_log *log, const joblog_line *line, const found *f, joblog_match *match,
                        bool *again)
 {
-    const assay_job_log *log = r->log;
-    for (size_t i = 0; i < f->count && f->number[i] < log->blocks; i++) {
-        const size_t number = f->number[i];
-        *again = *again && !log->signatures.counts[number];
-        if (joblog_signature_match(&log->signatures, number, line->own, line->own_length, match) ||
-            joblog_signature_match(&log->signatures, number, line->body, line->body_length, match))
-            return number;
+    for (size_t i = next_found(f, 0); i < log->blocks; i = next_found(f, i + 1)) {
+        const char *literal = line->text + f->at[i];
+        *again = *again && !log->signatures.counts[i];
+        if (joblog_signature_match(&log->signatures, i, line->own, line->own_length, literal, match) ||
+            (line->body != line->own &&
+             joblog_signature_match(&log->signatures, i, line->body, line->body_length, literal, match)))
+            return i;
     }
     return SIZE_MAX;
 }
@@ -213,21 +181,16 @@ static int open_blocks(joblog_reader *r, unsigned kinds, uint32_t who)
 }
 
 /* Looks at a line whose block, where it has one, took it so. *memo gets what became of it, or no key. */
-static int judge_line(joblog_reader *r, const joblog_line *line, int taken, const joblog_block *block,
+static int judge_line(joblog_reader *r, const joblog_line *line, const found *f, int taken, const joblog_block *block,
                       joblog_memo *memo)
 {
     const assay_job_log *log = r->log;
-    found f = {.count = 0};
-    joblog_match match = {0};
-    char place[sizeof block->frame] = "";
-    assay_literals_all(log->literals, line->text, line->length, note_literal, &f);
-    qsort(f.number, f.count, sizeof *f.number, compare_numbers);
-    for (size_t i = 0; i < f.count; i++)
-        if (f.number[i] >= log->blocks)
-            memo->opens |= (uint8_t)(1 << (f.number[i] - log->blocks));
+    joblog_match match;
+    for (size_t i = next_found(f, log->blocks); i < JOBLOG_NUMBERS; i = next_found(f, i + 1))
+        memo->opens |= (uint8_t)(1 << (i - log->blocks));
     int status = open_blocks(r, memo->opens, memo->who);
-    bool again = f.count < sizeof f.number / sizeof *f.number && taken != 2;
-    const size_t number = taken != 2 && status == ASSAY_OK ? match_of(r, line, &f, &match, &again) : SIZE_MAX;
+    bool again = taken != 2;
+    const size_t number = taken != 2 && status == ASSAY_OK ? match_of(log, line, f, &match, &again) : SIZE_MAX;
     const assay_signature *s = assay_signature_of(number);
     if (s) {
         assay_log_event event = {.signature = (uint32_t)number,
@@ -243,40 +206,48 @@ static int judge_line(joblog_reader *r, const joblog_line *line, int taken, cons
                                  .code = -1,
                                  .sequence = -1,
                                  .time = NAN};
-        if (s->ending == ASSAY_ENDING_exception)
-            joblog_exception_class(line->body, line->body_length, &event);
-        if (taken == 1)
-            joblog_block_place(block, place, sizeof place);
-        status = joblog_event_add(r, line, event, s->sentence, &match, place);
+        status = joblog_event_add(r, line, event, s->sentence, &match, taken == 1 ? block : NULL);
         memo->event = (uint32_t)r->added + 1;
     }
-    if (!again || !is_same_again(r, line, number) || joblog_may_have_other(&log->signatures, line->text, line->length))
+    if (memo->key && (!again || !is_same_again(r, line, number) ||
+                      joblog_may_have_other(&log->signatures, line->text, line->length)))
         memo->key = 0;
     if (status == ASSAY_OK && taken == 1 && !s)
         status = joblog_exception_add(r, line, block);
     return status;
 }
 
-/* The first literal of a line of the reader's bytes. */
-typedef struct first_literal {
-    size_t number, at; /* at: SIZE_MAX, there is none */
-    bool alone;        /* in its line */
-} first_literal;
-
-/* Is the first literal of a line that ends at `to` all that counts in it, if there is no other one? */
-static bool is_enough(const joblog_reader *r, const first_literal *first, size_t to)
+/* Is the first literal of a line, which has no other one, all that counts in it? */
+static bool is_enough(const joblog_reader *r, size_t from, size_t to, const found *f)
 {
     static const char comm[] = " NCCL INFO comm "; /* who sits where, see take_seat() */
-    return first->at < to && first->number < r->log->blocks && !r->log->signatures.regex[first->number] &&
-           (to - first->at < sizeof comm || memcmp(r->bytes + first->at, comm, sizeof comm - 1) != 0);
+    const size_t number = next_found(f, 0), place = number < r->log->blocks ? from + f->at[number] : to;
+    return place < to && !r->log->signatures.regex[number] &&
+           (to - place < sizeof comm || memcmp(r->bytes + place, comm, sizeof comm - 1) != 0);
 }
 
 /* What lines have in common that become the same event of their rank: their shape, up to the literal if it is enough. */
-static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const first_literal *first)
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const found *f, bool enough)
 {
-    const uint64_t number = first->at < to ? first->number + 1 : 0;
-    const size_t end = first->alone && joblog_is_plain(r->bytes + from, to - from) ? first->at : to;
-    return (joblog_shape(r->bytes + from, end - from) + (number << 48)) | 1;
+    const size_t number = next_found(f, 0), end = enough ? from + f->at[number] : to;
+    return (joblog_shape(r->bytes + from, end - from) + ((uint64_t)(f->count > 0 ? number + 1 : 0) << 48)) | 1;
+}
+
+/* Shall a memo be asked for? To make one takes longer than to look at a line: where few are there of those asked for, that
+ * is tried again later, and later each time. */
+static bool ask_memo(joblog_reader *r)
+{
+    if (r->unasked > 0) {
+        r->unasked--;
+        return false;
+    }
+    if (++r->asked == MEMOS_ASKED) {
+        const bool few = r->known < MEMOS_ASKED / 2;
+        r->pause = !few ? 0 : r->pause == 0 ? MEMOS_ASKED / 2 : r->pause < PAUSE_MOST ? 2 * r->pause : r->pause;
+        r->unasked = r->pause;
+        r->asked = r->known = 0;
+    }
+    return true;
 }
 
 /* A line like another one becomes what that one did. False: it has to be looked at. */
@@ -297,34 +268,72 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     return true;
 }
 
-/* Looks at a line, in which a literal lies, or which may belong to a block. */
-static int look_at(joblog_reader *r, size_t from, size_t to, const first_literal *first)
+/* Where literals are: the next one of the reader's bytes up to `to`. */
+typedef struct scan {
+    assay_literal_search next;
+    size_t to;
+    bool more;
+} scan;
+
+static void go_on(const joblog_reader *r, scan *s)
+{
+    s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
+}
+
+/* Looks at a line, in which literals lie, or which may belong to a block. */
+static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
 {
     joblog_line line;
     joblog_block block;
-    joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST};
-    const uint64_t likeness = now.key ? likeness_of(r, from, to, first) : 0;
+    found here, *f = &here;
+    forget_literals(f);
+    if (literals->more && literals->next.at < to)
+        note_literal(r->log, literals->next.number, literals->next.at - from, f);
+    bool enough = is_enough(r, from, to, f);
+    if (enough) {
+        go_on(r, literals);
+        enough = !literals->more || literals->next.at >= to;
+    }
+    const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
+    enough = enough && plain;
+    joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
+    const uint64_t likeness = now.key ? likeness_of(r, from, to, f, enough) : 0;
     const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
     int status = ASSAY_OK;
-    if (memo && take_again(r, memo, from, to, &status))
+    if (memo && take_again(r, memo, from, to, &status)) {
+        r->known++;
         return status;
-    const bool plain = now.key && joblog_is_plain(r->bytes + from, to - from);
+    }
+    for (; literals->more && literals->next.at < to; go_on(r, literals))
+        note_literal(r->log, literals->next.number, literals->next.at - from, f);
     joblog_line_read(r, from, to, plain, &line);
     if (line.length == 0)
         return ASSAY_OK;
+    const bool torn = plain && line.text != r->bytes + from;
+    if (torn)
+        now.key = 0;
+    if (!plain || torn) { /* what is cut by escapes counts, what is part of them or stands before the rank does not */
+        assay_literal_search again = {.at = 0};
+        forget_literals(f);
+        while (assay_literals_next(r->log->literals, line.text, line.length, &again))
+            note_literal(r->log, again.number, again.at, f);
+    }
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
     if (taken < 0)
         return taken;
-    size_t name;
-    now.who = joblog_writer_of(r, &line);
+    if (now.key || next_found(f, r->log->blocks) < JOBLOG_NUMBERS)
+        now.who = joblog_writer_of(r, &line);
     if (now.who == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    now.part = (uint8_t)joblog_part_of(line.body, line.body_length, &name);
-    now.name = (uint16_t)(line.prefix.length + name);
-    if (taken == 2 || (!plain && name > 0) || (first->alone && line.prefix.length > first->at - from))
-        now.key = 0;
-    if (first->at < to || !plain || taken == 1)
-        status = judge_line(r, &line, taken, &block, &now);
+    if (now.key) {
+        size_t name;
+        now.part = (uint8_t)joblog_part_of(line.body, line.body_length, &name);
+        now.name = (uint16_t)(line.prefix.length + name);
+        if (taken == 2 || (!plain && name > 0) || (enough && line.prefix.length > f->at[next_found(f, 0)]))
+            now.key = 0;
+    }
+    if (f->count > 0 || taken == 1)
+        status = judge_line(r, &line, f, taken, &block, &now);
     if (now.key && status == ASSAY_OK)
         status = joblog_memo_keep(r, &line, to - from, likeness, now);
     return status;
@@ -350,32 +359,26 @@ static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
 /* Goes through bytes [r->at, to). */
 static int go_through(joblog_reader *r, size_t to)
 {
-    const assay_literals *const literals = r->log->literals;
+    scan literals = {.next = {.low = r->at, .place = r->at}, .to = to};
     size_t feed = SIZE_MAX, back = SIZE_MAX; /* the next ends of lines */
-    first_literal next = {.at = 0};
     int status = ASSAY_OK;
-    next.at = assay_literals_find(literals, r->bytes, r->at, to, &next.number);
-    while (r->at < to && status == ASSAY_OK) {
-        const size_t from = r->at, hit = r->block.count == 0 ? next.at : from;
-        if (hit == SIZE_MAX)
-            break;
+    go_on(r, &literals);
+    while (r->at < to && status == ASSAY_OK && (literals.more || r->block.count > 0)) {
+        const size_t from = r->at, hit = r->block.count == 0 ? literals.next.at : from;
         const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
                      first_back = next_byte(r->bytes, '\r', hit, to, &back),
                      stop = first_feed < first_back ? first_feed : first_back;
         size_t begin = hit - from > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : from;
         begin = behind_byte(r->bytes, '\n', begin, hit);
         begin = behind_byte(r->bytes, '\r', begin, hit);
-        first_literal here = next;
-        if (is_enough(r, &here, stop)) { /* there may be more of them */
-            next.at = assay_literals_find(literals, r->bytes, here.at + 1, to, &next.number);
-            here.alone = next.at >= stop;
-        }
         r->at = stop + (stop < to);
         status = count_to(r, begin);
         if (status == ASSAY_OK)
-            status = look_at(r, begin, stop, &here);
-        if (next.at < r->at)
-            next.at = assay_literals_find(literals, r->bytes, r->at, to, &next.number);
+            status = look_at(r, begin, stop, &literals);
+        if (literals.more && literals.next.at < r->at) {
+            literals.next = (assay_literal_search){.low = r->at, .place = r->at};
+            go_on(r, &literals);
+        }
     }
     r->at = to;
     return status == ASSAY_OK ? count_to(r, to) : status;
@@ -391,7 +394,8 @@ static void keep_shape(const assay_job_log *log, assay_log_rank *row, const jobl
     size_t put = 0, at = 0;
     const bool indented = line->body_length > 0 && line->body[0] == ' ' && line->prefix.timed == ASSAY_LOG_UNTIMED;
     const bool stack = line->body_length > 7 && memcmp(line->body, "frame #", 7) == 0;
-    if (indented || stack || assay_literals_find(log->literals, line->text, 0, line->length, NULL) != SIZE_MAX) {
+    if (indented || stack ||
+        assay_literals_next(log->literals, line->text, line->length, &(assay_literal_search){.at = 0})) {
         for (size_t i = 0; i < SHAPES; i++)
             row->shape[i].since = 0;
         return;
@@ -436,12 +440,12 @@ static int read_end(joblog_reader *r)
 {
     const size_t look = TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
     size_t at = r->have > look ? r->have - look : 0;
-    while (at > 0 && at < r->have && !is_end(r->bytes[at - 1])) /* a part of a line says nothing */
+    while (at > 0 && at < r->have && !joblog_is_end(r->bytes[at - 1])) /* a part of a line says nothing */
         at++;
     while (at < r->have) {
         size_t end = at;
         joblog_line line;
-        while (end < r->have && !is_end(r->bytes[end]))
+        while (end < r->have && !joblog_is_end(r->bytes[end]))
             end++;
         if (end > at) {
             joblog_line_read(r, at, end, false, &line);
@@ -483,7 +487,7 @@ void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t l
 /* Forgets what is too far back, so that there is room. */
 static void shift(joblog_reader *r)
 {
-    const size_t gone = r->at > LOOK_BACK ? r->at - LOOK_BACK : 0;
+    const size_t gone = r->at > JOBLOG_LOOK_BACK ? r->at - JOBLOG_LOOK_BACK : 0;
     if (r->have < ROOM || gone == 0)
         return;
     memmove(r->bytes, r->bytes + gone, r->have - gone);
@@ -576,6 +580,7 @@ static int begin_piece(joblog_reader *r)
     *r->out = empty;
     r->rank_row.count = 0;
     memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+    memset(r->texts, 0, sizeof r->texts);
     joblog_blocks_renumber(r, r->line);
     r->line = 1;
     return joblog_make_table(r, r->slot.count) ? ASSAY_OK : ASSAY_ENOMEM;
@@ -639,10 +644,12 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     r.bytes = assay_alloc(ROOM);
     r.clean = assay_alloc(JOBLOG_LINE_MOST);
     r.writers = assay_dict_new();
+    r.behind = assay_alloc(JOBLOG_LINE_MOST);
+    r.past = assay_alloc_zeroed(JOBLOG_PASTS, sizeof *r.past);
     r.form = assay_alloc_zeroed(JOBLOG_FORMS, sizeof *r.form);
     r.memo = assay_alloc_zeroed(JOBLOG_MEMOS, sizeof *r.memo);
-    if (status == ASSAY_OK &&
-        (!r.bytes || !r.clean || !r.writers || !r.form || !r.memo || !joblog_make_table(&r, 1024)))
+    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.behind || !r.past || !r.form || !r.memo ||
+                               !joblog_make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_part(&r, file, part, &why);
@@ -660,6 +667,8 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.slot.list);
+    free(r.behind);
+    free(r.past);
     free(r.form);
     free(r.memo);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
@@ -700,10 +709,10 @@ static void put_tail(const joblog_reader *r, int64_t rank, assay_buf *out)
 {
     size_t begin[ASSAY_LOG_TAIL], stop[ASSAY_LOG_TAIL], count = 0, end = r->have;
     while (end > 0 && count < ASSAY_LOG_TAIL) {
-        while (end > 0 && is_end(r->bytes[end - 1]))
+        while (end > 0 && joblog_is_end(r->bytes[end - 1]))
             end--;
         size_t from = end;
-        while (from > 0 && !is_end(r->bytes[from - 1]))
+        while (from > 0 && !joblog_is_end(r->bytes[from - 1]))
             from--;
         if (end > from && (!r->tracked || joblog_rank_of(r->bytes + from, end - from, r->per_node) == rank)) {
             begin[count] = from;
@@ -744,32 +753,45 @@ int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char 
 
 /* ---- signatures, ready ---- */
 
+/* All literals, each once: several signatures may have the same one. */
+static int make_literals(assay_job_log *log)
+{
+    static const char *const blocks[JOBLOG_BLOCK_KINDS] = {
+        [JOBLOG_TRACEBACK] = "Traceback (most recent call last)",
+        [JOBLOG_FAILURES] = "Failures:",
+        [JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)",
+        [JOBLOG_CHAINED] = "above exception",
+        [JOBLOG_IGNORED] = "Exception ignored in",
+        [JOBLOG_THREAD] = "Exception in thread",
+        [JOBLOG_ORIGINAL] = "Original Traceback",
+    };
+    const char *text[JOBLOG_NUMBERS];
+    log->blocks = assay_signature_count();
+    if (log->blocks + JOBLOG_BLOCK_KINDS > JOBLOG_NUMBERS)
+        return ASSAY_EINTERNAL;
+    log->literal_text = assay_dict_new();
+    for (size_t i = log->blocks + JOBLOG_BLOCK_KINDS; i-- > 0;) {
+        const char *literal = i < log->blocks ? assay_signature_of(i)->literal : blocks[i - log->blocks];
+        const uint32_t id =
+            log->literal_text ? assay_dict_add(log->literal_text, literal, strlen(literal)) : ASSAY_NO_ID;
+        if (id == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+        text[id] = literal;
+        log->next[i] = log->first[id];
+        log->first[id] = (uint16_t)(i + 1);
+    }
+    log->literals = assay_literals_new(text, assay_dict_count(log->literal_text));
+    return log->literals ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 int assay_job_log_new(assay_job_log **out, assay_error *err)
 {
-    const size_t count = assay_signature_count();
     assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    const char **text = assay_alloc_zeroed(count + JOBLOG_BLOCK_KINDS, sizeof *text);
-    int status = log && text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
-    if (status == ASSAY_OK)
-        status = joblog_signatures_new(&log->signatures, err);
-    if (status == ASSAY_OK)
-        status = joblog_masks_new(&log->masks, err);
-    if (status == ASSAY_OK) {
-        for (size_t i = 0; i < count; i++)
-            text[i] = assay_signature_of(i)->literal;
-        log->blocks = count;
-        text[count + JOBLOG_TRACEBACK] = "Traceback (most recent call last)";
-        text[count + JOBLOG_FAILURES] = "Failures:";
-        text[count + JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)";
-        text[count + JOBLOG_CHAINED] = "above exception";
-        text[count + JOBLOG_IGNORED] = "Exception ignored in";
-        text[count + JOBLOG_THREAD] = "Exception in thread";
-        text[count + JOBLOG_ORIGINAL] = "Original Traceback";
-        log->literals = assay_literals_new(text, count + JOBLOG_BLOCK_KINDS);
-        if (!log->literals)
-            status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
-    }
-    free(text);
+    int status = log ? make_literals(log) : ASSAY_ENOMEM;
+    if (status != ASSAY_OK)
+        assay_fail(err, status, "out of memory for signatures");
+    ASSAY_THEN(status, joblog_signatures_new(&log->signatures, err));
+    ASSAY_THEN(status, joblog_masks_new(&log->masks, err));
     if (status != ASSAY_OK) {
         assay_job_log_free(log);
         return status;
@@ -785,5 +807,6 @@ void assay_job_log_free(assay_job_log *log)
     joblog_signatures_release(&log->signatures);
     joblog_masks_free(log->masks);
     assay_literals_free(log->literals);
+    assay_dict_free(log->literal_text);
     free(log);
 }

@@ -18,7 +18,7 @@ static const assay_signature SIGNATURES[] = {
 #include "format/joblog/signatures.def"
 #undef X
 };
-enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES };
+enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES, SPANS = 16 /* groups of an expression, and itself */ };
 
 const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "node", "code",
                                                        "gpu",  "step", "pid",  "what"};
@@ -50,6 +50,8 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->regex);
     free(s->group);
     free(s->counts);
+    free(s->first_word);
+    assay_regex_room_free(s->room);
     assay_literals_free(s->parts);
     *s = (joblog_signatures){0};
 }
@@ -99,7 +101,7 @@ static assay_literals *new_parts(void)
 
 bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length)
 {
-    return assay_literals_find(s->parts, line, 0, length, NULL) != SIZE_MAX;
+    return assay_literals_next(s->parts, line, length, &(assay_literal_search){.at = 0});
 }
 
 int joblog_signatures_new(joblog_signatures *out, assay_error *err)
@@ -109,15 +111,20 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .regex = assay_alloc_zeroed(COUNT, sizeof *out->regex),
                                .group = assay_alloc_zeroed(COUNT, sizeof *out->group),
                                .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
+                               .first_word = assay_alloc_zeroed(COUNT, sizeof *out->first_word),
+                               .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
-    if (!out->regex || !out->group || !out->counts || !out->parts)
+    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
         if (!SIGNATURES[i].expression[0])
             continue;
         out->counts[i] = names_digits(SIGNATURES[i].expression);
-        status = assay_regex_new(SIGNATURES[i].expression, &out->regex[i], err);
+        out->first_word[i] = strncmp(SIGNATURES[i].expression, "^\\s{0,4}", 8) == 0;
+        status = assay_regex_new_of_bytes(SIGNATURES[i].expression, &out->regex[i], err);
         if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+            status = ASSAY_EINTERNAL;
+        if (status == ASSAY_OK && assay_regex_groups(out->regex[i]) >= SPANS)
             status = ASSAY_EINTERNAL;
         for (size_t g = 0; status == ASSAY_OK && g < JOBLOG_GROUPS; g++)
             out->group[i][g] = assay_regex_group_number(out->regex[i], joblog_group_names[g]);
@@ -127,20 +134,30 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
     return status;
 }
 
-bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
-                            joblog_match *out)
+/* Does the byte lie in the first word? Or before it: there may be another one. */
+static bool in_first_word(const char *line, size_t length, const char *at)
 {
+    size_t from = 0;
+    while (from < length && line[from] == ' ')
+        from++;
+    return at < line + from || !memchr(line + from, ' ', (size_t)(at - (line + from)));
+}
+
+bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                            const char *literal, joblog_match *out)
+{
+    assay_regex_span span[SPANS];
     *out = (joblog_match){0};
     if (!s->regex[number])
         return true;
-    if (assay_regex_search(s->regex[number], line, length) != 1)
+    if ((s->first_word[number] && !in_first_word(line, length, literal)) ||
+        assay_regex_spans(s->regex[number], s->room, line, length, span) != 1)
         return false;
     for (size_t g = 0; g < JOBLOG_GROUPS; g++) {
-        size_t from = 0, end = 0;
-        if (s->group[number][g] > 0 &&
-            assay_regex_group(s->regex[number], line, length, (uint32_t)s->group[number][g], &from, &end) == 1) {
-            out->text[g] = line + from;
-            out->length[g] = end - from;
+        const int group = s->group[number][g];
+        if (group > 0 && span[group].from != SIZE_MAX) {
+            out->text[g] = line + span[group].from;
+            out->length[g] = span[group].to - span[group].from;
         }
     }
     return true;

@@ -34,24 +34,19 @@ static int64_t number_at(const char *line, size_t length, size_t at)
     return digits > 0 && digits < 13 ? value : -1; /* what is longer is no step */
 }
 
-static int64_t behind_word(const char *line, size_t length, const char *word)
+/* The number behind a word that begins there, if it is a step; -1. */
+static int64_t behind_word(const char *line, size_t length, size_t at, size_t word)
 {
-    const size_t size = strlen(word);
-    for (size_t at = 0; at + size < length; at++) {
-        if ((line[at] | 0x20) != word[0] || strncasecmp(line + at, word, size) != 0 || is_limit(line, at))
-            continue;
-        const bool inside = at > 0 && ((line[at - 1] | 0x20) >= 'a' && (line[at - 1] | 0x20) <= 'z');
-        size_t from = at + size;
-        while (from < length && from < at + size + 6 && strchr(" :=#'\"[(", line[from]))
-            from++;
-        size_t end = from;
-        while (end < length && assay_is_digit(line[end]))
-            end++;
-        const bool part = end + 1 < length && line[end] == '.' && assay_is_digit(line[end + 1]); /* of a job of Slurm */
-        if (!inside && from > at + size && end > from && !part)
-            return number_at(line, length, from);
-    }
-    return -1;
+    const bool inside = at > 0 && ((line[at - 1] | 0x20) >= 'a' && (line[at - 1] | 0x20) <= 'z');
+    size_t from = at + word;
+    while (from < length && from < at + word + 6 && strchr(" :=#'\"[(", line[from]))
+        from++;
+    size_t end = from;
+    while (end < length && assay_is_digit(line[end]))
+        end++;
+    const bool part = end + 1 < length && line[end] == '.' && assay_is_digit(line[end + 1]); /* of a job of Slurm */
+    return !inside && from > at + word && end > from && !part && !is_limit(line, at) ? number_at(line, length, from)
+                                                                                     : -1;
 }
 
 /* " 12%|#   | 123/1000 [" of tqdm */
@@ -72,24 +67,25 @@ static int64_t behind_bar(const char *line, size_t length)
     return at < length && line[at] == '/' ? step : -1;
 }
 
-/* Has the line "st" or "it", as all words have, or a bar? Most have not, and are asked of many times. */
-static bool may_name_step(const char *line, size_t length)
-{
-    for (size_t at = 0; at + 1 < length; at++)
-        if (line[at] == '|' || ((line[at + 1] | 0x20) == 't' && ((line[at] | 0x20) == 's' || (line[at] | 0x20) == 'i')))
-            return true;
-    return false;
-}
-
 int64_t joblog_step_of(const char *line, size_t length)
 {
-    static const char *const words[] = {"global_step", "step", "iteration", "iter"};
-    if (!may_name_step(line, length))
-        return -1;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const int64_t step = behind_word(line, length, words[i]);
-        if (step >= 0)
-            return step;
+    static const char *const words[] = {"global_step", "step", "iteration", "iter"}; /* the first goes before others */
+    enum { WORDS = sizeof words / sizeof *words };
+    int64_t step[WORDS] = {-1, -1, -1, -1};
+    bool bar = false;
+    for (size_t at = 0; at + 1 < length; at++) {
+        const char c = line[at] | 0x20;
+        bar = bar || line[at] == '|';
+        if (c != 'g' && c != 's' && c != 'i')
+            continue;
+        for (size_t i = 0; i < WORDS; i++) {
+            const size_t size = strlen(words[i]);
+            if (c == words[i][0] && step[i] < 0 && at + size < length && strncasecmp(line + at, words[i], size) == 0)
+                step[i] = behind_word(line, length, at, size);
+        }
     }
-    return behind_bar(line, length);
+    for (size_t i = 0; i < WORDS; i++)
+        if (step[i] >= 0)
+            return step[i];
+    return bar ? behind_bar(line, length) : -1;
 }

@@ -14,11 +14,25 @@ typedef struct seen {
     size_t count[COUNT], last[COUNT];
 } seen;
 
-static void see(void *context, size_t number, size_t at)
+/* All texts of bytes [low, size). */
+static seen see(const assay_literals *l, const char *bytes, size_t low, size_t size)
 {
-    seen *s = context;
-    s->count[number]++;
-    s->last[number] = at;
+    seen s = {{0}, {0}};
+    assay_literal_search search = {.low = low, .place = low};
+    while (assay_literals_next(l, bytes, size, &search)) {
+        s.count[search.number]++;
+        s.last[search.number] = search.at;
+    }
+    return s;
+}
+
+static size_t count_all(const assay_literals *l, const char *bytes, size_t low, size_t size)
+{
+    const seen s = see(l, bytes, low, size);
+    size_t all = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        all += s.count[i];
+    return all;
 }
 
 /* How often a text stands in the bytes, by looking at each place. */
@@ -35,16 +49,14 @@ static void test_places(void)
 {
     static const char line[] = "x CUDA out of memory: Error";
     assay_literals *l = assay_literals_new(TEXTS, COUNT);
-    seen s = {{0}, {0}};
-    CU_ASSERT_EQUAL(assay_literals_longest(l), strlen("CUDA out of memory"));
-    assay_literals_all(l, line, sizeof line - 1, see, &s);
+    const seen s = see(l, line, 0, sizeof line - 1);
     CU_ASSERT(s.count[0] == 1 && s.last[0] == 22);
     CU_ASSERT(s.count[1] == 1 && s.last[1] == 2);
     CU_ASSERT(s.count[2] == 1 && s.last[2] == 7);
     CU_ASSERT(s.count[3] == 0 && s.count[4] == 0);
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 21, sizeof line - 1, NULL), 22);
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 23, sizeof line - 1, NULL), SIZE_MAX); /* the text began before */
-    CU_ASSERT_EQUAL(assay_literals_find(l, line, 0, 3, NULL), SIZE_MAX);
+    CU_ASSERT_EQUAL(see(l, line, 21, sizeof line - 1).last[0], 22);
+    CU_ASSERT_EQUAL(count_all(l, line, 23, sizeof line - 1), 0); /* the text began before */
+    CU_ASSERT_EQUAL(count_all(l, line, 0, 3), 0);
     assay_literals_free(l);
     CU_ASSERT_PTR_NULL(assay_literals_new((const char *const[]){"abc"}, 1)); /* too short */
 }
@@ -56,7 +68,6 @@ static void test_any_bytes(void)
     char bytes[512];
     uint64_t state = 7;
     for (int round = 0; round < 300; round++) {
-        seen s = {{0}, {0}};
         size_t size = 0;
         while (size + 24 < sizeof bytes) {
             const uint32_t r = random_below(&state, 1 << 20);
@@ -68,13 +79,9 @@ static void test_any_bytes(void)
                 bytes[size++] = "aErX "[r / 4 % 5];
             }
         }
-        assay_literals_all(l, bytes, size, see, &s);
-        size_t all = 0;
-        for (size_t i = 0; i < COUNT; i++) {
+        const seen s = see(l, bytes, 0, size);
+        for (size_t i = 0; i < COUNT; i++)
             CU_ASSERT_EQUAL(s.count[i], count_of(TEXTS[i], bytes, size));
-            all += s.count[i];
-        }
-        CU_ASSERT_EQUAL(all > 0, assay_literals_find(l, bytes, 0, size, NULL) != SIZE_MAX);
     }
     assay_literals_free(l);
 }
@@ -90,12 +97,11 @@ static void test_ends(void)
                 const size_t length = strlen(TEXTS[i]), size = before + length + behind;
                 memset(bytes, (int)(31 * before + 17 * behind + 128), sizeof bytes);
                 memcpy(bytes + before, TEXTS[i], length);
-                const size_t found = assay_literals_find(l, bytes, 0, size, NULL);
-                CU_ASSERT(found == before || (i == 1 && found == before + 5)); /* "out of memory" is part of it */
-                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before, size, NULL) == SIZE_MAX, 0);
-                if (i != 1)
-                    CU_ASSERT_EQUAL(assay_literals_find(l, bytes, before + 1, size, NULL), SIZE_MAX);
-                CU_ASSERT_EQUAL(assay_literals_find(l, bytes, 0, before + length - 1, NULL), SIZE_MAX);
+                CU_ASSERT_EQUAL(see(l, bytes, 0, size).last[i], before);
+                CU_ASSERT_EQUAL(see(l, bytes, before, size).count[i],
+                                count_of(TEXTS[i], bytes + before, size - before));
+                CU_ASSERT_EQUAL(see(l, bytes, before + 1, size).count[i], 0);
+                CU_ASSERT_EQUAL(see(l, bytes, 0, before + length - 1).count[i], 0);
             }
     assay_literals_free(l);
 }
