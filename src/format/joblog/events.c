@@ -167,10 +167,13 @@ static void take_said_time(const joblog_line *line, assay_log_event *e)
 }
 
 /* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8 cudaDev 3": who sits where. A line that was torn says nothing. */
-static void take_seat(const joblog_line *line, assay_log_event *e)
+static void take_seat(const joblog_line *line, const joblog_match *match, assay_log_event *e)
 {
-    const char *comm = e->role == ASSAY_LOG_NOISE ? memmem(line->text, line->length, " NCCL INFO comm ", 16) : NULL;
-    const char *at = comm ? memmem(comm, line->length - (size_t)(comm - line->text), " rank ", 6) : NULL;
+    static const char comm[] = " NCCL INFO comm ";
+    const size_t left = match && match->literal ? line->length - (size_t)(match->literal - line->text) : 0;
+    const char *at = left < sizeof comm || memcmp(match->literal, comm, sizeof comm - 1) != 0
+                         ? NULL
+                         : memmem(match->literal, left, " rank ", 6);
     char words[64];
     long long rank, ranks;
     int used = 0;
@@ -242,7 +245,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         e.local_rank = line->prefix.local_rank;
     if (!e.node[0])
         memcpy(e.node, line->prefix.node, sizeof e.node);
-    take_seat(line, &e);
+    take_seat(line, match, &e);
     take_groups(match, &e);
     assay_buf_init(&text, 1 << 16);
     const bool told =

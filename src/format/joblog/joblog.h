@@ -72,6 +72,7 @@ extern const char *const joblog_group_names[JOBLOG_GROUPS];
 typedef struct joblog_match { /* texts of groups, "" for those that took no part; in the line */
     const char *text[JOBLOG_GROUPS];
     size_t length[JOBLOG_GROUPS];
+    const char *literal; /* NULL: of no signature */
 } joblog_match;
 
 typedef struct joblog_signatures {

@@ -147,7 +147,7 @@ bool joblog_signature_match(const joblog_signatures *s, size_t number, const cha
                             const char *literal, joblog_match *out)
 {
     assay_regex_span span[SPANS];
-    *out = (joblog_match){0};
+    *out = (joblog_match){.literal = literal};
     if (!s->regex[number])
         return true;
     if ((s->first_word[number] && !in_first_word(line, length, literal)) ||

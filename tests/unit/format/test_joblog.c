@@ -296,10 +296,41 @@ static void test_pieces(void)
     free(text);
 }
 
+/* Lines none of which is like another: they are counted all the same, and what they say is kept of a part of them. */
+static void test_unlike(void)
+{
+    enum { LINES = 20000, ROOM = 100 * LINES };
+    char *text = malloc(ROOM);
+    size_t put = 0;
+    assay_log_file file;
+    CU_ASSERT_FATAL(text != NULL);
+    for (int i = 0; i < LINES; i++) {
+        char word[16];
+        for (int k = 0; k < 15; k++)
+            word[k] = (char)('a' + (i >> k) % 2);
+        put += (size_t)snprintf(text + put, ROOM - put,
+                                "[rank%d]: ValueError: %.15s\nn1 kernel: NVRM: Xid (%.15s): 79\n", i % 3, word, word);
+    }
+    read_text(text, put, 0, &file);
+    CU_ASSERT_EQUAL_FATAL(file.event.count, 3 + 16384 + 1);
+    for (size_t i = 0, rank = 0; i < file.event.count; i++) {
+        const assay_log_event *e = &file.event.list[i];
+        const bool last = i + 1 == file.event.count;
+        if (e->scope == ASSAY_LOG_RANK) {
+            CU_ASSERT(e->rank == (int64_t)rank++ && e->count >= LINES / 3);
+        } else {
+            CU_ASSERT(e->count == (last ? LINES - 16384 : 1) && e->last_line == (last ? 2 * LINES : e->line));
+        }
+    }
+    assay_log_file_release(&file);
+    free(text);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"prefix", test_prefix}, {"agents", test_agents}, {"steps", test_steps},
                            {"clean", test_clean},   {"masks", test_masks},   {"sentence", test_sentence},
-                           {"alike", test_alike},   {"pieces", test_pieces}, CU_TEST_INFO_NULL};
+                           {"alike", test_alike},   {"pieces", test_pieces}, {"unlike", test_unlike},
+                           CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
