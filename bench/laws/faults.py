@@ -99,16 +99,16 @@ class Change:
                                                        ("exp_avg", "exp_avg_sq", "momentum_buffer")]
         return named[self.place[0]][1], self.place[1]
 
-    def gradients(self, number, nets):
-        if self.kind == "gradient" and self.active():
-            parameter, index = self.choose(nets[self.worker])
+    def gradients(self, number, worker, net):
+        if self.kind == "gradient" and self.active() and worker == self.worker:
+            parameter, index = self.choose(net)
             self.note(flipped(parameter.grad, index, self.bits), parameter.grad)
 
-    def updated(self, number, nets, optimizers):
-        if not self.active() or self.kind not in ("weight", "first moment", "second moment"):
+    def updated(self, number, worker, net, optimizer):
+        if not self.active() or worker != self.worker or self.kind not in ("weight", "first moment", "second moment"):
             return
-        parameter, index = self.choose(nets[self.worker])
-        state = optimizers[self.worker].state.get(parameter, {})
+        parameter, index = self.choose(net)
+        state = optimizer.state.get(parameter, {})
         tensor = parameter if self.kind == "weight" else state.get(
             "exp_avg_sq" if self.kind == "second moment" else "exp_avg", state.get("momentum_buffer"))
         if tensor is not None:

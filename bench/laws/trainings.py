@@ -1,14 +1,15 @@
 """trainings.py - small trainings, recorded through the hook with all that the laws of computation look at, and the places
 at which faults enter.
 
-Workers of a data-parallel training are copies of one network in one process, as in bench/accuracy. What is saved stands for
-one moment: weights and the optimizer's state before the pass, gradients as they were computed.
+Workers of a data-parallel training are processes that average their gradients by gloo. What is saved stands for one moment: weights and the optimizer's state before the pass, gradients as they were computed.
 """
 import copy
 import functools
+import os
+import tempfile
 
 import torch
-from torch import nn
+from torch import distributed, multiprocessing, nn
 
 import assay_hook
 from assay_hook import SaveConfig, modes
@@ -108,17 +109,19 @@ OPTIMIZERS = {
 class Fault:
     """Does nothing; what enters a training overrides one of these."""
 
+    faults = ()
+
     def before_hooks(self, worker, net):
         """Before the hook is registered: forward hooks that change what it sees."""
 
     def step(self, number):
         """A step begins."""
 
-    def gradients(self, number, nets):
+    def gradients(self, number, worker, net):
         """Gradients were recorded, and averaged over the workers; they are not used yet."""
 
-    def updated(self, number, nets, optimizers):
-        """The optimizers have stepped."""
+    def updated(self, number, worker, net, optimizer):
+        """The optimizer has stepped."""
 
 
 def save_state(hook, net, optimizer):
@@ -173,47 +176,74 @@ RECORDS = {"all": {"save_all": True}, "laws": {"include_collections": ["losses"]
 
 
 def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all"):
-    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS."""
+    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS. What the
+    faults of `fault` learn in the process of their worker they know here, too."""
     fault = fault or Fault()
+    given = (directory, network, optimizer, workers, steps, seed, fault, precision, batch, record)
+    if workers == 1:
+        work(0, *given)
+        return
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    with tempfile.TemporaryDirectory() as meeting:
+        started = [context.Process(target=join, args=(w, workers, meeting, fault, results, given)) for w in range(workers)]
+        for process in started:
+            process.start()
+        for _ in started:
+            for at, learnt in results.get():
+                vars(fault.faults[at]).update(learnt)
+        for process in started:
+            process.join()
+
+
+def join(worker, workers, meeting, fault, results, given):
+    """One process of several."""
+    learnt = []
+    try:
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+        distributed.init_process_group("gloo", init_method="file://%s/store" % meeting, rank=worker, world_size=workers)
+        work(worker, *given)
+        learnt = [(at, vars(f)) for at, f in enumerate(fault.faults) if f.worker == worker]
+    finally:
+        results.put(learnt)
+
+
+def average(net, workers):
+    for parameter in net.parameters():
+        distributed.all_reduce(parameter.grad)
+        parameter.grad /= workers
+
+
+def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record):
+    """What one worker does."""
     torch.manual_seed(seed)
-    first = NETWORKS[network]()
     dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
-    nets = [copy.deepcopy(first).to(dtype) for _ in range(workers)]
-    hooks, optimizers, losses = [], [], []
-    for w, net in enumerate(nets):
-        if precision == "tf32":
-            emulate_tf32(net)
-        if precision == "float16":
-            emulate_float16(net)
-        fault.before_hooks(w, net)
-        hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(w, workers), include_workers="all",
-                               **RECORDS[record])
-        loss = nn.CrossEntropyLoss()
-        hook.register_module(net)
-        hook.register_loss(loss)
-        hook.set_mode(modes.TRAIN)
-        hooks.append(hook)
-        losses.append(loss)
-        optimizers.append(OPTIMIZERS[optimizer](net.parameters()))
-        if record == "laws":
-            hook.register_optimizer(optimizers[-1])
+    net = NETWORKS[network]().to(dtype)
+    if precision == "tf32":
+        emulate_tf32(net)
+    if precision == "float16":
+        emulate_float16(net)
+    fault.before_hooks(worker, net)
+    hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(worker, workers), include_workers="all",
+                           **RECORDS[record])
+    loss = nn.CrossEntropyLoss()
+    hook.register_module(net)
+    hook.register_loss(loss)
+    hook.set_mode(modes.TRAIN)
+    update = OPTIMIZERS[optimizer](net.parameters())
+    if record == "laws":
+        hook.register_optimizer(update)
     generator = torch.Generator().manual_seed(seed + 1)
     for number in range(steps):
         fault.step(number)
-        for w, net in enumerate(nets):
-            x, y = data_of(network, batch, generator)
-            optimizers[w].zero_grad()
-            out = net(x if x.dtype == torch.int64 else x.to(dtype))
-            save_state(hooks[w], net, optimizers[w])
-            losses[w](out.float(), y).backward()
+        x, y = [data_of(network, batch, generator) for _ in range(workers)][worker]
+        update.zero_grad()
+        out = net(x if x.dtype == torch.int64 else x.to(dtype))
+        save_state(hook, net, update)
+        loss(out.float(), y).backward()
         if workers > 1:
-            for parameters in zip(*(net.parameters() for net in nets)):
-                mean = sum(p.grad for p in parameters) / workers
-                for p in parameters:
-                    p.grad = mean.clone()
-        fault.gradients(number, nets)
-        for o in optimizers:
-            o.step()
-        fault.updated(number, nets, optimizers)
-    for hook in hooks:
-        hook.close()
+            average(net, workers)
+        fault.gradients(number, worker, net)
+        update.step()
+        fault.updated(number, worker, net, update)
+    hook.close()
