@@ -14,13 +14,21 @@
 
 #include "laws/sums.h"
 
-static const char *const tests[] = {[LAW_ACTIVATION] = "activation", [LAW_EMBEDDING] = "embedding",
-                                    [LAW_LINEAR] = "linear",         [LAW_LOSS] = "loss",
-                                    [LAW_MOMENTS] = "moments",       [LAW_NORMALISATION] = "normalisation",
-                                    [LAW_REDUCE] = "reduce",         [LAW_REPLICAS] = "replicas",
-                                    [LAW_ROWS_ONE] = "rows",         [LAW_SUMS] = "sums",
-                                    [LAW_UPDATE] = "update",         NULL};
+static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
+                                    [LAW_AVERAGE] = "average",
+                                    [LAW_EMBEDDING] = "embedding",
+                                    [LAW_LINEAR] = "linear",
+                                    [LAW_LOSS] = "loss",
+                                    [LAW_MOMENTS] = "moments",
+                                    [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_REDUCE] = "reduce",
+                                    [LAW_REPLICAS] = "replicas",
+                                    [LAW_ROWS_ONE] = "rows",
+                                    [LAW_SUMS] = "sums",
+                                    [LAW_UPDATE] = "update",
+                                    NULL};
 static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
+                                    [LAW_AVERAGE] = law_averages,
                                     [LAW_EMBEDDING] = law_embedding,
                                     [LAW_LINEAR] = law_linear,
                                     [LAW_LOSS] = law_loss,
@@ -33,8 +41,12 @@ static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
                                     [LAW_UPDATE] = law_update};
 
 /* Of these names say little: that one does not hold of a tensor is not worth a word. */
-static const bool GUESSED[LAWS] = {
-    [LAW_ACTIVATION] = true, [LAW_REDUCE] = true, [LAW_REPLICAS] = true, [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
+static const bool GUESSED[LAWS] = {[LAW_ACTIVATION] = true, [LAW_AVERAGE] = true,  [LAW_REDUCE] = true,
+                                   [LAW_REPLICAS] = true,   [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
+
+/* Factors of these are inferred. */
+static const bool INFERRED[LAWS] = {
+    [LAW_AVERAGE] = true, [LAW_MOMENTS] = true, [LAW_REDUCE] = true, [LAW_UPDATE] = true};
 
 /* The forms of these are one for the whole trial. */
 static const bool COMMON[LAWS] = {[LAW_LINEAR] = true, [LAW_UPDATE] = true};
@@ -46,15 +58,19 @@ typedef struct law_measure {
     assay_measure measure;
 } law_measure;
 
+#define AVERAGED "(.*[/._])?(ema|shadow|averaged?|averagedmodel|swa)[/._]"
+
 static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_INPUTS] = "^(?!state/).*_input_\\d+$",
     [LAW_OUTPUTS] = "^(?!state/).*_output_\\d+$",
-    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|state/|assay/).*(weight|bias)$",
+    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|state/|assay/|(?i:" AVERAGED ")).*(weight|bias)$",
     [LAW_GRADIENTS] = "^gradient/.*",
     [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
     [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",
     [LAW_EMBEDDINGS] =
         "(?i)^(?!gradient/|optimizer/|state/).*(emb|wte|wpe|token)[^/]*(_input_\\d+|_output_\\d+|weight)$",
+    [LAW_AVERAGES] =
+        "(?i)^(?!gradient/|optimizer/|scalar/|state/|assay/)(.*running_(mean|var)|" AVERAGED ".*(weight|bias))$",
     [LAW_PROJECTIONS] = "^state/laws/(linear|moments|reduce|update)/",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
@@ -83,6 +99,7 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
     [OF_UPDATE] = {LAW_WEIGHTS, {ELEMENTS(1)}},
     [OF_GRADIENT] = {LAW_GRADIENTS, {ELEMENTS(1)}},
+    [OF_AVERAGE] = {LAW_AVERAGES, {ELEMENTS(1)}},
     [OF_STATE] = {LAW_STATES, {ELEMENTS(1)}},
     [OF_SECOND] = {LAW_SECOND_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_UNSIGNED}},
     [OF_FIRST_PRODUCT] = {LAW_FIRST_MOMENTS, {ELEMENTS(1), .form = ASSAY_SKETCH_PRODUCT}},
@@ -219,7 +236,7 @@ static bool holds(const judged *list, uint64_t n)
         }
         if (list->law == LAW_REPLICAS) /* workers that meet now and then only (local SGD) keep it often */
             first = 4 * keeps >= 3 * of ? keeps : 0, keeps = 0;
-        if ((2 * clear >= keeps || (list->law != LAW_MOMENTS && list->law != LAW_UPDATE && list->law != LAW_REDUCE)) &&
+        if ((2 * clear >= keeps || !INFERRED[list->law]) &&
             ((keeps >= LEAST && 2 * keeps >= of) || first >= WITHOUT_GAP))
             return true;
     }
@@ -526,6 +543,7 @@ const assay_rule_ops assay_rule_law_violated = {
     .tests = tests,
     .series_width = LAW_WIDTH,
     .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_AVERAGE] = "{tensor}{of} does not follow from what it averages at {when}{note}",
                              [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",

@@ -10,6 +10,7 @@
 /* The laws, by their names in byte order: tests of the rule. */
 enum {
     LAW_ACTIVATION,
+    LAW_AVERAGE,
     LAW_EMBEDDING,
     LAW_LINEAR,
     LAW_LOSS,
@@ -35,6 +36,7 @@ enum {
     LAW_CRITERIA, /* what losses are computed of */
     LAW_LOSSES,
     LAW_EMBEDDINGS,  /* inputs, outputs and weights of modules with such names */
+    LAW_AVERAGES,    /* running averages of weights, and of a batch's figures */
     LAW_PROJECTIONS, /* what the hook keeps of equations (laws=True) */
     LAW_SLOTS
 };
@@ -55,6 +57,7 @@ enum {
     OF_UPDATE,   /* all elements, with the saved step before */
     OF_GRADIENT,
     OF_STATE,
+    OF_AVERAGE,
     OF_SECOND,        /* without signs: beside sums of squares */
     OF_FIRST_PRODUCT, /* first moments times what they were */
     OF_ADAM,          /* what Adam's moments make of an update */
@@ -96,8 +99,8 @@ typedef struct law_step {
 } law_step;
 
 typedef int law_map(const law_step *step);
-law_map law_projections, law_activation, law_embedding, law_linear, law_loss, law_moments, law_normalisation,
-    law_replicas, law_rows, law_sums, law_update;
+law_map law_projections, law_activation, law_averages, law_embedding, law_linear, law_loss, law_moments,
+    law_normalisation, law_replicas, law_rows, law_sums, law_update;
 
 /* The item of a tensor and worker in a slot; NULL: not there. */
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);

@@ -638,6 +638,10 @@ class Hook:
         if self._active:
             self._write(module._module_name + "_input_", inputs)
             self._write(module._module_name + "_output_", outputs)
+            for name in ("running_mean", "running_var"):  # as the pass has left them
+                buffer = module._buffers.get(name)
+                if buffer is not None:
+                    self._save_torch(module._module_name + "." + name, buffer)
 
     def register_module(self, module):
         """Records a network: its parameters before each pass, inputs and outputs of its modules, gradients."""

@@ -163,18 +163,23 @@ def layers(folder, fault=None):
 
     def normal(*shape, scale=1.0):
         return (random.normal(size=shape) * scale).astype(SINGLE)
-    kernel, bias, w, b = normal(4, 3, 3, 3, scale=0.3), normal(4), 1 + normal(4, scale=0.1), normal(4)
+    kernel, bias, w, b = normal(8, 3, 3, 3, scale=0.3), normal(8), 1 + normal(8, scale=0.1), normal(8)
     v, c = 1 + normal(8, scale=0.1), normal(8)
+    running, ema = [numpy.zeros(8, SINGLE), numpy.ones(8, SINGLE)], {"weight": kernel, "bias": bias}
     for step in range(8):
+        kernel, bias = kernel + normal(8, 3, 3, 3, scale=0.01), bias + normal(8, scale=0.01)
+        ema = {name: SINGLE(0.99) * ema[name] + SINGLE(0.01) * x for name, x in (("weight", kernel), ("bias", bias))}
         x = normal(6, 3, 9, 8)
         padded = numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-        y = numpy.zeros((6, 4, 5, 4), SINGLE)
+        y = numpy.zeros((6, 8, 5, 4), SINGLE)
         for row in range(5):
             for column in range(4):
                 part = padded[:, :, 2 * row:2 * row + 3, 2 * column:2 * column + 3]
                 y[:, :, row, column] = numpy.einsum("nchw,ochw->no", part, kernel) + bias
         mean, variance = y.mean((0, 2, 3), dtype=numpy.float64), y.var((0, 2, 3), dtype=numpy.float64)
         batch = ((y - mean[None, :, None, None]) / numpy.sqrt(variance + 1e-5)[None, :, None, None] * w[None, :, None, None] + b[None, :, None, None])
+        count = y.size / 8
+        running = [SINGLE(0.9) * a + SINGLE(0.1) * b.astype(SINGLE) for a, b in zip(running, (mean, variance * count / (count - 1)))]
         z = normal(40, 8) + SINGLE(3)
         layer = (z - z.mean(1, keepdims=True)) / numpy.sqrt(z.var(1, keepdims=True) + 1e-5) * v + c
         scores, labels = normal(12, 7), random.integers(0, 7, 12)
@@ -183,6 +188,7 @@ def layers(folder, fault=None):
         loss = numpy.mean(numpy.log(numpy.exp(scores).sum(1))[kept] - scores[kept, labels[kept]])
         t = {"Net_conv.weight": kernel, "Net_conv.bias": bias, "conv_input_0": x, "conv_output_0": y, "Net_bn.weight": w, "Net_bn.bias": b,
              "bn_input_0": y, "bn_output_0": batch, "Net_norm.weight": v, "Net_norm.bias": c, "norm_input_0": z, "norm_output_0": layer,
+             "bn.running_mean": running[0], "bn.running_var": running[1], "ema/Net_conv.weight": ema["weight"], "ema/Net_conv.bias": ema["bias"],
              "CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_output_0": loss}
         t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
         t["CrossEntropyLoss_input_1"] = labels.astype(numpy.int64)
@@ -203,6 +209,17 @@ def one_pixel(folder):
         t["conv_output_0"][4, 2, 3, 1] += SINGLE(0.01)
     return layers(folder, fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
         (5, "conv_output_0", "linear"), (5, "bn_input_0", "sums")})]
+
+
+@case
+def averages_that_are_off(folder):
+    """One number of an average of weights, and one of a running mean."""
+    def fault(t):
+        t["ema/Net_conv.weight"][1, 2, 0, 1] += SINGLE(1e-4)
+        t["bn.running_var"][2] += SINGLE(1e-2)
+    expected = {("ema/Net_conv.weight", "average"), ("bn.running_var", "average")}
+    return layers(folder, fault), [rule("laws", "LawViolated", lambda e: {f["step"] for f in e["findings"]} == {5, 6} and {
+        (f["tensor"], f["test"]) for f in e["findings"] if f["step"] == 5} == expected)]
 
 
 @case
