@@ -485,14 +485,14 @@ static int overview_read(const char *location, const ls_options *options, overvi
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: no step in --steps", location);
     out->info = (assay_trial){.tensors = r->files.tensors,
                               .catalog = &r->files.catalog,
-                              .steps = r->steps + first,
+                              .steps = behind > first ? r->steps + first : NULL,
                               .step_count = behind - first,
                               .worker_modes = r->worker_modes};
     out->outcome = (assay_trial_outcome){.trial = &out->trial,
                                          .info = &out->info,
                                          .catalog = r->files.catalog,
                                          .problems = r->files.problems,
-                                         .incomplete = r->incomplete + lacking,
+                                         .incomplete = end > lacking ? r->incomplete + lacking : NULL,
                                          .incomplete_count = end - lacking};
     return ASSAY_OK;
 }
