@@ -51,7 +51,7 @@ enum {
                          */
     ASSAY_CLASS_AUTO,   /* float, two or more axes and that axis > 1: ARGMAX; else all values integral: ROUND; else x >=
                            0.5, or x >= 0 where a value below 0 or above 1 shows that they are logits */
-    ASSAY_CLASS_CODES   /* ROUND of integers of 16 bits or more, as codes of words are; others have no such result */
+    ASSAY_CLASS_CODES   /* ROUND of integers, of 8 bits only up to 2^18 bytes of text; others have no such result */
 };
 
 /* form of IMAGES: where the channels are, of which there have to be 1 or 3. Axis 0 holds the images; with three axes

@@ -4,6 +4,7 @@
 
 #include "tensor/measure_kind.h"
 
+enum { MOST_TEXT = 1 << 18 };
 static const double LARGEST = 0x1p62; /* of the numbers of classes */
 
 typedef struct classes_state {
@@ -25,13 +26,20 @@ static int axis_of_scores(const assay_meter *m)
     return scores ? axis : -1;
 }
 
+/* Of 8 bits more are images and quantized tensors than texts. */
+static bool may_be_codes(const assay_meter *m)
+{
+    return !assay_dtype_is_float(m->dtype) &&
+           (assay_dtype_size(m->dtype) > 1 || (m->dtype == ASSAY_UINT8 && m->dims < 3 && m->elements <= MOST_TEXT));
+}
+
 static int start(assay_meter *m, assay_error *err)
 {
     classes_state *s = meter_state(m);
     int axis = axis_of_scores(m);
     if (m->measure.axis == 1 && (axis < 0 || m->dims < 3)) /* it is the last, or there are no scores */
         return 1;
-    if (m->measure.form == ASSAY_CLASS_CODES && (assay_dtype_is_float(m->dtype) || assay_dtype_size(m->dtype) < 2))
+    if (m->measure.form == ASSAY_CLASS_CODES && !may_be_codes(m))
         return 1;
     s->integral = s->probabilities = true;
     s->row = axis < 0 ? 0 : (uint64_t)m->dim[axis];

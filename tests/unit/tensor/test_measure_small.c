@@ -80,7 +80,8 @@ static unsigned check_forms(const tensor *t, assay_arena *arena)
         }
     }
     const assay_measure codes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_CODES};
-    const bool wide = !assay_dtype_is_float(t->shape.dtype) && assay_dtype_size(t->shape.dtype) > 1;
+    const bool wide = !assay_dtype_is_float(t->shape.dtype) &&
+                      (assay_dtype_size(t->shape.dtype) > 1 || (t->shape.dtype == ASSAY_UINT8 && t->shape.dims < 3));
     assay_result got;
     const int status = take(&codes, t, NULL, assay_simd_level(), CUT_NONE, arena, &got);
     wrong += wide ? status != ASSAY_OK || check_classes(ASSAY_CLASS_ROUND, t, &got.of.classes) : status <= ASSAY_OK;
