@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import TRIALS, Checks, run  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
+LONG = 400  # seconds that cpack may take beside other work
 PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs/built-in.json", "usr/share/assay/slurm/launch.sh", "usr/share/assay/schema/job.schema.json",
                    "usr/share/doc/assay/docs/pilot.md", "usr/share/man/man1/assay-run.1.gz"],
          "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py",
@@ -38,7 +39,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        made = run([args.cpack, "-G", "DEB", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder)
+        made = run([args.cpack, "-G", "DEB", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder, timeout=LONG)
         packages = {field(p, "Package"): p for p in sorted((folder / "made").glob("*.deb"))}
         if not checks.expect(made.code == 0 and set(packages) == set(PARTS), "cpack made %s: %s" % (sorted(packages), made)):
             checks.done()
@@ -85,7 +86,7 @@ def rpms(checks, args):
     """The same packages as RPM: installed by rpm into a directory with a database of its own, they are the same files, and they work."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        made = run([args.cpack, "-G", "RPM", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder)
+        made = run([args.cpack, "-G", "RPM", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder, timeout=LONG)
         packages = sorted((folder / "made").glob("*.rpm"))
         asked = run(["rpm", "--nosignature", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE} %{SUMMARY}\\n", *packages])
         told = {line.split()[0]: line.split(maxsplit=3)[1:] for line in asked.out.splitlines()}
