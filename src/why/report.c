@@ -398,7 +398,7 @@ void assay_why_put_html(const assay_why *why, assay_buf *out)
                           "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Why the job ended</title>\n"
                           "<link rel=\"icon\" href=\"data:,\">\n<style>\n");
     assay_put_bytes(out, html_style, html_style_size);
-    assay_put_format(out, "</style>\n</head>\n<body>\n<main>\n");
+    assay_put_format(out, "</style>\n</head>\n<body>\n<main class=\"masthead\">\n");
     render(why, as_html, out);
     assay_put_format(out, "</main>\n</body>\n</html>\n");
 }
