@@ -52,7 +52,7 @@ static int level_of_item(const why_scene *s, const why_item *i)
 {
     const assay_log_event *e = i->event;
     const int level = why_level_of(e->ending);
-    if (e->inside && !i->named && !s->by_rank.group.list[i->group].ended && level <= WHY_LEVEL_PROGRAM)
+    if (i->inside && !i->named && !s->by_rank.group.list[i->group].ended && level <= WHY_LEVEL_PROGRAM)
         return WHY_LEVEL_WEAK + level / 2;
     if (e->role == ASSAY_LOG_CAUSE && level > WHY_LEVEL_PROGRAM)
         return WHY_LEVEL_OWN;
@@ -347,7 +347,7 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (alone) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
-    } else if (others == 0 && everybody && (cause->level <= WHY_LEVEL_PROGRAM || cause->event->inside)) {
+    } else if (others == 0 && everybody && (cause->level <= WHY_LEVEL_PROGRAM || cause->inside)) {
         why->certainty = WHY_CERTAIN;
         made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
     } else if (others == 0) {

@@ -17,11 +17,12 @@ typedef struct why_item {
     const char *node; /* NULL */
     double from, to;  /* when it was; NaN: not known */
     int level;
-    bool named;            /* the launcher names its rank as the first that failed */
-    bool survived;         /* the training went on */
-    bool old;              /* of an earlier attempt */
-    bool explained;        /* something else says why */
-    bool last;             /* its rank said hardly anything behind it */
+    bool named;     /* the launcher names its rank as the first that failed */
+    bool survived;  /* the training went on */
+    bool old;       /* of an earlier attempt */
+    bool explained; /* something else says why */
+    bool inside;    /* its program caught it and wrote it out: no traceback of the whole program goes on from it */
+    bool last;      /* its rank said hardly anything behind it */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
     size_t group; /* of its rank */

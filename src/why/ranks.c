@@ -74,10 +74,12 @@ bool why_ranks_make(why_scene *s)
         s->item.list[r->member[k].item].group = r->group.count - 1;
     }
     for (size_t k = count; k-- > 0;) {
-        const why_item *i = &s->item.list[r->member[k].item];
+        why_item *i = &s->item.list[r->member[k].item];
         const why_member *next = k + 1 < count ? &r->member[k + 1] : NULL;
         const bool same = next && next->rank == i->rank && s->item.list[next->item].file == i->file;
+        const why_item *other = same ? &s->item.list[next->item] : NULL;
         r->member[k].end = same ? next->end : k + 1;
+        i->inside = i->event->inside && !(other && other->event->chained && !other->inside);
         if (i->event->ending == ASSAY_ENDING_launcher && i->event->code > 0 && i->rank >= 0)
             r->group.list[i->group].ended = true;
         r->group.list[i->group].crashes += why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE;
@@ -149,7 +151,7 @@ bool why_dies_later(const why_scene *s, const why_item *i)
         if (o->role == ASSAY_LOG_NOISE || o->line <= i->event->last_line)
             continue;
         const bool lost = o->ending == ASSAY_ENDING_network && o->role == ASSAY_LOG_CONSEQUENCE;
-        if (o->ending == ASSAY_ENDING_collective_timeout || (lost && i->event->inside) ||
+        if (o->ending == ASSAY_ENDING_collective_timeout || (lost && i->inside) ||
             (o->in_traceback && !o->chained && (raised || lost) && !why_is_alike(other, i)))
             return true;
     }

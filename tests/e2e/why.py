@@ -97,6 +97,8 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "caught, at the limit": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("2: ", OOM, outside=()) + ["2: emptied the cache, going on",
                               "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO TIME LIMIT ***"]}, "time_limit", [], 109, 1),
     "caught, no ranks": ({"train.log": traceback("", OOM, outside=()) + traceback("", "ValueError: bad sample")}, "exception", [], None, 1),
+    "chained": ({"slurm-7.out": every(100, 110) + traceback("1: ", "KeyError: 'labels'", outside=()) + ["1: ", "1: During handling of the above exception, another exception occurred:", "1: "]
+                 + traceback("1: ", "RuntimeError: no batch") + ["srun: error: n1: tasks 0-3: Exited with exit code 1"]}, "exception", [1], 109, 1),
     "behind a bar": ({"slurm-7.out": [" 12/130 [00:07<01:01, loss=2.1]" + traceback("[rank3]: ", "acme.StopTraining: above limit")[0]]
                       + traceback("[rank3]: ", "acme.StopTraining: above limit")[1:] + watchdog(1, 7, 700)}, "exception", [3], None, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
@@ -129,6 +131,7 @@ def planted(checks, assay, top, show):
         got = (cause.get("class"), cause.get("ranks"), cause.get("step"), done.code)
         checks.expect(got == (kind, ranks, step, code), "%s: %s in place of %s: %s" % (name, got, (kind, ranks, step, code), answer["answer"]))
         checks.expect("\x1b" not in done.out, "%s: an escape: %s" % (name, done.out))
+        checks.expect(name != "chained" or "KeyError" in cause["text"], "the first of a chain: %s" % done)
         if show:
             print("%-12s %s %s\n    %s" % (name, cause.get("certainty"), answer["reasons"], answer["answer"]))
         if len(files) > 1:
