@@ -12,15 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "laws/loss.h"
 #include "laws/sums.h"
 
 static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
                                     [LAW_AVERAGE] = "average",
+                                    [LAW_DROPOUT] = "dropout",
                                     [LAW_EMBEDDING] = "embedding",
                                     [LAW_LINEAR] = "linear",
                                     [LAW_LOSS] = "loss",
                                     [LAW_MOMENTS] = "moments",
                                     [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_POOLING] = "pooling",
                                     [LAW_REDUCE] = "reduce",
                                     [LAW_REPLICAS] = "replicas",
                                     [LAW_ROWS_ONE] = "rows",
@@ -29,11 +32,13 @@ static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
                                     NULL};
 static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
                                     [LAW_AVERAGE] = law_averages,
+                                    [LAW_DROPOUT] = law_dropout,
                                     [LAW_EMBEDDING] = law_embedding,
                                     [LAW_LINEAR] = law_linear,
                                     [LAW_LOSS] = law_loss,
                                     [LAW_MOMENTS] = law_moments,
                                     [LAW_NORMALISATION] = law_normalisation,
+                                    [LAW_POOLING] = law_pooling,
                                     [LAW_REDUCE] = law_projections, /* and what else the hook projects */
                                     [LAW_REPLICAS] = law_replicas,
                                     [LAW_ROWS_ONE] = law_rows,
@@ -41,8 +46,9 @@ static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
                                     [LAW_UPDATE] = law_update};
 
 /* Of these names say little: that one does not hold of a tensor is not worth a word. */
-static const bool GUESSED[LAWS] = {[LAW_ACTIVATION] = true, [LAW_AVERAGE] = true,  [LAW_REDUCE] = true,
-                                   [LAW_REPLICAS] = true,   [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
+static const bool GUESSED[LAWS] = {
+    [LAW_ACTIVATION] = true, [LAW_AVERAGE] = true,  [LAW_DROPOUT] = true, [LAW_REDUCE] = true,
+    [LAW_REPLICAS] = true,   [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
 
 /* Factors of these are inferred. */
 static const bool INFERRED[LAWS] = {
@@ -71,13 +77,14 @@ static const char *const PATTERNS[LAW_SLOTS] = {
         "(?i)^(?!gradient/|optimizer/|state/).*(emb|wte|wpe|token)[^/]*(_input_\\d+|_output_\\d+|weight)$",
     [LAW_AVERAGES] =
         "(?i)^(?!gradient/|optimizer/|scalar/|state/|assay/)(.*running_(mean|var)|" AVERAGED ".*(weight|bias))$",
+    [LAW_POOLED] = "(?i)^(?!gradient/|optimizer/|state/).*pool[^/]*_(input|output)_\\d+$",
     [LAW_PROJECTIONS] = "^state/laws/(linear|moments|reduce|update)/",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
     [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",
 };
 
-enum { MOST_SCORES = 1 << 18 };
+enum { MOST_SCORES = 1 << 18, MOST_POOLED = 1 << 20 };
 #define ROWS(axes)                                                                                                     \
     .kind = ASSAY_MEASURE_SKETCH, .axis = (axes), .numbers = ASSAY_SKETCH_NUMBERS, .number = {32, 8192, 1e-5}
 #define ELEMENTS(from)                                                                                                 \
@@ -94,6 +101,7 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_SCORES] = {LAW_CRITERIA, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_LOSS] = {LAW_LOSSES, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {1}}},
     [OF_EMBEDDING] = {LAW_EMBEDDINGS, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
+    [OF_POOLED] = {LAW_POOLED, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_POOLED}}},
     [OF_PROJECTION] = {LAW_PROJECTIONS, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_FUNCTION] = {LAW_OUTPUTS, {.kind = ASSAY_MEASURE_FUNCTION, .reference = ASSAY_REFERENCE_INPUT}},
     [OF_WEIGHT] = {LAW_WEIGHTS, {ROWS(1)}},
@@ -158,28 +166,15 @@ static int compare_judged(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The forms of LAW_LOSS. */
-static const char *const LOSSES[] = {"mean of cross entropies",
-                                     "sum of cross entropies",
-                                     "mean of negative log likelihoods",
-                                     "sum of negative log likelihoods",
-                                     "mean of squares",
-                                     "sum of squares",
-                                     "mean of absolute differences",
-                                     "sum of absolute differences",
-                                     "mean of binary cross entropies",
-                                     "sum of binary cross entropies",
-                                     "mean of binary cross entropies",
-                                     "sum of binary cross entropies"};
-
 enum { MOST_FORMS = 16 };
 
 /* Is the row one that map() makes? A state comes from other ranks. */
 static bool is_sound(const double *row)
 {
-    return row[LAW_OF] >= 0 && row[LAW_OF] < LAWS && row[LAW_VARIANT] >= 0 && row[LAW_VARIANT] < MOST_FORMS &&
+    return row[LAW_OF] >= 0 && row[LAW_OF] < LAWS && row[LAW_VARIANT] >= 0 &&
+           (row[LAW_VARIANT] < MOST_FORMS || row[LAW_OF] == LAW_LOSS) &&
            (row[LAW_OF] != LAW_ACTIVATION || row[LAW_VARIANT] < ASSAY_FUNCTIONS) &&
-           (row[LAW_OF] != LAW_LOSS || row[LAW_VARIANT] < sizeof LOSSES / sizeof *LOSSES);
+           (row[LAW_OF] != LAW_LOSS || loss_is_form(row[LAW_VARIANT]));
 }
 
 /* 0: the trial has no such step. */
@@ -212,6 +207,35 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
     return list;
 }
 
+/* Rows of single classes, from `i` on, become one of each step: how far it is from the weights that fit the others.
+ * Returns how many there are then, or UINT64_MAX without memory. */
+static uint64_t join_classes(const assay_series *series, judged *list, uint64_t n)
+{
+    const double classes = assay_series_row(series, list->number).value[LAW_ROWS];
+    loss_classes *steps = calloc(n, sizeof *steps);
+    double *ratio = calloc(n, sizeof *ratio);
+    uint64_t count = 0;
+    for (uint64_t i = 0; steps && ratio && i < n; i++) {
+        const double *row = assay_series_row(series, list[i].number).value;
+        if (i == 0 || list[i].worker != list[i - 1].worker || list[i].step != list[i - 1].step)
+            list[count++] = list[i];
+        if (row[LAW_ROW] >= 0 && row[LAW_ROW] < LOSS_CLASSES) {
+            steps[count - 1].term[(int)row[LAW_ROW]] = row[LAW_APART];
+            steps[count - 1].bound[(int)row[LAW_ROW]] = row[LAW_BOUND];
+        }
+    }
+    if (count > 0)
+        loss_weights(steps, count, classes >= 1 && classes <= LOSS_CLASSES ? (int)classes : 1, ratio);
+    for (uint64_t i = 0; i < count; i++) {
+        list[i].ratio = ratio[i];
+        list[i].keeps = ratio[i] <= 1;
+    }
+    count = steps && ratio ? count : UINT64_MAX;
+    free(ratio);
+    free(steps);
+    return count;
+}
+
 /* Rows from `i` on that agree in law, tensor and mode, with `deep` also in the form. */
 static uint64_t same(const judged *list, uint64_t i, uint64_t count, bool deep)
 {
@@ -220,6 +244,22 @@ static uint64_t same(const judged *list, uint64_t i, uint64_t count, bool deep)
            list[i + n].mode == list[i].mode && (!deep || list[i + n].variant == list[i].variant))
         n++;
     return n;
+}
+
+/* The same of all tensors. */
+static int join_all_classes(const assay_series *series, judged *list, uint64_t *count)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0, n, some; i < *count; i += n, kept += some) {
+        some = n = same(list, i, *count, true);
+        if (list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED)
+            some = join_classes(series, list + i, n);
+        if (some == UINT64_MAX)
+            return ASSAY_ENOMEM;
+        memmove(list + kept, list + i, some * sizeof *list);
+    }
+    *count = kept;
+    return ASSAY_OK;
 }
 
 /* Is a form of a law one of the tensor, by n rows? Where factors are inferred, half of those that keep it have to be far
@@ -252,6 +292,15 @@ static bool holds_everywhere(const judged *list, uint64_t n)
     return 10 * keeps >= 9 * n;
 }
 
+/* The same of an eighth, or of one of a few. */
+static bool holds_but_for_few(const judged *list, uint64_t n)
+{
+    uint64_t broken = 0;
+    for (uint64_t i = 0; i < n; i++)
+        broken += !list[i].keeps;
+    return 8 * broken <= n || (broken == 1 && n >= 6);
+}
+
 /* Of how many tensors each form of a law holds. */
 typedef struct form_counts {
     uint64_t of[LAWS][MOST_FORMS];
@@ -262,7 +311,8 @@ static void count_forms(const judged *list, uint64_t count, form_counts *counts)
     memset(counts, 0, sizeof *counts);
     for (uint64_t i = 0, n; i < count; i += n) {
         n = same(list, i, count, true);
-        counts->of[list[i].law][list[i].variant] += holds(list + i, n);
+        if (COMMON[list[i].law])
+            counts->of[list[i].law][list[i].variant] += holds(list + i, n);
     }
 }
 
@@ -290,17 +340,43 @@ static const judged *rows_of(const judged *list, uint64_t n, uint32_t variant, u
     return list;
 }
 
+/* Of the forms of a loss that are looked at only where the usual ones do not hold, one that most of its rows keep, and
+ * half of the workers; 0: none. */
+static uint32_t unusual_form(const judged *list, uint64_t n)
+{
+    enum { LEAST = 3 };
+    uint64_t workers = 0;
+    for (uint64_t i = 0; i < n; i++)
+        workers = list[i].worker >= workers ? list[i].worker + (uint64_t)1 : workers;
+    for (uint64_t k = 0, some; k < n; k += some) {
+        uint64_t keeps = 0, keeping = 0, last = UINT64_MAX;
+        some = same(list, k, n, true);
+        for (uint64_t i = k; i < k + some; i++) {
+            keeps += list[i].keeps;
+            keeping += list[i].keeps && list[i].worker != last;
+            last = list[i].keeps ? list[i].worker : last;
+        }
+        if (list[k].variant >= LOSS_USUAL && keeps >= LEAST && 4 * keeps >= 3 * some && 2 * keeping >= workers)
+            return list[k].variant;
+    }
+    return 0;
+}
+
 /* The form of one tensor, by n rows: that which most of them keep. */
 static uint32_t own_form(const judged *list, uint64_t n)
 {
     uint64_t most = 0;
     uint32_t best = list[0].variant;
+    if (list->law == LAW_DROPOUT && holds_but_for_few(list, same(list, 0, n, true)))
+        return best;
+    if (list->law == LAW_LOSS && unusual_form(list, n) > 0)
+        return unusual_form(list, n);
     for (uint64_t k = 0, some; k < n; k += some) {
         uint64_t keeps = 0;
         some = same(list, k, n, true);
         for (uint64_t i = 0; i < some; i++)
             keeps += list[k + i].keeps;
-        if (keeps > most) {
+        if (keeps >= most + (list->law != LAW_DROPOUT)) {
             most = keeps;
             best = list[k].variant;
         }
@@ -350,13 +426,23 @@ static void put_range(char *out, size_t room, const char *what, const double *fi
 
 static void put_note(const double *row, char *note, size_t room)
 {
-    char place[64], column[64];
+    char place[64], column[64], form[96];
     put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
     put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
     switch ((int)row[LAW_OF]) {
     case LAW_ACTIVATION:
         snprintf(note, room, "%.0f of %.0f elements differ from %s, the worst is element %.0f", row[LAW_COLUMNS_OFF],
                  row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN]);
+        break;
+    case LAW_DROPOUT:
+        if (row[LAW_COLUMNS_OFF] > 0)
+            snprintf(note, room,
+                     "%.0f of %.0f elements are neither 0 nor the input times the factor of the others, the worst is "
+                     "element %.0f",
+                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMN]);
+        else
+            snprintf(note, room, "elements are dropped in numbers or rows as likely as e^-%.0f by chance",
+                     row[LAW_APART]);
         break;
     case LAW_EMBEDDING:
         snprintf(note, room, "%.0f of %.0f numbers differ from the weight's rows, worst in %s, %s",
@@ -366,13 +452,19 @@ static void put_note(const double *row, char *note, size_t room)
         snprintf(note, room, "the sums of rows differ from 1 in %.0f of %.0f parts, worst in %s", row[LAW_ROWS_OFF],
                  row[LAW_ROWS], place);
         break;
+    case LAW_POOLING:
+        snprintf(note, room, "%.0f of %.0f elements differ from the %s of their windows, the worst is element %.0f",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_VARIANT] == POOLING_LARGEST ? "largest" : "mean",
+                 row[LAW_COLUMN]);
+        break;
     case LAW_REPLICAS:
         put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
         snprintf(note, room, "%.0f of %.0f parts differ from what the other workers have, worst in %s",
                  row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], column);
         break;
     case LAW_LOSS:
-        snprintf(note, room, "differs from the %s that its inputs and targets give", LOSSES[(int)row[LAW_VARIANT]]);
+        loss_put_form((int)row[LAW_VARIANT], form, sizeof form);
+        snprintf(note, room, "differs from the %s that its inputs and targets give", form);
         break;
     case LAW_NORMALISATION:
         snprintf(
@@ -402,13 +494,14 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
     for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
         char note[256];
         const assay_row row = assay_series_row(series, list[i].number);
+        const bool weighted = list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED;
         put_note(row.value, note, sizeof note);
         const assay_finding finding = {.step = row.step,
                                        .tensor = row.tensor,
                                        .worker = row.worker,
                                        .test = list[i].law,
-                                       .value = row.value[LAW_APART],
-                                       .threshold = row.value[LAW_BOUND],
+                                       .value = weighted ? list[i].ratio : row.value[LAW_APART],
+                                       .threshold = weighted ? 1 : row.value[LAW_BOUND],
                                        .note = note};
         status = assay_findings_test(findings, !list[i].keeps, &finding);
     }
@@ -485,7 +578,17 @@ static int judge_sums(const assay_rule *rule, const assay_series *series, assay_
     return status;
 }
 
-static int judge(const assay_series *series, const judged *list, uint64_t count, assay_verdict *verdict)
+/* Of a loss that is no plain mean: what it is. */
+static void say_form(const assay_trial *trial, uint32_t tensor, int form, assay_verdict *verdict)
+{
+    char name[128];
+    loss_put_form(form, name, sizeof name);
+    if (form >= LOSS_USUAL || form % 2 == 1)
+        assay_verdict_message(verdict, "%s is the %s.", assay_trial_tensor(trial, tensor), name);
+}
+
+static int judge(const assay_rule *rule, const assay_series *series, const judged *list, uint64_t count,
+                 assay_verdict *verdict)
 {
     uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
     form_counts counts;
@@ -499,6 +602,8 @@ static int judge(const assay_series *series, const judged *list, uint64_t count,
         const judged *rows = rows_of(list + i, n, variant, &some);
         const bool is_held = holds(rows, some);
         (is_held ? holding : open)[law]++;
+        if (is_held && law == LAW_LOSS)
+            say_form(rule->trial, list[i].tensor, (int)variant, verdict);
         if (is_held)
             status = add_findings(series, rows, some, assay_verdict_findings(verdict));
     }
@@ -520,7 +625,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     judged *list = list_rows(rule, series, &count);
     if (!list)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = judge(series, list, count, verdict);
+    int status = join_all_classes(series, list, &count);
+    ASSAY_THEN(status, judge(rule, series, list, count, verdict));
     free(list);
     ASSAY_THEN(status, judge_sums(rule, series, verdict));
     assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
@@ -544,11 +650,13 @@ const assay_rule_ops assay_rule_law_violated = {
     .series_width = LAW_WIDTH,
     .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_AVERAGE] = "{tensor}{of} does not follow from what it averages at {when}{note}",
+                             [LAW_DROPOUT] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
                              [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
                              [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_POOLING] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_REDUCE] = "{tensor}{of} is not what backward gave at {when}{note}",
                              [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}{note}",
                              [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}{note}",

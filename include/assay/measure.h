@@ -93,6 +93,7 @@ enum {
     ASSAY_FUNCTION_SILU,
     ASSAY_FUNCTION_TANH,
     ASSAY_FUNCTION_SIGMOID,
+    ASSAY_FUNCTION_DROPOUT, /* 0, or the input times a factor above 1 */
     ASSAY_FUNCTIONS
 };
 
@@ -226,6 +227,8 @@ typedef struct assay_function_fit {
 typedef struct assay_function {
     bool found; /* there is an input of the same shape, both are floats, and the input has no NaN and no infinity */
     const assay_function_fit *fit; /* [ASSAY_FUNCTIONS]; unset where it is not found */
+    double scale;                  /* DROPOUT: the factor */
+    double unlikely; /* -ln of about how likely a mask like its is, if each element is dropped by itself */
 } assay_function;
 
 #define ASSAY_NO_CLASS INT64_MIN /* the element was not finite */

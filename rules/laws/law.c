@@ -48,6 +48,26 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
     return s;
 }
 
+const assay_function *law_function(const law_step *step, const assay_tensor_view *item)
+{
+    const assay_result *result = assay_view_has_values(item) ? assay_view_result(step->view, OF_FUNCTION, item) : NULL;
+    return result && result->of.function.found ? &result->of.function : NULL;
+}
+
+int law_add_fit(const law_step *step, const assay_tensor_view *item, int law, int variant,
+                const assay_function_fit *fit)
+{
+    double row[LAW_WIDTH] = {
+        [LAW_OF] = law,           [LAW_VARIANT] = variant, [LAW_RATIO] = fit->largest, [LAW_APART] = fit->apart,
+        [LAW_BOUND] = fit->bound, [LAW_ROWS] = 1,          [LAW_ROW_END] = 1};
+    row[LAW_ROWS_OFF] = fit->broken > 0;
+    row[LAW_COLUMNS_OFF] = (double)fit->broken;
+    row[LAW_COLUMNS] = (double)item->stats->count;
+    row[LAW_COLUMN] = fit->index == UINT64_MAX ? 0 : (double)fit->index;
+    row[LAW_COLUMN_END] = row[LAW_COLUMN] + 1;
+    return assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
+}
+
 bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length)
 {
     const char *last = strrchr(parameter, '.');

@@ -11,11 +11,13 @@
 enum {
     LAW_ACTIVATION,
     LAW_AVERAGE,
+    LAW_DROPOUT,
     LAW_EMBEDDING,
     LAW_LINEAR,
     LAW_LOSS,
     LAW_MOMENTS,
     LAW_NORMALISATION,
+    LAW_POOLING,
     LAW_REDUCE,
     LAW_REPLICAS,
     LAW_ROWS_ONE,
@@ -37,6 +39,7 @@ enum {
     LAW_LOSSES,
     LAW_EMBEDDINGS,  /* inputs, outputs and weights of modules with such names */
     LAW_AVERAGES,    /* running averages of weights, and of a batch's figures */
+    LAW_POOLED,      /* inputs and outputs of modules with such names */
     LAW_PROJECTIONS, /* what the hook keeps of equations (laws=True) */
     LAW_SLOTS
 };
@@ -51,6 +54,7 @@ enum {
     OF_SCORES,     /* what losses are computed of, element by element */
     OF_LOSS,
     OF_EMBEDDING, /* all numbers */
+    OF_POOLED,
     OF_PROJECTION,
     OF_FUNCTION, /* the output as a function of the input */
     OF_WEIGHT,   /* rows of the first axis, joined */
@@ -86,6 +90,10 @@ enum {
 enum { LINEAR_EXACT, LINEAR_TF32, LINEAR_BFLOAT16, LINEAR_FORMS };
 /* Forms of LAW_NORMALISATION. */
 enum { NORMALISED_BY_ROWS, NORMALISED_BY_CHANNELS };
+/* Forms of LAW_DROPOUT: the first also if all steps but a few keep it. */
+enum { DROPOUT_INDEPENDENT, DROPOUT_ELEMENTS };
+/* Forms of LAW_POOLING; _ROUNDED: sums are of the output's type. */
+enum { POOLING_LARGEST, POOLING_MEAN, POOLING_MEAN_ROUNDED, POOLING_FORMS };
 /* Forms of LAW_UPDATE: what weights change by. _MEAN: gradients are averaged over the workers. */
 enum { UPDATE_SGD, UPDATE_SGD_MEAN, UPDATE_BUFFER, UPDATE_ADAM, UPDATE_FORMS };
 /* Forms of LAW_MOMENTS: of which step the gradient is, the one of the moments or the one before; or it is that which
@@ -99,8 +107,8 @@ typedef struct law_step {
 } law_step;
 
 typedef int law_map(const law_step *step);
-law_map law_projections, law_activation, law_averages, law_embedding, law_linear, law_loss, law_moments,
-    law_normalisation, law_replicas, law_rows, law_sums, law_update;
+law_map law_projections, law_activation, law_averages, law_dropout, law_embedding, law_linear, law_loss, law_moments,
+    law_normalisation, law_pooling, law_replicas, law_rows, law_sums, law_update;
 
 /* The item of a tensor and worker in a slot; NULL: not there. */
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);
@@ -110,6 +118,11 @@ uint32_t law_tensor(const law_step *step, const char *format, ...) __attribute__
 const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
 /* Likewise, of samples, by the measure of images, which of two axes is that of rows. */
 const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item);
+/* What its output is of a module's input; NULL: unknown. */
+const assay_function *law_function(const law_step *step, const assay_tensor_view *item);
+/* Adds the row of such a function. */
+int law_add_fit(const law_step *step, const assay_tensor_view *item, int law, int variant,
+                const assay_function_fit *fit);
 /* Bytes of the name of a module that a parameter's name ends with, and where it begins: "fc" of Net_fc.weight, where the
  * trial has fc_output_0; false: there is none. */
 bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length);

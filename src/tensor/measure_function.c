@@ -2,9 +2,16 @@
  *
  * All functions are tried on the first elements, and from there on those alone that seven in eight of these are. An element may
  * differ by the rounding of its type, by that of the arithmetic (single precision where the types have 16 bits), and
- * where the function comes of a difference, by as much of what is subtracted. */
+ * where the function comes of a difference, by as much of what is subtracted.
+ *
+ * DROPOUT is 0 or the input times a factor, which most of the first elements say. Its mask is looked at beside it: the
+ * factor is 1 / (1 - p), and of elements that are dropped each by itself, with probability p, neither their number, nor
+ * how many follow another one, nor the longest row of them is unlikely. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <assay/search.h>
 
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"
@@ -15,9 +22,21 @@ enum {
     ROUNDINGS = 8 /* of the arithmetic: exp and its like, two products, a division */
 };
 
+/* Of the elements whose input is not 0. */
+typedef struct function_mask {
+    uint64_t kept, dropped;
+    uint64_t behind, repeated; /* those behind one that was dropped, and how many of these were dropped too */
+    uint64_t run, longest;     /* dropped in a row */
+    bool was_dropped;
+} function_mask;
+
 typedef struct function_state {
     bool found;
     function_bound bound; /* rounding of the type, of what computes, and what is lost because it is small */
+    double scale;         /* DROPOUT; 0: not known yet, and so many elements are held back */
+    size_t held;
+    double y[TRIED], x[TRIED];
+    function_mask mask;
 } function_state;
 
 static bool is_float(int dtype)
@@ -122,6 +141,18 @@ static double at_most(const function_bound *b, double f, double size)
     return b->rounding * fabs(f) + b->arithmetic * size + b->least;
 }
 
+static void look(assay_function_fit *fit, double apart, double bound, uint64_t index)
+{
+    const double ratio = isnan(apart) ? (double)INFINITY : apart / bound;
+    fit->broken += ratio > 1;
+    if (!(ratio > fit->largest))
+        return;
+    fit->largest = ratio;
+    fit->index = index;
+    fit->apart = isnan(apart) ? (double)INFINITY : apart;
+    fit->bound = bound;
+}
+
 /* One function on n elements, the first of them number `at`. */
 static void try_function(const assay_meter *m, int function, assay_function_fit *fit, const double *y, const double *x,
                          size_t n, uint64_t at)
@@ -136,16 +167,8 @@ static void try_function(const assay_meter *m, int function, assay_function_fit 
         const double apart = fabs(y[i] - f[i]);
         if (apart <= at_most(&limit, f[i], size[i]))
             continue;
-        const double bound = at_most(&s->bound, f[i], size[i]);
-        const double ratio = isnan(apart) ? (double)INFINITY : apart / bound;
-        fit->broken += ratio > 1;
-        if (ratio > fit->largest) {
-            fit->largest = ratio;
-            fit->index = at + i;
-            fit->apart = isnan(apart) ? (double)INFINITY : apart;
-            fit->bound = bound;
-            limit = limit_of(s, fit);
-        }
+        look(fit, apart, at_most(&s->bound, f[i], size[i]), at + i);
+        limit = limit_of(s, fit);
     }
 }
 
@@ -155,23 +178,128 @@ static void close_functions(const assay_meter *m, uint64_t looked_at)
 {
     assay_function_fit *fit = m->kept;
     bool any = false;
-    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++)
         any = any || fit[f].broken == 0;
-    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++)
         if ((any && fit[f].broken > FEW) || (looked_at <= TRIED && 8 * fit[f].broken > looked_at))
             fit[f].broken = UINT64_MAX;
 }
 
-static void add(assay_meter *m, uint64_t at, const double *y, const double *x, size_t n)
+/* ---- dropout ---- */
+
+static bool is_large(const function_state *s, double x)
+{
+    return fabs(x) > 4 * s->bound.least;
+}
+
+/* The factor of the elements that are not 0, if nearly all of those held back have the same; 0: they have not.
+ * *kept: how many are not 0. */
+static double find_scale(const function_state *s, size_t *kept)
+{
+    enum { LEAST = 8 };
+    double ratio[TRIED], sum = 0;
+    const double near = fmax(8 * s->bound.rounding, s->bound.arithmetic);
+    size_t count = 0, alike = 0;
+    *kept = 0;
+    for (size_t i = 0; i < s->held; i++) {
+        *kept += s->y[i] != 0;
+        if (s->y[i] != 0 && is_large(s, s->x[i]) && isfinite(s->y[i]))
+            ratio[count++] = s->y[i] / s->x[i];
+    }
+    if (count < LEAST)
+        return 0;
+    qsort(ratio, count, sizeof *ratio, assay_order_f64);
+    for (size_t i = 0; i < count; i++)
+        if (fabs(ratio[i] - ratio[count / 2]) <= near * fabs(ratio[count / 2])) {
+            sum += ratio[i];
+            alike++;
+        }
+    return 8 * alike >= 7 * count && sum > (double)alike * (1 + near) ? sum / (double)alike : 0;
+}
+
+static void add_to_mask(function_mask *mask, bool is_dropped)
+{
+    mask->kept += !is_dropped;
+    mask->dropped += is_dropped;
+    mask->behind += mask->was_dropped;
+    mask->repeated += mask->was_dropped && is_dropped;
+    mask->run = is_dropped ? mask->run + 1 : 0;
+    mask->longest = mask->run > mask->longest ? mask->run : mask->longest;
+    mask->was_dropped = is_dropped;
+}
+
+static void try_dropout(function_state *s, assay_function_fit *fit, const double *y, const double *x, size_t n,
+                        uint64_t at)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double f = y[i] == 0 ? 0 : s->scale * x[i], apart = fabs(y[i] - f);
+        if (is_large(s, x[i]))
+            add_to_mask(&s->mask, y[i] == 0);
+        if (apart != 0) /* the factor is rounded too */
+            look(fit, apart, (2 * s->bound.rounding + s->bound.arithmetic) * fabs(f) + s->bound.least, at + i);
+    }
+}
+
+/* How unlikely k of n are where each is one with probability p, known to `vague`: Chernoff's bound, as -ln of it. */
+static double unlikely(uint64_t k, uint64_t n, double p, double vague)
+{
+    const double of = (double)n, some = (double)k, others = of - some;
+    if (n == 0)
+        return 0;
+    const double q = fmin(fmax(some / of, p - vague), p + vague);
+    return (some > 0 ? some * log(some / (of * q)) : 0) + (others > 0 ? others * log(others / (of * (1 - q))) : 0);
+}
+
+static double mask_unlikely(const function_state *s)
+{
+    const function_mask *mask = &s->mask;
+    const double p = 1 - 1 / s->scale, vague = 2 * s->bound.rounding;
+    const uint64_t all = mask->kept + mask->dropped;
+    if (all == 0 || !(p - vague > 0 && p + vague < 1))
+        return 0;
+    const double in_a_row = -(double)mask->longest * log(p + vague) - log((double)all);
+    return fmax(in_a_row,
+                fmax(unlikely(mask->dropped, all, p, vague), unlikely(mask->repeated, mask->behind, p, vague)));
+}
+
+/* Holds elements back until they say what the factor is: the first, or where all are 0 those behind them. */
+static void add_dropout(const assay_meter *m, function_state *s, uint64_t at, const double *y, const double *x,
+                        size_t n)
+{
+    assay_function_fit *fit = (assay_function_fit *)m->kept + ASSAY_FUNCTION_DROPOUT;
+    size_t kept;
+    for (size_t i = 0, some; i < n && fit->broken != UINT64_MAX; i += some) {
+        some = n - i;
+        if (s->scale > 0) {
+            try_dropout(s, fit, y + i, x + i, some, at + i);
+            continue;
+        }
+        some = some < TRIED - s->held ? some : TRIED - s->held;
+        memcpy(s->y + s->held, y + i, some * sizeof *y);
+        memcpy(s->x + s->held, x + i, some * sizeof *x);
+        s->held += some;
+        if (s->held < TRIED && at + i + some < m->elements)
+            continue;
+        s->scale = find_scale(s, &kept);
+        if (s->scale > 0 || kept == 0)
+            try_dropout(s, fit, s->y, s->x, s->held, at + i + some - s->held);
+        else
+            fit->broken = UINT64_MAX;
+        s->held = 0;
+    }
+}
+
+static void add(const assay_meter *m, function_state *s, uint64_t at, const double *y, const double *x, size_t n)
 {
     const uint64_t end = at + n, first = TRIED < m->elements ? TRIED : m->elements;
-    for (int f = 0; f < ASSAY_FUNCTIONS; f++) {
+    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++) {
         assay_function_fit *fit = (assay_function_fit *)m->kept + f;
         if (fit->broken != UINT64_MAX)
             try_function(m, f, fit, y, x, n, at);
     }
     if (end == first || end % METER_BLOCK == 0)
         close_functions(m, end);
+    add_dropout(m, s, at, y, x, n);
 }
 
 /* Is there a function that the elements so far may be? */
@@ -206,7 +334,7 @@ static bool feed(assay_meter *m, const meter_piece *piece)
         assay_to_double(m->reference_dtype, piece->reference + at * other, (size_t)n, x);
         s->found = all_finite(x, (size_t)n);
         if (s->found)
-            add(m, position, y, x, (size_t)n);
+            add(m, s, position, y, x, (size_t)n);
     }
     return true;
 }
@@ -214,7 +342,13 @@ static bool feed(assay_meter *m, const meter_piece *piece)
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const function_state *s = meter_state(m);
-    result->of.function = (assay_function){.found = s->found, .fit = m->kept};
+    result->of.function = (assay_function){.found = s->found, .fit = m->kept, .scale = s->scale};
+    if (!s->found)
+        return ASSAY_OK;
+    if (s->mask.dropped == 0 || s->mask.kept == 0)
+        ((assay_function_fit *)m->kept)[ASSAY_FUNCTION_DROPOUT].broken = UINT64_MAX;
+    else
+        result->of.function.unlikely = mask_unlikely(s);
     return ASSAY_OK;
 }
 

@@ -79,6 +79,7 @@ static void put_sketch(assay_buf *out, const assay_sketch *s)
 static void put_function(assay_buf *out, const assay_function *f)
 {
     assay_put_u8(out, f->found);
+    put_doubles(out, (const double[]){f->scale, f->unlikely}, 2);
     for (int i = 0; f->found && i < ASSAY_FUNCTIONS; i++) {
         const assay_function_fit *fit = &f->fit[i];
         const double figures[] = {fit->apart, fit->bound, fit->largest};
@@ -278,6 +279,8 @@ static assay_sketch get_sketch(reader *r)
 static assay_function get_function(reader *r)
 {
     assay_function f = {.found = assay_get_u8(r->in) != 0};
+    f.scale = assay_get_f64(r->in);
+    f.unlikely = assay_get_f64(r->in);
     assay_function_fit *fit =
         f.found && !r->in->failed ? assay_arena_take(r->arena, ASSAY_FUNCTIONS * sizeof *fit) : NULL;
     r->full |= f.found && !r->in->failed && !fit;

@@ -275,12 +275,111 @@ def attention_that_is_off(folder):
         (f["tensor"], f["test"]) for f in e["findings"]} >= expected)]
 
 
+def windows(x, kernel, stride, padding, reduce, fill):
+    padded = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
+    views = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(2, 3))[:, :, ::stride, ::stride]
+    return reduce(views, (-2, -1))
+
+
+def forward(folder, fault=None):
+    """Dropout of elements and of channels; pooling with windows that overlap, with padding, and over everything."""
+    made, random = Made(folder), numpy.random.default_rng(11)
+    for step in range(10):
+        x, t = random.normal(size=(6, 4, 9, 9)).astype(SINGLE), {}
+        x[:, 1] = numpy.maximum(x[:, 1], 0)
+        if step == 3:
+            x[0] = 0
+        keep, channels = random.random(x.shape) > 0.25, random.random((6, 4, 1, 1)) > 0.25
+        for name, mask in (("drop", keep), ("drop2d", channels)):
+            t["%s_input_0" % name], t["%s_output_0" % name] = x, x * (mask.astype(SINGLE) / SINGLE(0.75))
+        t["maxpool_input_0"] = t["avgpool_input_0"] = t["part.globalpool_input_0"] = x
+        t["maxpool_output_0"] = windows(x, 3, 2, 1, numpy.max, -numpy.inf)
+        t["avgpool_output_0"] = windows(x, 2, 2, 0, numpy.mean, 0)
+        t["part.globalpool_output_0"] = x.mean((2, 3), keepdims=True)
+        t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
+        if fault and step == 7:
+            fault(t)
+        made.step(step, "TRAIN", step, t)
+    return made.end()
+
+
+@case
+def healthy_forward(folder):
+    return forward(folder), [rule("laws", "LawViolated", lambda e: quiet(45)(e) and all(
+        words in e["message"] for words in ("'dropout' holds of 2 tensors.", "'pooling' holds of 3 tensors.")))]
+
+
+@case
+def forward_that_is_off(folder):
+    def fault(t):
+        t["drop2d_output_0"][t["drop2d_output_0"] > 0] *= numpy.where(numpy.arange((t["drop2d_output_0"] > 0).sum()) == 5, SINGLE(1.001), SINGLE(1))
+        t["maxpool_output_0"][2, 3, 1, 4] += SINGLE(1e-6)
+        t["avgpool_output_0"][0, 0, 3, 3] += SINGLE(1e-5)
+        t["part.globalpool_output_0"][5, 3] += SINGLE(1e-5)
+    return forward(folder, fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
+        (7, "drop2d_output_0", "dropout"), (7, "maxpool_output_0", "pooling"), (7, "avgpool_output_0", "pooling"),
+        (7, "part.globalpool_output_0", "pooling")})]
+
+
+@case
+def rows_that_are_lost(folder):
+    """Numbers that are 0 are allowed anywhere, but not so many in a row."""
+    def fault(t):
+        t["drop_output_0"][3, 2, 4:8] = 0
+    found = first(step=7, tensor="drop_output_0", test="dropout", note="elements are dropped in numbers or rows as likely as e^-")
+    return forward(folder, fault), [rule("laws", "LawViolated", found)]
+
+
 @case
 def another_reduction(folder):
     def fault(t):
         t["CrossEntropyLoss_output_0"] *= SINGLE(11)
     found = first(step=5, tensor="CrossEntropyLoss_output_0", test="loss", note="differs from the mean of cross entropies that its inputs and targets give")
     return layers(folder, fault), [rule("laws", "LawViolated", found)]
+
+
+def losses(folder, reduce, fault=None, steps=40):
+    """A loss as `reduce(terms, logarithms, labels)` makes it of the terms of all rows."""
+    made, random = Made(folder, workers=2), numpy.random.default_rng(17)
+    for step in range(steps):
+        saved = []
+        for worker in range(2):
+            scores, labels = random.normal(size=(20, 6)).astype(SINGLE), random.integers(0, 6, 20)
+            labels[:step % 3] = -100
+            logs = scores - numpy.log(numpy.exp(scores).sum(1, keepdims=True))
+            loss = reduce(-logs[numpy.arange(20), numpy.maximum(labels, 0)] * (labels >= 0), logs, labels)
+            saved.append({"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels.astype(numpy.int64),
+                          "CrossEntropyLoss_output_0": SINGLE(loss * (1.001 if fault == (step, worker) else 1))})
+        made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved)})
+    return made.end()
+
+
+WEIGHTS = numpy.array([1, 3, 0.5, 0, 2, 1.5], SINGLE)
+REDUCTIONS = {
+    "sum": lambda terms, logs, labels: terms.sum(),
+    "all labels": lambda terms, logs, labels: terms.mean(),
+    "smoothed": lambda terms, logs, labels: (0.9 * terms - 0.1 * logs.mean(1) * (labels >= 0)).sum() / (labels >= 0).sum(),
+    "without 0": lambda terms, logs, labels: terms[labels > 0].sum() / (labels > 0).sum(),
+    "weights": lambda terms, logs, labels: (terms * WEIGHTS[numpy.maximum(labels, 0)]).sum() / WEIGHTS[labels[labels >= 0]].sum(),
+}
+SAID = {"sum": "sum of cross entropies", "all labels": "by the number of all labels", "smoothed": "smoothed by 0.10",
+        "without 0": "without labels of 0", "weights": "with weights of classes"}
+
+
+def loss_cases():
+    for name, reduce in REDUCTIONS.items():
+        def healthy(folder, name=name, reduce=reduce):
+            return losses(folder, reduce), [rule("laws", "LawViolated", lambda e: quiet(30)(e) and SAID[name] in e["message"])]
+
+        def off(folder, name=name, reduce=reduce):
+            found = first(step=21, worker="worker_1", tensor="CrossEntropyLoss_output_0", test="loss", note=SAID[name])
+            return losses(folder, reduce, (21, 1)), [rule("laws", "LawViolated", found)]
+        healthy.__name__, off.__name__ = ("%s_loss_%s" % (of, name.replace(" ", "_")) for of in ("healthy", "wrong"))
+        case(healthy)
+        case(off)
+
+
+loss_cases()
 
 
 @case
