@@ -13,37 +13,26 @@
 #include <string.h>
 
 #include "laws/loss.h"
+#include "laws/statistics.h"
 #include "laws/sums.h"
 
-static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
-                                    [LAW_AVERAGE] = "average",
-                                    [LAW_DROPOUT] = "dropout",
-                                    [LAW_EMBEDDING] = "embedding",
-                                    [LAW_LINEAR] = "linear",
-                                    [LAW_LOSS] = "loss",
-                                    [LAW_MOMENTS] = "moments",
-                                    [LAW_NORMALISATION] = "normalisation",
-                                    [LAW_POOLING] = "pooling",
-                                    [LAW_REDUCE] = "reduce",
-                                    [LAW_REPLICAS] = "replicas",
-                                    [LAW_ROWS_ONE] = "rows",
-                                    [LAW_SUMS] = "sums",
-                                    [LAW_UPDATE] = "update",
-                                    NULL};
-static law_map *const MAPS[LAWS] = {[LAW_ACTIVATION] = law_activation,
-                                    [LAW_AVERAGE] = law_averages,
-                                    [LAW_DROPOUT] = law_dropout,
-                                    [LAW_EMBEDDING] = law_embedding,
-                                    [LAW_LINEAR] = law_linear,
-                                    [LAW_LOSS] = law_loss,
-                                    [LAW_MOMENTS] = law_moments,
-                                    [LAW_NORMALISATION] = law_normalisation,
-                                    [LAW_POOLING] = law_pooling,
-                                    [LAW_REDUCE] = law_projections, /* and what else the hook projects */
-                                    [LAW_REPLICAS] = law_replicas,
-                                    [LAW_ROWS_ONE] = law_rows,
-                                    [LAW_SUMS] = law_sums,
-                                    [LAW_UPDATE] = law_update};
+static const char *const tests[] = {[LAW_ACTIVATION] = "activation", [LAW_AVERAGE] = "average",
+                                    [LAW_DROPOUT] = "dropout",       [LAW_EMBEDDING] = "embedding",
+                                    [LAW_LINEAR] = "linear",         [LAW_LOSS] = "loss",
+                                    [LAW_MOMENTS] = "moments",       [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_POOLING] = "pooling",       [LAW_REDUCE] = "reduce",
+                                    [LAW_REPLICAS] = "replicas",     [LAW_ROWS_ONE] = "rows",
+                                    [LAW_STATISTICS] = "statistics", [LAW_SUMS] = "sums",
+                                    [LAW_UPDATE] = "update",         NULL};
+static law_map *const MAPS[LAWS] = {
+    [LAW_ACTIVATION] = law_activation, [LAW_AVERAGE] = law_averages,
+    [LAW_DROPOUT] = law_dropout,       [LAW_EMBEDDING] = law_embedding,
+    [LAW_LINEAR] = law_linear,         [LAW_LOSS] = law_loss,
+    [LAW_MOMENTS] = law_moments,       [LAW_NORMALISATION] = law_normalisation,
+    [LAW_POOLING] = law_pooling,       [LAW_REDUCE] = law_projections, /* and what else the hook projects */
+    [LAW_REPLICAS] = law_replicas,     [LAW_ROWS_ONE] = law_rows,
+    [LAW_STATISTICS] = law_statistics, [LAW_SUMS] = law_sums,
+    [LAW_UPDATE] = law_update};
 
 /* Of these names say little: that one does not hold of a tensor is not worth a word. */
 static const bool GUESSED[LAWS] = {
@@ -191,7 +180,7 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
     *count = 0;
     for (uint64_t i = 0; list && i < rows; i++) {
         const assay_row row = assay_series_row(series, i);
-        if (is_sound(row.value) && row.value[LAW_OF] != LAW_SUMS)
+        if (is_sound(row.value) && row.value[LAW_OF] != LAW_SUMS && row.value[LAW_OF] != LAW_STATISTICS)
             list[(*count)++] = (judged){.number = i,
                                         .law = (uint32_t)row.value[LAW_OF],
                                         .variant = (uint32_t)row.value[LAW_VARIANT],
@@ -629,6 +618,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     ASSAY_THEN(status, judge(rule, series, list, count, verdict));
     free(list);
     ASSAY_THEN(status, judge_sums(rule, series, verdict));
+    ASSAY_THEN(status, statistics_judge(rule, series, verdict));
     assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
                                    "outputs of modules, gradients or an optimizer's state are needed, of steps that "
                                    "follow one another.");
@@ -660,6 +650,7 @@ const assay_rule_ops assay_rule_law_violated = {
                              [LAW_REDUCE] = "{tensor}{of} is not what backward gave at {when}{note}",
                              [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}{note}",
                              [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_STATISTICS] = "{tensor}{of} is not distributed as on other workers at {when}{note}",
                              [LAW_SUMS] = "{tensor}{of} is not what the modules before it gave at {when}{note}",
                              [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}"),
     .setup = setup,

@@ -25,6 +25,13 @@ uint32_t law_tensor(const law_step *step, const char *format, ...)
                                                        : ASSAY_NO_TENSOR;
 }
 
+uint32_t law_input(const law_step *step, const char *output)
+{
+    static const char OUTPUT[] = "_output_";
+    const char *at = strstr(output, OUTPUT);
+    return at ? law_tensor(step, "%.*s_input_%s", (int)(at - output), output, at + sizeof OUTPUT - 1) : ASSAY_NO_TENSOR;
+}
+
 static bool all_finite(const double *x, uint64_t n)
 {
     double sum = 0;

@@ -21,6 +21,7 @@ enum {
     LAW_REDUCE,
     LAW_REPLICAS,
     LAW_ROWS_ONE,
+    LAW_STATISTICS,
     LAW_SUMS,
     LAW_UPDATE,
     LAWS
@@ -108,12 +109,14 @@ typedef struct law_step {
 
 typedef int law_map(const law_step *step);
 law_map law_projections, law_activation, law_averages, law_dropout, law_embedding, law_linear, law_loss, law_moments,
-    law_normalisation, law_pooling, law_replicas, law_rows, law_sums, law_update;
+    law_normalisation, law_pooling, law_replicas, law_rows, law_statistics, law_sums, law_update;
 
 /* The item of a tensor and worker in a slot; NULL: not there. */
 const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tensor, uint32_t worker);
 /* The tensor with the name that the format makes; ASSAY_NO_TENSOR: there is none. */
 uint32_t law_tensor(const law_step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The tensor that an output, X_output_N, was computed of, X_input_N; ASSAY_NO_TENSOR: there is none. */
+uint32_t law_input(const law_step *step, const char *output);
 /* A sketch without NaN and infinities; NULL: none. */
 const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
 /* Likewise, of samples, by the measure of images, which of two axes is that of rows. */

@@ -5,7 +5,6 @@
  * output keep it. The largest is copied. A mean of K numbers is off by 6 u_acc (sqrt(K) / 3 + 2) sqrt(sum x^2 + (sum x)^2)
  * / K, as a cell of a product, and by 2 u of its type. */
 #include <math.h>
-#include <string.h>
 
 #include "laws/law.h"
 
@@ -196,10 +195,7 @@ int law_pooling(const law_step *step)
     const assay_slot_view *items = &step->view->slot[LAW_POOLED];
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < items->count; i++) {
-        const char *output = strstr(items->items[i]->name, "_output_");
-        const uint32_t input = output ? law_tensor(step, "%.*s_input_%s", (int)(output - items->items[i]->name),
-                                                   items->items[i]->name, output + strlen("_output_"))
-                                      : ASSAY_NO_TENSOR;
+        const uint32_t input = law_input(step, items->items[i]->name);
         if (input != ASSAY_NO_TENSOR)
             status = test_output(step, items->items[i], law_item(step, LAW_POOLED, input, items->items[i]->worker));
     }

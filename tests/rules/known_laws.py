@@ -382,6 +382,34 @@ def loss_cases():
 loss_cases()
 
 
+def distributions(folder, fault=None):
+    """Of a module without a law, whose input and output alone were recorded. One worker has data of its own kind, and once other data."""
+    made, random = Made(folder, workers=3), numpy.random.default_rng(23)
+    for step in range(24):
+        saved = []
+        for worker in range(3):
+            x = random.normal(size=(16, 12)) * (2 if worker == 1 else 1) * (50 if (step, worker) == (15, 2) else 1)
+            y = numpy.sin(x) + x
+            if fault and (step, worker) == (18, 0):
+                fault(y)
+            saved.append({"block_input_0": x.astype(SINGLE), "block_output_0": y.astype(SINGLE)})
+        made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved)})
+    return made.end()
+
+
+@case
+def healthy_distributions(folder):
+    return distributions(folder), [rule("laws", "LawViolated", quiet(48))]
+
+
+@case
+def another_distribution(folder):
+    def fault(y):
+        y[3, 7] *= 2.0 ** 8
+    found = first(step=18, worker="worker_0", tensor="block_output_0", test="statistics", note="from that of the other workers, and its input's is not")
+    return distributions(folder, fault), [rule("laws", "LawViolated", found)]
+
+
 @case
 def nothing_holds(folder):
     """Names and shapes of a linear layer, and numbers of none: not tested, and said."""
