@@ -24,8 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
-KINDS = ["output", "activation", "norm", "row", "tile", "weight", "gradient", "first moment", "second moment"]
-OF_PASS = ("output", "activation", "norm", "row", "tile")
+KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "gradient", "first moment", "second moment"]
+OF_PASS = ("output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile")
+HAVE = {"norm": ("transformer", "moe"), "pooling": ("cnn", "pooled"), "dropout": ("moe", "pooled")}  # only these networks
 
 
 def flipped(tensor, index, bits):
@@ -61,13 +62,19 @@ class Change:
 
     def before_hooks(self, worker, net):
         import torch
-        if worker != self.worker or self.kind not in OF_PASS:
+        if worker != self.worker or self.kind not in OF_PASS or self.kind == "loss":
             return
-        names = {"activation": (torch.nn.ReLU, torch.nn.Tanh, torch.nn.SiLU, torch.nn.GELU), "norm": torch.nn.LayerNorm}.get(
-            self.kind, (torch.nn.Linear, torch.nn.Conv2d))
+        nn = torch.nn
+        names = {"activation": (nn.ReLU, nn.Tanh, nn.SiLU, nn.GELU), "norm": nn.LayerNorm, "dropout": (nn.Dropout, nn.Dropout2d),
+                 "pooling": (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)}.get(self.kind, (nn.Linear, nn.Conv2d))
         chosen = self.random.choice([(n, m) for n, m in net.named_modules() if isinstance(m, names)])
         self.tensors = [chosen[0] + "_output_0"]
         chosen[1].register_forward_hook(self.change_output)
+
+    def before_loss(self, worker, loss):
+        if worker == self.worker and self.kind == "loss":
+            self.tensors = ["CrossEntropyLoss_output_0"]
+            loss.register_forward_hook(self.change_output)
 
     def change_output(self, module, inputs, output):
         if not self.active():
@@ -187,8 +194,10 @@ def inject(options, build, work, job, chance, table):
     import trainings
     seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
     workers = chance.choice([1, 4])
-    kinds = [k for k in KINDS if (k != "norm" or network in ("transformer", "moe")) and ("moment" not in k or "adam" in optimizer)]
+    kinds = [k for k in options.kinds or KINDS if network in HAVE.get(k, [network]) and ("moment" not in k or "adam" in optimizer)]
     faults = []
+    if not kinds:
+        return
     for number in range(IN_ONE):
         bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
         last = number == IN_ONE - 1
@@ -196,7 +205,9 @@ def inject(options, build, work, job, chance, table):
                              last and chance.random() < 0.5, options.record))
     trial, steps = work / "trial", FIRST + BETWEEN * IN_ONE
     shutil.rmtree(trial, ignore_errors=True)
-    trainings.train(trial, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=options.record)
+    criterion = chance.choice(list(trainings.LOSSES))
+    trainings.train(trial, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=options.record,
+                    criterion=criterion)
     reports = judged(build, trial, work, job)
     wild = min((f["step"] for f in reports["ExplodingTensor"]["findings"]), default=steps)
     for fault in faults:
@@ -217,6 +228,7 @@ def main():
     parser.add_argument("--faults", type=int, default=300)
     parser.add_argument("--healthy", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, help="faults of these kinds alone")
     parser.add_argument("--record", choices=["all", "laws", "state"], default="all")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -239,10 +251,11 @@ def main():
         network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
         precision, workers = chance.choice(["float32", "tf32", "bfloat16", "float16"]), chance.choice([1, 1, 4])
         if precision == "float16":  # of what the CPU has of it
-            network, optimizer = chance.choice(["mlp", "cnn"]), chance.choice(["sgd", "momentum"])
+            network, optimizer = chance.choice(["mlp", "cnn", "pooled"]), chance.choice(["sgd", "momentum"])
         trial = work / "healthy"
         shutil.rmtree(trial, ignore_errors=True)
-        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision, record=options.record)
+        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision, record=options.record,
+                        criterion=chance.choice(list(trainings.LOSSES)))
         report = judged(build, trial, work, job)["LawViolated"]
         steps, trials, alarms = steps + 20, trials + 1, alarms + (report["findings_total"] > 0)
         if report["findings_total"] > 0:

@@ -88,7 +88,23 @@ class Experts(nn.Module):
         return self.head(x.mean(1))
 
 
-NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts}
+class Pooled(nn.Module):
+    """Windows that overlap, with padding, and over everything; elements, channels and no elements dropped; a norm of batches."""
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1, self.relu1, self.maxpool = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1)
+        self.drop2d, self.conv2, self.avgpool = nn.Dropout2d(0.2), nn.Conv2d(8, 16, 3, padding=1), nn.AvgPool2d(2)
+        self.globalpool, self.drop, self.fc = nn.AdaptiveAvgPool2d(1), nn.Dropout(0.3), nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.drop2d(self.maxpool(self.relu1(self.bn1(self.conv1(x.view(-1, 3, 8, 8))))))
+        return self.fc(self.drop(self.globalpool(self.avgpool(self.conv2(x))).flatten(1)))
+
+
+NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts, "pooled": Pooled}
+LOSSES = {"mean": nn.CrossEntropyLoss, "smoothed": functools.partial(nn.CrossEntropyLoss, label_smoothing=0.1),
+          "sum": functools.partial(nn.CrossEntropyLoss, reduction="sum"),
+          "weights": lambda: nn.CrossEntropyLoss(weight=torch.linspace(0.5, 2, 10))}
 
 
 def data_of(network, count, generator):
@@ -113,6 +129,9 @@ class Fault:
 
     def before_hooks(self, worker, net):
         """Before the hook is registered: forward hooks that change what it sees."""
+
+    def before_loss(self, worker, loss):
+        """The same of the loss."""
 
     def step(self, number):
         """A step begins."""
@@ -175,11 +194,11 @@ RECORDS = {"all": {"save_all": True}, "laws": {"include_collections": ["losses"]
            "state": {"include_collections": ["weights", "biases", "optimizer_variables"]}}
 
 
-def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all"):
-    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS. What the
-    faults of `fault` learn in the process of their worker they know here, too."""
+def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all", criterion="mean"):
+    """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS;
+    criterion: see LOSSES. What the faults of `fault` learn in the process of their worker they know here, too."""
     fault = fault or Fault()
-    given = (directory, network, optimizer, workers, steps, seed, fault, precision, batch, record)
+    given = (directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion)
     if workers == 1:
         work(0, *given)
         return
@@ -214,7 +233,7 @@ def average(net, workers):
         parameter.grad /= workers
 
 
-def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record):
+def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion):
     """What one worker does."""
     torch.manual_seed(seed)
     dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
@@ -226,7 +245,8 @@ def work(worker, directory, network, optimizer, workers, steps, seed, fault, pre
     fault.before_hooks(worker, net)
     hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(worker, workers), include_workers="all",
                            **RECORDS[record])
-    loss = nn.CrossEntropyLoss()
+    loss = LOSSES[criterion]()
+    fault.before_loss(worker, loss)
     hook.register_module(net)
     hook.register_loss(loss)
     hook.set_mode(modes.TRAIN)
