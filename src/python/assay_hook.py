@@ -688,6 +688,8 @@ class Hook:
             return
         loss_module._module_name = loss_module._get_name()
         self._modules.add(loss_module)
+        if self._laws:
+            self._laws.watch_loss(loss_module)
         loss_module.register_forward_hook(self._after_forward)
 
     register_hook = register_module

@@ -39,7 +39,7 @@ def train(name, make, fault=lambda step, net, optimizer: None):
     net, loss = Net(), nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3) if "sgd" not in name else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     step = [0]
-    for layer in (net.conv, net.fc1):
+    for layer in (net.conv, net.fc1, loss):
         layer.register_forward_hook(lambda module, x, y: fault(step[0], module, y))
     hook = make(path, net, loss, optimizer)
     for step[0] in range(STEPS):
@@ -62,6 +62,7 @@ def train(name, make, fault=lambda step, net, optimizer: None):
 def by_hand(path, net, loss, optimizer):
     hook = assay_hook.Hook(path, save_config=SaveConfig(save_interval=1), laws=True)
     hook.register_module(net)
+    hook.register_loss(loss)
     hook.register_optimizer(optimizer)
     return hook
 
@@ -75,7 +76,7 @@ def healthy():
         entry = train(name, make)
         assert entry["findings_total"] == 0, entry
         moments = 12 if name != "sgd" else 6
-        for law, count in (("linear", 3), ("moments", moments), ("reduce", 6), ("update", 6)):
+        for law, count in (("linear", 3), ("loss", 1), ("moments", moments), ("reduce", 6), ("update", 6)):
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
 
 
@@ -84,7 +85,7 @@ def broken(name, test, tensor, step, fault):
     found = entry["findings"]
     first = [f for f in found if f["step"] == found[0]["step"]]
     strongest = max(first, key=lambda f: f["value"] / f["threshold"])
-    assert (strongest["step"], strongest["tensor"], strongest["test"]) == (step, "state/laws/" + tensor, test), found[:5]
+    assert (strongest["step"], strongest["tensor"], strongest["test"]) == (step, tensor if test == "loss" else "state/laws/" + tensor, test), found[:5]
 
 
 def of_output(layer):
@@ -98,6 +99,8 @@ def main():
     healthy()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
+    broken("loss", "loss", "CrossEntropyLoss_output_0", BROKEN,
+           lambda step, what, y: y.data.mul_(1.001) and None if step == BROKEN and isinstance(what, nn.CrossEntropyLoss) else None)
     broken("weight", "update", "update/Net_fc1.weight", BROKEN + 1,
            lambda step, what, net: flip(net.fc1.weight) if (step, what) == (BROKEN, "updated") else None)
     broken("gradient", "reduce", "reduce/Net_fc1.weight", BROKEN,

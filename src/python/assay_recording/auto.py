@@ -307,6 +307,8 @@ class AutoHook(assay_hook.Hook):
     def _after_loss(self, module, inputs, output):
         if self._active:
             self._write(module._get_name() + "_output_", output)
+            if self._laws:
+                self._laws.after_loss(module, inputs, output)
             self._save_fed(module._get_name() + "_input_", inputs)
             self.note_loss(output)
 

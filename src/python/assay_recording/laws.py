@@ -19,6 +19,7 @@ from assay_hook import _goes_on, _plain_name, _unwrapped
 PLAIN, UNSIGNED, ADAM = 0, 1, 4
 CELL, MOST_CELLS = 8192, 256  # elements of a cell
 ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
+SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
 
 
@@ -29,7 +30,7 @@ def host(tensor):
 class Laws:
     def __init__(self, hook, library, dtypes):
         self.hook, self.library, self.dtypes = hook, library, dtypes
-        self.before, self.parameters, self.step = {}, [], -1
+        self.before, self.parameters, self.fed, self.step = {}, [], set(), -1
         self.clear()
 
     def _complain(self, what, error):
@@ -69,6 +70,23 @@ class Laws:
             finally:
                 self.updated(owner)
         optimizer.step = types.MethodType(step, optimizer)
+
+    def watch_loss(self, module):
+        """A loss: what it is given is recorded as it is, where that is small beside the weights."""
+        module.register_forward_hook(self.after_loss)
+
+    @_goes_on
+    def after_loss(self, module, inputs, output):
+        tensors = [t for t in inputs if hasattr(t, "numel")]
+        most = max(SMALL, sum(p.numel() for _, p in self.living()) // 1000)
+        if not self.due() or len(tensors) != len(inputs) or sum(t.numel() for t in tensors) > most:
+            return
+        prefix = module._get_name() + "_input_"
+        for number in range(len(tensors)):  # they are written behind this
+            name = "%s%d" % (prefix, self.hook._written.get(prefix, 0) + number)
+            if name not in self.fed:
+                self.fed.add(name)
+                self.library.assay_hook_collection_name(self.hook._handle, b"laws", name.encode())
 
     def living(self):
         return [(name, parameter()) for name, parameter in self.parameters if parameter() is not None]
