@@ -128,11 +128,12 @@ static bool is_like(const pool_axis *a, const pool_axis *b)
     return a->kernel == b->kernel && a->stride == b->stride && a->padding == b->padding;
 }
 
-/* Tries all that fit the shapes, those of like axes first. */
+/* Tries all that fit the shapes, those of like axes first, and of axes of the same lengths alone. */
 static void find_reading(pooling *p, uint64_t count, const pool_axis *rows, int n, const pool_axis *columns, int m,
                          assay_function_fit *best)
 {
-    for (int like = 1; like >= 0; like--)
+    const bool square = rows->in == columns->in && rows->out == columns->out;
+    for (int like = 1; like >= square; like--)
         for (int i = 0; i < n; i++)
             for (int k = 0; k < m && best->broken > 0; k++) {
                 p->row = rows[i];
