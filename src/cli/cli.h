@@ -66,6 +66,8 @@ const char *cli_place_of(const assay_instance *instance, char room[CLI_PLACE]);
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
 /* Writes an item of a JSON list of problems, each on a line of its own; offset below 0: null. Not collective. */
 void cli_put_json_problem(assay_jw *w, const char *kind, const char *file, int64_t offset, const char *text);
+/* Warns of all of them, each with its file. Not collective. */
+void cli_warn_problems(const char *trial, const assay_problems *problems);
 /* Writes all of them. Not collective. */
 void cli_put_json_problems(const assay_problems *problems, assay_jw *w);
 

@@ -204,6 +204,20 @@ void cli_put_json_problem(assay_jw *w, const char *kind, const char *file, int64
     assay_jw_end(w);
 }
 
+void cli_warn_problems(const char *trial, const assay_problems *problems)
+{
+    enum { SAID_MOST = 64 };
+    const size_t said = problems->kept < SAID_MOST ? problems->kept : SAID_MOST;
+    for (size_t i = 0; i < said; i++) {
+        const assay_problem *p = &problems->list[i];
+        const bool told = !p->file || strstr(p->text, p->file);
+        assay_log_warn("%s: %s%s%s", trial, told ? "" : p->file, told ? "" : ": ", p->text);
+    }
+    if (problems->total > said)
+        assay_log_warn("%s: and %" PRIu64 " more; `assay ls --json` lists up to %d", trial, problems->total - said,
+                       ASSAY_PROBLEMS_KEPT);
+}
+
 void cli_put_json_problems(const assay_problems *problems, assay_jw *w)
 {
     for (size_t i = 0; i < problems->kept; i++) {

@@ -377,8 +377,8 @@ int cli_metrics_show(const char *location, const cli_course_choice *choice, assa
     assay_error err = {""};
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_metrics_read(location, &metrics, &err);
-    for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
-        assay_log_warn("%s: %s", location, metrics.problems.list[i].text);
+    if (status == ASSAY_OK)
+        cli_warn_problems(location, &metrics.problems);
     ASSAY_THEN(status, form == ASSAY_LISTING_TEXT ? put_text(&metrics, choice, draw, &out, &err)
                                                   : put_rows(&metrics, choice, form, &out, &err));
     const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;

@@ -511,9 +511,7 @@ static int show_tensors(const show_options *options, const char *trial, const ch
     if (status != ASSAY_OK)
         return cli_fail(status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND, &err);
     const assay_problems *problems = &r->files.problems;
-    for (size_t i = 0; i < problems->kept; i++)
-        assay_log_warn("%s: %s: %s", trial, problems->list[i].file ? problems->list[i].file : "",
-                       problems->list[i].text);
+    cli_warn_problems(trial, problems);
     bool damaged = problems->losses > 0;
     status = show_trial(r, options, tensor, &damaged, &err);
     assay_recording_close(r);

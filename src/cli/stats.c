@@ -86,7 +86,7 @@ static int make_job(const char *const *trials, size_t count, assay_job *job, ass
     return status == ASSAY_OK ? assay_job_set_trials(job, trials, count, err) : status;
 }
 
-/* On rank 0: what could not be read is said; the exit code. */
+/* On rank 0: what could not be read, or is odd, is said; the exit code. */
 static int conclude(const stats_options *options, const assay_outcome *outcome)
 {
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -97,11 +97,7 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
             return cli_fail(trial->status, &trial->error);
         if (of_ranks && trial->catalog.format_count == 0)
             return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: %s", trial->trial->path, of_ranks), &err);
-        if (trial->problems.losses > 0)
-            assay_log_warn("%s: %" PRIu64
-                           " thing%s damaged or missing, and not in %s; `assay ls` and `assay run` name all",
-                           trial->trial->path, trial->problems.losses, trial->problems.losses == 1 ? " was" : "s were",
-                           options->out);
+        cli_warn_problems(trial->trial->path, &trial->problems);
     }
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }
@@ -157,8 +153,8 @@ static int write_metrics(const stats_options *options, const char *trial)
     assay_error err = {""};
     int status = cli_metrics_read(trial, &metrics, &err);
     ASSAY_THEN(status, cli_metrics_write(&metrics, options->out, &err));
-    for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
-        assay_log_warn("%s: %s", trial, metrics.problems.list[i].text);
+    if (status == ASSAY_OK)
+        cli_warn_problems(trial, &metrics.problems);
     const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
     cli_metrics_release(&metrics);
     return status == ASSAY_OK ? code : cli_fail(status, &err);

@@ -341,14 +341,12 @@ static int show_groups(const topology_options *o, const char *location, assay_bu
     return status == ASSAY_OK && !made ? ASSAY_ENOTFOUND : status;
 }
 
-/* What could not be looked at may have said more. */
-static void name_unread(assay_trial_files *files, bool *lost)
+/* What was lost, or could not be looked at, may have said more. */
+static void name_problems(const char *location, assay_trial_files *files, bool *lost)
 {
     assay_problems_take_notes(&files->problems, files->store, -1, "a worker may be left out for that");
-    const char *unread = assay_problems_unread(&files->problems);
-    if (unread)
-        assay_log_warn("%s", unread);
-    *lost = unread != NULL;
+    cli_warn_problems(location, &files->problems);
+    *lost = files->problems.losses > 0;
 }
 
 /* Prints the topology of a trial. `given` is one from elsewhere, or NULL. */
@@ -387,7 +385,7 @@ static int show(const topology_options *o, const char *location, const char *giv
     else if (status == ASSAY_OK)
         status = put_unknown(&files, location, out, err);
     if (status == ASSAY_OK)
-        name_unread(&files, lost);
+        name_problems(location, &files, lost);
     assay_trial_release(&files);
     assay_buf_release(&why);
     assay_buf_release(&groups);
