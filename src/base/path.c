@@ -78,3 +78,15 @@ size_t assay_path_before_aside(const char *name)
         length -= ending;
     return length < whole ? length : 0;
 }
+
+void assay_path_put_series(const char *path, assay_buf *out)
+{
+    for (const char *end; *path; path = end + (*end == '/')) {
+        end = path + strcspn(path, "/");
+        const bool number = path + strspn(path, "0123456789abcdef-") == end && path + strcspn(path, "0123456789") < end;
+        assay_put_u8(out, '/'); /* of a number nothing else is left */
+        for (const char *p = path; p < end && !number; p++)
+            if (!assay_is_digit(*p))
+                assay_put_u8(out, (uint8_t)*p);
+    }
+}

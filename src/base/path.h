@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <assay/pack.h>
+
 enum { ASSAY_PATH_MOST = 4096 }; /* bytes of a path that foreign data give */
 
 /* "a/b" from "a" and "b", "b" from "" and "b"; the caller frees it; NULL without memory. */
@@ -19,6 +21,10 @@ bool assay_path_ends_n(const char *path, size_t length, const char *suffix);
 /* How many bytes the name had before somebody put the file aside: what stands before ".bak", ".old", ".1", "~", blanks
  * and the like at its end; 0: it has none of these. */
 size_t assay_path_before_aside(const char *name);
+
+/* Appends the path without what tells files and directories of one series apart: digits, and of hexadecimal numbers and
+ * UUIDs all: "step-1/rank_0" and "step-20/rank_3" come to the same. */
+void assay_path_put_series(const char *path, assay_buf *out);
 
 /* True for a relative path (`length` bytes, need not be terminated) that stays below the directory it is taken from and
  * means the same file in a directory, in S3 and in a packed trial: parts between single slashes, none of them empty,

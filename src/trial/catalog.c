@@ -223,13 +223,6 @@ int assay_lister_names(assay_lister *l, const char *directory, assay_names *name
     return 1;
 }
 
-void assay_lister_name_file(assay_lister *l, int64_t step, const char *name)
-{
-    if (assay_store_exists(l->store, name, NULL) == 1)
-        assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_UNSEEN, step, name, -1,
-                           "%s: a file, where a directory should be; what it had is missing from this analysis", name);
-}
-
 bool assay_names_have(const assay_names *names, const char *name)
 {
     size_t low = 0;

@@ -127,7 +127,8 @@ int assay_event_lister_walk(assay_event_lister *l, const char *directory, int de
             status = file;
         else if (file == 1)
             status = visit(l, path, names.name[i]);
-        else if (file == 0 && assay_path_ends(path, ".json"))
+        else if (file == 0 &&
+                 (assay_path_ends(path, ".json") || assay_path_ends(path, ".json.gz") || assay_path_ends(path, ".tmp")))
             assay_problems_add(l->problems, ASSAY_PROBLEM_READ, -1, path, -1,
                                "%s: a directory, where a file should be; what it had is missing from this analysis",
                                path);

@@ -115,6 +115,22 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
     keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text), ASSAY_NO_TENSOR);
 }
 
+void assay_problems_name_file(assay_problems *p, struct assay_store *store, int64_t step, const char *path)
+{
+    if (assay_store_exists(store, path, NULL) == 1)
+        assay_problems_add(p, ASSAY_PROBLEM_UNSEEN, step, path, -1,
+                           "%s: a file, where a directory should be; what it had is missing from this analysis", path);
+}
+
+void assay_problems_name_directory(assay_problems *p, struct assay_store *store, const char *path)
+{
+    assay_names names = {0};
+    if (assay_store_exists(store, path, NULL) == 0 && assay_store_list(store, path, &names, NULL) == ASSAY_OK)
+        assay_problems_add(p, ASSAY_PROBLEM_UNSEEN, -1, path, -1,
+                           "%s: a directory, where a file should be; what it had is missing from this analysis", path);
+    assay_names_release(&names);
+}
+
 const char *assay_problems_unread(const assay_problems *p)
 {
     for (size_t i = 0; i < p->kept; i++)
@@ -201,23 +217,36 @@ void assay_problems_name_damaged(assay_problems *p, const struct assay_names *na
     }
 }
 
+/* The name that a file had, before it was put aside or one byte of its ending became another; NULL: it had none with that
+ * ending, or *memory is false. The caller frees it. */
+static char *name_before(const char *name, const char *ending, bool *memory)
+{
+    const size_t aside = assay_path_before_aside(name), whole = strlen(name), end = strlen(ending);
+    const size_t length = aside > 0 ? aside : whole;
+    const bool off = aside == 0 && whole > end && assay_key_is_off(name + whole - end, end, ending);
+    if (name[0] == '.' || !(off || (aside > 0 && assay_path_ends_n(name, length, ending))))
+        return NULL;
+    char *before = assay_copy_bytes_as_text(name, length);
+    if (before && off)
+        memcpy(before + whole - end, ending, end);
+    *memory = *memory && before;
+    return before;
+}
+
 void assay_problems_name_aside(assay_problems *p, int64_t step, const struct assay_names *names, const char *directory,
                                const char *ending)
 {
+    bool memory = true;
     for (size_t i = 0; i < names->count; i++) {
-        const char *name = names->name[i];
-        const size_t length = assay_path_before_aside(name);
-        if (length == 0 || name[0] == '.' || !assay_path_ends_n(name, length, ending))
-            continue;
-        char path[TEXT_MOST], *before = assay_copy_bytes_as_text(name, length);
-        snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", name);
-        if (!before)
-            p->status = ASSAY_ENOMEM;
-        else if (!assay_names_have(names, before))
+        char path[TEXT_MOST], *before = name_before(names->name[i], ending, &memory);
+        snprintf(path, sizeof path, "%s%s%s", directory, *directory ? "/" : "", names->name[i]);
+        if (before && !assay_names_have(names, before))
             assay_problems_add(p, ASSAY_PROBLEM_NAME, step, path, -1,
                                "%s: not looked at; there is no %s, which it may be", path, before);
         free(before);
     }
+    if (!memory)
+        p->status = ASSAY_ENOMEM;
 }
 
 static const assay_field problem_fields[] = {ASSAY_FIELD_MOST(assay_problem, kind, ASSAY_PROBLEM_KINDS - 1),

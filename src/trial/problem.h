@@ -98,10 +98,14 @@ void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int
  * one has it but for a byte, or for what was put behind it (".bak"). */
 void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
                                  const char *const *known);
-/* Names what was put aside in a directory ("x.npy.bak"), and has no other in its place; the name that it had had that
- * ending. */
+/* Names what was put aside in a directory ("x.npy.bak"), or whose ending is that one but for a byte ("x.npx"), and has no
+ * other in its place; the name that it had had that ending. */
 void assay_problems_name_aside(assay_problems *p, int64_t step, const struct assay_names *names, const char *directory,
                                const char *ending);
+/* Names, once, a file that stands where a directory should; what is no file is passed over. */
+void assay_problems_name_file(assay_problems *p, struct assay_store *store, int64_t step, const char *path);
+/* Names, once, a directory that stands where a file should; what is none is passed over. */
+void assay_problems_name_directory(assay_problems *p, struct assay_store *store, const char *path);
 /* The text of the first that says that something could not be read; NULL: there is none. */
 const char *assay_problems_unread(const assay_problems *p);
 /* The text of the first that is damage or loss; NULL: there is none. */

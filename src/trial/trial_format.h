@@ -159,8 +159,6 @@ int assay_lister_mode_unit(assay_lister *lister, int64_t step, int mode, uint32_
 uint32_t assay_lister_place(assay_lister *lister, const void *bytes, size_t size);
 /* The names in a directory. 0; 1: there is none, or it cannot be read, which a problem says; ASSAY_ENOMEM. */
 int assay_lister_names(assay_lister *lister, const char *directory, assay_names *names);
-/* Names, once, a file that stands where the directory of a step should; what is no file is passed over. */
-void assay_lister_name_file(assay_lister *lister, int64_t step, const char *name);
 /* Has the trial a log of the kind that its job asks for by "format"? 0, ASSAY_ENOTFOUND. */
 int assay_lister_find_log_kind(const assay_lister *lister);
 int assay_lister_no_memory(const assay_lister *lister);

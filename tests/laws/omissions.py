@@ -10,8 +10,8 @@ holds sealed checkpoints against their seals, `why` reads what a job left, and `
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
   rename   one bit of its name is another, or ".bak" stands behind it
-  file     a file stands in the place of a directory
-  key      one bit of a JSON key in it is another
+  file     a file stands in the place of a directory, a directory in that of a file
+  key      one bit of a key in it is another: of JSON, of YAML, of a CSV file's header
 A fault has to be named, by the problem of a report, or by the error or the output of a command, or all is as without it: then nothing was
 lost. What is hidden or renamed has to show in the report, and what is renamed or damaged has to be named, unless it is documented as not
 needed (NOT_NEEDED). Without --long each path has one fault, each key one flipped bit, and commands other than `run` and other numbers of
@@ -41,6 +41,7 @@ IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severit
 NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
+KEYS = {".json": rb'"([A-Za-z_]+)" ?:', ".yaml": rb"(?m)^([a-z_]+):", ".csv": rb"(?<![^,])([a-z_]+)(?=,)"}
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
 
 # What docs/format.md, profiler.md, traces.md, logs.md and checkpoints-as-trials.md say is not needed: of files the paths, of keys PATH:KEY.
@@ -53,9 +54,7 @@ NOT_NEEDED = [
     r"hidden:.*assay-seal\.sha256",  # for sha256sum
     r"night-./\.assay-files",  # what the next run removes there
     r".*trainer_state\.json:(?!log_history).*",  # a loss of another name is another series; settings
-    r".*dump\.json:(dtype|shape)",
-    r"file:step_.*/net",  # in a tree of .npy files one of another name
-    r"file:step\d(/rank0)?", r"file:mlruns/.*/params", r"bak:nvdlfw_.*\.log",  # in directories of logs, too
+    r".*dump\.json:(dtype|shape)", r".*\.csv:(?!step|module_name).*",
 ]
 
 
@@ -136,7 +135,7 @@ class Subject:
         """Does a problem, the error or the output have the path, or the directory that it is in?"""
         text = (got[1] + got[2] + got[3].decode()).replace("\n", " ")
         text = re.sub(r"\s+", " ", text)
-        return path.name in text or "damaged or missing, and not in" in text  # `stats` says how many
+        return path.name in text
 
     def judge(self, what, path, got, command, ranks=1):
         if not self.same(got, command, ranks):
@@ -176,25 +175,25 @@ class Subject:
             path.rename(aside)
             if not is_not_needed("hidden:%s" % relative):
                 self.checks.expect(not self.same(self.once(self.main), self.main), "%s: without %s the report is the same" % (self.name, relative))
-            at = max(i for i in range(len(path.name)) if i <= len(path.name) // 2 and path.name[i].isalnum())
-            flipped, bak = path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:], path.name + ".bak"
-            for other in (path.with_name(flipped), path.with_name(bak)):
-                if other.exists() or (other.name == bak and is_not_needed("bak:%s" % relative)):
+            middle = max(i for i in range(len(path.name)) if i <= len(path.name) // 2 and path.name[i].isalnum())
+            for at in (middle, len(path.name) - 1, len(path.name)):  # another digit at the end is another step or rank
+                name = path.name[:at] + chr(ord(path.name[at]) ^ 1) + path.name[at + 1:] if at < len(path.name) else path.name + ".bak"
+                other = path.with_name(name)
+                if other.exists() or path.name[at:].isdigit():
                     continue
                 aside.rename(other)
                 got = self.once(self.main)
-                words = (m.group() for m in re.finditer(r"[^\W_]+|[^\w]", other.name) if m.end() > at)
-                word = "bak" if other.name == bak else next(words)  # what is another now
+                word = next((m.group() for m in re.finditer(r"[^\W_]+|[^\w]", name) if m.end() > at + (at == len(path.name))))  # what is another now
                 text = got[1] + got[2] + got[3].decode() + (self.once("ls")[1] if self.main == "run" else "")
                 missed = path.name in text and path.name not in before
                 self.checks.expect(self.same(got, self.main) or word in text or missed or got[0] == 2, "%s: %s is called %s, and nothing says so: %s"
                                    % (self.name, relative, other.name, (got[1] + got[2])[-800:]))
                 other.rename(aside)
-            if aside.is_dir() and not is_not_needed("file:%s" % relative):
-                path.write_text("x")
-                got = self.once(self.main)
-                self.checks.expect(self.same(got, self.main) or self.names(got, path) or got[0] == 2, "%s: %s is a file, and nothing says so: %s"
-                                   % (self.name, relative, (got[1] + got[2])[-800:]))
+            path.write_text("x") if aside.is_dir() else path.mkdir()
+            got = self.once(self.main)
+            self.checks.expect(self.same(got, self.main) or self.names(got, path) or got[0] == 2, "%s: %s is a %s, and nothing says so: %s"
+                               % (self.name, relative, "file" if aside.is_dir() else "directory", (got[1] + got[2])[-800:]))
+            path.unlink() if aside.is_dir() else path.rmdir()
             (shutil.rmtree if aside.is_dir() else os.unlink)(aside)
             self.restore()
 
@@ -203,9 +202,9 @@ class Subject:
         for path in self.paths:
             data = path.read_bytes() if path.is_file() else b""
             seen = set()
-            for found in re.finditer(rb'"([A-Za-z_]+)" ?:', data):
+            for found in re.finditer(KEYS.get(path.suffix, KEYS[".json"]), data.partition(b"\n")[0] if path.suffix == ".csv" else data):
                 key = found.group(1).decode()
-                if key in seen or (self.main == "history" and key not in IN_REPORTS) or (not self.args.long and path.suffix != ".json") or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
+                if key in seen or (self.main == "history" and key not in IN_REPORTS) or (not self.args.long and path.suffix not in KEYS) or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
                     continue
                 seen.add(key)
                 middle = (found.start(1) + found.end(1)) // 2
@@ -215,7 +214,7 @@ class Subject:
                         changed[at] ^= 1 << bit
                         path.write_bytes(changed)
                         got = self.once(self.main)
-                        self.checks.expect(not self.same(got, self.main) and (got[0] == 3 or path.name in got[1] + got[2] + got[3].decode()),
+                        self.checks.expect(not self.same(got, self.main) and (got[0] in (2, 3) or path.name in got[1] + got[2] + got[3].decode()),
                                            "%s: bit %d of byte %d of %s, in \"%s\": exit %d, not named"
                                            % (self.name, bit, at, path.relative_to(self.trial), key, got[0]))
             if data:
@@ -265,6 +264,11 @@ def subjects(args, place):
     for kind, make in logs.KINDS.items():
         make(place / "logs-source" / kind, logs.curve(2))
         yield "log-" + kind, place / "logs-source" / kind, "run", kind in ("mlflow", "dump")
+    for i in range(2):  # several runs in a place
+        logs.mlflow(place / "runs-source/mlflow", logs.curve(2), "0a1b%d" % i, "owl-%d" % i)
+        logs.csv(place / ("runs-source/csv/version_%d" % i), logs.curve(2))
+    for kind in ("mlflow", "csv"):
+        yield "runs-" + kind, place / "runs-source" / kind, "run", False
     job(place / "job-source")
     yield "job", place / "job-source", "why", True
     for table, folder in (("formats.def", "formats"), ("event_formats.def", "events")):

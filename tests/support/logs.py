@@ -99,7 +99,9 @@ def mlflow(place, rows, run="0a1b", name="calm-owl-1"):
     write(base / "meta.yaml", "run_id: %s\nrun_name: %s\nstatus: 3\nstart_time: 1795000000000\nlifecycle_stage: active\n" % (run, name))
     write(base / "params/lr", "0.1")
     write(base / "metrics/train/loss", "".join("%d %r %d\n" % (step, loss, step) for step, loss, _ in rows))
-    write(base / "metrics/val/loss", "".join("%d %r %d\n" % (step, value, step) for step, _, value in rows if value is not None))
+    validation = "".join("%d %r %d\n" % (step, value, step) for step, _, value in rows if value is not None)
+    if validation:
+        write(base / "metrics/val/loss", validation)
 
 
 def megatron(place, rows):

@@ -103,6 +103,7 @@ bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name)
 {
     static const char *const endings[] = {".safetensors", ".safetensors.index.json", ".distcp", ".pth", ".ckpt",
                                           ".npz"};
+    static const char *const short_endings[] = {".pt", ".bin", NULL}; /* but for a bit: .py is another */
     const size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t size = strlen(endings[i]);
@@ -111,6 +112,10 @@ bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name)
             (assay_key_is_off(end, size, endings[i]) || strcasecmp(end, endings[i]) == 0))
             return assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS;
     }
+    const char *point = strrchr(name, '.');
+    assay_keys flipped = {.known = short_endings};
+    if (point && assay_keys_find_flipped(&flipped, point, strlen(point)) < 0 && flipped.near)
+        return assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS;
     return is_aside(beside, name);
 }
 

@@ -504,16 +504,6 @@ static bool stands_in(const entry *e, const entry *entries, size_t count)
     return false;
 }
 
-/* The name without its digits. */
-static void put_form(const char *name, assay_buf *out)
-{
-    assay_buf_clear(out);
-    assay_put_u8(out, '/'); /* of digits alone nothing else would be left */
-    for (; *name; name++)
-        if (!assay_is_digit(*name))
-            assay_put_u8(out, (uint8_t)*name);
-}
-
 /* Names the files whose names are those of directories of the series but for the number: each had a step, or had one
  * copied to its place. */
 static int name_files(assay_lister *l, const entry *entries, size_t count)
@@ -522,18 +512,20 @@ static int name_files(assay_lister *l, const entry *entries, size_t count)
     assay_buf form = ASSAY_BUF(SIZE_MAX);
     bool memory = forms != NULL;
     for (size_t i = 0; i < count && memory; i++) {
-        put_form(entries[i].name, &form);
+        assay_buf_clear(&form);
+        assay_path_put_series(entries[i].name, &form);
         if (!entries[i].file && !entries[i].other)
             memory = assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
     }
     for (size_t i = 0; i < l->top->count && memory && assay_dict_count(forms) > 0; i++) {
         const char *name = l->top->name[i];
         int64_t step = 0;
-        put_form(name, &form);
+        assay_buf_clear(&form);
+        assay_path_put_series(name, &form);
         if (assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS && !assay_ckpt_is_unfinished(name) &&
             assay_ckpt_step(l->catalog->options, name, &step) &&
             assay_dict_find(forms, (const char *)form.data, form.size) != ASSAY_NO_ID)
-            assay_lister_name_file(l, step, name);
+            assay_problems_name_file(&l->catalog->problems, l->store, step, name);
     }
     memory = memory && assay_buf_status(&form) == ASSAY_OK;
     assay_dict_free(forms);

@@ -106,24 +106,34 @@ static bool begins_as_dump(assay_store *store, const char *path)
                                        : kind == ASSAY_FLIGHT_JSON && begins_as_json(head, got);
 }
 
+/* Is one name the other but for its rank? */
+static bool is_of_series(const char *name, const char *other)
+{
+    const size_t before = stem_of(name) - digits_of(name), behind = stem_of(other);
+    return before == behind - digits_of(other) && strncmp(name, other, before) == 0 &&
+           strcmp(name + stem_of(name), other + behind) == 0;
+}
+
 static int list(assay_event_lister *l)
 {
-    bool dumps = false;
+    const char *dump = NULL;
     int looked = 0, status = ASSAY_OK;
-    for (size_t i = 0; i < l->top->count && !dumps && looked < LOOKED_AT; i++) {
+    for (size_t i = 0; i < l->top->count && !dump && looked < LOOKED_AT; i++) {
         const char *name = l->top->name[i];
         if (rank_of(name) < 0 || assay_store_exists(l->store, name, NULL) != 1)
             continue;
-        dumps = begins_as_dump(l->store, name);
+        dump = begins_as_dump(l->store, name) ? name : NULL;
         looked++;
     }
-    for (size_t i = 0; i < l->top->count && dumps && status == ASSAY_OK; i++) {
+    for (size_t i = 0; i < l->top->count && dump && status == ASSAY_OK; i++) {
         const int file = assay_store_exists(l->store, l->top->name[i], NULL);
         if (file == 1)
             status = assay_event_lister_add(
                 l, &(assay_event_file){.path = l->top->name[i], .source = l->top->name[i], .kind = ASSAY_EVENTS_DUMP});
         else if (file == ASSAY_ENOMEM)
             status = file;
+        else if (file == 0 && is_of_series(l->top->name[i], dump))
+            assay_problems_name_directory(l->problems, l->store, l->top->name[i]);
     }
     return status;
 }

@@ -95,19 +95,15 @@ static int64_t rank_in(const metrics_file *file)
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
 {
     int status = ASSAY_OK;
-    bool ranked = false;
+    const bool ranked = metrics_is_ranked(run, rank_in);
     (void)place;
     log->falls = true;
-    for (size_t i = 0; i < run->count; i++)
-        ranked = ranked || rank_in(run->files[i]) >= 0;
     for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
         char worker[32];
         const char *path = run->files[i]->path;
         const int64_t rank = rank_in(run->files[i]);
-        if (ranked && rank < 0) { /* as another part of worker_0's log it would discard values of that */
-            assay_problems_add(log->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
-                               "%s: not looked at; its name has no globalrank-N, as those of the other logs have",
-                               path);
+        if (ranked && rank < 0) {
+            metrics_name_unranked(log, path, "globalrank-N in its name");
             continue;
         }
         snprintf(worker, sizeof worker, "worker_%lld", (long long)(rank < 0 ? 0 : rank));

@@ -11,7 +11,8 @@
 static const char *const WHY[METRICS_KINDS] = {
     [METRICS_HF] = "it is no JSON object with log_history",
     [METRICS_WANDB] = "it does not begin as files of W&B do (version 0)",
-    [METRICS_MLFLOW] = "it is no SQLite database with MLflow's tables runs, metrics and experiments",
+    [METRICS_MLFLOW] =
+        "it is no SQLite database with MLflow's tables runs, metrics and experiments, and no meta.yaml of a run",
     [METRICS_TB] = "its first record is no event of TensorBoard",
     [METRICS_CSV] = CSV_NEEDS,
     [METRICS_MONITOR] = "it is no CSV of msprobe",
@@ -19,7 +20,7 @@ static const char *const WHY[METRICS_KINDS] = {
     [METRICS_DLFW] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs",
     [METRICS_MEGATRON] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs"};
 
-static const char *why_not(assay_store *store, const metrics_file *file)
+const char *metrics_why_not(assay_store *store, const metrics_file *file)
 {
     static const char pointer[] = "version https://git-lfs";
     char head[sizeof pointer - 1];
@@ -53,7 +54,7 @@ bool metrics_doubts(assay_store *store, assay_buf *out)
     if (count > 1)
         assay_put_format(out, "%zu files are called like logs, and none is one; ", count);
     if (first)
-        assay_put_format(out, "%.200s: %s", first->path, why_not(store, first));
+        assay_put_format(out, "%.200s: %s", first->path, metrics_why_not(store, first));
     const char *unread = assay_problems_unread(&place.problems); /* nobody knows what that is */
     if (unread)
         assay_store_note(store, "", unread);

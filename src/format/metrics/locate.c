@@ -186,7 +186,7 @@ int metrics_locate(const char *location, const assay_trial_options *given, assay
     const char *pattern = location[length] ? location + length + strspn(location + length, "/") : NULL;
     if (pattern && !*pattern)
         pattern = NULL;
-    if (!S_ISDIR(about.st_mode) && !(S_ISREG(about.st_mode) && metrics_is_log_name(metrics_base(root))))
+    if (!S_ISDIR(about.st_mode) && !(S_ISREG(about.st_mode) && metrics_kinds_named(metrics_base(root))))
         return ASSAY_OK;
     assay_error why = {{0}};
     int status = assay_store_open(root, &store, &why);

@@ -215,11 +215,11 @@ static bool probe(const assay_names *top)
     return !(assay_names_have(top, "collections") && assay_names_have(top, "index"));
 }
 
-bool metrics_is_log_name(const char *name)
+uint32_t metrics_kinds_named(const char *name)
 {
-    bool named = false;
+    uint32_t named = 0;
     for (int k = 0; k < METRICS_KINDS; k++)
-        named = named || metrics_kinds[k]->named(name);
+        named |= (uint32_t)metrics_kinds[k]->named(name) << k;
     return named;
 }
 

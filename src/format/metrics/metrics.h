@@ -83,8 +83,10 @@ extern const metrics_kind metrics_hf, metrics_wandb, metrics_mlflow, metrics_tb,
     metrics_dump, metrics_dlfw, metrics_megatron;
 /* Appends why files that are called like logs are none. False: there are no such files. */
 bool metrics_doubts(assay_store *store, assay_buf *out);
-/* Do files of a kind have such a name? */
-bool metrics_is_log_name(const char *name);
+/* The first of these, in words: why it is none of its kind. */
+const char *metrics_why_not(assay_store *store, const metrics_file *file);
+/* The kinds whose files have such a name, a bit each. */
+uint32_t metrics_kinds_named(const char *name);
 int metrics_kind_number(const char *name); /* -1: there is none */
 
 /* walk.c: lists what is below the root, and proves each file. `kind`: to be chosen, -1: the first that is there. 0 or a
@@ -96,6 +98,13 @@ metrics_run *metrics_place_run(metrics_place *place, const char *name, const cha
 int metrics_run_add_file(metrics_run *run, const metrics_file *file);
 /* The run of that key, made when there is none. */
 metrics_run *metrics_place_run_of(metrics_place *place, const char *key, const char *name, const char *id);
+
+/* passed.c: what the walk passed over, or found to be no log. May a file of such a name, which none of a log, have been a
+ * log, or stand in the place of a directory? */
+bool metrics_may_be_passed(const char *name);
+/* Names, once the place's kind is known, of such files, and of directories without a log, which end in a slash, those
+ * that were a log of it or stand for one; and files that are called as its logs are, and are none. 0 or ASSAY_ENOMEM. */
+int metrics_name_passed(metrics_place *place, char *const *passed, size_t count);
 
 /* Where the last part of a path begins; its directory's length, without the slash. */
 static inline const char *metrics_base(const char *path)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/keys.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "format/metrics/printed.h"
@@ -106,36 +107,76 @@ int mlflow_put_facts(metrics_log *log, const mlflow_facts *f)
 
 /* ---- files ---- */
 
+static const char *const META_KEYS[] = {"run_id",  "run_uuid",        "run_name", "name",       "experiment_id",
+                                        "user_id", "lifecycle_stage", "status",   "start_time", "end_time",
+                                        NULL};
+enum { RUN_ID, RUN_UUID, RUN_NAME, NAME, EXPERIMENT_ID, USER_ID, LIFECYCLE_STAGE, STATUS, START_TIME, END_TIME };
+
 typedef struct meta { /* of a run or an experiment */
     char run[TEXT], run_name[TEXT], name[TEXT], experiment[TEXT], user[TEXT];
     bool deleted;
     int status;
     int64_t started, ended;
+    assay_keys keys;
 } meta;
+
+/* Is it that of a run whose id is not known, since the key is damaged? */
+static bool lacks_id(const meta *m)
+{
+    const char *key = assay_keys_damaged(&m->keys);
+    return !*m->run && (key == META_KEYS[RUN_ID] || key == META_KEYS[RUN_UUID]);
+}
+
+/* Names a damaged key, of an experiment once. */
+static void name_damaged(const meta *m, assay_problems *problems, const char *path)
+{
+    const char *key = assay_keys_damaged(&m->keys);
+    if (key)
+        assay_problems_add(problems, lacks_id(m) ? ASSAY_PROBLEM_HEADER : ASSAY_PROBLEM_KEY, -1, path, -1,
+                           "%s: a key that should be \"%s\" is damaged; what it had is missing from this analysis",
+                           path, key);
+}
 
 static int take_meta(void *context, const char *key, const char *value)
 {
     meta *m = context;
     double number = 0;
     const bool is_number = metrics_number(value, strlen(value), &number) && fabs(number) < 1e18;
-    if (strcmp(key, "run_id") == 0 || (strcmp(key, "run_uuid") == 0 && !*m->run))
+    switch (assay_keys_find_flipped(&m->keys, key, strlen(key))) {
+    case RUN_ID:
         snprintf(m->run, TEXT, "%s", value);
-    else if (strcmp(key, "run_name") == 0)
+        break;
+    case RUN_UUID:
+        if (!*m->run)
+            snprintf(m->run, TEXT, "%s", value);
+        break;
+    case RUN_NAME:
         snprintf(m->run_name, TEXT, "%s", value);
-    else if (strcmp(key, "name") == 0)
+        break;
+    case NAME:
         snprintf(m->name, TEXT, "%s", value);
-    else if (strcmp(key, "experiment_id") == 0)
+        break;
+    case EXPERIMENT_ID:
         snprintf(m->experiment, TEXT, "%s", value);
-    else if (strcmp(key, "user_id") == 0)
+        break;
+    case USER_ID:
         snprintf(m->user, TEXT, "%s", value);
-    else if (strcmp(key, "lifecycle_stage") == 0)
+        break;
+    case LIFECYCLE_STAGE:
         m->deleted = strcmp(value, "deleted") == 0;
-    else if (strcmp(key, "status") == 0 && is_number)
-        m->status = number >= 1 && number <= 5 ? (int)number : 0;
-    else if (strcmp(key, "start_time") == 0 && is_number)
-        m->started = (int64_t)number;
-    else if (strcmp(key, "end_time") == 0 && is_number)
-        m->ended = (int64_t)number;
+        break;
+    case STATUS:
+        m->status = is_number && number >= 1 && number <= 5 ? (int)number : 0;
+        break;
+    case START_TIME:
+        m->started = is_number ? (int64_t)number : 0;
+        break;
+    case END_TIME:
+        m->ended = is_number ? (int64_t)number : 0;
+        break;
+    default:
+        break;
+    }
     return ASSAY_OK;
 }
 
@@ -144,7 +185,7 @@ static int read_meta(assay_store *store, const char *path, meta *out, assay_erro
 {
     assay_buf text;
     assay_buf_init(&text, META_MOST);
-    memset(out, 0, sizeof *out);
+    *out = (meta){.keys = {.known = META_KEYS}};
     int status = assay_store_read(store, path, META_MOST, &text, err);
     if (status == ASSAY_OK)
         metrics_yaml((const char *)text.data, text.size, take_meta, out);
@@ -158,7 +199,7 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     if (mlflow_is_db(file->path))
         return mlflow_db_proven(store, file, err);
     const int status = read_meta(store, file->path, &m, err);
-    return status == 1 ? *m.run != '\0' : status;
+    return status == 1 ? *m.run != '\0' || lacks_id(&m) : status;
 }
 
 /* A small text file below a run's directory. */
@@ -189,7 +230,11 @@ static int divide_files(metrics_place *p, const metrics_file *file, assay_error 
     if (status < 0)
         return status;
     if (status == 0)
-        memset(&experiment, 0, sizeof experiment);
+        experiment = (meta){0};
+    name_damaged(&own, &p->problems, file->path);
+    name_damaged(&experiment, &p->problems, parent);
+    if (lacks_id(&own))
+        return ASSAY_OK;
     if (own.deleted || experiment.deleted) {
         p->counts[METRICS_DELETED_RUNS]++;
         return ASSAY_OK;
@@ -284,7 +329,11 @@ static int take_metric(reader *r, const char *path)
     r->system = mlflow_is_system(r->key, strlen(r->key));
     r->log->counts[METRICS_SYSTEM_METRICS] += r->system;
     r->log->file_count++;
+    const uint64_t before = r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING];
     int status = metrics_read_lines(r->log, path, take_line, r, r->err);
+    if (status == ASSAY_OK && before == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
+                           "%s: empty; MLflow leaves no such files", path);
     return status == ASSAY_OK ? mlflow_put(r->log, r->key, strlen(r->key), &r->values) : status;
 }
 
@@ -314,6 +363,9 @@ static int walk(reader *r, const char *directory, size_t skip, what kind, int de
     int status = assay_store_list(r->log->store, directory, &names, NULL);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+    if (names.count == 0 && depth > 0)
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_UNSEEN, -1, directory, -1,
+                           "%s: an empty directory; MLflow leaves none", directory);
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
         if (snprintf(path, sizeof path, "%s/%s", directory, names.name[i]) >= (int)sizeof path)
             continue;
@@ -352,6 +404,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     for (int k = METRIC; k <= TAG && status == ASSAY_OK; k++) {
         char path[ASSAY_PATH_ROOM];
         snprintf(path, sizeof path, "%s%s%s", run->base, *run->base ? "/" : "", directories[k]);
+        assay_problems_name_file(log->problems, log->store, -1, path);
         status = walk(&r, path, strlen(path) + 1, (what)k, 0);
     }
     free(r.values.list);

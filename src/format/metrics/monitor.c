@@ -29,17 +29,18 @@ static int divide(metrics_place *p, assay_error *err)
     return metrics_divide_whole(p, METRICS_MONITOR);
 }
 
-/* The number behind a word in the path's last directory: "rank_3", "Dec03_21-34-40-rank3-ab12". */
-static void worker_of(const char *path, char out[32])
+/* The last number behind a word in the directories of its path: "rank_3", "Dec03_21-34-40-rank3-ab12"; -1: there is none. */
+static int64_t rank_in(const metrics_file *file)
 {
+    const char *path = file->path;
     const size_t length = metrics_directory(path);
-    unsigned long long rank = 0;
+    long long rank = -1;
     for (size_t i = 0; i + 4 < length; i++) {
         const size_t at = i + 4 + (path[i + 4] == '_');
         if (memcmp(path + i, "rank", 4) == 0 && at < length && assay_is_digit(path[at]))
-            sscanf(path + at, "%9llu", &rank);
+            sscanf(path + at, "%9lld", &rank);
     }
-    snprintf(out, 32, "worker_%llu", rank);
+    return rank;
 }
 
 /* The part of the file's name before its steps: `_step<a>-<b>.csv`, `_<a>-<b>.csv`. */
@@ -119,12 +120,18 @@ static int read_rows(metrics_log *log, metrics_table *t, const columns *c, const
 
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
 {
+    const bool ranked = metrics_is_ranked(run, rank_in);
     (void)place;
     int status = ASSAY_OK;
     for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
         char worker[32];
         metrics_table t = {0};
-        worker_of(run->files[i]->path, worker);
+        const int64_t rank = rank_in(run->files[i]);
+        if (ranked && rank < 0) {
+            metrics_name_unranked(log, run->files[i]->path, "rank in its path");
+            continue;
+        }
+        snprintf(worker, sizeof worker, "worker_%lld", (long long)(rank < 0 ? 0 : rank));
         status = metrics_set_worker(log, worker);
         if (status == ASSAY_OK && (status = metrics_table_open(log->store, run->files[i]->path, &t, err)) != 1)
             continue;
@@ -137,7 +144,10 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             metrics_add(log, METRICS_GROWING);
         status = ASSAY_OK;
         if (c.step == SIZE_MAX || (c.module == SIZE_MAX && c.name == SIZE_MAX))
-            metrics_add(log, METRICS_BAD_ROWS);
+            assay_problems_add(log->problems, ASSAY_PROBLEM_HEADER, -1, run->files[i]->path, 0,
+                               "%s: its header lacks step, or module_name and name; what it had is missing from this "
+                               "analysis",
+                               run->files[i]->path);
         else
             status = read_rows(log, &t, &c, metrics_base(run->files[i]->path), err);
         metrics_table_close(&t);

@@ -38,6 +38,20 @@ int metrics_divide_whole(metrics_place *p, int kind)
     return ASSAY_OK;
 }
 
+bool metrics_is_ranked(const metrics_run *run, metrics_rank_of *rank_of)
+{
+    bool ranked = false;
+    for (size_t i = 0; i < run->count && !ranked; i++)
+        ranked = rank_of(run->files[i]) >= 0;
+    return ranked;
+}
+
+void metrics_name_unranked(metrics_log *log, const char *path, const char *lacks)
+{
+    assay_problems_add(log->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
+                       "%s: not looked at; it has no %s, as the other logs have", path, lacks);
+}
+
 int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *take, void *context, assay_error *err)
 {
     assay_lines *lines = NULL;

@@ -15,6 +15,13 @@ int metrics_divide_whole(metrics_place *place, int kind);
 typedef int metrics_line_take(void *context, const char *line, size_t length);
 int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *take, void *context, assay_error *err);
 
+/* The rank that a file's path has; -1: none. */
+typedef int64_t metrics_rank_of(const metrics_file *file);
+/* Has a file of the run a rank? Then what has none is no log of worker_0, whose values it would discard. */
+bool metrics_is_ranked(const metrics_run *run, metrics_rank_of *rank_of);
+/* Names such a file; `lacks` is how the others say it. */
+void metrics_name_unranked(metrics_log *log, const char *path, const char *lacks);
+
 /* Blanks and digits at the place; false when there is no digit. *step < 0: no step can be so large. */
 bool metrics_take_digits(const char **at, const char *end, int64_t *step);
 void metrics_trim(const char **text, size_t *length);

@@ -19,10 +19,10 @@ int metrics_run_has_value(const metrics_place *place, const metrics_run *run, as
     log.until_first = true;
     if (status == ASSAY_OK)
         status = run->kind->read(&log, place, run, err);
-    const bool any = log.any, damaged = problems.losses > 0;
+    const bool any = log.any || problems.total > 0; /* what is damaged, or odd, is not left out without a word */
     metrics_log_release(&log);
     assay_problems_release(&problems);
-    return status < 0 ? status : any || damaged; /* what is damaged is not left out without a word */
+    return status < 0 ? status : any;
 }
 
 int metrics_place_note_silent(metrics_place *place, const metrics_run *run)

@@ -35,6 +35,9 @@ typedef struct walker {
     metrics_place *place;
     assay_dict *listed;      /* directories, by (device, node) */
     ASSAY_VEC(char *) later; /* directories behind links; owned */
+    ASSAY_VEC(char *)
+    passed; /* what may have been a log, or stand for one: files that are not called so, directories
+                                 without one, which end in a slash; owned */
 } walker;
 
 /* What cannot be looked at, such as a link that leads nowhere, is neither; the store notes why, and the note becomes a
@@ -78,15 +81,20 @@ static int note_directory(walker *w, const about *a)
     return id == ASSAY_NO_ID ? ASSAY_ENOMEM : id < known;
 }
 
+static int keep_path(walker *w, bool later, const char *path)
+{
+    char **added = later ? ASSAY_VEC_ADD(&w->later) : ASSAY_VEC_ADD(&w->passed);
+    if (added)
+        *added = assay_copy_text(path);
+    return added && *added ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 static int add_file(walker *w, const char *path, const about *a)
 {
     metrics_place *p = w->place;
-    uint32_t named = 0;
-    const char *name = metrics_base(path);
-    for (int k = 0; k < METRICS_KINDS; k++)
-        named |= (uint32_t)metrics_kinds[k]->named(name) << k;
+    const uint32_t named = metrics_kinds_named(metrics_base(path));
     if (named == 0)
-        return ASSAY_OK;
+        return metrics_may_be_passed(metrics_base(path)) ? keep_path(w, false, path) : ASSAY_OK;
     metrics_file *file = assay_vec_add(&p->files, &p->count, &p->room, sizeof *file);
     char *copy = file ? assay_copy_text(path) : NULL;
     if (!copy)
@@ -97,14 +105,6 @@ static int add_file(walker *w, const char *path, const about *a)
 }
 
 static int walk(walker *w, const char *directory, int depth);
-
-static int postpone(walker *w, const char *path)
-{
-    char **added = ASSAY_VEC_ADD(&w->later);
-    if (added)
-        *added = assay_copy_text(path);
-    return added && *added ? ASSAY_OK : ASSAY_ENOMEM;
-}
 
 static int by_nature(const void *a, const void *b)
 {
@@ -138,7 +138,7 @@ static int visit(walker *w, const char *path, int depth)
         return ASSAY_OK;
     }
     if (a.link) /* what lies outside of the trial is none of its logs; the catalog names links that lead there */
-        return assay_store_leads_out(w->place->store, path) ? ASSAY_OK : postpone(w, path);
+        return assay_store_leads_out(w->place->store, path) ? ASSAY_OK : keep_path(w, true, path);
     return walk(w, path, depth + 1);
 }
 
@@ -164,6 +164,7 @@ static int walk(walker *w, const char *directory, int depth)
     }
     if (status != ASSAY_OK)
         return status;
+    const size_t before = w->place->count;
     static const char *const known[] = {"trainer_state.json", "dump.json", "meta.yaml", NULL};
     const bool recording = is_recording(&names);
     assay_problems_name_damaged(&w->place->problems, &names, directory, known);
@@ -174,6 +175,8 @@ static int walk(walker *w, const char *directory, int depth)
         if (names.name[i][0] != '.' && length < (int)sizeof path)
             status = visit(w, path, depth);
     }
+    if (status == ASSAY_OK && w->place->count == before && snprintf(path, sizeof path, "%s/", directory) > 1)
+        status = keep_path(w, false, path);
     assay_names_release(&names);
     return status;
 }
@@ -261,6 +264,19 @@ static int prove(metrics_place *p, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Of the kinds that are there, the one that is asked for, or the first; names what may have been a log of it. */
+static int choose(const walker *w, int kind, assay_error *err)
+{
+    metrics_place *p = w->place;
+    if (p->count > 0)
+        qsort(p->files, p->count, sizeof *p->files, by_path);
+    ASSAY_TRY(prove(p, err));
+    for (int k = 0; k < METRICS_KINDS && !p->kind; k++)
+        if ((p->kinds >> k & 1) && (kind < 0 || kind == k))
+            p->kind = metrics_kinds[k];
+    return p->kind ? metrics_name_passed(p, w->passed.list, w->passed.count) : ASSAY_OK;
+}
+
 /* ---- runs ---- */
 
 metrics_run *metrics_place_run(metrics_place *p, const char *name, const char *id)
@@ -335,16 +351,11 @@ int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_e
     assay_dict_free(w.listed);
     if (status == ASSAY_OK)
         status = drop_doubles(out);
-    if (status == ASSAY_ENOMEM)
-        return assay_fail(err, status, "%s: out of memory while listing it", assay_store_location(store));
-    if (status != ASSAY_OK)
-        return status;
-    if (out->count > 0)
-        qsort(out->files, out->count, sizeof *out->files, by_path);
-    status = prove(out, err);
-    for (int k = 0; k < METRICS_KINDS && !out->kind; k++)
-        if ((out->kinds >> k & 1) && (kind < 0 || kind == k))
-            out->kind = metrics_kinds[k];
+    if (status == ASSAY_OK)
+        status = choose(&w, kind, err);
+    for (size_t i = 0; i < w.passed.count; i++)
+        free(w.passed.list[i]);
+    free(w.passed.list);
     if (status == ASSAY_OK && out->kind)
         status = out->kind->divide(out, err);
     if (status == ASSAY_OK && out->run_count > 0) {

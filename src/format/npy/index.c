@@ -17,6 +17,7 @@ static const char FIRST[] = "worker_0";
 /* A unit while its files are found. */
 typedef struct finder {
     assay_store *store;
+    const assay_catalog *catalog;
     const assay_unit *unit;
     assay_problems *problems;
     assay_buf paths;       /* terminated, one behind the other; then as they are found */
@@ -80,13 +81,35 @@ static unsigned take_directory(assay_buf *directories, char path[ASSAY_PATH_ROOM
     return depth;
 }
 
+/* Names a file that is no array, where the step before or behind has a directory of that name. */
+static void name_file(finder *f, const char *path)
+{
+    static const int beside[] = {-1, 1};
+    const assay_dict *places = assay_format_places(&assay_format_npy, f->catalog);
+    for (size_t i = 0; places && i < sizeof beside / sizeof *beside; i++) {
+        const int64_t other = (int64_t)f->unit->place + beside[i];
+        char there[2 * ASSAY_PATH_ROOM];
+        assay_names names = {0};
+        if (other < 0 || other >= assay_dict_count(places))
+            continue;
+        snprintf(there, sizeof there, "%s%s", assay_dict_name(places, (uint32_t)other, NULL), strchr(path, '/'));
+        if (assay_store_exists(f->store, there, NULL) == 0 &&
+            assay_store_list(f->store, there, &names, NULL) == ASSAY_OK && names.count > 0)
+            assay_problems_name_file(f->problems, f->store, f->unit->step, path);
+        assay_names_release(&names);
+    }
+}
+
 static int walk(finder *f, const char *directory, which what)
 {
     char path[ASSAY_PATH_ROOM];
     int status = list_one(f, directory, 0, what);
     while (status == ASSAY_OK && f->directories.size > 0 && assay_buf_status(&f->directories) == ASSAY_OK) {
         unsigned depth = take_directory(&f->directories, path);
-        if (assay_store_exists(f->store, path, NULL) != 0) /* what cannot be looked at is noted */
+        const int file = assay_store_exists(f->store, path, NULL); /* what cannot be looked at is noted */
+        if (file == 1 && !f->seen)
+            name_file(f, path);
+        if (file != 0)
             continue;
         if (depth <= ASSAY_NPY_DEEPEST)
             status = list_one(f, path, depth, WITHIN);
@@ -235,7 +258,8 @@ int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, cons
                           assay_place_visit *visit, void *context)
 {
     assay_problems unnamed;
-    finder f = {.store = store, .unit = unit, .problems = &unnamed, .seen = visit, .context = context};
+    finder f = {
+        .store = store, .catalog = catalog, .unit = unit, .problems = &unnamed, .seen = visit, .context = context};
     int status = ASSAY_OK;
     assay_problems_init(&unnamed);
     assay_buf_init(&f.paths, SIZE_MAX);
@@ -254,7 +278,7 @@ int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assa
 {
     assay_index_marks marks = {0};
     const target t = {tensors, shard, &marks};
-    finder f = {.store = store, .problems = problems};
+    finder f = {.store = store, .catalog = catalog, .problems = problems};
     int status = ASSAY_OK;
     assay_buf_init(&f.paths, SIZE_MAX);
     assay_buf_init(&f.directories, SIZE_MAX);

@@ -132,7 +132,7 @@ static int list_step(assay_lister *l, const step_place *place, uint32_t number)
     const size_t before = l->catalog->unit_count;
     assay_names names = {0};
     if (assay_store_exists(l->store, place->name, NULL) == 1) {
-        assay_lister_name_file(l, place->step, place->name);
+        assay_problems_name_file(&l->catalog->problems, l->store, place->step, place->name);
         return ASSAY_OK;
     }
     int status = assay_lister_names(l, place->name, &names);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/keys.h"
 #include "base/path.h"
 #include "format/profiler/profiler.h"
 #include "tfrecord/recorded.h"
@@ -60,9 +61,15 @@ static int add(assay_event_lister *l, const char *path, const char *source, size
 /* A file of samples or events whose name does not say whose, or when: it may have been another name. */
 static int name_foreign(assay_event_lister *l, const char *path)
 {
+    static const char *const endings[] = {".json", ".json.gz", ".tmp"};
     const size_t before = assay_path_before_aside(path), length = before > 0 ? before : strlen(path);
-    if (assay_path_ends_n(path, length, ".json") || assay_path_ends_n(path, length, ".json.gz") ||
-        assay_path_ends_n(path, length, ".tmp") || !strchr(assay_path_name(path), '.')) /* without: a directory's */
+    bool named = !strchr(assay_path_name(path), '.'); /* without an ending: a directory's */
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !named; i++) {
+        const size_t size = strlen(endings[i]);
+        named = assay_path_ends_n(path, length, endings[i]) ||
+                (length > size && assay_key_is_off(path + length - size, size, endings[i]));
+    }
+    if (named)
         assay_problems_add(l->problems, ASSAY_PROBLEM_EVENTS_LEFT, -1, path, -1,
                            "%s: not a name that profiler files have there; it is not read", path);
     return l->problems->status;
@@ -140,8 +147,10 @@ int assay_profiler_list(assay_event_lister *l)
     int status = assay_event_lister_walk(l, "system", DEEPEST, visit_system);
     ASSAY_THEN(status, assay_event_lister_walk(l, "framework/pevents", DEEPEST, visit_timeline));
     ASSAY_THEN(status, assay_event_lister_walk(l, "framework", 0, visit_open));
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && status == ASSAY_OK; i++)
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && status == ASSAY_OK; i++) {
         l->files->ended = assay_store_exists(l->store, ends[i], NULL) == 1 || l->files->ended;
+        assay_problems_name_directory(l->problems, l->store, ends[i]);
+    }
     return status;
 }
 

@@ -497,6 +497,8 @@ static int list(assay_event_lister *l)
         if (!is_trace_name(name, &sure) && !(l->top->count == 1 && assay_path_ends(name, ".json")))
             continue;
         int is_trace = assay_store_exists(l->store, name, NULL);
+        if (is_trace == 0 && strstr(name, ".trace.json"))
+            assay_problems_name_directory(l->problems, l->store, name);
         if (is_trace == 1 && !sure && (l->top->count > 1 || !assay_path_ends(name, ".gz")))
             is_trace = looks_like_trace(l->store, name);
         if (is_trace == ASSAY_ENOMEM)

@@ -68,9 +68,25 @@ static void test_aside(void)
         CU_ASSERT_EQUAL(assay_path_before_aside(whole[i]), 0);
 }
 
+static bool is_series(const char *path, const char *expected)
+{
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
+    assay_path_put_series(path, &text);
+    const bool is = text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
+    assay_buf_release(&text);
+    return is;
+}
+
+static void test_series(void)
+{
+    CU_ASSERT(is_series("step-1/rank_0", "/step-/rank_") && is_series("step-20/rank_3", "/step-/rank_"));
+    CU_ASSERT(is_series("12", "/") && is_series("mlruns/1/0a1b/meta.yaml", "/mlruns///meta.yaml"));
+    CU_ASSERT(is_series("123e4567-e89b-12d3", "/") && is_series("dead", "/dead"));
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"join", test_join}, {"parts", test_parts}, {"inside", test_inside}, {"aside", test_aside}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"join", test_join},   {"parts", test_parts},   {"inside", test_inside},
+                           {"aside", test_aside}, {"series", test_series}, CU_TEST_INFO_NULL};
     return unit_main("path", tests);
 }
