@@ -98,7 +98,9 @@ def mlflow(place, rows, run="0a1b", name="calm-owl-1"):
     write(place / "mlruns/1/meta.yaml", "experiment_id: '1'\nlifecycle_stage: active\nname: mnist\n")
     write(base / "meta.yaml", "run_id: %s\nrun_name: %s\nstatus: 3\nstart_time: 1795000000000\nlifecycle_stage: active\n" % (run, name))
     write(base / "params/lr", "0.1")
-    write(base / "metrics/train/loss", "".join("%d %r %d\n" % (step, loss, step) for step, loss, _ in rows))
+    (base / "metrics").mkdir(parents=True, exist_ok=True)
+    if rows:  # MLflow leaves no empty file
+        write(base / "metrics/train/loss", "".join("%d %r %d\n" % (step, loss, step) for step, loss, _ in rows))
     validation = "".join("%d %r %d\n" % (step, value, step) for step, _, value in rows if value is not None)
     if validation:
         write(base / "metrics/val/loss", validation)
