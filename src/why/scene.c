@@ -230,7 +230,7 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         const assay_log_file *file = &s->why->file.list[i->file];
         if (latest > i->to)
             i->to = latest;
-        if (file->rank.count == 1 && i->to == i->from)
+        if ((file->rank.count == 1 || place->rank >= 0) && i->to == i->from)
             i->to = NAN; /* nothing with a time stands behind it */
     }
 }
