@@ -563,3 +563,40 @@ int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
     *most = local + 1 > *most ? local + 1 : *most;
     return rank > local && agent > 0 && (rank - local) % agent == 0 ? (rank - local) / agent : 0;
 }
+
+/* ---- lines ---- */
+
+/* Where "[rank3]:" stands that begins a line of its own behind a progress bar, which ends no line; 0: nowhere. */
+static size_t begin_of_torn(const char *text, size_t length)
+{
+    static const char word[] = "[rank";
+    const char *at = memmem(text, length, word, sizeof word - 1);
+    size_t end = at ? (size_t)(at - text) + sizeof word - 1 : 0;
+    while (end > 0 && end < length && assay_is_digit(text[end]))
+        end++;
+    const bool whole =
+        end > 0 && assay_is_digit(text[end - 1]) && end + 1 < length && text[end] == ']' && text[end + 1] == ':';
+    return whole ? (size_t)(at - text) : 0;
+}
+
+void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
+{
+    out->text = plain ? r->bytes + from : r->clean;
+    out->length =
+        plain ? to - from
+              : joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
+    joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    const size_t torn = out->prefix.rank < 0 ? begin_of_torn(out->text, out->length) : 0;
+    if (torn > 0) {
+        out->text += torn;
+        out->length -= torn;
+        joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    }
+    out->own = out->text + out->prefix.own;
+    out->own_length = out->length - out->prefix.own;
+    out->body = out->text + out->prefix.length;
+    out->body_length = out->length - out->prefix.length;
+    out->at = r->base + from;
+    out->number = r->line;
+    out->place = from;
+}

@@ -73,7 +73,7 @@ static void unsound_measures(void)
                                    {.kind = ASSAY_MEASURE_EQUALS, .numbers = ASSAY_MEASURE_NUMBERS + 1},
                                    {.kind = ASSAY_MEASURE_UNITS, .numbers = 1},
                                    {.kind = ASSAY_MEASURE_UNITS, .form = 2, .numbers = 2},
-                                   {.kind = ASSAY_MEASURE_CLASSES, .form = 3},
+                                   {.kind = ASSAY_MEASURE_CLASSES, .form = 4},
                                    {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {0}},
                                    {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {NAN}},
                                    {.kind = ASSAY_MEASURE_SKETCH},
