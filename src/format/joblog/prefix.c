@@ -567,16 +567,16 @@ int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
 /* ---- lines ---- */
 
 /* Where "[rank3]:" stands that begins a line of its own behind a progress bar, which ends no line; 0: nowhere. */
-static size_t begin_of_torn(const char *text, size_t length)
+static size_t begin_of_torn(const char *line, size_t length)
 {
     static const char word[] = "[rank";
-    const char *at = memmem(text, length, word, sizeof word - 1);
-    size_t end = at ? (size_t)(at - text) + sizeof word - 1 : 0;
-    while (end > 0 && end < length && assay_is_digit(text[end]))
+    const char *at = memmem(line, length, word, sizeof word - 1);
+    size_t end = at ? (size_t)(at - line) + sizeof word - 1 : 0;
+    while (end > 0 && end < length && assay_is_digit(line[end]))
         end++;
     const bool whole =
-        end > 0 && assay_is_digit(text[end - 1]) && end + 1 < length && text[end] == ']' && text[end + 1] == ':';
-    return whole ? (size_t)(at - text) : 0;
+        end > 0 && assay_is_digit(line[end - 1]) && end + 1 < length && line[end] == ']' && line[end + 1] == ':';
+    return whole ? (size_t)(at - line) : 0;
 }
 
 void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
