@@ -497,6 +497,20 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
     return status;
 }
 
+/* The same of each worker, but of averages only of those that keep it themselves: DistributedDataParallel gives worker 0's
+ * running figures to the others before each pass, so that theirs do not follow from what they recorded. */
+static int add_workers(const assay_series *series, const judged *list, uint64_t n, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0, of; status == ASSAY_OK && i < n; i += of) {
+        for (of = 1; i + of < n && list[i + of].worker == list[i].worker;)
+            of++;
+        if (list->law != LAW_AVERAGE || holds(list + i, of))
+            status = add_findings(series, list + i, of, findings);
+    }
+    return status;
+}
+
 /* ---- sums ---- */
 
 static sums_row *list_sums(const assay_rule *rule, const assay_series *series, uint64_t *count)
@@ -594,7 +608,7 @@ static int judge(const assay_rule *rule, const assay_series *series, const judge
         if (is_held && law == LAW_LOSS)
             say_form(rule->trial, list[i].tensor, (int)variant, verdict);
         if (is_held)
-            status = add_findings(series, rows, some, assay_verdict_findings(verdict));
+            status = add_workers(series, rows, some, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
         if (holding[law] > 0 && !GUESSED[law] && open[law] > 0)

@@ -223,6 +223,24 @@ def averages_that_are_off(folder):
 
 
 @case
+def running_figures_of_worker_0(folder):
+    """Two workers of DistributedDataParallel, which gives worker_0's running figures to the other one before each pass."""
+    made, random = Made(folder, workers=2), numpy.random.default_rng(9)
+    running = [numpy.zeros(8, SINGLE), numpy.ones(8, SINGLE)]
+    for step in range(8):
+        tensors, before = {}, running
+        for worker in ("worker_0", "worker_1"):
+            x = random.normal(size=(6, 8, 5, 4)).astype(SINGLE)
+            count = x.size / 8
+            figures = x.mean((0, 2, 3), dtype=numpy.float64), x.var((0, 2, 3), dtype=numpy.float64) * count / (count - 1)
+            after = [SINGLE(0.9) * a + SINGLE(0.1) * b.astype(SINGLE) for a, b in zip(before, figures)]
+            running = after if worker == "worker_0" else running
+            tensors[worker] = {"bn_input_0": x, "bn_output_0": x, "bn.running_mean": after[0], "bn.running_var": after[1]}
+        made.step(step, "TRAIN", step, tensors)
+    return made.end(), [rule("laws", "LawViolated", quiet(16))]
+
+
+@case
 def one_normalised(folder):
     def fault(t):
         t["norm_output_0"][30, 5] += SINGLE(0.01)
