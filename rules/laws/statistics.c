@@ -84,17 +84,27 @@ static double median(double *x, uint64_t n)
     return n == 0 ? NAN : n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
+/* The median of n numbers in order, n > 1, without one that is the same as number `but` of them. */
+static double median_but(const double *x, uint64_t n, uint64_t but)
+{
+    const uint64_t low = (n - 2) / 2, high = (n - 1) / 2; /* the middle of n - 1 */
+    return (x[low + (low >= but)] + x[high + (high >= but)]) / 2;
+}
+
 /* Of one step: each worker from the median of the others. */
 static void set_apart(figures *rows, uint64_t n, double *room)
 {
-    for (uint64_t i = 0; i < n; i++)
-        for (int f = 0; f < FIGURES; f++) {
-            uint64_t others = 0;
-            for (uint64_t k = 0; k < n; k++)
-                if (k != i)
-                    room[others++] = rows[k].of[f];
-            rows[i].apart[f] = n < LEAST_WORKERS ? (double)NAN : rows[i].of[f] - median(room, others);
+    for (int f = 0; f < FIGURES; f++) {
+        for (uint64_t i = 0; i < n; i++)
+            room[i] = rows[i].of[f];
+        if (n >= LEAST_WORKERS)
+            qsort(room, n, sizeof *room, assay_order_f64);
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t at = 0;
+            ASSAY_SEARCH(at, n, room[at] < rows[i].of[f]);
+            rows[i].apart[f] = n < LEAST_WORKERS ? (double)NAN : rows[i].of[f] - median_but(room, n, at);
         }
+    }
 }
 
 /* Of one worker: from where it was at first. Those first steps are not judged. */
