@@ -138,11 +138,10 @@ static void put_quantiles(elements *e, size_t steps, size_t s, html_histogram *o
                                               : assay_quantile(e->sample, e->count, e->count, assay_histogram_level[k]);
 }
 
-/* ASSAY_EUNSUPPORTED where there is nothing to draw. */
-static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
+/* The elements of the largest row, and of the step with most of them. */
+static int look_at_steps(const saved_rows *rows, const size_t *chosen, size_t count, size_t *widest, size_t *of_step)
 {
-    size_t chosen[STEPS], widest = 0, of_step = 0;
-    size_t count = choose_steps(rows, STEPS, chosen);
+    *widest = *of_step = 0;
     for (size_t s = 0; s < count; s++) {
         size_t all = 0;
         for (size_t r = chosen[s]; r < end_of_step(rows, chosen[s]); r++) {
@@ -150,15 +149,24 @@ static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
             if (!has_value(rows, r))
                 continue;
             ASSAY_TRY(assay_recording_head(rows->from, rows->tensor, r, &head, NULL));
-            widest = head.elements > widest ? head.elements : widest;
+            *widest = head.elements > *widest ? head.elements : *widest;
             all += head.elements;
         }
-        of_step = all > of_step ? all : of_step;
+        *of_step = all > *of_step ? all : *of_step;
     }
-    if (of_step < LEAST_ELEMENTS || of_step > MOST_READ / LEAST_STEPS)
-        return ASSAY_EUNSUPPORTED;
-    if (MOST_READ / of_step < count)
+    return *of_step < LEAST_ELEMENTS || *of_step > MOST_READ / LEAST_STEPS ? ASSAY_EUNSUPPORTED : ASSAY_OK;
+}
+
+/* ASSAY_EUNSUPPORTED where there is nothing to draw. */
+static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
+{
+    size_t chosen[STEPS], widest, of_step;
+    size_t count = choose_steps(rows, STEPS, chosen);
+    ASSAY_TRY(look_at_steps(rows, chosen, count, &widest, &of_step));
+    if (MOST_READ / of_step < count) { /* others than before, which may have more elements */
         count = choose_steps(rows, MOST_READ / of_step, chosen);
+        ASSAY_TRY(look_at_steps(rows, chosen, count, &widest, &of_step));
+    }
     if (count < LEAST_STEPS)
         return ASSAY_EUNSUPPORTED;
     e->room = widest;
