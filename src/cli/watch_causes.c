@@ -19,8 +19,8 @@ enum { INDENT = 11 };
 
 typedef struct told_cause {
     uint32_t trial;
-    size_t rule; /* of its first evidence, in the job */
-    int64_t step;
+    size_t rule;    /* of its first evidence, in the job */
+    int64_t step;   /* at which it began, as people know it; -1: it has a time */
     int severity;   /* assay_severity */
     char *sentence; /* owned */
     bool told;      /* and not taken back */
@@ -66,8 +66,12 @@ static void put_object(const told_cause *told, const char *trial, const char *ru
     assay_jw w = assay_jw_over(out);
     assay_jw_object(&w, NULL);
     ASSAY_JW(&w, "kind", told->told ? "cause" : "withdrawn", "trial", trial, "severity",
-             assay_severity_name((assay_severity)told->severity), "step", told->step, "rule", rule, "text",
-             told->sentence);
+             assay_severity_name((assay_severity)told->severity));
+    if (told->step >= 0)
+        assay_jw_i64(&w, "step", told->step);
+    else
+        assay_jw_null(&w, "step");
+    ASSAY_JW(&w, "rule", rule, "text", told->sentence);
     assay_jw_end(&w);
     assay_put_u8(out, '\n');
 }
@@ -134,7 +138,9 @@ static int tell(watch_causes *c, const assay_outcome *outcome, uint32_t number, 
     char *sentence = assay_copy_text(cause->sentence);
     ASSAY_HAVE(sentence);
     free(c->list[id].sentence);
-    c->list[id] = (told_cause){number, evidence->rule, cause->began.step, evidence->severity, sentence, true};
+    const assay_onset_span *began = &cause->began;
+    const int64_t step = began->step == INT64_MAX ? -1 : began->alone ? began->to : began->step;
+    c->list[id] = (told_cause){number, evidence->rule, step, evidence->severity, sentence, true};
     put_line(c, &c->list[id], outcome, out);
     return assay_buf_status(out);
 }
