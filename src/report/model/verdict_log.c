@@ -133,11 +133,13 @@ static uint64_t count_of(const assay_log_facts *log, const char *what)
     return 0;
 }
 
-/* "; 50 of 120 rows could not be used", where that is one of ten or more: what is wrong may stand in them. */
+/* "; 50 of 120 rows could not be used", where that is one of ten or more: what is wrong may stand in them. Of logs that are
+ * no tables nobody counts rows. */
 static void put_unused(const assay_log_facts *log, assay_buf *out)
 {
+    const bool table = log->kind && (strcmp(log->kind, "csv") == 0 || strcmp(log->kind, "monitor") == 0);
     const uint64_t bad = count_of(log, "bad rows") + count_of(log, "bad steps"), rows = count_of(log, "rows") + bad;
-    if (bad > rows / 10)
+    if (table && bad > rows / 10)
         assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
 }
 
