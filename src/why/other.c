@@ -116,10 +116,10 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
     const assay_trial_outcome *trial = &outcome->trials[0];
     const uint64_t steps = assay_trial_steps(trial->info);
     report_diagnosis found;
-    char *path = path_of(place);
-    bool made = path != NULL;
     size_t told = 0;
     ASSAY_TRY(report_diagnose(outcome, trial, &found));
+    char *path = path_of(place);
+    bool made = path != NULL;
     for (size_t i = 0; i < found.is.causes && made && told < NOTES_OF_PLACE; i++) {
         const assay_cause *c = &found.is.cause[i];
         const bool in_time = c->began.mode == ASSAY_MODE_NONE && place->kind == WHY_SYSTEM;
