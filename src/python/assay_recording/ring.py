@@ -95,7 +95,7 @@ class Ring:
 
     def write(self):
         """Adds to the last steps what is kept of them. True when weights of the current one were kept."""
-        hook, library, steps, seen = self._hook, assay_hook._lib, {}, set()
+        hook, steps, seen = self._hook, {}, set()
         for copied in self._on_the_way:
             copied.synchronize()
         for number, kept in self._copies:
