@@ -382,6 +382,17 @@ def silent(w):
     w.checks.expect(report and report["verdict"].startswith("nothing is logged"), "a run that never started: %s" % report)
 
 
+def outputs_of_ranks(w):
+    """Of several ranks the last one prints the losses: the outputs of the others are named, and are no damage."""
+    place = w.root / "outputs"
+    for rank in range(2):
+        logs.write(place / str(rank) / "train.log", "building\n")
+    logs.megatron(place / "2", logs.curve(30))
+    done, report, _ = w.run(place)
+    kinds = [p["kind"] for p in report["trials"][0]["problems"]] if report else None
+    w.checks.expect(done.code == 0 and kinds == ["foreign-file"] * 2, "outputs of ranks: %s, %s" % (done, kinds))
+
+
 def commands(w):
     """Each command of docs/logs.md, over what it is said for."""
     place = w.root / "commands"
@@ -421,7 +432,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, commands):
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, outputs_of_ranks,
+                     commands):
             part(w)
         return w.checks.done()
 
