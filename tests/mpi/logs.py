@@ -393,6 +393,19 @@ def outputs_of_ranks(w):
     w.checks.expect(done.code == 0 and kinds == ["foreign-file"] * 2, "outputs of ranks: %s, %s" % (done, kinds))
 
 
+def known_files(w):
+    """What programs put beside directories with logs is known, and nothing is said of it."""
+    place = w.root / "known"
+    for name in ("train", "eval"):
+        logs.tfevents(place / "tensorflow" / name, logs.curve(30))
+    logs.write(place / "tensorflow/checkpoint", 'model_checkpoint_path: "model.ckpt-30"\n')
+    logs.wandb(place / "wandb", logs.curve(30), "aa")
+    logs.write(place / "wandb/latest-run", "run-1-aa")
+    for name in ("tensorflow", "wandb"):
+        done, report, _ = w.run(place / name)
+        w.checks.expect(done.code == 0 and report["trials"][0]["problems"] == [], "known files: %s" % done)
+
+
 def commands(w):
     """Each command of docs/logs.md, over what it is said for."""
     place = w.root / "commands"
@@ -432,7 +445,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, outputs_of_ranks,
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -89,14 +89,18 @@ static bool add_logs(known *k)
     return memory;
 }
 
-/* Is the name one that people give to a directory? All in capitals it is one of a note: README, LICENSE, DONE. */
+/* Is the name one that people give to a directory? All in capitals it is one of a note: README, LICENSE, DONE. And known
+ * are TensorFlow's list of checkpoints, and W&B's link to the latest run, which is a file where links cannot be kept. */
 static bool is_beside(const known *k, const char *path)
 {
+    static const char *const others[] = {"checkpoint", "latest-run"};
     const char *name = metrics_base(path);
     const size_t above = metrics_directory(path);
     bool small = false;
     for (const char *p = name; *p; p++)
         small = small || islower((unsigned char)*p);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        small = small && strcmp(name, others[i]) != 0;
     return small && !strchr(name, '.') &&
            assay_dict_find(k->above, above ? path : ".", above ? above : 1) != ASSAY_NO_ID;
 }
