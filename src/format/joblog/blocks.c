@@ -174,14 +174,17 @@ joblog_part joblog_part_of(const char *body, size_t length, size_t *name)
     return joblog_is_exception(body, length, &exception) ? JOBLOG_EXCEPTION : JOBLOG_NO_PART;
 }
 
-/* Is the frame, from its file's name on, where a process or a thread of Python begins? */
+/* Is the frame, from its file's name on, where a process or a thread of Python begins? Its function says so, where it has
+ * one, and not the name of the file. */
 static bool is_outermost(const char *frame, size_t size)
 {
+    static const char in[] = ", in ";
     static const char *const words[] = {"<module>",     "_bootstrap", "_run_module", "_run_code",
                                         "_worker_loop", "_wrap",      "execute_task"};
+    const char *function = memmem(frame, size, in, sizeof in - 1), *from = function ? function : frame;
     bool found = false;
     for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++)
-        found = memmem(frame, size, words[i], strlen(words[i]));
+        found = memmem(from, size - (size_t)(from - frame), words[i], strlen(words[i]));
     return found;
 }
 
