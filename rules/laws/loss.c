@@ -6,7 +6,7 @@
  * N terms are rounded by 16 u of their largest number each, and their sum by sqrt(N) u.
  *
  * Where none of these fits, means of cross entropies are tried that are divided by the number of all labels, those of -100
- * included; that leave out another label too; that are smoothed by whole per cents: (1 - s) log p[label] + s mean log p;
+ * included; that leave out another label too; that are smoothed by usual shares: (1 - s) log p[label] + s mean log p;
  * and that have weights for classes, which loss_weights.c infers. */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,11 @@
 #include "laws/loss.h"
 
 enum { CROSS_ENTROPY, NEGATIVE_LOG, SQUARED, ABSOLUTE, BINARY, BINARY_LOGITS, HUBER, SHARES, CRITERIA };
-enum { LOSS_OF_ALL = LOSS_USUAL, LOSS_SMOOTHED, MOST_PER_CENT = 50 };
+enum { LOSS_OF_ALL = LOSS_USUAL, LOSS_SMOOTHED };
+/* Shares of smoothing that people take. Each is a row of each step that keeps to no usual form, which all whole per cents
+ * would make too many of. */
+static const int PER_CENT[] = {1, 2, 5, 10, 15, 20, 25, 30, 40, 50};
+enum { SMOOTHINGS = sizeof PER_CENT / sizeof *PER_CENT };
 static const double IGNORED = -100;
 
 typedef struct loss_sum {
@@ -219,8 +223,8 @@ static int try_others(loss_test *test, const double *x, const loss_labels *l, ui
     int status = ASSAY_OK;
     if (s.fits && s.count > 0) {
         status = add_form(test, s.sum, &s, (double)l->count, LOSS_OF_ALL);
-        for (int p = 1; status == ASSAY_OK && p <= MOST_PER_CENT; p++)
-            status = add_form(test, s.sum + 0.01 * p * (s.even - s.sum), &s, s.count, LOSS_SMOOTHED + p - 1);
+        for (int i = 0; status == ASSAY_OK && i < SMOOTHINGS; i++)
+            status = add_form(test, s.sum + 0.01 * PER_CENT[i] * (s.even - s.sum), &s, s.count, LOSS_SMOOTHED + i);
         ASSAY_THEN(status, try_labels(test, x, l, inner, of_class));
         if (status == ASSAY_OK && !test->fits)
             status = add_classes(test, l, of_class);
@@ -312,7 +316,8 @@ void loss_put_form(int form, char *out, size_t room)
     else if (form == LOSS_WEIGHTED)
         snprintf(out, room, "mean of cross entropies with weights of classes");
     else if (form < LOSS_WEIGHTED)
-        snprintf(out, room, "mean of cross entropies smoothed by %.2f", 0.01 * (form - LOSS_SMOOTHED + 1));
+        snprintf(out, room, "mean of cross entropies smoothed by %.2f",
+                 0.01 * PER_CENT[form - LOSS_SMOOTHED < SMOOTHINGS ? form - LOSS_SMOOTHED : 0]);
     else
         snprintf(out, room, "mean of cross entropies without labels of %d", form - LOSS_WITHOUT);
 }
