@@ -2,6 +2,7 @@
  *
  * Read are an environment (SLURM_JOB_NODELIST=...), `scontrol show job`, and tables of sacct with a line of names. Of this
  * process' own environment the same, where it is the job's. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +227,7 @@ static void expand(why_facts *f, const char *list, assay_buf *names)
             const size_t digits = strspn(at, "0123456789");
             const long long first = strtoll(at, NULL, 10),
                             last = at[digits] == '-' ? strtoll(at + digits + 1, NULL, 10) : first;
-            for (long long n = first; n <= last && f->nodes < NODES_MOST; n++) {
+            for (long long n = first; n <= last && n < LLONG_MAX && f->nodes < NODES_MOST; n++) {
                 snprintf(name, sizeof name, "%.*s%0*lld", (int)(stem < 200 ? stem : 200), list,
                          (int)(digits < 20 ? digits : 20), n);
                 add_node(f, names, name, strlen(name));
