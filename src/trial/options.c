@@ -43,22 +43,24 @@ void assay_trial_options_release(assay_trial_options *options)
     free(options);
 }
 
+/* Puts a copy of the text in the place of what was there. */
+static int replace_text(char **text, const char *by)
+{
+    char *copy = assay_copy_text(by);
+    ASSAY_HAVE(copy);
+    free(*text);
+    *text = copy;
+    return ASSAY_OK;
+}
+
 int assay_trial_options_set_topology(assay_trial_options *options, const char *topology)
 {
-    char *copy = assay_copy_text(topology);
-    ASSAY_HAVE(copy);
-    free(options->topology);
-    options->topology = copy;
-    return ASSAY_OK;
+    return replace_text(&options->topology, topology);
 }
 
 int assay_trial_options_set_log_kind(assay_trial_options *options, const char *kind)
 {
-    char *copy = assay_copy_text(kind);
-    ASSAY_HAVE(copy);
-    free(options->log_kind);
-    options->log_kind = copy;
-    return ASSAY_OK;
+    return replace_text(&options->log_kind, kind);
 }
 
 int assay_trial_options_set_run(assay_trial_options *options, const char *root, const void *run, size_t size)
