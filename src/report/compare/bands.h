@@ -30,10 +30,12 @@ typedef struct assay_band {
     int figure;
     char *tensor; /* owned */
     int mode;
-    size_t runs, moved; /* good runs that have it; of the norm: in which it was not the same at all steps */
-    size_t steps;       /* at least 1 */
-    int64_t *step;      /* ascending mode steps; owned */
-    double *quantile;   /* [steps * ASSAY_BAND_QUANTILES], finite, ascending at each step; owned */
+    size_t runs,
+        moved;     /* good runs that have it; of the norm and of numbers: in which it was not the same at all steps */
+    size_t steps;  /* at least 1 */
+    int64_t *step; /* ascending mode steps; owned */
+    double *quantile;         /* [steps * ASSAY_BAND_QUANTILES], finite, ascending at each step; owned */
+    assay_band_number number; /* by the 0.5 quantiles; whether it counts is not known */
 } assay_band;
 
 typedef struct assay_bands {

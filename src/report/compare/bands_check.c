@@ -30,7 +30,7 @@ static assay_score assay_bands_limit(const assay_bands *bands)
 }
 
 /* The band at a mode step within its range. */
-static void band_at(const assay_band *band, int64_t at, double *low, double *middle, double *high)
+static assay_noise_band band_at(const assay_band *band, int64_t at)
 {
     size_t first = 0, last = band->steps - 1;
     while (last - first > 1) {
@@ -43,9 +43,12 @@ static void band_at(const assay_band *band, int64_t at, double *low, double *mid
     double span = (double)(band->step[last] - band->step[first]);
     double part = span > 0 ? (double)(at - band->step[first]) / span : 0;
     const double *a = band->quantile + first * ASSAY_BAND_QUANTILES, *b = band->quantile + last * ASSAY_BAND_QUANTILES;
-    *low = assay_band_between(a[1], b[1], part);
-    *middle = assay_band_between(a[2], b[2], part);
-    *high = assay_band_between(a[3], b[3], part);
+    return (assay_noise_band){band->figure,
+                              assay_band_between(a[1], b[1], part),
+                              assay_band_between(a[2], b[2], part),
+                              assay_band_between(a[3], b[3], part),
+                              band->number,
+                              0};
 }
 
 /* A figure of a tensor of a trial: both kinds of curves as one. */
@@ -136,15 +139,14 @@ static int hold(const assay_bands *bands, const assay_band *band, const series *
         (held){assay_alloc((s->count + 1) * sizeof *out->point), assay_alloc((s->count + 1) * sizeof *out->score), 0};
     ASSAY_HAVE(out->point && out->score);
     for (size_t i = 0, k = 0; i < s->count; i++) {
-        double low, middle, high;
         int64_t at = mode_step_of(s, i);
         while (k + 1 < band->steps && band->step[k] < at)
             k++;
         if (at < band->step[0] || at > band->step[band->steps - 1] || (learned_only && band->step[k] != at))
             continue;
-        band_at(band, at, &low, &middle, &high);
+        const assay_noise_band others = band_at(band, at);
         out->point[out->count] = i;
-        out->score[out->count++] = assay_noise_score(band->figure, &bands->noise, low, middle, high, value_of(s, i));
+        out->score[out->count++] = assay_noise_score(&bands->noise, &others, value_of(s, i));
     }
     return ASSAY_OK;
 }
@@ -176,7 +178,6 @@ static double limit_of(const checker *c, const assay_band *band)
 
 static void add_value(checker *c, const assay_band *band, const series *s, const held *h, double score, double limit)
 {
-    double low, middle, high;
     size_t first;
     assay_noise_of_curve(&c->bands->noise, h->score, h->count, limit, &first);
     first = first < h->count ? first : 0;
@@ -189,18 +190,24 @@ static void add_value(checker *c, const assay_band *band, const series *s, const
                          .score = score,
                          .limit = limit,
                          .compared = h->count};
-    band_at(band, d.mode_step, &low, &middle, &high);
-    assay_noise_edges(band->figure, &c->bands->noise, low, middle, high, limit, &d.low, &d.high);
+    const assay_noise_band others = band_at(band, d.mode_step);
+    assay_noise_edges(&c->bands->noise, &others, limit, &d.low, &d.high);
     for (size_t i = 0; i < h->count; i++)
         d.out += fabs(h->score[i]) > limit;
     add(c, &d);
 }
 
+/* What shows by itself whether a tensor moves. */
+static bool is_size(int figure)
+{
+    return figure == ASSAY_BAND_NORM || figure == ASSAY_BAND_VALUE;
+}
+
 /* A tensor that the optimizer has forgotten shows by standing still, wherever in its band it stands. */
 static bool is_still(const checker *c, const assay_band *band, const series *s)
 {
-    if (band->figure != ASSAY_BAND_NORM || c->bands->trials < 2 || band->runs < c->bands->trials ||
-        band->moved < band->runs || s->count < ASSAY_BAND_STILL_POINTS)
+    if (!is_size(band->figure) || c->bands->trials < 2 || band->runs < c->bands->trials || band->moved < band->runs ||
+        s->count < ASSAY_BAND_STILL_POINTS)
         return false;
     for (size_t i = 1; i < s->count; i++)
         if (value_of(s, i) != value_of(s, 0))
@@ -212,7 +219,7 @@ static bool is_still(const checker *c, const assay_band *band, const series *s)
 static bool is_missing(const checker *c, const assay_band *band, const series *s)
 {
     const assay_trial *info = c->trial->info;
-    bool first_figure = band->figure == ASSAY_BAND_LOSS || band->figure == ASSAY_BAND_NORM;
+    bool first_figure = band->figure == ASSAY_BAND_LOSS || is_size(band->figure);
     if (s->count > 0 || !first_figure || c->bands->trials < 2 || band->runs < c->bands->trials)
         return false;
     for (uint64_t i = assay_trial_steps(info); i-- > 0;) {

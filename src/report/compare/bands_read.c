@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/search.h"
 #include "report/compare/bands.h"
 
 typedef struct reader {
@@ -111,6 +112,22 @@ static bool read_count(const cJSON *item, size_t *out)
     return right;
 }
 
+static int look_at_numbers(const reader *r, assay_band *band)
+{
+    double *size = assay_alloc(band->steps * sizeof *size);
+    if (!size)
+        return no_memory(r);
+    for (size_t i = 0; i < band->steps; i++) {
+        const double *quantile = band->quantile + i * ASSAY_BAND_QUANTILES;
+        size[i] = fabs(quantile[ASSAY_BAND_QUANTILES / 2]);
+        band->number.passes_zero |= quantile[0] < 0;
+    }
+    qsort(size, band->steps, sizeof *size, assay_order_f64);
+    band->number.level = size[band->steps / 2];
+    free(size);
+    return ASSAY_OK;
+}
+
 static int read_band(const reader *r, const cJSON *item, const assay_band *before, assay_band *band)
 {
     static const char *const keys[] = {"figure", "tensor", "mode", "runs", "moved", "steps", "quantiles", NULL};
@@ -123,7 +140,7 @@ static int read_band(const reader *r, const cJSON *item, const assay_band *befor
     while (band->figure < ASSAY_BAND_FIGURES && strcmp(assay_band_word(band->figure), figure->valuestring) != 0)
         band->figure++;
     if (band->figure == ASSAY_BAND_FIGURES)
-        return bad(r, "unknown figure \"%.40s\"; known: loss, gap, norm, magnitude, zeros, mean, elements",
+        return bad(r, "unknown figure \"%.40s\"; known: loss, gap, norm, magnitude, zeros, mean, elements, value",
                    figure->valuestring);
     band->mode = assay_mode_parse(mode->valuestring, strlen(mode->valuestring));
     if (band->mode == ASSAY_MODE_NONE)
@@ -135,7 +152,9 @@ static int read_band(const reader *r, const cJSON *item, const assay_band *befor
     if (!read_count(get(item, "runs"), &band->runs) || !read_count(get(item, "moved"), &band->moved))
         return bad(r, "\"runs\" and \"moved\" have to be whole numbers from 0 on");
     int status = read_steps(r, get(item, "steps"), band);
-    return status == ASSAY_OK ? read_quantiles(r, get(item, "quantiles"), band) : status;
+    ASSAY_THEN(status, read_quantiles(r, get(item, "quantiles"), band));
+    ASSAY_THEN(status, band->figure == ASSAY_BAND_VALUE ? look_at_numbers(r, band) : ASSAY_OK);
+    return status;
 }
 
 static bool read_number(const cJSON *object, const char *key, double least, double most, double *out)

@@ -16,7 +16,7 @@
 #include "base/search.h"
 #include "report/compare/compare_internal.h"
 
-enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128 };
+enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128, RARE = 10 /* of a count: chance may leave it at 0 */ };
 
 /* Takes over `text`. */
 static int add_reason(assay_compared_trial *trial, char *text)
@@ -137,7 +137,8 @@ static int look_for_absence(void *context, const assay_grid *grid)
             continue;
         if (grid->points[t] == 0 && 5 * have >= 4 * a->readable)
             note(&a->missing[t], grid->tensor);
-        if (grid->figure == ASSAY_BAND_NORM && trains(grid->mode) && 5 * move >= 4 * a->readable &&
+        const bool by_chance = grid->number.counts && grid->number.level < RARE;
+        if (grid->figure != ASSAY_BAND_LOSS && trains(grid->mode) && 5 * move >= 4 * a->readable && !by_chance &&
             movement(grid, t) == 0)
             note(&a->still[t], grid->tensor);
     }
@@ -198,6 +199,7 @@ static int add_absences(assay_comparison *c, size_t readable)
                  .missing = assay_alloc_zeroed(c->trials, sizeof *a.missing)};
     int status = a.still && a.missing ? ASSAY_OK : ASSAY_ENOMEM;
     ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a));
+    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_VALUE, STEPS_KEPT, look_for_absence, &a));
     ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a));
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         status = add_names(&c->trial[t], &a.still[t], "never updated");
@@ -263,13 +265,13 @@ typedef struct search {
     double *score;  /* [STEPS_KEPT * trials], then [STEPS_KEPT] of one trial */
 } search;
 
-static void look_at_curve(const search *s, const assay_grid *grid, size_t steps, size_t trial)
+static void look_at_curve(const search *s, const assay_grid *grid, size_t trial)
 {
     farthest *f = &s->of[trial];
     double *of_step = s->score + STEPS_KEPT * grid->trials;
     int64_t step[STEPS_KEPT + 1];
     size_t n = 0, first;
-    for (size_t i = 0; i < steps; i++) {
+    for (size_t i = 0; i < grid->steps; i++) {
         if (isnan(s->score[i * grid->trials + trial]))
             continue;
         step[n] = grid->step[i];
@@ -288,12 +290,10 @@ static void look_at_curve(const search *s, const assay_grid *grid, size_t steps,
 static int find_farthest(void *context, const assay_grid *grid)
 {
     const search *s = context;
-    const size_t steps = grid->steps < STEPS_KEPT ? grid->steps : STEPS_KEPT;
-    for (size_t i = 0; i < steps; i++)
-        assay_noise_at(grid, s->noise, true, i, s->sorted, s->score + i * grid->trials);
+    assay_noise_of_grid(grid, s->noise, true, s->sorted, s->score);
     for (size_t t = 0; t < grid->trials; t++)
         if (s->of[t].from <= grid->figure && grid->figure < s->of[t].to)
-            look_at_curve(s, grid, steps, t);
+            look_at_curve(s, grid, t);
     return ASSAY_OK;
 }
 
@@ -302,6 +302,7 @@ static const char *curve_subject(int figure)
 {
     switch (figure) {
     case ASSAY_BAND_LOSS:
+    case ASSAY_BAND_VALUE:
         return "";
     case ASSAY_BAND_GAP:
         return "gap between training and evaluation of ";

@@ -1,4 +1,5 @@
-/* compare_outliers.c - trials whose last or best loss, accuracy or class imbalance is far from those of the others.
+/* compare_outliers.c - trials whose last or best loss, logged numbers, accuracy or class imbalance are far from those of the
+ * others.
  *
  * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, where MAD is the median of |x - median|. If
  * more than half of the numbers are equal, the MAD is 0; then (x - median) / (1.2533 times the mean of |x - median|).
@@ -11,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/search.h"
+#include "report/compare/bands.h"
 #include "report/compare/compare_internal.h"
 
 static double median_of(double *x, size_t n)
@@ -160,6 +162,45 @@ static int judge_classes(assay_comparison *c, bool *there)
     return status;
 }
 
+typedef struct numbers {
+    assay_comparison *c;
+    double *value; /* [trials] */
+    bool *there;   /* [trials] */
+} numbers;
+
+/* The median of a trial's numbers over the later half of the steps; NaN: it has none there. */
+static double later_half(const assay_grid *grid, size_t trial, double *room)
+{
+    size_t n = 0;
+    for (size_t i = grid->steps / 2; i < grid->steps; i++) {
+        const double value = grid->value[i * grid->trials + trial];
+        if (isfinite(value))
+            room[n++] = value;
+    }
+    return n > 0 ? median_of(room, n) : NAN;
+}
+
+static int judge_number(void *context, const assay_grid *grid)
+{
+    const numbers *s = context;
+    double *room = assay_alloc((grid->steps + grid->trials) * sizeof *room);
+    ASSAY_HAVE(room);
+    for (size_t t = 0; t < grid->trials; t++) {
+        s->value[t] = later_half(grid, t, room);
+        s->there[t] = !isnan(s->value[t]);
+    }
+    size_t n = take_finite(s->c, s->value, s->there, false, room);
+    const double median = n > 0 ? median_of(room, n) : NAN;
+    for (size_t t = 0; t < grid->trials; t++)
+        if (s->there[t] && assay_noise_is_count_by_chance(&grid->number, median, s->value[t]))
+            s->value[t] = median;
+    free(room);
+    char *what = compare_text_of("later half of %s, %s", grid->tensor, assay_mode_name(grid->mode));
+    int status = what ? judge(s->c, s->value, s->there, true, BOTH, what) : ASSAY_ENOMEM;
+    free(what);
+    return status;
+}
+
 /* The farthest first; else in the order they were found. */
 static int by_score(const void *a, const void *b)
 {
@@ -179,6 +220,8 @@ int compare_outliers(assay_comparison *c)
     int status = value && there ? ASSAY_OK : ASSAY_ENOMEM;
     ASSAY_THEN(status, judge_losses(c, value, there));
     ASSAY_THEN(status, judge_classes(c, there));
+    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_VALUE, ASSAY_BAND_STEPS, judge_number,
+                                       &(numbers){c, value, there}));
     if (status == ASSAY_OK && c->outliers > 0)
         qsort(c->outlier, c->outliers, sizeof *c->outlier, by_score);
     free(value);

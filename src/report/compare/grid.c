@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/utf8.h"
 #include "base/vec.h"
 #include "report/compare/gap.h"
 
 const char *assay_band_word(int figure)
 {
-    static const char *const words[ASSAY_BAND_FIGURES] = {"loss",  "gap",  "norm",    "magnitude",
-                                                          "zeros", "mean", "elements"};
+    static const char *const words[ASSAY_BAND_FIGURES] = {"loss",  "gap",  "norm",     "magnitude",
+                                                          "zeros", "mean", "elements", "value"};
     return words[figure];
 }
 
@@ -28,6 +29,8 @@ double assay_band_value(const assay_tensor_point *point, int figure)
         return point->zeros;
     case ASSAY_BAND_ELEMENTS:
         return point->elements;
+    case ASSAY_BAND_VALUE:
+        return point->mean;
     default:
         return point->magnitude > 0 ? point->mean / point->magnitude : isfinite(point->mean) ? 0 : point->mean;
     }
@@ -100,6 +103,17 @@ static int collect_gaps(const assay_trial *info, const assay_curves *curves, uin
     return status;
 }
 
+/* A number that was logged has a value, and neither a norm nor a share of zeros. Losses have figures of their own. */
+static bool has_figure(const assay_curves *curves, const assay_tensor_curve *curve, int figure)
+{
+    bool numbers = true;
+    for (size_t k = 0; numbers && k < curve->count; k++)
+        numbers = curve->point[k].elements == (double)curve->point[k].workers;
+    if (figure == ASSAY_BAND_VALUE)
+        return numbers && !assay_curves_loss(curves, curve->tensor, curve->mode);
+    return !numbers;
+}
+
 static int collect_tensors(const assay_trial *info, const assay_curves *curves, uint32_t trial, int figure,
                            samples *out)
 {
@@ -107,7 +121,8 @@ static int collect_tensors(const assay_trial *info, const assay_curves *curves, 
     for (size_t i = 0; i < curves->tensor_count; i++) {
         const assay_tensor_curve *curve = &curves->tensors[i];
         sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
-        size_t count = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE ? curve->count : 0;
+        bool wanted = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE && has_figure(curves, curve, figure);
+        size_t count = wanted ? curve->count : 0;
         for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
             one.mode_step = curve->point[k].mode_step;
             one.value = assay_band_value(&curve->point[k], figure);
@@ -173,6 +188,44 @@ static size_t find_steps(const sample *s, size_t count, size_t *start)
     return steps;
 }
 
+static bool changes(const assay_grid *grid, size_t trial)
+{
+    double first = NAN;
+    for (size_t i = 0; i < grid->steps; i++) {
+        const double value = grid->value[i * grid->trials + trial];
+        if (!isfinite(value))
+            continue;
+        if (isnan(first))
+            first = value;
+        if (value != first)
+            return true;
+    }
+    return false;
+}
+
+static int look_at_numbers(assay_grid *grid)
+{
+    const size_t all = grid->steps * grid->trials;
+    double *size = assay_alloc((all + 1) * sizeof *size);
+    size_t n = 0, change = 0;
+    bool whole = true;
+    ASSAY_HAVE(size);
+    for (size_t i = 0; i < all; i++) {
+        if (!isfinite(grid->value[i]))
+            continue;
+        grid->number.passes_zero |= grid->value[i] < 0;
+        whole = whole && grid->value[i] == floor(grid->value[i]);
+        size[n++] = fabs(grid->value[i]);
+    }
+    for (size_t t = 0; whole && t < grid->trials; t++)
+        change += changes(grid, t);
+    qsort(size, n, sizeof *size, assay_order_f64);
+    grid->number.level = n > 0 ? size[n / 2] : 0;
+    grid->number.counts = 2 * change > grid->trials;
+    free(size);
+    return ASSAY_OK;
+}
+
 /* The grid of the samples [0, count) of one curve. Its lists are the caller's to free. */
 static int make_grid(const sample *s, size_t count, size_t most, const size_t *start, size_t steps, assay_grid *grid)
 {
@@ -197,7 +250,7 @@ static int make_grid(const sample *s, size_t count, size_t most, const size_t *s
             grid->value[k * grid->trials + s[at].trial] = isfinite(s[at].value) ? s[at].value : INFINITY;
         k++;
     }
-    return ASSAY_OK;
+    return grid->figure == ASSAY_BAND_VALUE ? look_at_numbers(grid) : ASSAY_OK;
 }
 
 int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context)

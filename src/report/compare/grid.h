@@ -12,11 +12,19 @@ typedef enum assay_band_figure {
     ASSAY_BAND_ZEROS,
     ASSAY_BAND_MEAN,     /* over the mean magnitude: from -1 to 1 */
     ASSAY_BAND_ELEMENTS, /* of all workers */
+    ASSAY_BAND_VALUE, /* mean over the workers of a tensor that is one number of each; such a one has no other figure */
     ASSAY_BAND_FIGURES
 } assay_band_figure;
-const char *assay_band_word(int figure); /* "loss", "gap", "norm", "magnitude", "zeros", "mean", "elements" */
+const char *assay_band_word(int figure); /* "loss", "gap", "norm", "magnitude", "zeros", "mean", "elements", "value" */
 /* That figure of a tensor at a step; not the loss, not the gap. */
 double assay_band_value(const assay_tensor_point *point, int figure);
+
+/* What is known of a curve of ASSAY_BAND_VALUE over all its steps; of other figures nothing: all is 0. */
+typedef struct assay_band_number {
+    double level;     /* median of the finite |value| */
+    bool passes_zero; /* a value is negative */
+    bool counts;      /* all are whole numbers, and change in most trials */
+} assay_band_number;
 
 typedef struct assay_grid {
     int figure, mode;
@@ -25,6 +33,7 @@ typedef struct assay_grid {
     int64_t *step;    /* [steps] ascending mode steps */
     uint32_t *points; /* [trials] steps of each trial, those included that are not kept */
     double *value;    /* [step * trials + trial]; NaN: the trial has none there; infinite: one that is not finite */
+    assay_band_number number;
 } assay_grid;
 
 /* Returns 0 to go on; anything else ends the walk and is its result. The grid is lent for the call. */

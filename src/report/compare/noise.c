@@ -30,56 +30,83 @@ static bool is_taken_as_is(int figure)
     return figure == ASSAY_BAND_ZEROS || figure == ASSAY_BAND_MEAN || figure == ASSAY_BAND_GAP;
 }
 
-/* The least width of a band. A gap is a mean over many steps, and known better than what it is made of. */
-static double least_width(int figure, const assay_noise *noise, double middle)
+/* The least width of a band that is not taken by logarithm. A gap is a mean over many steps, and known better than what
+ * it is made of. */
+static double least_width(const assay_noise *noise, const assay_noise_band *others)
 {
     static const double OF_GAP = 0.2;
-    double width = figure == ASSAY_BAND_GAP ? OF_GAP * noise->margin : noise->margin;
-    return is_taken_as_is(figure) ? width : width * fabs(middle);
+    double width = others->figure == ASSAY_BAND_GAP ? OF_GAP * noise->margin : noise->margin;
+    return is_taken_as_is(others->figure) ? width : width * fmax(fabs(others->middle), others->number.level);
 }
+
+static const double FAR = 40; /* outside, but a finite way */
 
 typedef struct scale {
     bool logarithm;
+    double floor; /* what is nearer to 0 counts as this much */
     double low, middle, high, width;
 } scale;
 
-static scale scale_of(int figure, const assay_noise *noise, double low, double middle, double high)
+static double above_floor(double floor, double value)
 {
-    scale s = {.logarithm = !is_taken_as_is(figure) && low > 0, .low = low, .middle = middle, .high = high};
-    double least = least_width(figure, noise, middle);
+    return value >= 0 ? fmax(value, floor) : value;
+}
+
+static scale scale_of(const assay_noise *noise, const assay_noise_band *others)
+{
+    const assay_band_number *number = &others->number;
+    scale s = {.floor = number->passes_zero ? 0 : fmax(noise->margin * number->level, number->counts ? 1 : 0),
+               .low = others->low,
+               .middle = others->middle,
+               .high = others->high};
+    double least = least_width(noise, others);
+    /* A number keeps to one scale at all its steps. */
+    s.logarithm =
+        others->figure == ASSAY_BAND_VALUE ? s.floor > 0 && s.low >= 0 : !is_taken_as_is(others->figure) && s.low > 0;
     if (s.logarithm) {
-        s.low = log(low);
-        s.middle = log(middle);
-        s.high = log(high);
+        s.low = log(above_floor(s.floor, s.low));
+        s.middle = log(above_floor(s.floor, s.middle));
+        s.high = log(above_floor(s.floor, s.high));
         least = log1p(noise->margin);
     }
-    s.width = fmax(s.high - s.low, least);
+    s.width = fmax(fmax(s.high - s.low, least), others->spread);
     return s;
 }
 
 /* What is 0 where the others are not lies outside, but a finite way. */
 static double on_scale(const scale *s, double value)
 {
-    static const double FAR = 40;
-    return !s->logarithm ? value : value > 0 ? log(value) : s->low - FAR;
+    if (!s->logarithm)
+        return value;
+    value = above_floor(s->floor, value);
+    return value > 0 ? log(value) : s->low - FAR;
 }
 
-double assay_noise_score(int figure, const assay_noise *noise, double low, double middle, double high, double value)
+bool assay_noise_is_count_by_chance(const assay_band_number *number, double middle, double value)
+{
+    return number->counts && fabs(value - middle) <= 4 * sqrt(fmax(fabs(middle), 1));
+}
+
+double assay_noise_score(const assay_noise *noise, const assay_noise_band *others, double value)
 {
     if (!isfinite(value))
         return INFINITY;
-    scale s = scale_of(figure, noise, low, middle, high);
+    if (assay_noise_is_count_by_chance(&others->number, others->middle, value))
+        return 0;
+    scale s = scale_of(noise, others);
     double x = on_scale(&s, value), above = x - s.high, below = s.low - x;
     if (above <= 0 && below <= 0)
         return 0;
     double distance = above > 0 ? above : -below;
-    return s.width > 0 ? distance / s.width : copysign(INFINITY, distance); /* the others are all 0 */
+    if (s.width > 0)
+        return distance / s.width;
+    /* The others are all 0: a tensor that is not is no chance, a count that is not may be one. */
+    return copysign(others->figure == ASSAY_BAND_VALUE ? FAR : INFINITY, distance);
 }
 
-void assay_noise_edges(int figure, const assay_noise *noise, double low, double middle, double high, double score,
-                       double *from, double *to)
+void assay_noise_edges(const assay_noise *noise, const assay_noise_band *others, double score, double *from, double *to)
 {
-    scale s = scale_of(figure, noise, low, middle, high);
+    scale s = scale_of(noise, others);
     *from = s.low - score * s.width;
     *to = s.high + score * s.width;
     if (s.logarithm) {
@@ -146,30 +173,26 @@ double assay_noise_limit_of_curve(size_t runs)
 
 /* ---- every trial against the others ---- */
 
-static double score_sorted(const assay_grid *grid, const assay_noise *noise, bool robust, double value,
-                           const double *sorted, size_t n)
+/* What the n others of sorted[0..n + 1) span, without number `without` of them. */
+static assay_noise_band band_of(const assay_grid *grid, bool robust, const double *sorted, size_t n, size_t without)
 {
-    size_t without = n;
-    if (isfinite(value)) {
-        const double *found = bsearch(&value, sorted, n, sizeof value, assay_order_f64);
-        without = found ? (size_t)(found - sorted) : n;
+    assay_noise_band band = {.figure = grid->figure,
+                             .low = assay_quantile(sorted, n, without, robust ? 0.25 : 0.05),
+                             .middle = assay_quantile(sorted, n, without, 0.5),
+                             .high = assay_quantile(sorted, n, without, robust ? 0.75 : 0.95),
+                             .number = grid->number};
+    if (!robust)
+        return band;
+    /* Of a normal distribution the 0.05 quantile lies 2.44 times as far from the median as the quartile. */
+    static const double STRETCH = 2.44;
+    if (band.low > 0 && !is_taken_as_is(grid->figure)) {
+        band.low = band.middle * pow(band.low / band.middle, STRETCH);
+        band.high = band.middle * pow(band.high / band.middle, STRETCH);
+    } else {
+        band.low = band.middle - STRETCH * (band.middle - band.low);
+        band.high = band.middle + STRETCH * (band.high - band.middle);
     }
-    if (n - (without < n) < 2)
-        return NAN;
-    double middle = assay_quantile(sorted, n, without, 0.5);
-    double low = assay_quantile(sorted, n, without, robust ? 0.25 : 0.05),
-           high = assay_quantile(sorted, n, without, robust ? 0.75 : 0.95);
-    if (robust) { /* of a normal distribution the 0.05 quantile lies 2.44 times as far from the median as the quartile
-                   */
-        static const double STRETCH = 2.44;
-        bool logarithm = low > 0 && !is_taken_as_is(grid->figure);
-        double down = logarithm ? low / middle : middle - low, up = logarithm ? high / middle : high - middle;
-        low = logarithm ? middle * pow(down, STRETCH) : middle - STRETCH * down;
-        high = logarithm ? middle * pow(up, STRETCH) : middle + STRETCH * up;
-    }
-    const double score = assay_noise_score(grid->figure, noise, low, middle, high, value);
-    const bool one_sided = grid->figure == ASSAY_BAND_LOSS || grid->figure == ASSAY_BAND_GAP;
-    return robust && one_sided ? fmax(score, 0) : score;
+    return band;
 }
 
 /* The finite values of a step, ascending; returns how many. */
@@ -183,13 +206,44 @@ static size_t sort_step(const assay_grid *grid, size_t step, double *sorted)
     return n;
 }
 
-void assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, double *sorted,
-                    double *score)
+/* A count, a loss scale or a rate is the same in most runs at most steps, and for a while it is not: how far runs spread
+ * is then seen over all steps, not at one. The width that bands keep within at nine of ten steps. */
+static double spread_of(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *width)
 {
-    const size_t n = sort_step(grid, step, sorted);
-    for (size_t t = 0; t < grid->trials; t++) {
-        const double value = grid->value[step * grid->trials + t];
-        score[t] = isnan(value) ? NAN : score_sorted(grid, noise, robust, value, sorted, n);
+    static const double SHARE = 0.9;
+    size_t n = 0;
+    for (size_t i = 0; i < grid->steps; i++) {
+        const size_t count = sort_step(grid, i, sorted);
+        const assay_noise_band all = band_of(grid, robust, sorted, count, count);
+        width[n++] = scale_of(noise, &all).width;
+    }
+    qsort(width, n, sizeof *width, assay_order_f64);
+    return n > 0 ? assay_quantile(width, n, n, SHARE) : 0;
+}
+
+void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score)
+{
+    const double spread =
+        robust && grid->figure == ASSAY_BAND_VALUE ? spread_of(grid, noise, robust, sorted, score) : 0;
+    for (size_t i = 0; i < grid->steps; i++) {
+        const size_t n = sort_step(grid, i, sorted);
+        for (size_t t = 0; t < grid->trials; t++) {
+            const double value = grid->value[i * grid->trials + t];
+            size_t without = n;
+            if (isfinite(value)) {
+                const double *found = bsearch(&value, sorted, n, sizeof value, assay_order_f64);
+                without = found ? (size_t)(found - sorted) : n;
+            }
+            double *out = &score[i * grid->trials + t];
+            *out = NAN;
+            if (isnan(value) || n - (without < n) < 2)
+                continue;
+            assay_noise_band others = band_of(grid, robust, sorted, n, without);
+            others.spread = spread;
+            *out = assay_noise_score(noise, &others, value);
+            if (robust && (grid->figure == ASSAY_BAND_LOSS || grid->figure == ASSAY_BAND_GAP))
+                *out = fmax(*out, 0);
+        }
     }
 }
 
@@ -197,8 +251,7 @@ typedef struct scorer {
     const assay_noise *noise;
     bool robust;
     assay_score *out;      /* [trials] */
-    double *sorted, *one;  /* [trials] */
-    size_t *count;         /* [trials] of it */
+    double *sorted;        /* [trials] */
     float **curve;         /* [trials] what each tensor curve scores */
     size_t *curves, *room; /* [trials] */
 } scorer;
@@ -215,19 +268,17 @@ static int score_grid(void *context, const assay_grid *grid)
 {
     scorer *s = context;
     int status = ASSAY_OK;
-    double *score = assay_alloc((grid->steps * grid->trials + 1) * sizeof *score);
+    double *score = assay_alloc((grid->steps * (grid->trials + 1) + 1) * sizeof *score);
     ASSAY_HAVE(score);
-    memset(s->count, 0, grid->trials * sizeof *s->count);
-    for (size_t i = 0; i < grid->steps; i++) {
-        assay_noise_at(grid, s->noise, s->robust, i, s->sorted, s->one);
-        for (size_t t = 0; t < grid->trials; t++)
-            if (!isnan(s->one[t]))
-                score[t * grid->steps + s->count[t]++] = s->one[t];
-    }
+    assay_noise_of_grid(grid, s->noise, s->robust, s->sorted, score);
+    double *curve = score + grid->steps * grid->trials;
     for (size_t t = 0; status == ASSAY_OK && t < grid->trials; t++) {
-        size_t first;
-        double most = assay_noise_of_curve(s->noise, score + t * grid->steps, s->count[t], INFINITY, &first);
-        if (s->count[t] == 0)
+        size_t first, count = 0;
+        for (size_t i = 0; i < grid->steps; i++)
+            if (!isnan(score[i * grid->trials + t]))
+                curve[count++] = score[i * grid->trials + t];
+        const double most = assay_noise_of_curve(s->noise, curve, count, INFINITY, &first);
+        if (count == 0)
             continue;
         if (grid->figure == ASSAY_BAND_LOSS)
             s->out[t].losses = fmax(s->out[t].losses, most);
@@ -265,12 +316,10 @@ int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *n
                 .robust = robust,
                 .out = out,
                 .sorted = assay_alloc(trials * sizeof *s.sorted),
-                .one = assay_alloc(trials * sizeof *s.one),
-                .count = assay_alloc_zeroed(trials, sizeof *s.count),
                 .curve = assay_alloc_zeroed(trials, sizeof *s.curve),
                 .curves = assay_alloc_zeroed(trials, sizeof *s.curves),
                 .room = assay_alloc_zeroed(trials, sizeof *s.room)};
-    int status = s.sorted && s.one && s.count && s.curve && s.curves && s.room ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = s.sorted && s.curve && s.curves && s.room ? ASSAY_OK : ASSAY_ENOMEM;
     memset(out, 0, trials * sizeof *out);
     for (int f = 0; status == ASSAY_OK && f < ASSAY_BAND_FIGURES; f++)
         status = assay_grid_walk(outcome, f, most_steps, score_grid, &s);
@@ -279,8 +328,6 @@ int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *n
     for (size_t t = 0; s.curve && t < trials; t++)
         free(s.curve[t]);
     free(s.sorted);
-    free(s.one);
-    free(s.count);
     free(s.curve);
     free(s.curves);
     free(s.room);

@@ -3,7 +3,8 @@
  * At each mode step the other runs span a band: from a low to a high quantile. The score of a value is its distance
  * from the band in widths of the band, 0 inside: positive above, negative below. Figures that are always positive are
  * compared by logarithm, because values near zero are skewed. A width is never less than the margin; otherwise a figure
- * that hardly varies would be judged by its last digits.
+ * that hardly varies would be judged by its last digits. A logged number (an accuracy, a reward) may begin at zero or
+ * pass through it: what is smaller than the margin of its usual level counts as that small. A count varies by its root.
  *
  * Chance leaves a band at single points, a fault stays outside. So a curve's score is the largest s such that `points`
  * consecutive points lie at least s outside, on one side. A run's score over its tensors is the one that a `share` of
@@ -42,11 +43,23 @@ double assay_band_between(double a, double b, double part);
 /* The quantile of n ascending values, without number `without` of them (n: with all). */
 double assay_quantile(const double *x, size_t n, size_t without, double share);
 
-/* The signed score of a value against low, median and high of others. Not finite: infinite. */
-double assay_noise_score(int figure, const assay_noise *noise, double low, double middle, double high, double value);
+/* What the others span of a figure at one step. */
+typedef struct assay_noise_band {
+    int figure;
+    double low, middle, high;
+    assay_band_number number;
+    double spread; /* the least width, if more than the margin's; on the scale that is used */
+} assay_noise_band;
+
+/* A count varies by its root: of good runs fewer than one in 10^4 lies four times as far from the middle of the others. */
+bool assay_noise_is_count_by_chance(const assay_band_number *number, double middle, double value);
+
+/* The signed score of a value against the others. Not finite: infinite. */
+double assay_noise_score(const assay_noise *noise, const assay_noise_band *others, double value);
+
 /* Where a band with that score ends, for those who draw it: outside of *from and *to the score is above `score`. */
-void assay_noise_edges(int figure, const assay_noise *noise, double low, double middle, double high, double score,
-                       double *from, double *to);
+void assay_noise_edges(const assay_noise *noise, const assay_noise_band *others, double score, double *from,
+                       double *to);
 /* The score of a curve from those of its points, in order. *first gets the first point of the first row of points that
  * lies more than `limit` outside; count when there is none. */
 double assay_noise_of_curve(const assay_noise *noise, const double *score, size_t count, double limit, size_t *first);
@@ -62,7 +75,6 @@ double assay_noise_limit_of_curve(size_t runs);
 int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *noise, bool robust, size_t most_steps,
                               assay_score *out);
 
-/* score[trials]: of each trial's point `step` in a grid against all others; NaN: there is nothing to say. `sorted` has
- * room for [trials]. */
-void assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, double *sorted,
-                    double *score);
+/* score[step * trials + trial]: of each point of a grid against those of all others at its step; NaN: there is nothing
+ * to say. `sorted` has room for [trials], `score` for [steps * trials]. */
+void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score);

@@ -198,7 +198,8 @@ static void put_bands(const assay_band_report *bands, assay_buf *out)
                          outside == 1 ? "leaves" : "leave");
     assay_put_bytes(out, name, strlen(name));
     assay_put_format(out, bands->trials > 1 ? " (" : " leaves the bands of good runs: ");
-    assay_put_format(out, "%s of ", assay_band_word(one->band->figure));
+    if (one->band->figure != ASSAY_BAND_VALUE)
+        assay_put_format(out, "%s of ", assay_band_word(one->band->figure));
     assay_put_bytes(out, one->band->tensor, strlen(one->band->tensor));
     if (one->kind == ASSAY_DEPARTS_MISSING)
         assay_put_format(out, " is missing");
