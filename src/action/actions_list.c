@@ -23,7 +23,7 @@ int assay_actions_put_list(const assay_actions *actions, assay_buf *out)
     return assay_buf_status(out);
 }
 
-static void put_texts(const char *key, const action_texts *texts, assay_buf *out)
+void action_texts_put(const char *key, const action_texts *texts, assay_buf *out)
 {
     assay_put_format(out, ", \"%s\": [", key);
     for (size_t i = 0; i < texts->count; i++) {
@@ -33,45 +33,17 @@ static void put_texts(const char *key, const action_texts *texts, assay_buf *out
     assay_put_u8(out, ']');
 }
 
-/* The variables alone: their values may be secrets. */
-static void put_variables(const action_texts *environment, assay_buf *out)
-{
-    assay_put_format(out, ", \"environment\": [");
-    for (size_t i = 0; i < environment->count; i++) {
-        assay_put_bytes(out, ", ", i ? 2 : 0);
-        assay_json_put_text_n(out, environment->list[i], strcspn(environment->list[i], "="));
-    }
-    assay_put_u8(out, ']');
-}
-
-/* As a job file has it: an id, or where one is kept. */
-static void put_job(const assay_secret *job, assay_buf *out)
-{
-    static const char *const kept[] = {[ASSAY_SECRET_ENV] = "env", [ASSAY_SECRET_FILE] = "file"};
-    if (job->kind != ASSAY_SECRET_LITERAL)
-        assay_put_format(out, "{\"%s\": ", kept[job->kind]);
-    assay_json_put_text(out, job->source);
-    if (job->kind != ASSAY_SECRET_LITERAL)
-        assay_put_u8(out, '}');
-}
-
 static void put_action(const action *a, assay_buf *out)
 {
     assay_put_format(out, "{\"action\": ");
     assay_json_put_text(out, a->name);
-    if (a->kind == ACTION_CANCEL) {
-        assay_put_format(out, ", \"job\": ");
-        put_job(&a->job, out);
-    } else if (a->kind == ACTION_SUBMIT) {
-        put_texts("options", &a->options, out);
-        put_texts("args", &a->arguments, out);
-        put_variables(&a->environment, out);
-    }
+    if (a->kind->put_json)
+        a->kind->put_json(a, out);
     assay_put_format(out, ", \"on\": \"%s\"", a->at_end ? "end" : "finding");
     if (!a->at_end) {
         assay_put_format(out, ", \"severity\": \"%s\"", assay_severity_name(a->severity));
         if (a->rules.count > 0)
-            put_texts("rules", &a->rules, out);
+            action_texts_put("rules", &a->rules, out);
         else
             assay_put_format(out, ", \"rules\": null"); /* all */
         assay_put_format(out, ", \"limit\": %u", a->limit);
