@@ -8,17 +8,18 @@
 #include "report/text/draw.h"
 #include "report/text/workers.h"
 
-/* The forms of a report, in the order of help and messages: X(NAME, word, draws curves, written by default). */
+/* The forms of a report, in the order of help and messages: X(NAME, word, draws curves, written by default). How form
+ * `word` is written says report_form_WORD, in a file of its own (form.h). */
 #define ASSAY_REPORT_FORM_LIST(X)                                                                                      \
-    X(JSON, "json", false, true)                                                                                       \
-    X(TEXT, "text", false, true)                                                                                       \
-    X(HDF5, "hdf5", false, false)                                                                                      \
-    X(CSV, "csv", true, false)                                                                                         \
-    X(LINES, "jsonl", true, false)                                                                                     \
-    X(JUNIT, "junit", false, false)                                                                                    \
-    X(MARKDOWN, "markdown", false, false)                                                                              \
-    X(TENSORBOARD, "tensorboard", true, false)                                                                         \
-    X(HTML, "html", true, false)
+    X(JSON, json, false, true)                                                                                         \
+    X(TEXT, text, false, true)                                                                                         \
+    X(HDF5, hdf5, false, false)                                                                                        \
+    X(CSV, csv, true, false)                                                                                           \
+    X(LINES, jsonl, true, false)                                                                                       \
+    X(JUNIT, junit, false, false)                                                                                      \
+    X(MARKDOWN, markdown, false, false)                                                                                \
+    X(TENSORBOARD, tensorboard, true, false)                                                                           \
+    X(HTML, html, true, false)
 
 typedef enum assay_report_form { /* numbers in assay_report_forms */
 #define ASSAY_FORM_ENUM(name, word, draws, by_default) ASSAY_FORM_##name,
@@ -29,7 +30,7 @@ typedef enum assay_report_form { /* numbers in assay_report_forms */
 extern const assay_job_forms assay_report_forms; /* for assay_job_parse() */
 
 /* " json text ...": all words, for messages and help. */
-#define ASSAY_FORM_NEXT_WORD(name, word, draws, by_default) " " word
+#define ASSAY_FORM_NEXT_WORD(name, word, draws, by_default) " " #word
 #define ASSAY_FORM_WORDS                                    ASSAY_REPORT_FORM_LIST(ASSAY_FORM_NEXT_WORD)
 
 /* What makes a report fail. A rule that tested nothing is no pass: it counts as one with findings, unless it is allowed

@@ -1,30 +1,19 @@
-/* forms.h - the forms that the report is written in, and the parts that they share. Inside report, and for those who
- * write a part of it elsewhere. */
+/* forms.h - parts of the report's forms that others need: forms share them, or write them elsewhere. Inside report, and
+ * for those who write a part of it elsewhere. */
 #pragma once
 
 #include "base/json_writer.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
+#include "report/form.h"
 #include "report/model/report_model.h"
-#include "report/report.h"
 #include "report/text/draw.h"
 
 /* Appends a finding as an object of report.json. */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
 
-/* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
- * Return the buffer's status or ASSAY_ENOMEM. */
-int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_loss_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
+/* Appends report.jsonl, whole: it goes to standard output too. The buffer's status or ASSAY_ENOMEM. */
 int report_put_lines(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
-
-/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial, whatever fails; the first failure, with the place. */
-int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err);
 
 /* Members of report.json: the comparison, and what leaves the bands of good runs. */
 void report_put_comparison_json(const assay_comparison *c, assay_jw *w);

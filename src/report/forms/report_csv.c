@@ -52,7 +52,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     assay_put_u8(out, '\n');
 }
 
-int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int make_verdict(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_buf sentence = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -129,7 +129,7 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     assay_put_u8(out, '\n');
 }
 
-int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int make_findings(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_put_format(out, "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note,"
@@ -188,7 +188,7 @@ static void put_classes(const aggregation_rows *rows, const cJSON *members)
     }
 }
 
-int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int make_class_counts(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_put_format(out, "trial,aggregation,class,count\n");
@@ -224,14 +224,14 @@ static void put_confusion(const aggregation_rows *rows, const cJSON *members)
         put_cell(rows, number_at(cell, 0), number_at(cell, 1), number_at(cell, 2));
 }
 
-int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int make_confusion(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_put_format(out, "trial,aggregation,label,prediction,count\n");
     return put_aggregations(outcome, put_confusion, out);
 }
 
-int report_put_loss_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int make_loss(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
@@ -253,3 +253,9 @@ int report_put_loss_csv(const assay_report *report, const assay_report_origin *o
     }
     return assay_buf_status(out);
 }
+
+const report_form report_form_csv = {.files = {{"verdict.csv", make_verdict},
+                                               {"findings.csv", make_findings},
+                                               {"class_counts.csv", make_class_counts},
+                                               {"confusion.csv", make_confusion},
+                                               {"loss.csv", make_loss}}};

@@ -465,3 +465,33 @@ int assay_report_digest(const assay_report *report, char hex[65], assay_error *e
     assay_buf_release(&body);
     return status;
 }
+
+/* ---- report.json ---- */
+
+typedef struct making {
+    const assay_report *report;
+    const assay_report_origin *origin;
+} making;
+
+static int make_json(void *context, const assay_taker *to)
+{
+    const making *m = context;
+    assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    int status = assay_report_put_body(m->report, to, &text);
+    if (status == ASSAY_OK) {
+        assay_report_put_run(m->report->outcome, m->origin, &text);
+        status = assay_buf_status(&text);
+    }
+    ASSAY_THEN(status, to->take(to->context, text.data, text.size));
+    assay_buf_release(&text);
+    return status;
+}
+
+/* It is written while it is made: of many trials it is large. */
+static int write_json(const assay_report *report, const assay_report_origin *origin, assay_output *output,
+                      assay_error *err)
+{
+    return assay_output_write_made(output, "report.json", &(assay_maker){make_json, &(making){report, origin}}, err);
+}
+
+const report_form report_form_json = {.write = write_json};

@@ -260,7 +260,7 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
     return ASSAY_OK;
 }
 
-int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     suite_counts all = {0, 0, 0, 0};
@@ -279,3 +279,5 @@ int report_put_junit(const assay_report *report, const assay_report_origin *orig
     assay_put_format(out, "</testsuites>\n");
     return assay_buf_status(out);
 }
+
+const report_form report_form_junit = {.files = {{"junit.xml", put_junit}}};

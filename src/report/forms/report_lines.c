@@ -92,3 +92,5 @@ int report_put_lines(const assay_report *report, const assay_report_origin *orig
     }
     return assay_buf_status(out);
 }
+
+const report_form report_form_jsonl = {.files = {{"report.jsonl", report_put_lines}}};

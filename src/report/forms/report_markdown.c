@@ -6,7 +6,7 @@
 /* GitHub takes comments of up to 65 536 characters; bytes are never fewer. */
 enum { MOST = 65000 };
 
-int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+static int put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     doc *d;
     ASSAY_TRY(report_make_document(report, &d));
@@ -14,3 +14,5 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
     doc_free(d);
     return assay_buf_status(out);
 }
+
+const report_form report_form_markdown = {.files = {{"report.md", put_markdown}}};

@@ -151,8 +151,10 @@ static int write_trial(const assay_outcome *outcome, size_t trial, assay_output 
     return status;
 }
 
-int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err)
+static int write_tensorboard(const assay_report *report, const assay_report_origin *origin, assay_output *output,
+                             assay_error *err)
 {
+    const assay_outcome *outcome = report->outcome;
     int first = ASSAY_OK;
     for (size_t t = 0; t < outcome->trial_count; t++) {
         int status = write_trial(outcome, t, output, first == ASSAY_OK ? err : NULL);
@@ -160,3 +162,5 @@ int report_write_tensorboard(const assay_outcome *outcome, assay_output *output,
     }
     return first;
 }
+
+const report_form report_form_tensorboard = {.write = write_tensorboard};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/document/render.h"
+#include "report/form.h"
 #include "report/sections/sections.h"
 #include "report/text/layout.h"
 
@@ -69,3 +70,11 @@ void assay_report_put_problems(const assay_trial_outcome *trial, const assay_dra
 {
     put_part(trial, "Problems", sections_put_problems, draw, out);
 }
+
+static int put_text(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    return assay_report_put_text(report, NULL, out);
+}
+
+const report_form report_form_text = {.files = {{"report.txt", put_text}}};

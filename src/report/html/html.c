@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "report/compare/comparison.h"
 #include "report/document/render.h"
+#include "report/form.h"
 #include "report/html/html.h"
 #include "report/html/html_style.h"
 #include "report/sections/sections.h"
@@ -257,3 +258,5 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     assay_buf_release(&nav);
     return assay_buf_status(out);
 }
+
+const report_form report_form_html = {.files = {{"report.html", report_put_html}}};
