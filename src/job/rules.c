@@ -134,18 +134,34 @@ static const char *instance_name_at(const void *list, size_t i)
     return items[i] ? items[i]->name : NULL;
 }
 
-/* Configures slot `at` of the list; `entry->name` is unique or NULL, `place` has the parameters, and `named` says the
- * rule: a key of `owner`. */
-static int configure(const job_reader *r, const char *place, const char *owner, const char *named, instance_list *list,
-                     size_t at, const rule_entry *entry, bool aggregation)
+/* One list of the job file, while its entries become instances. It is gone through twice: entries with a name of their
+ * own come first, so that made-up names can avoid them wherever they stand. */
+typedef struct list_reading {
+    const job_reader *r;
+    const char *key;  /* of the list, for places in messages */
+    bool aggregation; /* else its entries are rules */
+    bool named;       /* those with a name are read now, else those without */
+    size_t first;     /* the slot of its first entry: several lists share the slots */
+    instance_list *list;
+} list_reading;
+
+/* Where an entry says what, for messages about an instance that is not as it should be. */
+typedef struct entry_places {
+    const char *parameters;
+    const char *owner, *rule; /* the rule is a key of the owner */
+} entry_places;
+
+/* Configures the slot of entry `i`; entry->name is unique or NULL. */
+static int configure(const list_reading *in, size_t i, const rule_entry *entry, const entry_places *said)
 {
-    const job_names names = {list->items, list->count, instance_name_at};
+    const job_reader *r = in->r;
+    const job_names names = {in->list->items, in->list->count, instance_name_at};
     char *made = entry->name ? NULL : job_name_free(&names, entry->rule);
     const char *name = entry->name ? entry->name : made;
     if (!name)
         return job_no_memory(r);
-    assay_instance **out = &list->items[at];
-    int status = aggregation ? assay_instance_new_aggregation(name, entry->rule, entry->parameters, out)
+    assay_instance **out = &in->list->items[in->first + i];
+    int status = in->aggregation ? assay_instance_new_aggregation(name, entry->rule, entry->parameters, out)
                  : entry->python
                      ? assay_instance_new_python(name, entry->python, entry->severity, entry->parameters, out)
                      : assay_instance_new(name, entry->rule, entry->severity, entry->parameters, out);
@@ -154,7 +170,7 @@ static int configure(const job_reader *r, const char *place, const char *owner, 
         return job_no_memory(r);
     if ((*out)->status != ASSAY_OK) {
         const assay_json_place wrong =
-            (*out)->ops ? job_place(r, place, (*out)->error.text) : job_place(r, owner, named);
+            (*out)->ops ? job_place(r, said->parameters, (*out)->error.text) : job_place(r, said->owner, said->rule);
         (*out)->line = wrong.line;
         (*out)->column = wrong.column;
     }
@@ -169,38 +185,37 @@ static int refuse_twin(const job_reader *r, const char *place, const instance_li
     return ASSAY_OK;
 }
 
-/* Entries with a name of their own come first, so that made-up names can avoid them wherever they stand. */
-static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON *item, bool named, size_t at,
-                     instance_list *list)
+static int read_rule(const list_reading *in, size_t i, const cJSON *item)
 {
+    const job_reader *r = in->r;
     char place[ASSAY_JOB_PLACE], inner[ASSAY_JOB_PLACE];
-    snprintf(place, sizeof place, "%s[%zu]", key, i);
+    snprintf(place, sizeof place, "%s[%zu]", in->key, i);
     bool sagemaker = cJSON_GetObjectItemCaseSensitive(item, "RuleConfigurationName") ||
                      cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, sagemaker ? "RuleConfigurationName" : "name");
-    if (list->items[at] || named != (name != NULL))
+    if (in->list->items[in->first + i] || in->named != (name != NULL))
         return ASSAY_OK;
     rule_entry entry = {0};
     cJSON *taken = NULL;
     int status = sagemaker ? read_sagemaker_entry(r, place, item, &entry, &taken)
                            : read_own_entry(r, place, item, &entry, &taken);
-    ASSAY_THEN(status, refuse_twin(r, place, list, entry.name));
-    snprintf(inner, sizeof inner, "%s[%zu]%s", key, i,
+    ASSAY_THEN(status, refuse_twin(r, place, in->list, entry.name));
+    snprintf(inner, sizeof inner, "%s[%zu]%s", in->key, i,
              sagemaker                    ? ".RuleParameters"
              : entry.parameters && !taken ? ".parameters"
                                           : "");
-    ASSAY_THEN(status, sagemaker ? configure(r, inner, inner, "\"rule_to_invoke\"", list, at, &entry, false)
-                                 : configure(r, inner, place, "\"rule\"", list, at, &entry, false));
+    const entry_places said = {inner, sagemaker ? inner : place, sagemaker ? "\"rule_to_invoke\"" : "\"rule\""};
+    ASSAY_THEN(status, configure(in, i, &entry, &said));
     cJSON_Delete(taken);
     return status;
 }
 
-static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSON *item, bool named, size_t at,
-                            instance_list *list)
+static int read_aggregation(const list_reading *in, size_t i, cJSON *item)
 {
+    const job_reader *r = in->r;
     char place[ASSAY_JOB_PLACE];
-    snprintf(place, sizeof place, "%s[%zu]", key, i);
-    if (list->items[at] || named != (cJSON_GetObjectItemCaseSensitive(item, "name") != NULL))
+    snprintf(place, sizeof place, "%s[%zu]", in->key, i);
+    if (in->list->items[in->first + i] || in->named != (cJSON_GetObjectItemCaseSensitive(item, "name") != NULL))
         return ASSAY_OK;
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected an object in braces");
@@ -209,27 +224,24 @@ static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSO
     ASSAY_THEN(status, job_text(r, place, item, "kind", &entry.rule));
     if (status == ASSAY_OK && !entry.rule)
         status = job_fail(r, place, "\"kind\" is missing; `assay rules` lists the kinds");
-    ASSAY_THEN(status, refuse_twin(r, place, list, entry.name));
+    ASSAY_THEN(status, refuse_twin(r, place, in->list, entry.name));
     ASSAY_TRY(status);
     /* All other keys of the entry are the aggregation's parameters. */
     cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(item, "name");
     cJSON *kind = cJSON_DetachItemFromObjectCaseSensitive(item, "kind");
     entry.parameters = item;
-    status = configure(r, place, place, "\"kind\"", list, at, &entry, true);
+    status = configure(in, i, &entry, &(entry_places){place, place, "\"kind\""});
     cJSON_Delete(name);
     cJSON_Delete(kind);
     return status;
 }
 
-/* Reads the entries of one list into the slots from `first` on: those with a name, or those without. */
-static int read_list(const job_reader *r, const char *key, const cJSON *entries, bool named, size_t first,
-                     bool aggregation, instance_list *list)
+static int read_list(const list_reading *in, const cJSON *entries)
 {
     int status = ASSAY_OK;
     size_t i = 0;
     for (cJSON *item = entries ? entries->child : NULL; item && status == ASSAY_OK; item = item->next, i++)
-        status = aggregation ? read_aggregation(r, key, i, item, named, first + i, list)
-                             : read_rule(r, key, i, item, named, first + i, list);
+        status = in->aggregation ? read_aggregation(in, i, item) : read_rule(in, i, item);
     return status;
 }
 
@@ -295,7 +307,8 @@ static int fill_rules(const job_reader *r, const cJSON *const lists[RULE_LISTS],
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--) {
         size_t at = 0;
         for (int i = 0; i < RULE_LISTS && status == ASSAY_OK; i++) {
-            status = read_list(r, rule_lists[i], lists[i], named, at, false, list);
+            const list_reading in = {.r = r, .key = rule_lists[i], .named = named, .first = at, .list = list};
+            status = read_list(&in, lists[i]);
             at += count_of(lists[i]);
         }
     }
@@ -320,8 +333,10 @@ int job_read_rules(const job_reader *r, const job_document *document, assay_job 
     if (!rules.items || !kinds.items)
         return job_no_memory(r);
     int status = fill_rules(r, lists, &rules);
-    for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
-        status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
+    for (int named = 1; named >= 0 && status == ASSAY_OK; named--) {
+        const list_reading in = {.r = r, .key = "aggregations", .aggregation = true, .named = named, .list = &kinds};
+        status = read_list(&in, aggregations);
+    }
     ASSAY_THEN(status, read_short_forms(r, document, aggregation_count - short_forms, &kinds));
     return status;
 }
