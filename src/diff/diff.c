@@ -83,44 +83,54 @@ static int read_whole(assay_reader *reader, const assay_record *record, size_t m
     return status;
 }
 
-/* Copies a box of a tensor in C order, its axes turned round where `transposed`. */
-static void take_box(const uint8_t *from, const int64_t *shape, const int64_t *first, const int64_t *size, int dims,
-                     bool transposed, size_t element, uint8_t *to)
+/* A part of a tensor: of each axis `size` places from `first` on. */
+typedef struct box {
+    int64_t first[ASSAY_MAX_DIMS], size[ASSAY_MAX_DIMS];
+    bool transposed; /* its axes are turned round in the copy */
+} box;
+
+static uint64_t count_elements(const box *part, int dims)
 {
-    int64_t index[ASSAY_MAX_DIMS] = {0}, stride[ASSAY_MAX_DIMS] = {0};
     uint64_t count = 1;
-    for (int d = dims; d-- > 0;)
-        stride[d] = d == dims - 1 ? 1 : stride[d + 1] * shape[d + 1];
     for (int d = 0; d < dims; d++)
-        count *= (uint64_t)size[d];
+        count *= (uint64_t)part->size[d];
+    return count;
+}
+
+/* Copies the part out of a whole tensor, in C order. */
+static void take_box(const uint8_t *from, const assay_record *record, const box *part, uint8_t *to)
+{
+    const int dims = record->dims;
+    const size_t element = assay_dtype_size(record->dtype);
+    const uint64_t count = count_elements(part, dims);
+    int64_t index[ASSAY_MAX_DIMS] = {0}, stride[ASSAY_MAX_DIMS] = {0};
+    for (int d = dims; d-- > 0;)
+        stride[d] = d == dims - 1 ? 1 : stride[d + 1] * record->shape[d + 1];
     for (uint64_t i = 0; i < count; i++) {
         int64_t at = 0;
         for (int d = 0; d < dims; d++)
-            at += (first[d] + index[d]) * stride[d];
+            at += (part->first[d] + index[d]) * stride[d];
         memcpy(to + i * element, from + (size_t)at * element, element);
         for (int k = 0; k < dims; k++) { /* the axis that runs fastest in the copy */
-            const int d = transposed ? k : dims - 1 - k;
-            if (++index[d] < size[d])
+            const int d = part->transposed ? k : dims - 1 - k;
+            if (++index[d] < part->size[d])
                 break;
             index[d] = 0;
         }
     }
 }
 
-/* Brings the part that the map means into memory. */
-static int take_part(assay_diff_reading *r, const assay_diff_pair *p, const assay_record *record, const int64_t *first,
-                     const int64_t *size, uint8_t **out, assay_error *err)
+/* Brings the part of the second trial's record that the map means into memory. */
+static int take_part(assay_diff_reading *r, const assay_record *record, const box *part, uint8_t **out,
+                     assay_error *err)
 {
-    const size_t element = assay_dtype_size(record->dtype);
-    uint64_t count = 1;
+    const size_t bytes = (size_t)count_elements(part, record->dims) * assay_dtype_size(record->dtype);
     uint8_t *whole = NULL;
     int status = read_whole(r->b.records, record, r->options->memory, &whole, err);
-    for (int d = 0; d < record->dims; d++)
-        count *= (uint64_t)size[d];
-    if (status == ASSAY_OK && !(*out = assay_alloc((size_t)count * element + 1)))
+    if (status == ASSAY_OK && !(*out = assay_alloc(bytes + 1)))
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for a tensor");
     if (status == ASSAY_OK)
-        take_box(whole, record->shape, first, size, record->dims, p->map->transposed, element, *out);
+        take_box(whole, record, part, *out);
     free(whole);
     return status;
 }
@@ -136,18 +146,18 @@ static void set_shape(int64_t *to, const int64_t *shape, int dims, bool reversed
 static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assay_record *a, const assay_record *b,
                            assay_error *err)
 {
-    int64_t first[ASSAY_MAX_DIMS] = {0}, size[ASSAY_MAX_DIMS];
-    const bool transposed = p->map && p->map->transposed, part = p->map && (p->map->ranges > 0 || transposed);
-    memcpy(size, b->shape, (size_t)b->dims * sizeof *size);
-    if (p->map && !assay_name_map_part(p->map, b->shape, b->dims, first, size))
+    box meant = {.transposed = p->map && p->map->transposed};
+    const bool part = p->map && (p->map->ranges > 0 || meant.transposed);
+    memcpy(meant.size, b->shape, (size_t)b->dims * sizeof *meant.size);
+    if (p->map && !assay_name_map_part(p->map, b->shape, b->dims, meant.first, meant.size))
         return assay_fail(err, ASSAY_EFORMAT, "%s does not have the part that --map means", p->name_b);
     p->dtype_a = a->dtype;
     p->dtype_b = b->dtype;
     p->dims_a = a->dims;
     p->dims_b = b->dims;
     set_shape(p->shape_a, a->shape, a->dims, false);
-    set_shape(p->shape_b, size, b->dims, transposed);
-    if (a->dims != b->dims || memcmp(p->shape_a, p->shape_b, (size_t)a->dims * sizeof *size) != 0) {
+    set_shape(p->shape_b, meant.size, b->dims, meant.transposed);
+    if (a->dims != b->dims || memcmp(p->shape_a, p->shape_b, (size_t)a->dims * sizeof *p->shape_a) != 0) {
         if (p->apart)
             return assay_fail(err, ASSAY_EFORMAT,
                               "several workers have it, and nothing says how what they have makes one tensor: give "
@@ -156,7 +166,7 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
         return ASSAY_OK;
     }
     uint8_t *bytes = NULL;
-    int status = part ? noted(p, 2, take_part(r, p, b, first, size, &bytes, err)) : ASSAY_OK;
+    int status = part ? noted(p, 2, take_part(r, b, &meant, &bytes, err)) : ASSAY_OK;
     if (status == ASSAY_OK) {
         stream of_a = {.reader = r->a.records, .element = assay_dtype_size(a->dtype)};
         stream of_b = {.reader = part ? NULL : r->b.records,

@@ -195,16 +195,26 @@ static int pair_copies(assay_diff *d, const side *a, const side *b, const assay_
 
 /* ---- pairs ---- */
 
-static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a, side *b, uint32_t tensor,
-                       assay_buf *text)
+/* Both trials while their tensors are paired. */
+typedef struct pairing {
+    assay_diff *d;
+    const assay_diff_options *options;
+    side a, b;
+    assay_buf text; /* the name that is looked for in the other trial */
+} pairing;
+
+static int pair_tensor(pairing *p, uint32_t tensor)
 {
+    assay_diff *d = p->d;
+    const side *a = &p->a, *b = &p->b;
+    assay_buf *text = &p->text;
     const bool all = a->worker == ALL_WORKERS;
     assay_diff_pair pair = {.step = a->step, .worker = all ? 0 : a->worker, .other_worker = all ? 0 : b->worker};
     size_t length = 0;
     if (!find_record(a, tensor, &pair.a))
         return ASSAY_OK;
     pair.name_a = assay_dict_name(d->a.tensors, tensor, &length);
-    int status = other_name(o, pair.name_a, length, text, &pair.map);
+    int status = other_name(p->options, pair.name_a, length, text, &pair.map);
     if (status == ASSAY_EBUDGET) { /* a pattern that gave up: as if it did not match */
         assay_buf_clear(text);
         assay_put_bytes(text, pair.name_a, length);
@@ -221,13 +231,15 @@ static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a
 
 /* A tensor that only the second trial has, and for which a map without a part names one of the first: tied weights that
  * one of them has twice. *paired: there is such a one. */
-static int pair_back(assay_diff *d, const assay_diff_options *o, const side *a, const side *b, uint32_t tensor,
-                     assay_buf *text, bool *paired)
+static int pair_back(pairing *p, uint32_t tensor, bool *paired)
 {
+    assay_diff *d = p->d;
+    const side *a = &p->a, *b = &p->b;
+    assay_buf *text = &p->text;
     const assay_name_map *map = NULL;
     size_t length = 0;
     const char *name = assay_dict_name(d->b.tensors, tensor, &length);
-    const int status = other_name(o, name, length, text, &map);
+    const int status = other_name(p->options, name, length, text, &map);
     assay_diff_pair pair = {.step = a->step, .name_b = name};
     const uint32_t other = status == ASSAY_OK && map && map->ranges == 0 && !map->transposed
                                ? assay_dict_find(d->a.tensors, (const char *)text->data, text->size)
@@ -257,20 +269,22 @@ static int compare_pairs(const void *x, const void *y)
     return others ? others : (p->other_worker > q->other_worker) - (p->other_worker < q->other_worker);
 }
 
-static int pair_workers(assay_diff *d, const assay_diff_options *o, side *a, side *b, assay_buf *text)
+static int pair_workers(pairing *p)
 {
+    assay_diff *d = p->d;
+    const side *b = &p->b;
     const uint32_t theirs = assay_dict_count(d->b.tensors);
     const size_t before = d->pairs;
     int status = ASSAY_OK;
     memset(b->met, 0, theirs * sizeof *b->met);
     for (uint32_t t = 0; status == ASSAY_OK && t < assay_dict_count(d->a.tensors); t++)
-        status = pair_tensor(d, o, a, b, t, text);
+        status = pair_tensor(p, t);
     for (uint32_t t = 0; status == ASSAY_OK && t < theirs; t++) {
         assay_place place;
         bool paired = false;
         if (b->met[t] || !find_record(b, t, &place) || is_alias(b, t))
             continue;
-        status = pair_back(d, o, a, b, t, text, &paired);
+        status = pair_back(p, t, &paired);
         if (status == ASSAY_OK && !paired)
             status = add_single(&d->only_b, b, assay_dict_name(d->b.tensors, t, NULL));
     }
@@ -279,25 +293,24 @@ static int pair_workers(assay_diff *d, const assay_diff_options *o, side *a, sid
     return status;
 }
 
-static int pair_step(assay_diff *d, const assay_diff_options *o, side *a, side *b, int64_t step_a, int64_t step_b,
-                     assay_buf *text)
+static int pair_step(pairing *p, int64_t step_a, int64_t step_b)
 {
-    const assay_catalog *mine = &d->a.catalog, *theirs = &d->b.catalog;
+    const assay_catalog *mine = &p->d->a.catalog, *theirs = &p->d->b.catalog;
     const bool alone = mine->workers == 1 && theirs->workers == 1;
     int status = ASSAY_OK;
-    d->steps++;
+    p->d->steps++;
     if (mine->topology || theirs->topology) {
-        status = turn(a, step_a, ALL_WORKERS);
-        ASSAY_THEN(status, turn(b, step_b, ALL_WORKERS));
-        return status == ASSAY_OK ? pair_workers(d, o, a, b, text) : status;
+        status = turn(&p->a, step_a, ALL_WORKERS);
+        ASSAY_THEN(status, turn(&p->b, step_b, ALL_WORKERS));
+        return status == ASSAY_OK ? pair_workers(p) : status;
     }
     for (uint32_t w = 0; status == ASSAY_OK && w < mine->workers; w++) {
         const uint32_t other = alone ? 0 : assay_catalog_worker(theirs, mine->worker[w]);
         if (other == ASSAY_NO_ID)
             continue;
-        status = turn(a, step_a, w);
-        ASSAY_THEN(status, turn(b, step_b, other));
-        ASSAY_THEN(status, pair_workers(d, o, a, b, text));
+        status = turn(&p->a, step_a, w);
+        ASSAY_THEN(status, turn(&p->b, step_b, other));
+        ASSAY_THEN(status, pair_workers(p));
     }
     return status;
 }
@@ -315,18 +328,19 @@ static int64_t *list_steps(const assay_trial_files *t, const assay_diff_options 
     return steps;
 }
 
-static int pair_steps(assay_diff *d, const assay_diff_options *o, side *a, side *b, assay_buf *text)
+static int pair_steps(pairing *p)
 {
+    assay_diff *d = p->d;
     size_t mine = 0, theirs = 0, i = 0, k = 0;
     int status = ASSAY_OK;
-    d->steps_a = list_steps(&d->a, o, &mine);
-    d->steps_b = list_steps(&d->b, o, &theirs);
+    d->steps_a = list_steps(&d->a, p->options, &mine);
+    d->steps_b = list_steps(&d->b, p->options, &theirs);
     ASSAY_HAVE(d->steps_a && d->steps_b);
     if (mine == 1 && theirs == 1)
-        return pair_step(d, o, a, b, d->steps_a[0], d->steps_b[0], text);
+        return pair_step(p, d->steps_a[0], d->steps_b[0]);
     while (status == ASSAY_OK && (i < mine || k < theirs)) {
         if (i < mine && k < theirs && d->steps_a[i] == d->steps_b[k]) {
-            status = pair_step(d, o, a, b, d->steps_a[i], d->steps_b[k], text);
+            status = pair_step(p, d->steps_a[i], d->steps_b[k]);
             i++;
             k++;
         } else if (k == theirs || (i < mine && d->steps_a[i] < d->steps_b[k])) {
@@ -340,15 +354,14 @@ static int pair_steps(assay_diff *d, const assay_diff_options *o, side *a, side 
 
 int assay_diff_pair_up(assay_diff *d, const assay_diff_options *o, assay_error *err)
 {
-    side a = {.trial = &d->a}, b = {.trial = &d->b};
-    assay_buf text = ASSAY_BUF(SIZE_MAX);
-    b.met = assay_alloc_zeroed(assay_dict_count(d->b.tensors) + (size_t)1, sizeof *b.met);
-    int status = b.met ? pair_steps(d, o, &a, &b, &text) : ASSAY_ENOMEM;
-    free(b.met);
-    assay_step_lookup_release(&a.lookup);
-    assay_step_lookup_release(&b.lookup);
-    assay_step_workers_release(&a.copies);
-    assay_step_workers_release(&b.copies);
-    assay_buf_release(&text);
+    pairing p = {.d = d, .options = o, .a = {.trial = &d->a}, .b = {.trial = &d->b}, .text = ASSAY_BUF(SIZE_MAX)};
+    p.b.met = assay_alloc_zeroed(assay_dict_count(d->b.tensors) + (size_t)1, sizeof *p.b.met);
+    int status = p.b.met ? pair_steps(&p) : ASSAY_ENOMEM;
+    free(p.b.met);
+    assay_step_lookup_release(&p.a.lookup);
+    assay_step_lookup_release(&p.b.lookup);
+    assay_step_workers_release(&p.a.copies);
+    assay_step_workers_release(&p.b.copies);
+    assay_buf_release(&p.text);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while tensors are paired") : status;
 }
