@@ -38,8 +38,8 @@ int assay_actions_prepare(assay_actions *actions, const char *directory, assay_a
 void action_note(action_firing *f, assay_audit_result result, unsigned attempt, const char *text)
 {
     assay_error err = {""};
-    if (assay_audit_note(f->actions->audit, &f->key, (const char *)f->what.data, result, attempt, text, &err) !=
-        ASSAY_OK)
+    const assay_audit_line line = {(const char *)f->what.data, result, attempt, text};
+    if (assay_audit_note(f->actions->audit, &f->key, &line, &err) != ASSAY_OK)
         assay_log_warn("%s", err.text);
 }
 

@@ -414,8 +414,7 @@ static int append(assay_audit *audit, const assay_buf *line, assay_error *err)
     return audit_log_append(audit->log, line->data, line->size, err);
 }
 
-static int write_line(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
-                      unsigned attempt, const char *text, assay_error *err)
+static int write_line(assay_audit *audit, const assay_audit_key *key, const assay_audit_line *said, assay_error *err)
 {
     assay_buf line = ASSAY_BUF(LINE);
     if (audit->rest.size > 0) /* the line before was cut */
@@ -423,13 +422,13 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const char
     assay_put_format(&line, "{\"time\": ");
     put_time(&line);
     size_t from = line.size;
-    assay_put_format(&line, ", %s", what);
+    assay_put_format(&line, ", %s", said->what);
     assay_redact_buf(&line, from);
-    if (attempt > 0)
-        assay_put_format(&line, "\"attempt\": %u, ", attempt);
-    assay_put_format(&line, "\"result\": \"%s\", \"text\": ", WORDS[result]);
+    if (said->attempt > 0)
+        assay_put_format(&line, "\"attempt\": %u, ", said->attempt);
+    assay_put_format(&line, "\"result\": \"%s\", \"text\": ", WORDS[said->result]);
     from = line.size;
-    assay_json_put_text(&line, text);
+    assay_json_put_text(&line, said->text);
     assay_redact_buf(&line, from);
     assay_put_format(&line, ", \"key\": ");
     put_key(key, &line);
@@ -439,12 +438,11 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const char
     return status;
 }
 
-int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
-                     unsigned attempt, const char *text, assay_error *err)
+int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const assay_audit_line *line, assay_error *err)
 {
     ASSAY_TRY(audit_log_lock(audit->log, err));
     int status = catch_up(audit, err);
-    ASSAY_THEN(status, write_line(audit, key, what, result, attempt, text, err));
+    ASSAY_THEN(status, write_line(audit, key, line, err));
     audit_log_unlock(audit->log);
     return status;
 }
@@ -463,7 +461,8 @@ static int claim(assay_audit *audit, const assay_audit_key *key, const char *wha
         *out = *state & OWN ? ASSAY_AUDIT_OURS : ASSAY_AUDIT_BEFORE;
         return ASSAY_OK;
     }
-    int status = audit->log ? write_line(audit, key, what, ASSAY_AUDIT_TRYING, 0, "", err) : ASSAY_OK;
+    const assay_audit_line begun = {.what = what, .result = ASSAY_AUDIT_TRYING, .text = ""};
+    int status = audit->log ? write_line(audit, key, &begun, err) : ASSAY_OK;
     if (status == ASSAY_OK) {
         *state |= TAKEN | OWN;
         *out = ASSAY_AUDIT_MINE;

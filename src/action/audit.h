@@ -45,9 +45,15 @@ typedef enum assay_audit_claim_result {
  * done. ASSAY_EBUDGET when it is larger than 256 MiB; ASSAY_ENOMEM. */
 int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                       assay_error *err);
-/* Appends what came of a claimed key: `attempt` from 1 (0: leave it out), `text` in a few words. Errors as above. */
-int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
-                     unsigned attempt, const char *text, assay_error *err);
+typedef struct assay_audit_line {
+    const char *what; /* as above */
+    assay_audit_result result;
+    unsigned attempt; /* from 1; 0: left out */
+    const char *text; /* a few words */
+} assay_audit_line;
+
+/* Appends what came of a claimed key. Errors as above. */
+int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const assay_audit_line *line, assay_error *err);
 
 /* Lines that were not understood. */
 uint64_t assay_audit_strangers(const assay_audit *audit);

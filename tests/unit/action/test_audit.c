@@ -44,7 +44,7 @@ static int claim(assay_audit *audit, const assay_audit_key *key)
 
 static void put(assay_audit *audit, const assay_audit_key *key, assay_audit_result result)
 {
-    CU_ASSERT(assay_audit_note(audit, key, "", result, 1, "a \"text\"", NULL) == ASSAY_OK);
+    CU_ASSERT(assay_audit_note(audit, key, &(assay_audit_line){"", result, 1, "a \"text\""}, NULL) == ASSAY_OK);
 }
 
 static void test_once(void)
