@@ -57,22 +57,27 @@ static assay_text whole(const char *text)
     return (assay_text){text, strlen(text)};
 }
 
-static int put_row(event_table *t, int64_t time, int64_t duration, assay_text phase, assay_text name, int64_t step,
-                   assay_text process)
+typedef struct event_row {
+    int64_t time, duration; /* microseconds */
+    int64_t step;           /* negative: none */
+    assay_text phase, name, process;
+} event_row;
+
+static int put_row(event_table *t, const event_row *row)
 {
     assay_listing *rows = &t->rows;
     assay_listing_next(rows);
-    assay_listing_i64(rows, time);
-    assay_listing_i64(rows, duration);
+    assay_listing_i64(rows, row->time);
+    assay_listing_i64(rows, row->duration);
     assay_listing_text(rows, t->worker);
     assay_listing_text(rows, assay_event_kind_name(t->file->kind));
-    assay_listing_text_n(rows, phase.bytes ? phase.bytes : "", phase.length);
-    assay_listing_text_n(rows, name.bytes ? name.bytes : "", name.length);
-    if (step >= 0)
-        assay_listing_i64(rows, step);
+    assay_listing_text_n(rows, row->phase.bytes ? row->phase.bytes : "", row->phase.length);
+    assay_listing_text_n(rows, row->name.bytes ? row->name.bytes : "", row->name.length);
+    if (row->step >= 0)
+        assay_listing_i64(rows, row->step);
     else
         assay_listing_none(rows);
-    assay_listing_text_n(rows, process.bytes ? process.bytes : "", process.length);
+    assay_listing_text_n(rows, row->process.bytes ? row->process.bytes : "", row->process.length);
     return assay_buf_status(&t->out);
 }
 
@@ -124,8 +129,12 @@ static int end_event(event_table *t, const assay_event_span *span)
     if (span->time < e.time)
         t->unmatched++;
     else
-        status = put_row(t, e.time, span->time - e.time, whole(e.phase), whole(e.name),
-                         e.step >= 0 ? e.step : (span->has_step ? span->step : -1), whole(e.process));
+        status = put_row(t, &(event_row){.time = e.time,
+                                         .duration = span->time - e.time,
+                                         .step = e.step >= 0 ? e.step : (span->has_step ? span->step : -1),
+                                         .phase = whole(e.phase),
+                                         .name = whole(e.name),
+                                         .process = whole(e.process)});
     release_open(&e);
     return status;
 }
@@ -137,8 +146,12 @@ static int take_span(void *context, const assay_event_span *span)
         return begin_event(t, span);
     if (span->part == ASSAY_SPAN_END)
         return end_event(t, span);
-    return put_row(t, span->time, span->duration, span->phase, span->name, span->has_step ? span->step : -1,
-                   span->process);
+    return put_row(t, &(event_row){.time = span->time,
+                                   .duration = span->duration,
+                                   .step = span->has_step ? span->step : -1,
+                                   .phase = span->phase,
+                                   .name = span->name,
+                                   .process = span->process});
 }
 
 static void take_other(void *context)

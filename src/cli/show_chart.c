@@ -61,33 +61,44 @@ static bool same_series(const run_of_points *a, const run_of_points *b, int figu
     return true;
 }
 
-/* A line, or how wide its label is (`out` is NULL). */
-static void put_line(show_chart *chart, const run_of_points *run, int figure, const uint32_t *worker, size_t workers,
-                     double *value, assay_buf *out)
+/* The runs of one mode, while they are drawn. */
+typedef struct drawing {
+    show_chart *chart;
+    run_of_points *run;
+    size_t runs;
+    uint32_t *worker; /* room for all workers: those of a line */
+    double *value;    /* room for all points: those of a line */
+    assay_buf *out;   /* NULL: only how wide the labels are */
+} drawing;
+
+/* The line of a run, which so many workers share. */
+static void put_line(drawing *d, const run_of_points *run, int figure, size_t workers)
 {
+    show_chart *chart = d->chart;
+    assay_buf *out = d->out;
     assay_buf label = ASSAY_BUF(LABEL_ROOM), who = ASSAY_BUF(LABEL_ROOM);
-    assay_worker_names_put(chart->names, worker, workers, &who);
+    assay_worker_names_put(chart->names, d->worker, workers, &who);
     assay_put_format(&label, "%s %s ", NAMES[figure], assay_mode_name(run->first->mode));
     assay_text_put_clean(&label, (const char *)who.data, who.size);
     size_t columns = assay_text_columns((const char *)label.data, label.size);
     assay_put_u8(&label, '\0');
     for (size_t i = 0; i < run->count; i++)
-        value[i] = run->first[i].figure[figure];
+        d->value[i] = run->first[i].figure[figure];
     if (!out)
         chart->longest = columns > chart->longest ? columns : chart->longest;
     else if (assay_buf_status(&label) == ASSAY_OK)
         assay_draw_series(chart->draw, (const char *)label.data, assay_draw_label_columns(chart->draw, chart->longest),
-                          value, run->count, out);
+                          d->value, run->count, out);
     else if (out->status == ASSAY_OK)
         out->status = assay_buf_status(&label);
     assay_buf_release(&label);
     assay_buf_release(&who);
 }
 
-/* The runs are those of one mode. */
-static void put_figure(show_chart *chart, run_of_points *run, size_t runs, int figure, uint32_t *worker, double *value,
-                       assay_buf *out)
+static void put_figure(drawing *d, int figure)
 {
+    run_of_points *run = d->run;
+    const size_t runs = d->runs;
     size_t groups = 0, left = 0;
     for (size_t i = 0; i < runs; i++)
         run[i].shown = false;
@@ -102,31 +113,32 @@ static void put_figure(show_chart *chart, run_of_points *run, size_t runs, int f
             if (k > i && (run[k].shown || !same_series(&run[i], &run[k], figure)))
                 continue;
             run[k].shown = true;
-            worker[workers++] = run[k].first->worker;
+            d->worker[workers++] = run[k].first->worker;
         }
         if (groups++ < GROUPS_SHOWN)
-            put_line(chart, &run[i], figure, worker, workers, value, out);
+            put_line(d, &run[i], figure, workers);
         else
             left += workers;
     }
-    if (left > 0 && out)
-        assay_put_format(out, "    ... and %zu more worker%s\n", left, assay_plural(left));
+    if (left > 0 && d->out)
+        assay_put_format(d->out, "    ... and %zu more worker%s\n", left, assay_plural(left));
 }
 
-static void put_modes(show_chart *chart, run_of_points *run, uint32_t *worker, double *value, assay_buf *out)
+static void put_modes(drawing *d)
 {
+    const show_chart *chart = d->chart;
     for (size_t from = 0, to; from < chart->count; from = to) {
-        size_t runs = 0;
+        d->runs = 0;
         for (to = from; to < chart->count && chart->list[to].mode == chart->list[from].mode;) {
             size_t end = to;
             while (end < chart->count && chart->list[end].mode == chart->list[to].mode &&
                    chart->list[end].worker == chart->list[to].worker)
                 end++;
-            run[runs++] = (run_of_points){&chart->list[to], end - to, false};
+            d->run[d->runs++] = (run_of_points){&chart->list[to], end - to, false};
             to = end;
         }
         for (int figure = 0; figure < SHOW_FIGURES; figure++)
-            put_figure(chart, run, runs, figure, worker, value, out);
+            put_figure(d, figure);
     }
 }
 
@@ -135,21 +147,23 @@ void show_chart_put(show_chart *chart, assay_buf *out)
     size_t workers = chart->names->catalog->workers;
     if (chart->count == 0)
         return;
-    run_of_points *run = assay_alloc_zeroed(workers, sizeof *run);
-    uint32_t *worker = assay_alloc_zeroed(workers, sizeof *worker);
-    double *value = assay_alloc_zeroed(chart->count, sizeof *value);
-    if (run && worker && value) {
+    drawing d = {.chart = chart};
+    d.run = assay_alloc_zeroed(workers, sizeof *d.run);
+    d.worker = assay_alloc_zeroed(workers, sizeof *d.worker);
+    d.value = assay_alloc_zeroed(chart->count, sizeof *d.value);
+    if (d.run && d.worker && d.value) {
         qsort(chart->list, chart->count, sizeof *chart->list, compare_points);
         assay_put_u8(out, '\n');
         chart->longest = 0;
-        put_modes(chart, run, worker, value, NULL);
-        put_modes(chart, run, worker, value, out);
+        put_modes(&d); /* for the widest label, which all lines make room for */
+        d.out = out;
+        put_modes(&d);
     } else if (out->status == ASSAY_OK) {
         out->status = ASSAY_ENOMEM;
     }
-    free(run);
-    free(worker);
-    free(value);
+    free(d.run);
+    free(d.worker);
+    free(d.value);
     chart->count = 0;
 }
 

@@ -73,17 +73,24 @@ static int put_key(const assay_trial_outcome *trial, uint32_t number, const repo
     return assay_buf_status(out);
 }
 
-/* The columns of a finding, from its trial on. `who` may be several workers. */
-static int put_line(const assay_trial_outcome *trial, const assay_instance *rule, int64_t step, const char *who,
-                    const char *tensor, const char *test, assay_buf *out)
+/* The columns of a finding, from its trial on. */
+typedef struct finding_line {
+    const assay_trial_outcome *trial;
+    const assay_instance *rule;
+    int64_t step;
+    const char *who; /* may be several workers */
+    const char *tensor, *test;
+} finding_line;
+
+static int put_line(const finding_line *line, assay_buf *out)
 {
     assay_buf_clear(out);
-    put_column(out, trial->trial->name);
-    assay_put_format(out, "\t%" PRId64, step);
-    put_column(out, rule->name);
-    put_column(out, who);
-    put_column(out, tensor);
-    put_column(out, test);
+    put_column(out, line->trial->trial->name);
+    assay_put_format(out, "\t%" PRId64, line->step);
+    put_column(out, line->rule->name);
+    put_column(out, line->who);
+    put_column(out, line->tensor);
+    put_column(out, line->test);
     return assay_buf_status(out);
 }
 
@@ -122,8 +129,13 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
     assay_put_u8(&who, '\0');
     int status = assay_buf_status(&who);
     const char *test = report_finding_test(rule, group->first);
-    ASSAY_THEN(status, put_line(trial, rule->instance, group->first->step, (const char *)who.data,
-                                report_finding_tensor(trial->info, group->first), test ? test : "", line));
+    const finding_line columns = {.trial = trial,
+                                  .rule = rule->instance,
+                                  .step = group->first->step,
+                                  .who = (const char *)who.data,
+                                  .tensor = report_finding_tensor(trial->info, group->first),
+                                  .test = test ? test : ""};
+    ASSAY_THEN(status, put_line(&columns, line));
     assay_put_format(out, "finding");
     assay_put_bytes(out, line->data, line->size);
     assay_put_u8(out, '\t');
@@ -216,8 +228,13 @@ static int take_back(watch_findings *f, const assay_outcome *outcome, assay_buf 
             continue;
         size_t length;
         const char *who = assay_dict_name(f->keys, id, &length) + KEY_HEAD, *tensor = who + strlen(who) + 1;
-        status = put_line(&outcome->trials[told->trial], told->rule, told->step, who, tensor,
-                          tensor + strlen(tensor) + 1, line);
+        status = put_line(&(finding_line){.trial = &outcome->trials[told->trial],
+                                          .rule = told->rule,
+                                          .step = told->step,
+                                          .who = who,
+                                          .tensor = tensor,
+                                          .test = tensor + strlen(tensor) + 1},
+                          line);
         assay_put_format(out, "withdrawn");
         assay_put_bytes(out, line->data, line->size);
         assay_put_u8(out, '\n');
