@@ -71,26 +71,38 @@ static void sample_node(profile *p, uint32_t node, uint64_t *at)
     free(list);
 }
 
-/* Late at the beginning, early at the end, against all. */
-static void compare_ends(profile *p, const char *name, bool of_worker, int64_t first, int64_t last, int64_t all_first,
-                         int64_t all_last)
+/* From the first to the last time that something was recorded, in microseconds. */
+typedef struct period {
+    int64_t first, last;
+} period;
+
+static const period NEVER = {INT64_MAX, INT64_MIN};
+
+static void extend(period *all, int64_t first, int64_t last)
 {
-    if (first - all_first > LONGEST)
-        add_gap(p, (profile_gap){of_worker ? "events_late_start" : "late_start", name, of_worker, all_first, first});
-    if (all_last - last > LONGEST)
-        add_gap(p, (profile_gap){of_worker ? "events_early_end" : "early_end", name, of_worker, last, all_last});
+    all->first = first < all->first ? first : all->first;
+    all->last = last > all->last ? last : all->last;
+}
+
+/* Late at the beginning, early at the end, against all. */
+static void compare_ends(profile *p, const char *name, bool of_worker, period own, period all)
+{
+    if (own.first - all.first > LONGEST)
+        add_gap(p,
+                (profile_gap){of_worker ? "events_late_start" : "late_start", name, of_worker, all.first, own.first});
+    if (all.last - own.last > LONGEST)
+        add_gap(p, (profile_gap){of_worker ? "events_early_end" : "early_end", name, of_worker, own.last, all.last});
 }
 
 static void compare_nodes(profile *p)
 {
     const assay_timeline *line = p->line;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = 0; i < p->samplings; i++) {
-        first = p->sampling[i].first < first ? p->sampling[i].first : first;
-        last = p->sampling[i].last > last ? p->sampling[i].last : last;
-    }
+    period all = NEVER;
     for (size_t i = 0; i < p->samplings; i++)
-        compare_ends(p, line->node[p->sampling[i].node], false, p->sampling[i].first, p->sampling[i].last, first, last);
+        extend(&all, p->sampling[i].first, p->sampling[i].last);
+    for (size_t i = 0; i < p->samplings; i++)
+        compare_ends(p, line->node[p->sampling[i].node], false, (period){p->sampling[i].first, p->sampling[i].last},
+                     all);
     bool *works = assay_alloc_zeroed(line->nodes, sizeof *works);
     if (!works) {
         p->status = ASSAY_ENOMEM;
@@ -113,14 +125,12 @@ static void compare_nodes(profile *p)
 static void compare_workers(profile *p)
 {
     const assay_timeline *line = p->line;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (uint32_t w = 0; w < line->workers; w++) {
-        first = line->worker[w].first < first ? line->worker[w].first : first;
-        last = line->worker[w].last > last ? line->worker[w].last : last;
-    }
+    period all = NEVER;
+    for (uint32_t w = 0; w < line->workers; w++)
+        extend(&all, line->worker[w].first, line->worker[w].last);
     for (uint32_t w = 0; w < line->workers; w++)
         if (line->worker[w].first <= line->worker[w].last) /* it has events */
-            compare_ends(p, line->worker[w].name, true, line->worker[w].first, line->worker[w].last, first, last);
+            compare_ends(p, line->worker[w].name, true, (period){line->worker[w].first, line->worker[w].last}, all);
 }
 
 static int compare_gaps(const void *a, const void *b)
