@@ -154,55 +154,62 @@ static bool grow(const assay_topology *t, const assay_topology_entry *e, const a
     return true;
 }
 
-/* Adds a replacement in order of places, unless the group has no number. ASSAY_EFORMAT, ASSAY_ENOMEM. */
-static int add_replacement(const assay_topology *t, const assay_topology_entry *e, const assay_renumbering *r,
-                           uint32_t worker, const char *parameter, size_t length, replacement *list, uint32_t *count,
-                           assay_error *err)
+/* The numbers in a parameter's name, while those that a worker counts by itself become those of the whole. */
+typedef struct renaming {
+    const assay_topology *t;
+    uint32_t worker;
+    const char *parameter;
+    size_t length;
+    replacement list[2 * NUMBERS_MOST]; /* in order of places, which do not overlap */
+    uint32_t count;
+} renaming;
+
+/* Adds what an entry makes of one number, unless the group of its pattern has none. ASSAY_EFORMAT, ASSAY_ENOMEM. */
+static int add_replacement(renaming *n, const assay_topology_entry *e, const assay_renumbering *r, assay_error *err)
 {
     static const char too_large[] = "one is too large";
     size_t from, end;
-    int found = assay_regex_group(e->match, parameter, length, r->group, &from, &end);
+    int found = assay_regex_group(e->match, n->parameter, n->length, r->group, &from, &end);
     int64_t number = 0;
     if (found != 1 || from == end)
         return found == ASSAY_ENOMEM ? found : ASSAY_OK;
     for (size_t i = from; i < end; i++) {
-        if (parameter[i] < '0' || parameter[i] > '9')
+        if (n->parameter[i] < '0' || n->parameter[i] > '9')
             return ASSAY_OK;
-        number = number * 10 + (parameter[i] - '0');
+        number = number * 10 + (n->parameter[i] - '0');
         if (end - from > DIGITS_MOST)
             return assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
     }
-    uint32_t at = *count;
+    replacement *list = n->list;
+    uint32_t at = n->count;
     while (at > 0 && list[at - 1].from >= from)
         at--;
-    const bool same = at < *count && list[at].from == from && list[at].end == end;
-    if (!same && ((at < *count && list[at].from < end) || (at > 0 && list[at - 1].end > from)))
+    const bool same = at < n->count && list[at].from == from && list[at].end == end;
+    if (!same && ((at < n->count && list[at].from < end) || (at > 0 && list[at - 1].end > from)))
         return assay_fail(err, ASSAY_EFORMAT, "two groups of patterns have some digits in common, and not all");
     if (!same) {
-        memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
+        memmove(list + at + 1, list + at, (n->count - at) * sizeof *list);
         list[at] = (replacement){from, end, number};
-        (*count)++;
+        n->count++;
     }
-    return grow(t, e, r, worker, &list[at].number) ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
+    return grow(n->t, e, r, n->worker, &list[at].number) ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
 }
 
 static int put_name(const assay_topology *t, const recorded *said, uint32_t worker, const char *name, size_t length,
                     assay_buf *out, assay_error *err)
 {
-    replacement list[2 * NUMBERS_MOST];
-    uint32_t count = 0;
     size_t from, size, done = 0;
     assay_parameter_of(name, length, &from, &size);
+    renaming n = {.t = t, .worker = worker, .parameter = name + from, .length = size};
     for (uint32_t i = 0; i < said->entries; i++) {
         const assay_topology_entry *e = &t->entry[said->entry[i]];
-        for (uint32_t n = 0; n < e->numbers && count < 2 * NUMBERS_MOST - 1; n++) {
-            ASSAY_TRY(add_replacement(t, e, &e->number[n], worker, name + from, size, list, &count, err));
-        }
+        for (uint32_t k = 0; k < e->numbers && n.count < 2 * NUMBERS_MOST - 1; k++)
+            ASSAY_TRY(add_replacement(&n, e, &e->number[k], err));
     }
-    for (uint32_t i = 0; i < count; i++) {
-        assay_put_bytes(out, name + done, from + list[i].from - done);
-        assay_put_format(out, "%" PRId64, list[i].number);
-        done = from + list[i].end;
+    for (uint32_t i = 0; i < n.count; i++) {
+        assay_put_bytes(out, name + done, from + n.list[i].from - done);
+        assay_put_format(out, "%" PRId64, n.list[i].number);
+        done = from + n.list[i].end;
     }
     assay_put_bytes(out, name + done, length - done);
     return assay_buf_status(out);

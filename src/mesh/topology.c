@@ -170,25 +170,32 @@ static uint32_t mesh_with(const assay_topology *t, const char *axis, uint32_t *a
     return m;
 }
 
-/* The same for one axis: its size, or then the places on it. */
-static bool axis_differs(const assay_topology *t, const assay_topology *other, uint32_t m, uint32_t a, bool places,
-                         const char *mine, const char *theirs, char *const *worker, assay_buf *out)
+/* Two topologies of the same workers, and what each is called. */
+typedef struct both_topologies {
+    const assay_topology *t, *other;
+    const char *mine, *theirs;
+    char *const *worker;
+} both_topologies;
+
+/* The same for axis a of mesh m: its size, or then the places on it. */
+static bool axis_differs(const both_topologies *both, uint32_t m, uint32_t a, bool places, assay_buf *out)
 {
+    const assay_topology *t = both->t, *other = both->other;
     uint32_t b = 0;
     const char *axis = t->mesh[m].axis[a].name;
     const uint32_t with = mesh_with(other, axis, &b), size = t->mesh[m].axis[a].size;
     if (with == other->meshes)
         return false;
     if (!places && size != other->mesh[with].axis[b].size) {
-        assay_put_format(out, "the axis %s has %u place%s by %s, and %u by %s", axis, size, assay_plural(size), mine,
-                         other->mesh[with].axis[b].size, theirs);
+        assay_put_format(out, "the axis %s has %u place%s by %s, and %u by %s", axis, size, assay_plural(size),
+                         both->mine, other->mesh[with].axis[b].size, both->theirs);
         return true;
     }
     for (uint32_t w = 0; places && w < t->workers && w < other->workers; w++) {
         const uint32_t own = assay_topology_at(t, w, m, a), its = assay_topology_at(other, w, with, b);
         if (own != its) {
-            assay_put_format(out, "%.100s has the place %u on the axis %s by %s, and %u by %s", worker[w], own, axis,
-                             mine, its, theirs);
+            assay_put_format(out, "%.100s has the place %u on the axis %s by %s, and %u by %s", both->worker[w], own,
+                             axis, both->mine, its, both->theirs);
             return true;
         }
     }
@@ -198,10 +205,11 @@ static bool axis_differs(const assay_topology *t, const assay_topology *other, u
 bool assay_topology_differs(const assay_topology *t, const assay_topology *other, const char *mine, const char *theirs,
                             char *const *worker, assay_buf *out)
 {
+    const both_topologies both = {t, other, mine, theirs, worker};
     for (int places = 0; places < 2; places++)
         for (uint32_t m = 0; m < t->meshes; m++)
             for (uint32_t a = 0; a < t->mesh[m].axes; a++)
-                if (axis_differs(t, other, m, a, places, mine, theirs, worker, out))
+                if (axis_differs(&both, m, a, places, out))
                     return true;
     return false;
 }
