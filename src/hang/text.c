@@ -252,11 +252,12 @@ static void put_operation_ranks(assay_jw *w, const char *key, const assay_hang_o
     put_list(w, key, &(assay_hang_ranks){ranks->rank, some ? REPEATED : ranks->count});
 }
 
-static void put_lines(assay_jw *w, const char *key, const char *lines)
+/* The parts of a text as a list. NULL: none. */
+static void put_parts(assay_jw *w, const char *key, const char *text, char between)
 {
     assay_jw_array(w, key);
-    for (const char *p = lines ? lines : "", *end; *p; p = *end ? end + 1 : end) {
-        end = strchr(p, '\n');
+    for (const char *p = text ? text : "", *end; *p; p = *end ? end + 1 : end) {
+        end = strchr(p, between);
         end = end ? end : p + strlen(p);
         assay_jw_text_n(w, NULL, p, (size_t)(end - p));
     }
@@ -272,17 +273,6 @@ static void put_tensors(assay_jw *w, const char *key, const int64_t *size, size_
         for (int64_t k = 0; k < dimensions && i < count; k++, i++)
             assay_jw_i64(w, NULL, size[i]);
         assay_jw_end(w);
-    }
-    assay_jw_end(w);
-}
-
-static void put_words(assay_jw *w, const char *key, const char *words)
-{
-    assay_jw_array(w, key);
-    for (const char *p = words ? words : "", *end; *p; p = *end ? end + 1 : end) {
-        end = strchr(p, ',');
-        end = end ? end : p + strlen(p);
-        assay_jw_text_n(w, NULL, p, (size_t)(end - p));
     }
     assay_jw_end(w);
 }
@@ -308,8 +298,8 @@ static void put_evidence(assay_jw *w, const assay_hang_operation *o)
         }
         put_tensors(w, "input_sizes", o->input_sizes, o->input_count);
         put_tensors(w, "output_sizes", o->output_sizes, o->output_count);
-        put_words(w, "dtypes", o->dtypes);
-        put_lines(w, "frames", o->frames);
+        put_parts(w, "dtypes", o->dtypes, ',');
+        put_parts(w, "frames", o->frames, '\n');
     }
 }
 
@@ -328,7 +318,7 @@ void assay_hang_put_cause(const assay_hang_cause *c, assay_buf *out)
         assay_jw_i64(&w, "number", c->last.number);
         assay_jw_text(&w, "operation", c->last.operation);
         assay_jw_text(&w, "state", c->last.state);
-        put_lines(&w, "frames", c->last.frames);
+        put_parts(&w, "frames", c->last.frames, '\n');
         assay_jw_end(&w);
     } else {
         assay_jw_null(&w, "last_seen");
