@@ -132,19 +132,23 @@ static int make(assay_groups *groups, char *const *worker, uint32_t workers, con
     return status;
 }
 
-/* Looks for groups in files (topology/group_files.h) at `place`: the path of a directory; else, when that is
- * NULL, in the trial and in what lies beside it under such names as "traces". Appends a topology.json for the workers,
- * or for all ranks that the groups have where `workers` is 0; with `preset`, or that of Megatron-LM where the names of
- * the groups are its own, also entries for tensors. *made is false where no group tells an axis. `why` gets a line for
- * each thing found. ASSAY_ENOTFOUND: `place` is not there; ASSAY_ENOMEM. */
-static int cli_topology_of_groups(const char *location, const char *place, char *const *worker, uint32_t workers,
-                                  const char *preset, assay_buf *out, assay_buf *why, bool *made, assay_error *err)
+/* Where groups are looked for, and for whom. */
+typedef struct groups_asked {
+    const char *location;       /* of the trial */
+    const char *place;          /* a directory; NULL: the trial, and what lies beside it under such names as "traces" */
+    const assay_catalog *trial; /* with the workers; NULL: all ranks that the groups have */
+    const char *preset;         /* NULL: Megatron-LM's where the names of the groups are its own, else none */
+} groups_asked;
+
+/* Looks for groups in files (topology/group_files.h). Appends a topology.json for the workers, with a preset also
+ * entries for tensors; nothing where no group tells an axis. `why` gets a line for each thing found. ASSAY_ENOTFOUND:
+ * the place is not there; ASSAY_ENOMEM. */
+static int make_of_groups(const groups_asked *asked, assay_buf *out, assay_buf *why, assay_error *err)
 {
     assay_group_files found;
-    const size_t before = out->size;
     int status = assay_group_files_init(&found);
     assay_groups *groups = &found.of_dumps;
-    ASSAY_THEN(status, look(location, place, &found, err));
+    ASSAY_THEN(status, look(asked->location, asked->place, &found, err));
     ASSAY_THEN(status, assay_groups_add_all(groups, &found.of_traces));
     if (status == ASSAY_OK && found.dumps + found.traces > 0) {
         assay_put_format(why, "%zu groups in ", groups->count);
@@ -156,13 +160,14 @@ static int cli_topology_of_groups(const char *location, const char *place, char 
                          found.first);
     if (status == ASSAY_OK && groups->count > 0) {
         uint32_t ranks = 0;
-        char **own = workers == 0 ? name_workers(groups, &ranks) : NULL;
-        status = workers > 0 || own ? make(groups, own ? own : worker, own ? ranks : workers, preset, out, why)
-                                    : ASSAY_ENOMEM;
+        char **own = asked->trial ? NULL : name_workers(groups, &ranks);
+        if (asked->trial)
+            status = make(groups, asked->trial->worker, asked->trial->workers, asked->preset, out, why);
+        else
+            status = own ? make(groups, own, ranks, asked->preset, out, why) : ASSAY_ENOMEM;
         free_workers(own, ranks);
     }
     assay_group_files_release(&found);
-    *made = out->size > before;
     return status;
 }
 
@@ -329,9 +334,10 @@ static int put_unknown(const assay_trial_files *files, const char *location, ass
 static int show_groups(const topology_options *o, const char *location, assay_buf *out, assay_error *err)
 {
     assay_buf why = ASSAY_BUF(SIZE_MAX);
-    bool made = false;
     assay_error unheard = {""};
-    int status = cli_topology_of_groups(location, o->groups, NULL, 0, o->preset, out, &why, &made, &unheard);
+    const size_t before = out->size;
+    int status = make_of_groups(&(groups_asked){location, o->groups, NULL, o->preset}, out, &why, &unheard);
+    const bool made = out->size > before;
     if (status == ASSAY_OK && made) {
         assay_log_note("%s: not a trial, but the groups in which ranks communicated are there", location);
         say_lines((const char *)why.data, why.size);
@@ -355,15 +361,16 @@ static int show(const topology_options *o, const char *location, const char *giv
 {
     assay_trial_files files;
     assay_buf why = ASSAY_BUF(SIZE_MAX), groups = ASSAY_BUF(SIZE_MAX);
-    bool made = false;
     int status = assay_trial_open_laid_out(location, given, &files, err);
     const bool is_none = status != ASSAY_OK && status != ASSAY_ENOMEM && status != ASSAY_EIO; /* and not one unread */
     if (status != ASSAY_OK)
         return !given && is_none && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
     if (!given &&
         (o->groups || o->preset || !files.catalog.topology || assay_topology_says_nothing(files.catalog.topology)))
-        status = cli_topology_of_groups(location, o->groups, files.catalog.worker, files.catalog.workers, o->preset,
-                                        &groups, &why, &made, err);
+        status = make_of_groups(
+            &(groups_asked){location, o->groups, files.catalog.workers > 0 ? &files.catalog : NULL, o->preset}, &groups,
+            &why, err);
+    const bool made = groups.size > 0;
     if (status == ASSAY_OK && !made && (o->groups || (o->preset && !given)))
         status = no_groups(o, location, &why, err);
     if (status == ASSAY_OK && made) {
