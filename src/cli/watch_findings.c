@@ -146,56 +146,64 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
     return status;
 }
 
-/* Notes that the outcome has the finding; *is_new where nobody was told of it. */
-static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, size_t i,
-                        assay_buf *key, bool *is_new)
+/* What a rule found in a trial, while it is told. */
+typedef struct telling {
+    watch_findings *f;
+    uint32_t number; /* of the trial */
+    const assay_trial_outcome *trial;
+    report_rule rule;
+    bool *is_new;     /* [findings] nobody was told of it */
+    uint32_t *worker; /* [findings] room for the workers of a group */
+    assay_buf *line;  /* room for a key, or a line */
+} telling;
+
+/* Notes that the outcome has finding i. */
+static int note_finding(telling *t, size_t i)
 {
-    const assay_trial_outcome *t = &outcome->trials[trial];
-    const report_rule rule = report_rule_of(outcome, t, number, false);
-    const assay_finding *finding = &rule.findings->list[i];
+    watch_findings *f = t->f;
+    const assay_finding *finding = &t->rule.findings->list[i];
     uint32_t id = 0;
-    int status = put_key(t, trial, &rule, finding, key);
-    ASSAY_THEN(status, find(f, key, &id));
+    int status = put_key(t->trial, t->number, &t->rule, finding, t->line);
+    ASSAY_THEN(status, find(f, t->line, &id));
     ASSAY_TRY(status);
-    *is_new = !f->list[id].told;
-    f->list[id] = (told_finding){trial, rule.instance, finding->step, f->evaluation, true};
+    t->is_new[i] = !f->list[id].told;
+    f->list[id] = (told_finding){t->number, t->rule.instance, finding->step, f->evaluation, true};
     return ASSAY_OK;
 }
 
 /* Tells of list[from] and of the new findings behind it that share its line; they are new no more. */
-static int tell_group(const assay_trial_outcome *trial, const report_rule *rule, size_t from, bool *is_new,
-                      uint32_t *room, assay_buf *line, assay_buf *out)
+static int tell_group(telling *t, size_t from, assay_buf *out)
 {
-    const assay_findings *findings = rule->findings;
-    finding_group group = {&findings->list[from], room, 0};
+    const assay_findings *findings = t->rule.findings;
+    finding_group group = {&findings->list[from], t->worker, 0};
     for (size_t i = from; i < findings->kept; i++) {
         const assay_finding *finding = &findings->list[i];
         if (finding->step != group.first->step || finding->tensor != group.first->tensor || (finding->time && i > from))
             break;
-        if (!is_new[i] || finding->test != group.first->test)
+        if (!t->is_new[i] || finding->test != group.first->test)
             continue;
-        is_new[i] = false;
-        room[group.count++] = finding->worker;
+        t->is_new[i] = false;
+        t->worker[group.count++] = finding->worker;
     }
-    return tell(trial, rule, &group, line, out);
+    return tell(t->trial, &t->rule, &group, t->line, out);
 }
 
 static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, assay_buf *line,
                      assay_buf *out)
 {
-    const assay_trial_outcome *t = &outcome->trials[trial];
-    const report_rule rule = report_rule_of(outcome, t, number, false);
-    size_t kept = rule.findings ? rule.findings->kept : 0;
-    uint32_t *room = assay_alloc_zeroed(kept + 1, sizeof *room);
-    bool *is_new = assay_alloc_zeroed(kept + 1, sizeof *is_new);
-    int status = room && is_new ? ASSAY_OK : ASSAY_ENOMEM;
+    telling t = {.f = f, .number = trial, .trial = &outcome->trials[trial], .line = line};
+    t.rule = report_rule_of(outcome, t.trial, number, false);
+    const size_t kept = t.rule.findings ? t.rule.findings->kept : 0;
+    t.worker = assay_alloc_zeroed(kept + 1, sizeof *t.worker);
+    t.is_new = assay_alloc_zeroed(kept + 1, sizeof *t.is_new);
+    int status = t.worker && t.is_new ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
-        status = note_finding(f, outcome, trial, number, i, line, &is_new[i]);
+        status = note_finding(&t, i);
     for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
-        if (is_new[i])
-            status = tell_group(t, &rule, i, is_new, room, line, out);
-    free(room);
-    free(is_new);
+        if (t.is_new[i])
+            status = tell_group(&t, i, out);
+    free(t.worker);
+    free(t.is_new);
     return status;
 }
 
