@@ -142,10 +142,17 @@ static bool may_be_name(const char *word)
     return word[0] != '-' && !strpbrk(word, "/*?[") && access(word, F_OK) != 0 && !assay_path_ends(word, ".json");
 }
 
-/* Parses argv[*i], the option that `word` says, and its value, which may be argv[*i + 1]. */
-static int parse_option(const cli_command *command, const char *word, int argc, char **argv, int *i, void *fields,
-                        assay_error *err)
+/* The words of a command line, while they are parsed. */
+typedef struct word_list {
+    char **word;
+    int count, at;
+} word_list;
+
+/* Parses the option at list->at, which `word` says in full, and its value, which may be the next word: that is passed
+ * over then. */
+static int parse_option(const cli_command *command, const char *word, word_list *list, void *fields, assay_error *err)
 {
+    const char *next = list->at + 1 < list->count ? list->word[list->at + 1] : NULL;
     char wanted[ASSAY_SETTING_WANTED];
     const char *name = word + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
@@ -153,7 +160,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     if (command->world && strcmp(name, CLI_OPTION_MPI) == 0) /* main has seen to it */
         return ASSAY_OK;
     if (!option)
-        return fail_unknown(command, argv[*i], length, err);
+        return fail_unknown(command, list->word[list->at], length, err);
     void *field = (char *)fields + option->at;
     if (option->kind == ASSAY_SETTING_SWITCH) {
         if (value)
@@ -163,11 +170,12 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     }
     if (value) {
         value++;
-    } else if (option->kind == ASSAY_SETTING_NAMES && (*i + 1 == argc || !may_be_name(argv[*i + 1]))) {
+    } else if (option->kind == ASSAY_SETTING_NAMES && !(next && may_be_name(next))) {
         ((cli_names *)field)->any = true;
         return ASSAY_OK;
-    } else if (*i + 1 < argc) {
-        value = argv[++*i];
+    } else if (next) {
+        value = next;
+        list->at++;
     } else {
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name,
                           assay_setting_wanted(option, wanted));
@@ -226,23 +234,25 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     bool only_operands = false;
     int status = take_defaults(command, fields, err);
     *operands = 0;
-    for (int i = 0; i < argc && status == ASSAY_OK; i++) {
-        const char *whole = only_operands ? NULL : long_option(command, argv[i]);
+    word_list list = {argv, argc, 0};
+    for (; list.at < list.count && status == ASSAY_OK; list.at++) {
+        const char *word = argv[list.at];
+        const char *whole = only_operands ? NULL : long_option(command, word);
         if (whole) {
-            status = parse_option(command, whole, argc, argv, &i, fields, err);
-        } else if (!only_operands && strcmp(argv[i], "--") == 0) {
+            status = parse_option(command, whole, &list, fields, err);
+        } else if (!only_operands && strcmp(word, "--") == 0) {
             only_operands = true;
-        } else if (!only_operands && argv[i][0] == '-' && argv[i][1] == '-') {
-            status = parse_option(command, argv[i], argc, argv, &i, fields, err);
-        } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
+        } else if (!only_operands && word[0] == '-' && word[1] == '-') {
+            status = parse_option(command, word, &list, fields, err);
+        } else if (!only_operands && word[0] == '-' && word[1]) {
             status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; `assay %s --help` lists the options",
-                                command->name, argv[i], command->name);
+                                command->name, word, command->name);
         } else if (*operands == command->most) {
             status =
                 assay_fail(err, ASSAY_EUSAGE, "%s: \"%.100s\" is one operand too many; usage: assay %s %s [options]",
-                           command->name, argv[i], command->name, command->operands);
+                           command->name, word, command->name, command->operands);
         } else {
-            operand[(*operands)++] = argv[i];
+            operand[(*operands)++] = word;
         }
     }
     assay_s3_configure(&s3);
