@@ -135,6 +135,8 @@ static int write_metrics(const follower *f, double now, assay_error *err)
 /* A look and an evaluation take time that grows with the trial. A watch that worked whenever a step came would take as
  * much in all as the square of the steps; one that rests for so many times as long as it worked takes no more than a
  * share of the time that the training takes. */
+/* A look that took long is followed by a rest of three times as long: a watch beside a training takes no more than a
+ * quarter of the storage's time. */
 static const double REST = 3;
 
 /* Rank 0: sleeps until the next look. */

@@ -10,6 +10,8 @@
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
+/* Sums run in this many lanes whatever the width of the machine's vectors: the order of additions is part of the
+ * result, which has to be the same bytes everywhere. */
 enum { LANES = 8 };
 
 void assay_differ_init(assay_differ *d, int dtype_a, int dtype_b, const assay_diff_tolerance *tolerance)

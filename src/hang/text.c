@@ -5,6 +5,8 @@
 #include "base/json_writer.h"
 #include "hang/internal.h"
 
+/* A job of thousands of ranks names so many in a sentence; JSON has all. Only of an operation that an earlier cause
+ * lists in full JSON repeats no more than REPEATED: of n causes with n ranks each that would be n squared. */
 enum { RANKS_NAMED = 8, REPEATED = 64 };
 
 const char *assay_hang_test_name(assay_hang_test test)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* Servers send a few KiB of headers; one that sends without end must not fill memory. */
 enum { HEAD_BYTES = 64 << 10 };
 
 void assay_http_answer_init(assay_http_answer *answer)

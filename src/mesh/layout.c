@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 
+/* A number of 15 digits and what is added to it fit an int64_t; names of layers have two or three. */
 enum { NUMBERS_MOST = 8, DIGITS_MOST = 15 };
 
 /* What entries say of a recorded name, whichever worker has it. */

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "trial/places.h"
 
+/* A trial has three levels; a walk that goes deeper follows a loop of links, or packs a home directory. */
 enum { DEEPEST = 16, LONGEST = 4096 };
 
 typedef struct walk {

@@ -16,6 +16,7 @@
 #include "s3/listing.h"
 #include "s3/xml.h"
 
+/* Answers are a few hundred bytes; one that is larger comes from somebody else. */
 enum { ANSWER_MOST = 64 << 10, TRIES = 3 };
 
 static const char *variable(const char *name)

@@ -17,6 +17,7 @@ struct assay_s3_get {
 };
 
 enum { REFUSAL_MOST = 64 << 10 }; /* of a refusal's text, which may be longer than the bytes asked for */
+/* What S3 takes in one request; assay writes nothing that needs an upload in parts. */
 static const uint64_t PUT_MOST = (uint64_t)5 << 30;
 
 assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t from, size_t size, const char *etag,

@@ -13,6 +13,9 @@
 #include "base/fields.h"
 #include "base/redact.h"
 
+/* EARLY seconds before keys expire new ones are fetched, so that none expires under a request that is on its way or
+ * tried again. AGAIN: who gives keys out may be down, and is not asked at every request. LEARNED bounds what
+ * redirects tell: a job reads few buckets. */
 enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30, REQUESTS_MOST = 1024 };
 
 typedef struct learned {

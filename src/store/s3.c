@@ -11,6 +11,9 @@
 
 /* Who asks for the files behind the one that comes next must not push that one out: there is room for more than what
  * s3_depth() says. */
+/* S3 has keys of at most 1024 bytes, which are longer once they are escaped. ASKED_A_REQUEST files are asked for ahead
+ * for each request that may be under way, so that none idles while the next file is being opened. A directory of more
+ * than KEPT_NAMES is listed again rather than kept. */
 enum { KEY_MOST = 4096, ASKED_A_REQUEST = 4, ROOM_FOR_ASKED = 2, KEPT_NAMES = 1 << 16 };
 
 const char *s3_root_key(s3_root *root, const char *path)

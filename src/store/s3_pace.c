@@ -7,6 +7,8 @@ enum {
     REST = 16,    /* rounds until more are tried again after a try in vain; twice as many after each one more */
     REST_MOST = 256
 };
+/* Twice the width is kept only where it brings a quarter more: less is within what a rate changes by itself. Who sleeps
+ * less than half of the time is held up by work of its own, which more requests do not speed up. */
 static const double WORTH_IT = 1.25, ASLEEP = 0.5;
 
 static void set_width(s3_pace *pace, uint64_t width, double rate, uint64_t rest)

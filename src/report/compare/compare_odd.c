@@ -16,7 +16,9 @@
 #include "base/search.h"
 #include "report/compare/compare_internal.h"
 
-enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128, RARE = 10 /* of a count: chance may leave it at 0 */ };
+/* Names are told by their families, GROUPS_SAID of them; NAMES_KEPT is enough to find these, and all are counted. A count
+ * below RARE may stay at 0 by chance. */
+enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128, RARE = 10 };
 
 /* Takes over `text`. */
 static int add_reason(assay_compared_trial *trial, char *text)

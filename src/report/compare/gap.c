@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+/* The mean of fewer training steps is the noise of single batches, not what the evaluation is held against. */
 enum { TRAIN_POINTS = 3 };
 
 /* The points of a curve above half of a step and up to it: a window that only moves on. */

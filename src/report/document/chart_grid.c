@@ -10,6 +10,7 @@
 #include "report/document/markup.h"
 
 enum { COLUMNS = 250, ROW = 10, MOST_ROWS = 128, MOST_LINKS = 200, SHADES = 9, MOST_BARS = 60 };
+/* As in chart_svg.c: bytes that one cell or link takes at the most, and lengths in the units of the drawing. */
 enum { CELL_BYTES = 24, LINK_BYTES = 260, NODE = 24, PAIRS_WIDTH = 640, BOX = 220 };
 
 static void put_caption(const doc_chart *c, assay_buf *out)

@@ -13,6 +13,8 @@
 #include "report/document/chart_svg.h"
 #include "report/document/markup.h"
 
+/* A page has a ceiling in bytes, and a chart a share of it: POINT_BYTES and the like are what one takes at the most,
+ * so that the detail is chosen before anything is written. */
 enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500, LEAST_COLUMNS = 12 };
 enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
 

@@ -14,6 +14,8 @@
 #include "report/document/render.h"
 #include "report/text/layout.h"
 
+/* What a page shows of a list: report.json has all. A table that is seen at a glance needs no filter,
+ * ROWS_TO_FILTER. ROW_LEAST: with fewer bytes left of the ceiling no row is begun, which would be cut within. */
 enum { ITEMS_SHOWN = 60, ROWS_MOST = 500, ROWS_TO_FILTER = 12, CELL_TEXT_MOST = 300, ROW_LEAST = 200 };
 
 static const struct {

@@ -14,6 +14,8 @@
 #include "report/model/curves.h"
 #include "report/model/report_model.h"
 
+/* Of fewer than LEAST runs a median and a deviation say nothing. WINDOW forgets what a training was long ago, so that a
+ * figure may drift with code and data, run by run within its band. */
 enum { WINDOW = 50, LEAST = 5, NAME_ROOM = 700 };
 static const double LIMIT = 6, MARGIN = 0.05;
 

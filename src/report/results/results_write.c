@@ -13,6 +13,8 @@
 #include "report/text/csv.h"
 #include "report/text/layout.h"
 
+/* A rank expands rows of so many bytes at a time: each batch is one collective call, and its memory stays bounded. A
+ * reader of part of a table reads whole chunks of rows. */
 enum { BATCH_BYTES = 4 << 20, CHUNK_ROWS = 1 << 12, FORMAT_VERSION = 1 };
 
 /* Items made into rows, so many at a time. */

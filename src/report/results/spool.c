@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Rows of most runs stay in memory; beyond this they would compete with the budget that the engine has for tensors. */
 enum { IN_MEMORY = 32 << 20 };
 
 void assay_spool_init(assay_spool *spool, size_t item)

@@ -13,6 +13,8 @@
 #include "report/model/curves.h"
 #include "report/sections/sections.h"
 
+/* GRID_STEPS is what a chart can tell apart. MOST_PALE: so many of the runs behind the odd ones are drawn each by
+ * itself; the chart says of how many. */
 enum { LOSSES_OF_TRIAL = 3, TITLE = 300, GRID_CHARTS = 6, GRID_STEPS = 256, MOST_PALE = 200, MARKS = 512 };
 
 /* ---- lines of curves ---- */

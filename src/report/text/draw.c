@@ -6,6 +6,8 @@
 
 #include "report/text/layout.h"
 
+/* Unicode has eight heights and eighths of a block, and four shades. Fewer than LEAST_SPARK columns show no course:
+ * a line then runs over the edge instead. MOST_MARKS is wider than any terminal. */
 enum { LEVELS = 8, SHADES = 4, INDENT = 4, LEAST_SPARK = 8, MOST_LABEL = 40, MOST_MARKS = 1024 };
 enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* the text behind a sparkline depends on the width */
 

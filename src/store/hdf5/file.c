@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+/* Blocks of metadata are read whole, for their checksum. None that packing writes comes near MOST_BLOCK; a size that
+ * is larger is damage, and no memory is given to it. */
 enum { SUPERBLOCK = 48, MOST_BLOCK = 16 << 20 };
 
 int assay_h5_damaged(const assay_h5 *file, const char *what, assay_error *err)
