@@ -5,6 +5,7 @@ at any number of ranks; places with several runs, names within them, what is cut
     logs.py --assay PROGRAM --ranks 1 2 3 ...
 """
 import argparse
+import csv
 import json
 import math
 import os
@@ -69,7 +70,7 @@ def ranks(w):
         w.checks.expect('"kind": "%s"' % kind.split("_")[0] in str(bodies[0]), "%s is read as another kind" % kind)
 
 
-FILES = {"tb": "*tfevents*", "wandb": "*.wandb", "csv": "*.csv", "hf": "trainer_state.json", "mlflow_db": "*.db", "megatron": "*.log"}
+FILES = {"tb": "*tfevents*", "wandb": "*.wandb", "csv": "*.csv", "hf": "trainer_state.json", "mlflow_db": "*.db", "megatron": "*.log", "printed": "*.out"}
 
 
 def files(w):
@@ -351,7 +352,7 @@ def refused(w):
     """What is called like a log and is none is named, with what it lacks."""
     cases = {"metrics.csv": (b"name,loss\nab,1\n", "has a column step"), "events.out.tfevents.1.h.1.0": (b"", "it is empty"),
              "run-x.wandb": (b":W&B\xe1\xbe\x01", "does not begin as files of W&B do"), "mlflow.db": (b"SQLite format 4", "no SQLite database"),
-             "trainer_state.json": (b"[]", "no JSON object with log_history"), "train.log": (b"hello\n", "no line of it is one of Megatron-LM's"),
+             "trainer_state.json": (b"[]", "no JSON object with log_history"), "train.log": (b"hello\n", "no line of it has a step and a loss"),
              "events.out.tfevents.2.h.1.0": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull")}
     for name, (content, why) in cases.items():
         place = w.root / "refused" / name.replace(".", "_")
@@ -380,6 +381,76 @@ def silent(w):
         w.checks.expect(report and "around" not in report["trials"][1]["metrics"], "they are said once")
     _, report, _ = w.run(place / "run-1-none")
     w.checks.expect(report and report["verdict"].startswith("nothing is logged"), "a run that never started: %s" % report)
+
+
+# Lines as programs print them: the file, and what of its values has to be found, by (mode, step).
+PRINTED = {
+    "a sharded trainer": ("[rank0]:[t] 2025-06-16 22:30:50,322 - root - INFO - step:  1  loss: 12.2386  grad_norm:  1.45  memory: 49.66GiB(52.28%)  tps: 5,856  mfu: 34.29%\n"
+                          "[rank0]:[t] 2025-06-16 22:30:50,758 - root - INFO - Dumping traces at step 1\n"
+                          "[rank0]:\x1b[31m[t] 2025-06-16 22:31:04,970 - root - INFO - validate step: 10  loss: 7.0\x1b[39m\n",
+                          {("TRAIN", 1): {"loss": 12.2386, "grad_norm": 1.45, "memory": 49.66, "tps": 5856, "mfu": 34.29}, ("EVAL", 10): {"loss": 7}}),
+    "an engine": ("[2022-03-11 02:06:58,985] [INFO] [logging.py:69:log_dist] [Rank 0] step=40, skipped=2, lr=[5e-05, 6e-05], mom=[[0.9, 0.999]]\n"
+                  "steps: 50 loss: 2.3456 iter time (s): 0.123 samples/sec: 123.400\n",
+                  {("TRAIN", 40): {"skipped": 2, "lr": 5e-05, "mom": 0.9}, ("TRAIN", 50): {"loss": 2.3456, "iter time (s)": 0.123, "samples/sec": 123.4}}),
+    "iterations and steps": ("Epoch 3 | iter 50 step 25 | loss train: 2.846, val: n/a | iter time: 112.20 ms (step) remaining time: 0:01:54\n"
+                             "Epoch 3 | iter 60 step 30 | loss train: 2.750, val: 2.861 | iter time: 111.35 ms\niter 61: val loss 1.7258, val time: 37.5 ms\n",
+                             {("TRAIN", 50): {"epoch": 3, "step": 25, "loss train": 2.846, "iter time": 112.2}, ("TRAIN", 60): {"epoch": 3, "step": 30, "loss train": 2.75, "iter time": 111.35},
+                              ("EVAL", 60): {"loss val": 2.861}, ("EVAL", 61): {"val loss": 1.7258, "val time": 37.5}}),
+    "a small trainer": ("number of parameters: 123.59M\nstep 0: train loss 10.9886, val loss 10.9898\n2023-03-22 09:30:39 iter 10: loss 3.9883, time 1099.34ms, mfu 15.34%\n"
+                        "iter 20: loss nan, time 1.5ms, mfu -100.00%\n",
+                        {("TRAIN", 0): {"train loss": 10.9886}, ("EVAL", 0): {"val loss": 10.9898}, ("TRAIN", 10): {"loss": 3.9883, "time": 1099.34, "mfu": 15.34},
+                         ("TRAIN", 20): {"loss": math.nan, "time": 1.5, "mfu": -100}}),
+    "a score behind": ("step   10/74 | loss 4.112 (+0.00z)| norm 2.1234 (+nanz)| lr 3.00e-04 | 45.23 ms | 50.1% bf16 MFU | 12345 tok/s\nvalidation loss: 10.9\nstep:11/5100 train_loss:6.8 train_time:1234ms\n",
+                       {("TRAIN", 10): {"loss": 4.112, "norm": 2.1234, "lr": 3e-4}, ("EVAL", 10): {"validation loss": 10.9}, ("TRAIN", 11): {"train_loss": 6.8, "train_time": 1234}}),
+    "dictionaries": ("  0%|      | 0/1000 [00:00<?, ?it/s]\r 10%|#   | 100/1000 [01:00<09:00, 1.66it/s]{'loss': 2.34, 'grad_norm': 1.25, 'epoch': 0.1}\n{'loss': '2.14', 'epoch': 0.2}\n"
+                     "{'eval_loss': 1.2, 'epoch': 0.2}\n{'train_runtime': 100.1, 'train_loss': 2.2, 'epoch': 0.2}\n",
+                     {("TRAIN", 1): {"loss": 2.34, "grad_norm": 1.25, "epoch": 0.1}, ("TRAIN", 2): {"loss": 2.14, "epoch": 0.2}, ("EVAL", 2): {"eval_loss": 1.2, "epoch": 0.2},
+                      ("GLOBAL", 2): {"train_runtime": 100.1, "train_loss": 2.2, "epoch": 0.2}}),
+    "bars": ("Epoch 1/3\n\r  1/100 [....] - ETA: 5s - loss: 2.9\b\b\b100/100 [====] - 5s 50ms/step - loss: 0.5 - accuracy: 0.8 - val_loss: 0.4\nEpoch 2/3\n"
+             "\x1b[1m 50/100\x1b[0m \x1b[32m\u2501\u2501\x1b[0m \x1b[1m5s\x1b[0m 50ms/step - loss: 0.55\r\x1b[1m100/100\x1b[0m \u2501\u2501 5s 50ms/step - loss: 0.45\n",
+             {("TRAIN", 1): {"loss": 0.5, "accuracy": 0.8}, ("EVAL", 1): {"val_loss": 0.4}, ("TRAIN", 2): {"loss": 0.45}}),
+    "updates": ("2020-07-17 04:08:14 | INFO | train_inner | epoch 001:    100 / 2952087 loss=16.348, ppl=83437.5, num_updates=100, lr=1e-06, gnorm=4.215\n"
+                "| epoch 001 | valid on 'valid' subset | valid_loss 4.28149 | num_updates 200\n",
+                {("TRAIN", 100): {"epoch": 1, "loss": 16.348, "ppl": 83437.5, "lr": 1e-6, "gnorm": 4.215}, ("TRAIN", 200): {"epoch": 1}, ("EVAL", 200): {"valid_loss": 4.28149}}),
+    "batches in brackets": ("2023/01/01 00:00:00 - INFO - Epoch(train)  [1][100/100]  lr: 1.0e-03  eta: 1 day, 2:03:04  time: 0.5  loss: 1.2\n"
+                            "2023/01/01 00:00:00 - INFO - Epoch(val) [1][50/50]    accuracy/top1: 76.5\n2023/01/01 00:00:00 - INFO - Epoch(train)  [2][ 50/100]  lr: 1.0e-03  time: 0.5  loss: 1.0\n",
+                            {("TRAIN", 100): {"epoch": 1, "lr": 1e-3, "time": 0.5, "loss": 1.2}, ("EVAL", 100): {"epoch": 1, "accuracy/top1": 76.5}, ("TRAIN", 150): {"epoch": 2, "lr": 1e-3, "time": 0.5, "loss": 1}}),
+    "averages behind": ("Epoch: [0][  10/50]\tTime  0.5 ( 1.2)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   5.47 (  0.21)\nTest: [ 0/196]\tTime 1.0\tLoss 5.5 (5.6)\n *   Acc@1 55.0\nEpoch: [1][   0/50]\tLoss 6.7 (7.0)\n",
+                        {("TRAIN", 10): {"epoch": 0, "Time": 0.5, "Loss": 6.9, "Acc@1": 5.47}, ("PREDICT", 10): {"Time": 1, "Loss": 5.5, "Acc@1": 55}, ("TRAIN", 50): {"epoch": 1, "Loss": 6.7}}),
+    "rates behind": ("Train: 0 [   7/9 ( 78%)]  Loss: 6.94 (6.94)  Time: 3.5s,  292.3/s  (3.5s,  292.3/s)  LR: 1.000e-05\nTrain: 1 [   0/9 (  0%)]  Loss: 6.70 (6.74)  LR: 1.000e-05\n",
+                     {("TRAIN", 7): {"epoch": 0, "Loss": 6.94, "Time": 3.5, "LR": 1e-5}, ("TRAIN", 9): {"epoch": 1, "Loss": 6.7, "LR": 1e-5}}),
+    "steps of epochs": ("Epoch [1/5], Step [100/600], Loss: 2.3\nEpoch [1/5], Step [600/600], Loss: 2.2\nEpoch [2/5], Step [100/600], Loss: 2.1\n",
+                        {("TRAIN", 100): {"epoch": 1, "Loss": 2.3}, ("TRAIN", 600): {"epoch": 1, "Loss": 2.2}, ("TRAIN", 700): {"epoch": 2, "Loss": 2.1}}),
+    "a restart": ("step: 1 loss: 3\nstep: 2 loss: 2\nstep: 3 loss: 1.5\nstep: 2 loss: 2.5\n", {("TRAIN", 1): {"loss": 3}, ("TRAIN", 2): {"loss": 2.5}}),
+    "lines below": ("2024-03-01 12:00:00.123\thost:0\tINFO\t[step=10/739,epoch=0]\n    optim/total_grad_norm=2.5\n    train/CrossEntropyLoss=11.03\n    train/Perplexity=61,234\n",
+                    {("TRAIN", 10): {"optim/total_grad_norm": 2.5, "train/CrossEntropyLoss": 11.03, "train/Perplexity": 61234}}),
+}
+NO_PRINTOUTS = ("at step 100 the loss is 2.5\n", "loss: 2.5\n", "mean loss of 3 tries, see section 4\n", "step 1: unpack the archive\nstep 2: run make\n", "torch==2.1\nlr-tools==1.0\n",
+                "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n")
+
+
+def printouts(w):
+    """Lines of names and numbers with a step, however programs print them, and texts that are none."""
+    for name, (text, expected) in PRINTED.items():
+        place = w.root / "printed" / name
+        logs.write(place / "train.log", text)
+        done = run([w.assay, "stats", str(place), "-o", str(place / "table.csv")])
+        found = {}
+        for row in csv.DictReader(open(place / "table.csv")) if done.code == 0 else ():
+            found.setdefault((row["mode"], int(row["mode_step"])), {})[row["tensor"][8:]] = math.nan if row["nan"] != "0" else float(row["mean"])
+        w.checks.expect(repr({k: sorted(v.items()) for k, v in sorted(found.items())}) == repr({k: sorted((a, float(b)) for a, b in v.items()) for k, v in sorted(expected.items())}),
+                        "%s: %s %s" % (name, found, done.err))
+    for i, text in enumerate(NO_PRINTOUTS):
+        place = w.root / "printed" / str(i)
+        logs.write(place / "notes.txt", text)
+        done = run([w.assay, "ls", str(place)])
+        w.checks.expect(done.code == 2 and "no line of it has a step and a loss" in done.err, "%r: %s" % (text, done))
+    place = w.root / "printed/several"
+    for name in ("a.log", "b.log"):
+        logs.write(place / name, "hello\n" + "".join("step: %d loss: %.2f\n" % (i, 9 - 0.1 * i) for i in range(30)))
+    _, report, _ = w.run(place)
+    trials = [(t["name"], t["metrics"]["kind"], t["metrics"]["counts"], t["metrics"].get("first_unknown")) for t in report["trials"]] if report else None
+    w.checks.expect(trials == [(n, "printed", {"lines": 31, "unknown": 1}, "hello") for n in "ab"], "two files: %s" % trials)
 
 
 def outputs_of_ranks(w):
@@ -421,8 +492,9 @@ def commands(w):
     logs.database(place, good)
     for i in (2, 3):
         logs.csv(place / ("lightning_logs/version_%d" % i), good)
-    for kind, name in ((logs.megatron, "logs"), (logs.dlfw, "nvdlfw_inspect_statistics_logs"), (logs.monitor, "monitor_output"), (logs.dump, "dump_path")):
+    for kind, name in ((logs.megatron, "logs"), (logs.printed, "outputs"), (logs.dlfw, "nvdlfw_inspect_statistics_logs"), (logs.monitor, "monitor_output"), (logs.dump, "dump_path")):
         kind(place / name, good)
+    logs.write(place / "outputs/again.out", (place / "outputs/train.out").read_bytes())
     text = (ROOT / "docs/logs.md").read_text()
     found = list(dict.fromkeys(re.findall(r"`(assay [a-z]+ [^`]+)`", text)))
     w.checks.expect(len(found) >= 20, "the commands of docs/logs.md: %s" % found)
@@ -445,7 +517,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, printouts, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

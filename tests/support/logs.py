@@ -117,6 +117,16 @@ def megatron(place, rows):
     write(place / "train.log", "\n".join(lines) + "\n")
 
 
+def printed(place, rows):
+    """A name and a number, and so on, as training scripts print them."""
+    lines = ["building a model of 5M parameters"]
+    for step, loss, validation in rows:
+        lines.append("[rank0]:2026-11-01 10:00:00,123 - root - INFO - step: %2d  loss: %.5f  memory: 1.25GiB(5.00%%)  tps: 10,050" % (step, loss))
+        if validation is not None:
+            lines.append("[rank0]:2026-11-01 10:00:00,123 - root - INFO - validate step: %2d  loss: %.5f" % (step, validation))
+    write(place / "train.out", "\n".join(lines) + "\n")
+
+
 def dlfw(place, rows):
     lines = ["2026-11-01 10:00:00,000 - INFO - fc1_gradient_fp8_delayed_scaling_underflows%% \t\t\t\t iteration=%06d \t\t\t\t "
              "value=%.4f" % (step, loss) for step, loss, _ in rows]
@@ -151,7 +161,7 @@ def database(place, rows):
     store.close()
 
 
-KINDS = {"tb": tfevents, "wandb": wandb, "csv": csv, "hf": hf, "mlflow": mlflow, "mlflow_db": database, "megatron": megatron,
+KINDS = {"tb": tfevents, "wandb": wandb, "csv": csv, "hf": hf, "mlflow": mlflow, "mlflow_db": database, "megatron": megatron, "printed": printed,
          "dlfw": dlfw, "monitor": monitor, "dump": dump}
 
 

@@ -7,6 +7,9 @@
     "a CSV that is a log has a column step, global_step, iteration, iter, _step or epoch, one more column, and a whole " \
     "number as step in one of its first ten rows"
 
+#define PRINTED_NEEDS                                                                                                  \
+    "no line of it has a step and a loss, as trainings print them, or is one of nvidia-dlfw-inspect's logs"
+
 /* By the first kind whose files have such names. */
 static const char *const WHY[METRICS_KINDS] = {
     [METRICS_HF] = "it is no JSON object with log_history",
@@ -17,8 +20,9 @@ static const char *const WHY[METRICS_KINDS] = {
     [METRICS_CSV] = CSV_NEEDS,
     [METRICS_MONITOR] = "it is no CSV of msprobe",
     [METRICS_DUMP] = "it is no JSON object with task and data",
-    [METRICS_DLFW] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs",
-    [METRICS_MEGATRON] = "no line of it is one of Megatron-LM's or nvidia-dlfw-inspect's logs"};
+    [METRICS_DLFW] = PRINTED_NEEDS,
+    [METRICS_MEGATRON] = PRINTED_NEEDS,
+    [METRICS_PRINTED] = PRINTED_NEEDS};
 
 const char *metrics_why_not(assay_store *store, const metrics_file *file)
 {

@@ -82,25 +82,6 @@ static bool take_validation(const char *line, const char *end, head *h)
     return false;
 }
 
-/* Takes colour codes out of a line. */
-static void strip(reader *r, const char **line, size_t *length)
-{
-    const char *end = *line + *length;
-    if (!memchr(*line, '\x1b', *length))
-        return;
-    assay_buf_clear(&r->plain);
-    for (const char *p = *line; p < end; p++) {
-        if (*p != '\x1b' || p + 1 >= end || p[1] != '[') {
-            assay_put_u8(&r->plain, (uint8_t)*p);
-            continue;
-        }
-        for (p += 2; p < end && !(*p >= '@' && *p <= '~'); p++)
-            ;
-    }
-    *line = r->plain.size ? (const char *)r->plain.data : "";
-    *length = r->plain.size;
-}
-
 static int put_part(reader *r, const head *h, const char *part, size_t length, double *nan_iterations)
 {
     char tag[TAG_ROOM];
@@ -159,7 +140,7 @@ static int take(void *context, const char *line, size_t length)
     head h = {0};
     double nan_iterations = 0;
     int status = ASSAY_OK;
-    strip(r, &line, &length);
+    metrics_strip_colours(&r->plain, &line, &length);
     const char *end = line + length;
     if (!take_iteration(line, end, &h) && !take_validation(line, end, &h))
         return 1;

@@ -76,11 +76,12 @@ enum {
     METRICS_DUMP,
     METRICS_DLFW,
     METRICS_MEGATRON,
+    METRICS_PRINTED,
     METRICS_KINDS
 };
 extern const metrics_kind *const metrics_kinds[METRICS_KINDS];
 extern const metrics_kind metrics_hf, metrics_wandb, metrics_mlflow, metrics_tb, metrics_csv, metrics_monitor,
-    metrics_dump, metrics_dlfw, metrics_megatron;
+    metrics_dump, metrics_dlfw, metrics_megatron, metrics_printout;
 /* Appends why files that are called like logs are none. False: there are no such files. */
 bool metrics_doubts(assay_store *store, assay_buf *out);
 /* The first of these, in words: why it is none of its kind. */

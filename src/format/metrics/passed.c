@@ -154,7 +154,7 @@ static void name_log(known *k, const metrics_file *file)
     if (file->size == 0)
         assay_problems_add(problems, ASSAY_PROBLEM_NAME, -1, file->path, -1,
                            "%s: empty, and called as the other logs are", file->path);
-    else if (k->kind == METRICS_MEGATRON) /* the last rank alone prints them */
+    else if (k->kind == METRICS_MEGATRON || k->kind == METRICS_PRINTED) /* often one rank alone prints them */
         assay_problems_add(problems, ASSAY_PROBLEM_NAME, -1, file->path, -1,
                            "%s: has no line with a loss, as another one that is called so has", file->path);
     else

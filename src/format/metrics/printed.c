@@ -101,3 +101,21 @@ void metrics_trim(const char **text, size_t *length)
     while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\t' || (*text)[*length - 1] == '\r'))
         (*length)--;
 }
+
+void metrics_strip_colours(assay_buf *plain, const char **line, size_t *length)
+{
+    const char *end = *line + *length;
+    if (!memchr(*line, '\x1b', *length))
+        return;
+    assay_buf_clear(plain);
+    for (const char *p = *line; p < end; p++) {
+        if (*p != '\x1b' || p + 1 >= end || p[1] != '[') {
+            assay_put_u8(plain, (uint8_t)*p);
+            continue;
+        }
+        for (p += 2; p < end && !(*p >= '@' && *p <= '~'); p++)
+            ;
+    }
+    *line = plain->size ? (const char *)plain->data : "";
+    *length = plain->size;
+}

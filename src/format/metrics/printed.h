@@ -25,3 +25,5 @@ void metrics_name_unranked(metrics_log *log, const char *path, const char *lacks
 /* Blanks and digits at the place; false when there is no digit. *step < 0: no step can be so large. */
 bool metrics_take_digits(const char **at, const char *end, int64_t *step);
 void metrics_trim(const char **text, size_t *length);
+/* Takes colour codes out of a line: then the line is in `plain`. */
+void metrics_strip_colours(assay_buf *plain, const char **line, size_t *length);

@@ -13,9 +13,10 @@
 enum { DEEPEST = 16 };
 
 const metrics_kind *const metrics_kinds[METRICS_KINDS] = {
-    [METRICS_HF] = &metrics_hf,     [METRICS_WANDB] = &metrics_wandb, [METRICS_MLFLOW] = &metrics_mlflow,
-    [METRICS_TB] = &metrics_tb,     [METRICS_CSV] = &metrics_csv,     [METRICS_MONITOR] = &metrics_monitor,
-    [METRICS_DUMP] = &metrics_dump, [METRICS_DLFW] = &metrics_dlfw,   [METRICS_MEGATRON] = &metrics_megatron};
+    [METRICS_HF] = &metrics_hf,           [METRICS_WANDB] = &metrics_wandb, [METRICS_MLFLOW] = &metrics_mlflow,
+    [METRICS_TB] = &metrics_tb,           [METRICS_CSV] = &metrics_csv,     [METRICS_MONITOR] = &metrics_monitor,
+    [METRICS_DUMP] = &metrics_dump,       [METRICS_DLFW] = &metrics_dlfw,   [METRICS_MEGATRON] = &metrics_megatron,
+    [METRICS_PRINTED] = &metrics_printout};
 
 int metrics_kind_number(const char *name)
 {

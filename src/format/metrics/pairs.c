@@ -1,0 +1,356 @@
+/* pairs.c - see pairs.h.
+ *
+ * How it works. The line is cut into words, numbers and borders. Words add up to a name; a number ends it, and with it a
+ * pair; a border (`|`, `,`, `;`, braces, a dash between blanks) drops words that no number followed. Dates, times and
+ * versions are numbers that go on with what numbers do not have: they drop the words before them, too. */
+#include "format/metrics/pairs.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+
+enum { WORDS_MOST = 6, BARE_WORDS_MOST = 2 }; /* of a name; of one without a colon: what is longer is a sentence */
+
+typedef struct scan {
+    metrics_pairs *out;
+    const char *p, *end;
+    const char *name[WORDS_MOST]; /* where its last words begin */
+    const char *name_end;
+    unsigned words;
+    bool set; /* a colon came behind the name */
+    unsigned brackets;
+} scan;
+
+static bool is_border(char c)
+{
+    return c == '|' || c == ',' || c == ';' || c == '{' || c == '}' || c == '[' || c == ']' || c == '\t';
+}
+
+static bool is_quote(char c)
+{
+    return c == '\'' || c == '"';
+}
+
+static void drop_name(scan *s)
+{
+    s->words = 0;
+    s->set = false;
+}
+
+static void add_word(scan *s, const char *from, const char *to)
+{
+    if (s->set) /* "Summary: loss": the name begins behind the colon */
+        drop_name(s);
+    if (s->words == WORDS_MOST) {
+        memmove(s->name, s->name + 1, (WORDS_MOST - 1) * sizeof *s->name);
+        s->words--;
+    }
+    s->name[s->words++] = from;
+    s->name_end = to;
+}
+
+static bool is_word(const char *from, const char *to, const char *const *words, size_t count)
+{
+    return metrics_is_among(words, count, from, (size_t)(to - from));
+}
+
+/* ---- names ---- */
+
+typedef struct naming {
+    const char *const *words;
+    size_t count, found, others;
+} naming;
+
+static bool is_mode_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"train",      "training", "validate",  "validating",
+                                        "evaluating", "testing",  "evaluated", "tests"};
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length) || metrics_is_eval_word(word, length) ||
+           metrics_is_predict_word(word, length);
+}
+
+static bool is_which_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"global", "current", "optimizer", "num", "number", "no", "at"};
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
+}
+
+static void note_word(void *context, const char *word, size_t length)
+{
+    naming *n = context;
+    if (metrics_is_among(n->words, n->count, word, length))
+        n->found++;
+    else if (!is_mode_word(word, length) && !is_which_word(word, length))
+        n->others++;
+}
+
+/* Parentheses are borders of words here: "Epoch(train)". */
+static void visit(const char *name, size_t length, naming *n)
+{
+    char plain[METRICS_PAIR_NAME_MOST];
+    length = length < sizeof plain ? length : sizeof plain;
+    for (size_t i = 0; i < length; i++)
+        plain[i] = name[i] == '(' || name[i] == ')' ? ' ' : name[i];
+    metrics_words(plain, length, note_word, n);
+}
+
+bool metrics_pair_is_called(const metrics_pair *pair, const char *const *words, size_t count)
+{
+    naming n = {words, count, 0, 0};
+    visit(pair->name, pair->length, &n);
+    return n.found > 0 && n.others == 0;
+}
+
+bool metrics_pair_is_mode(const metrics_pair *pair)
+{
+    naming n = {NULL, 0, 0, 0};
+    visit(pair->name, pair->length, &n);
+    return pair->length > 0 && n.others == 0;
+}
+
+/* "loss train: 2.8, val: 2.9": a mode alone is of what was named before. */
+static void complete(const scan *s, metrics_pair *pair)
+{
+    metrics_pairs *out = s->out;
+    const metrics_pair *before = out->count ? &out->list[out->count - 1] : NULL;
+    if (!s->set || !before || !metrics_pair_is_mode(pair) || !metrics_is_loss(before->name, before->length))
+        return;
+    const char *blank = memrchr(before->name, ' ', before->length);
+    const size_t own = blank ? (size_t)(blank + 1 - before->name) : 0;
+    const metrics_pair last = {.name = before->name + own, .length = blank ? before->length - own : 0};
+    if (!metrics_pair_is_mode(&last) || own + pair->length > sizeof out->texts - out->used)
+        return;
+    char *to = out->texts + out->used;
+    memcpy(to, before->name, own);
+    memcpy(to + own, pair->name, pair->length);
+    pair->name = to;
+    pair->length += own;
+    out->used += pair->length;
+}
+
+static void add_pair(scan *s, double value, int64_t of, bool bracketed)
+{
+    const char *name = s->words ? s->name[0] : "";
+    const size_t length = s->words ? (size_t)(s->name_end - name) : 0;
+    const bool sentence = (!s->set && s->words > BARE_WORDS_MOST) || length > METRICS_PAIR_NAME_MOST;
+    metrics_pair pair = {.name = sentence ? "" : name,
+                         .length = sentence ? 0 : length,
+                         .value = value,
+                         .of = of,
+                         .set = s->set,
+                         .bracketed = bracketed};
+    if (s->out->count == METRICS_PAIRS_MOST) {
+        s->out->left++;
+    } else if (pair.length > 0 || of >= 0) {
+        complete(s, &pair);
+        s->out->list[s->out->count++] = pair;
+    }
+    drop_name(s);
+}
+
+/* ---- numbers ---- */
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    return p;
+}
+
+/* Where a number ends that begins at the place; NULL: there is none. Digits may be in groups of three: "10,050". */
+static const char *number_end(const char *p, const char *end)
+{
+    const char *first = p += p < end && (*p == '-' || *p == '+');
+    while (p < end && assay_is_digit(*p))
+        p++;
+    const size_t whole = (size_t)(p - first);
+    while (whole > 0 && whole < 4 && end - p > 3 && *p == ',' && assay_is_digit(p[1]) && assay_is_digit(p[2]) &&
+           assay_is_digit(p[3]) && (end - p == 4 || !assay_is_digit(p[4])))
+        p += 4;
+    if (p < end && *p == '.')
+        for (p++; p < end && assay_is_digit(*p);)
+            p++;
+    if (p == first || (p == first + 1 && *first == '.'))
+        return NULL;
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        const char *q = p + 1 + (p + 1 < end && (p[1] == '-' || p[1] == '+'));
+        if (q < end && assay_is_digit(*q))
+            for (p = q; p < end && assay_is_digit(*p);)
+                p++;
+    }
+    return p;
+}
+
+static bool take_double(const char *from, const char *to, double *value)
+{
+    char plain[64];
+    size_t length = 0;
+    for (const char *p = from; p < to; p++) {
+        if (length == sizeof plain)
+            return false;
+        if (*p != ',')
+            plain[length++] = *p;
+    }
+    return metrics_number(plain, length, value);
+}
+
+/* The whole number behind a slash at the place ("/600", " / 600"), -1: there is none; *p moves behind it. */
+static int64_t take_of(const char **p, const char *end)
+{
+    const char *at = skip_blanks(*p, end), *behind = NULL;
+    double of = 0;
+    int64_t whole = -1;
+    if (at == end || *at != '/')
+        return -1;
+    at = skip_blanks(at + 1, end);
+    behind = at < end && assay_is_digit(*at) ? number_end(at, end) : NULL;
+    if (!behind || !take_double(at, behind, &of) || !metrics_step_of(of, &whole) || whole < 0)
+        return -1;
+    *p = behind;
+    return whole;
+}
+
+static const char *skip_parentheses(const char *p, const char *end)
+{
+    p = skip_blanks(p, end);
+    const char *close = p < end && *p == '(' ? memchr(p, ')', (size_t)(end - p)) : NULL;
+    return close ? skip_blanks(close + 1, end) : p;
+}
+
+static bool is_unit(const char *from, const char *to)
+{
+    static const char *const units[] = {"ms", "s", "sec", "secs", "seconds", "GB", "GiB", "MB", "MiB", "%", "it/s"};
+    return is_word(from, to, units, sizeof units / sizeof *units);
+}
+
+/* Passes over a unit behind a number: "12ms", "66.9GiB(37%)", "112 ms", "(6.95)". False: what stands there makes it no
+ * number, but a date, a time, a version. */
+static bool skip_unit(const char **at, const char *end)
+{
+    const char *p = *at;
+    while (p < end && (isalpha((unsigned char)*p) || *p == '%' || *p == '/') &&
+           !(*p == '/' && p + 1 < end && assay_is_digit(p[1])))
+        p++;
+    if (p > *at && **at == '/' && p < end && (*p == '=' || *p == ':' || *p == '_')) /* "epoch=0/step=7" */
+        p = *at;
+    else if (p - *at == 1 && strchr("kKmMbBgGtT", **at)) /* 1.5k: nobody knows what it is times */
+        return false;
+    if (end - p > 1 && p[1] != ' ' && (strchr("-:._/", *p) || assay_is_digit(*p)) &&
+        (p > *at || *p != '/' || assay_is_digit(p[1])))
+        return false;
+    const char *next = skip_blanks(p, end), *stop = next;
+    while (stop < end && *stop != ' ' && !is_border(*stop) && *stop != '(')
+        stop++;
+    if (p == *at && next > p && stop > next && is_unit(next, stop))
+        p = stop;
+    *at = skip_parentheses(p, end);
+    return true;
+}
+
+/* A number at the place, which is taken or passed over. False: there is none. */
+static bool take_number(scan *s)
+{
+    const char *at = s->p, *end = s->end, *behind = number_end(at, end);
+    double value = 0;
+    if (!behind)
+        return false;
+    bool is = take_double(at, behind, &value);
+    const int64_t of = take_of(&behind, end);
+    if (!is || !skip_unit(&behind, end)) {
+        while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
+            behind++;
+        is = false;
+    }
+    s->p = behind;
+    if (is)
+        add_pair(s, value, of, false);
+    else
+        drop_name(s);
+    return true;
+}
+
+/* ---- words ---- */
+
+/* "[ 50/1251 (4%)]", "[3]" behind a name. What else stands in brackets is read as the rest of the line is; of a list
+ * that has a name the first number is its value. */
+static void take_bracket(scan *s)
+{
+    const char *at = skip_blanks(s->p + 1, s->end), *end = s->end;
+    const char *behind = at < end && assay_is_digit(*at) ? number_end(at, end) : NULL;
+    double value = 0;
+    const bool number = behind && take_double(at, behind, &value);
+    const int64_t of = number ? take_of(&behind, end) : -1;
+    behind = number ? skip_parentheses(behind, end) : NULL;
+    if (number && behind < end && *behind == ']') {
+        s->p = behind + 1;
+        add_pair(s, value, of, true);
+        return;
+    }
+    s->p++;
+    s->brackets++;
+    if (!s->set)
+        drop_name(s);
+}
+
+/* Does a letter beyond ASCII begin with the byte? Those of bars (U+2000 to U+2FFF) are none. */
+static bool is_letter_of_others(unsigned char byte)
+{
+    return byte >= 0xc3 && byte != 0xe2;
+}
+
+static void take_word(scan *s)
+{
+    static const char *const none[] = {"INFO", "DEBUG", "WARNING", "ERROR", "None", "null", "n/a"};
+    const char *from = s->p;
+    bool letters = false;
+    double value = 0;
+    while (s->p < s->end && *s->p != ' ' && *s->p != ':' && *s->p != '=' && !is_border(*s->p) && !is_quote(*s->p)) {
+        letters = letters || isalnum((unsigned char)*s->p) || is_letter_of_others((unsigned char)*s->p);
+        s->p++;
+    }
+    if (s->set && s->p - from > 7 && memcmp(from, "tensor(", 7) == 0) {
+        s->p = from + 7;
+        return;
+    }
+    while (from < s->p && *from == '/') /* "epoch=0/step=1" */
+        from++;
+    const bool named = s->words > 0 && (s->set || metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0])));
+    if (named && metrics_number(from, (size_t)(s->p - from), &value) && !isfinite(value))
+        add_pair(s, value, -1, false);
+    else if (!letters || is_word(from, s->p, none, sizeof none / sizeof *none))
+        drop_name(s);
+    else if (!(s->brackets && s->words == 0 && s->p < s->end && *s->p == ':')) /* "[file.c:12]" */
+        add_word(s, from, s->p);
+}
+
+static void take_next(scan *s)
+{
+    const char c = *s->p;
+    if (c == '[') {
+        take_bracket(s);
+    } else if (c == ' ' || c == '(' || is_quote(c)) {
+        s->p++;
+    } else if (c == ':' || c == '=') {
+        s->set = s->words > 0;
+        s->p++;
+    } else if (is_border(c)) {
+        s->out->object = s->out->object || c == '{';
+        s->brackets -= c == ']' && s->brackets > 0;
+        drop_name(s);
+        s->p++;
+    } else if (!take_number(s)) {
+        take_word(s);
+    }
+}
+
+void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length)
+{
+    scan s = {.out = pairs, .p = line, .end = line + length};
+    pairs->count = pairs->used = 0;
+    pairs->left = 0;
+    pairs->object = false;
+    while (s.p < s.end)
+        take_next(&s);
+}
