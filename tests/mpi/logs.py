@@ -291,6 +291,9 @@ def judged(w):
         "never": ({"train/loss": falls, "val/loss": lambda i: math.nan}, "metrics/val/loss never had a finite value", set()),
         "nan": ({"train/loss": lambda i: math.nan if i > 30 else falls(i)}, "metrics/train/loss became NaN at TRAIN step 31", {"ExplodingTensor"}),
         "names": ({"ASW label": lambda i: 0.5 - i, "inputs": lambda i: 1e9 * i, "predictions": falls}, "no loss is logged; nothing was tested", set()),
+        "test": ({"lr": lambda i: 0.1, "test_loss": falls}, "nothing wrong in 1 loss over 40 steps, none of which has to fall", set()),
+        "test nan": ({"test_loss": lambda i: math.nan if i == 7 else falls(i)}, "metrics/test_loss became NaN at", {"ExplodingTensor"}),
+        "sum": ({"loss": falls, "loss_sum": lambda i: 0.5 * i, "loss_count": lambda i: i}, "nothing wrong in 1 loss over 40 steps", set()),
         "none": ({"lr": lambda i: 0.1, "accuracy": lambda i: i / 40}, "no loss is logged", set()),
     }
     for name, (columns, line, expected) in cases.items():

@@ -29,6 +29,7 @@ typedef struct judging {
     size_t count;
     assay_dict *bases;
     assay_log_judged *out;
+    bool learned; /* there are losses of training or validation */
 } judging;
 
 /* ---- bases ---- */
@@ -291,16 +292,21 @@ static int compare_series(const void *a, const void *b)
     return order ? order : strcmp(x->tag, y->tag);
 }
 
-static bool is_judged(const loss *one)
+/* Losses of tests count where there are no others. */
+static bool is_judged(const judging *j, const loss *one)
 {
-    return one->series->mode == ASSAY_MODE_TRAIN || one->series->mode == ASSAY_MODE_EVAL;
+    return one->series->mode == ASSAY_MODE_TRAIN || one->series->mode == ASSAY_MODE_EVAL ||
+           (!j->learned && one->series->mode == ASSAY_MODE_PREDICT);
 }
 
 static int count_losses(judging *j)
 {
     size_t values = 0, at = 0;
     for (size_t i = 0; i < j->count; i++)
-        values += is_judged(&j->losses[i]) ? j->losses[i].series->count : 0;
+        j->learned =
+            j->learned || j->losses[i].series->mode == ASSAY_MODE_TRAIN || j->losses[i].series->mode == ASSAY_MODE_EVAL;
+    for (size_t i = 0; i < j->count; i++)
+        values += is_judged(j, &j->losses[i]) ? j->losses[i].series->count : 0;
     int64_t *steps = assay_alloc_zeroed(values, sizeof *steps);
     if (!steps)
         return ASSAY_ENOMEM;
@@ -308,7 +314,7 @@ static int count_losses(judging *j)
         qsort(j->losses, j->count, sizeof *j->losses, compare_series);
     for (size_t i = 0; i < j->count; i++) {
         const metrics_series *s = j->losses[i].series;
-        if (!is_judged(&j->losses[i]))
+        if (!is_judged(j, &j->losses[i]))
             continue;
         j->out->losses += i == 0 || compare_series(&j->losses[i - 1], &j->losses[i]) != 0;
         for (size_t k = 0; k < s->count; k++)

@@ -1,4 +1,5 @@
 /* words.c - what names and printed numbers mean. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,22 @@ static bool stands_at(const char *tag, size_t length, size_t at, const char *tex
     return length - at >= strlen(text) && memcmp(tag + at, text, strlen(text)) == 0;
 }
 
+/* Behind "loss": what is counted, summed or weighed by it is no loss. */
+static bool is_about_loss(const char *rest, size_t length)
+{
+    static const char *const words[] = {"sum", "count", "num", "std", "weight", "weights", "coef", "coeff"};
+    size_t end = 1;
+    if (length < 2 || (*rest != ' ' && *rest != '_' && *rest != '-'))
+        return false;
+    while (end < length && isalpha((unsigned char)rest[end]))
+        end++;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == end - 1 && strncasecmp(rest + 1, words[i], 1) == 0 &&
+            memcmp(rest + 2, words[i] + 1, end - 2) == 0)
+            return true;
+    return false;
+}
+
 /* The pattern of the collection `losses` (catalog.c), without its search. */
 bool metrics_is_loss(const char *tag, size_t length)
 {
@@ -182,6 +199,8 @@ bool metrics_is_loss(const char *tag, size_t length)
             continue;
         size_t next = i + 4;
         if (next < length && tag[next] >= 'a' && tag[next] <= 'z')
+            continue;
+        if (is_about_loss(tag + next, length - next))
             continue;
         next += next < length && (tag[next] == ' ' || tag[next] == '_' || tag[next] == '-');
         found = found || length - next < 5 || (tag[next] != 's' && tag[next] != 'S') ||

@@ -50,8 +50,11 @@ static void test_numbers(void)
 
 static void test_losses(void)
 {
-    static const char *const losses[] = {"lm loss", "train/loss_step", "eval_loss", "CrossEntropyLoss", "Loss/a"};
-    static const char *const others[] = {"loss scale", "loss_Scale", "lossy", "lm loss PPL", "perplexity loss", "los"};
+    static const char *const losses[] = {"lm loss", "train/loss_step", "eval_loss",     "CrossEntropyLoss",
+                                         "Loss/a",  "loss_summary",    "loss_weighted", "loss_sum/a loss"};
+    static const char *const others[] = {"loss scale",      "loss_Scale", "lossy",    "lm loss PPL",
+                                         "perplexity loss", "los",        "loss_sum", "train/Loss Count",
+                                         "loss-weights",    "loss_coef_2"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         CU_ASSERT(metrics_is_loss(losses[i], strlen(losses[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
