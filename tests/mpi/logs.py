@@ -416,7 +416,7 @@ PRINTED = {
     "updates": ("2020-07-17 04:08:14 | INFO | train_inner | epoch 001:    100 / 2952087 loss=16.348, ppl=83437.5, num_updates=100, lr=1e-06, gnorm=4.215\n"
                 "| epoch 001 | valid on 'valid' subset | valid_loss 4.28149 | num_updates 200\n",
                 {("TRAIN", 100): {"epoch": 1, "loss": 16.348, "ppl": 83437.5, "lr": 1e-6, "gnorm": 4.215}, ("TRAIN", 200): {"epoch": 1}, ("EVAL", 200): {"valid_loss": 4.28149}}),
-    "batches in brackets": ("2023/01/01 00:00:00 - INFO - Epoch(train)  [1][100/100]  lr: 1.0e-03  eta: 1 day, 2:03:04  time: 0.5  loss: 1.2\n"
+    "batches in brackets": ("01/13 00:00:00 - INFO - Epoch(train)  [1][100/100]  lr: 1.0e-03  eta: 1 day, 2:03:04  time: 0.5  loss: 1.2\n"
                             "2023/01/01 00:00:00 - INFO - Epoch(val) [1][50/50]    accuracy/top1: 76.5\n2023/01/01 00:00:00 - INFO - Epoch(train)  [2][ 50/100]  lr: 1.0e-03  time: 0.5  loss: 1.0\n",
                             {("TRAIN", 100): {"epoch": 1, "lr": 1e-3, "time": 0.5, "loss": 1.2}, ("EVAL", 100): {"epoch": 1, "accuracy/top1": 76.5}, ("TRAIN", 150): {"epoch": 2, "lr": 1e-3, "time": 0.5, "loss": 1}}),
     "averages behind": ("Epoch: [0][  10/50]\tTime  0.5 ( 1.2)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   5.47 (  0.21)\nTest: [ 0/196]\tTime 1.0\tLoss 5.5 (5.6)\n *   Acc@1 55.0\nEpoch: [1][   0/50]\tLoss 6.7 (7.0)\n",
@@ -425,6 +425,8 @@ PRINTED = {
                      {("TRAIN", 7): {"epoch": 0, "Loss": 6.94, "Time": 3.5, "LR": 1e-5}, ("TRAIN", 9): {"epoch": 1, "Loss": 6.7, "LR": 1e-5}}),
     "steps of epochs": ("Epoch [1/5], Step [100/600], Loss: 2.3\nEpoch [1/5], Step [600/600], Loss: 2.2\nEpoch [2/5], Step [100/600], Loss: 2.1\n",
                         {("TRAIN", 100): {"epoch": 1, "Loss": 2.3}, ("TRAIN", 600): {"epoch": 1, "Loss": 2.2}, ("TRAIN", 700): {"epoch": 2, "Loss": 2.1}}),
+    "source before": ("import os\nlr: float = 0.1\nval_loss /= 8\nloss = 3\nStage(lr=1.5, size=4, loss=2)\nstep:0/9 val_loss:16.0 train_time:278ms step_avg:nanms\nstep:1/9 train_loss:15.5 train_time:300ms\n",
+                      {("TRAIN", 0): {"train_time": 278}, ("EVAL", 0): {"val_loss": 16}, ("TRAIN", 1): {"train_loss": 15.5, "train_time": 300}}),
     "a restart": ("step: 1 loss: 3\nstep: 2 loss: 2\nstep: 3 loss: 1.5\nstep: 2 loss: 2.5\n", {("TRAIN", 1): {"loss": 3}, ("TRAIN", 2): {"loss": 2.5}}),
     "lines below": ("2024-03-01 12:00:00.123\thost:0\tINFO\t[step=10/739,epoch=0]\n    optim/total_grad_norm=2.5\n    train/CrossEntropyLoss=11.03\n    train/Perplexity=61,234\n",
                     {("TRAIN", 10): {"optim/total_grad_norm": 2.5, "train/CrossEntropyLoss": 11.03, "train/Perplexity": 61234}}),

@@ -134,7 +134,9 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed)
 {
     const char *name = s->words ? s->name[0] : "";
     const size_t length = s->words ? (size_t)(s->name_end - name) : 0;
-    const bool sentence = (!s->set && s->words > BARE_WORDS_MOST) || length > METRICS_PAIR_NAME_MOST;
+    const char *open = memchr(name, '(', length);
+    const bool sentence = (!s->set && s->words > BARE_WORDS_MOST) || length > METRICS_PAIR_NAME_MOST ||
+                          (open && !memchr(open, ')', length - (size_t)(open - name)));
     metrics_pair pair = {.name = sentence ? "" : name,
                          .length = sentence ? 0 : length,
                          .value = value,
@@ -249,6 +251,13 @@ static bool skip_unit(const char **at, const char *end)
     return true;
 }
 
+/* Does a time of the day come next? Then "03/24" is a date. */
+static bool is_before_time(const char *p, const char *end)
+{
+    p = skip_blanks(p, end);
+    return end - p > 2 && assay_is_digit(p[0]) && assay_is_digit(p[1]) && p[2] == ':';
+}
+
 /* A number at the place, which is taken or passed over. False: there is none. */
 static bool take_number(scan *s)
 {
@@ -264,7 +273,7 @@ static bool take_number(scan *s)
         is = false;
     }
     s->p = behind;
-    if (is)
+    if (is && !(s->words == 0 && is_before_time(behind, end)))
         add_pair(s, value, of, false);
     else
         drop_name(s);

@@ -30,6 +30,7 @@ typedef struct reader {
     int aside;              /* mode of the last line, where it was not one of training; else 0 */
     bool by_epoch;          /* a line said the epoch alone, and what follows belongs to it */
     bool proven;            /* a line came that nothing but a training prints */
+    bool header;            /* the line before said a step and nothing else: what follows belongs to it */
 } reader;
 
 /* What a line says. */
@@ -198,8 +199,9 @@ static int64_t step_of(reader *r, const said *s, bool aside)
     const step_kind kind = numbered_by(s, r->pairs.object);
     if (ends_epoch(r, s))
         return s->value[BATCH] == s->step[BATCH]->of ? r->last : NOT_KNOWN;
+    const int64_t last = r->proven || r->header ? r->last : NOT_KNOWN;
     if (aside && (kind == STEP_KINDS || kind == BATCH || (kind == EPOCH && r->epoch != NOT_KNOWN)))
-        return r->last;
+        return last;
     if (kind != STEP_KINDS && aside)
         return s->value[kind] + r->offset;
     if (kind != STEP_KINDS)
@@ -208,7 +210,7 @@ static int64_t step_of(reader *r, const said *s, bool aside)
         metrics_add(r->log, METRICS_STEPS_BY_ORDER);
         return r->last = ++r->rows;
     }
-    return s->figure ? r->last : NOT_KNOWN;
+    return last;
 }
 
 static int put_pairs(reader *r, const said *s, int64_t step, int mode)
@@ -230,21 +232,38 @@ static int put_pairs(reader *r, const said *s, int64_t step, int mode)
     return status;
 }
 
+/* Programs print their own source, too. */
+static bool is_code(const char *line, size_t length)
+{
+    static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",   " ** ",
+                                        "()",   "self.", "args.", "def ", "return "};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (memmem(line, length, signs[i], strlen(signs[i])))
+            return true;
+    return length > 0 && line[length - 1] == ':';
+}
+
 /* A line, or what a bar of progress wrote over itself. 1: nothing is known of it. */
 static int take_part(reader *r, const char *line, size_t length)
 {
+    if (is_code(line, length))
+        return 1;
     metrics_pairs_take(&r->pairs, line, length);
     const said s = look_at(&r->pairs);
+    const bool header = r->header;
     const bool validation = r->pairs.object && is_row_of_validation(&r->pairs);
     const bool aside = s.eval || s.predict || validation || s.closing;
+    r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
         const step_kind kind = r->pairs.object || aside ? STEP_KINDS : numbered_by(&s, false);
         if (kind == STEP_KINDS || kind == BATCH)
             return 1;
         r->by_epoch = kind == EPOCH;
+        r->header = true;
         count_on(r, kind, &s);
         return 1;
     }
+    r->header = header;
     const int64_t step = step_of(r, &s, aside);
     const step_kind kind = numbered_by(&s, r->pairs.object);
     if (step == NOT_KNOWN)
