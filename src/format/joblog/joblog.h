@@ -28,6 +28,9 @@ int64_t joblog_per_node(const char *line, size_t length, int64_t *most);
 /* Only the rank at its very beginning, or the local one where there is no other: quick, for every line of a file. -1: there
  * is none. */
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
+/* May the word of letters, digits and '.' that goes on behind byte `at` be the first one of its line, or of what is behind its
+ * prefix? False: it is surely not. */
+bool joblog_may_be_first(const char *line, size_t at);
 
 /* ---- clean.c ---- */
 
@@ -111,6 +114,7 @@ struct assay_job_log {
     struct assay_literals *literals;
     uint16_t first[JOBLOG_NUMBERS],
         next[JOBLOG_NUMBERS]; /* numbers that have a literal, and 1; then those of the same one */
+    bool only_first[JOBLOG_NUMBERS]; /* of a literal: all its numbers ask for a first word */
     joblog_masks *masks;
 };
 

@@ -554,6 +554,19 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
     return prefix.rank >= 0 ? prefix.rank : prefix.local_rank;
 }
 
+bool joblog_may_be_first(const char *line, size_t at)
+{
+    while (at > 0 && is_name_byte(line[at - 1]))
+        at--;
+    while (at > 0 && (line[at - 1] == ' ' || line[at - 1] == '\t'))
+        at--;
+    if (at == 0)
+        return true;
+    const unsigned char c =
+        (unsigned char)line[at - 1]; /* ends of all that take_part() takes, of escapes among others */
+    return c < 0x20 || c == 0x7f || assay_is_digit((char)c) || strchr(":])>ZCFP", c) || memchr(line, 0x1b, at);
+}
+
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
 {
     int64_t agent, local, rank;

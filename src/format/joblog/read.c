@@ -319,6 +319,25 @@ static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
     return found_at ? (size_t)(found_at - bytes) + 1 : at;
 }
 
+/* Where the line begins that has byte `hit` of the reader's, which lies behind r->at, or as much of it as is looked at. */
+static size_t begin_of_line(const joblog_reader *r, size_t hit)
+{
+    size_t begin = hit - r->at > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : r->at;
+    begin = behind_byte(r->bytes, '\n', begin, hit);
+    return behind_byte(r->bytes, '\r', begin, hit);
+}
+
+/* Goes on to a literal that may mean something where no block is open: names of exceptions stand in many texts. */
+static void skip_literals(const joblog_reader *r, scan *s)
+{
+    while (s->more && r->log->only_first[s->next.number]) {
+        const size_t begin = begin_of_line(r, s->next.at);
+        if (joblog_may_be_first(r->bytes + begin, s->next.at - begin))
+            break;
+        go_on(r, s);
+    }
+}
+
 /* Goes through bytes [r->at, to). */
 static int go_through(joblog_reader *r, size_t to)
 {
@@ -326,14 +345,16 @@ static int go_through(joblog_reader *r, size_t to)
     size_t feed = SIZE_MAX, back = SIZE_MAX; /* the next ends of lines */
     int status = ASSAY_OK;
     go_on(r, &literals);
-    while (r->at < to && status == ASSAY_OK && (literals.more || r->block.count > 0)) {
+    while (r->at < to && status == ASSAY_OK) {
+        if (r->block.count == 0)
+            skip_literals(r, &literals);
+        if (!literals.more && r->block.count == 0)
+            break;
         const size_t from = r->at, hit = r->block.count == 0 ? literals.next.at : from;
         const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
                      first_back = next_byte(r->bytes, '\r', hit, to, &back),
                      stop = first_feed < first_back ? first_feed : first_back;
-        size_t begin = hit - from > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : from;
-        begin = behind_byte(r->bytes, '\n', begin, hit);
-        begin = behind_byte(r->bytes, '\r', begin, hit);
+        const size_t begin = begin_of_line(r, hit);
         r->at = stop + (stop < to);
         status = count_to(r, begin);
         if (status == ASSAY_OK)
@@ -740,6 +761,8 @@ static int make_literals(assay_job_log *log)
         if (id == ASSAY_NO_ID)
             return ASSAY_ENOMEM;
         text[id] = literal;
+        log->only_first[id] =
+            i < log->blocks && log->signatures.first_word[i] && (log->first[id] == 0 || log->only_first[id]);
         log->next[i] = log->first[id];
         log->first[id] = (uint16_t)(i + 1);
     }
@@ -750,10 +773,10 @@ static int make_literals(assay_job_log *log)
 int assay_job_log_new(assay_job_log **out, assay_error *err)
 {
     assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    int status = log ? make_literals(log) : ASSAY_ENOMEM;
-    if (status != ASSAY_OK)
+    int status = log ? joblog_signatures_new(&log->signatures, err)
+                     : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+    if (status == ASSAY_OK && (status = make_literals(log)) != ASSAY_OK)
         assay_fail(err, status, "out of memory for signatures");
-    ASSAY_THEN(status, joblog_signatures_new(&log->signatures, err));
     ASSAY_THEN(status, joblog_masks_new(&log->masks, err));
     if (status != ASSAY_OK) {
         assay_job_log_free(log);

@@ -59,7 +59,20 @@ static void test_prefix(void)
             fprintf(stderr, "%s: rank %lld, local %lld, node %s, timed %d at %.3f, body \"%s\"\n", f->line,
                     (long long)p.rank, (long long)p.local_rank, p.node, p.timed, fmod(p.time, 86400),
                     f->line + p.length);
+        CU_ASSERT_TRUE(joblog_may_be_first(f->line, p.length + strspn(f->line + p.length, " ")));
     }
+}
+
+/* Words that may be the first of their lines, and those that surely are not. */
+static void test_first_words(void)
+{
+    static const char *const may[] = {"",    "    ",       "torch.cuda.", "\t",
+                                      "a\b", "a \x1b[31m", "\x1b[31ma ",  "3: [rank3]:my."};
+    static const char *const cannot[] = {"saw ", "a,", "\"e\": \"", "caught a torch.cuda.", "(", "a    "};
+    for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+        CU_ASSERT_TRUE(joblog_may_be_first(may[i], strlen(may[i])));
+    for (size_t i = 0; i < sizeof cannot / sizeof *cannot; i++)
+        CU_ASSERT_FALSE(joblog_may_be_first(cannot[i], strlen(cannot[i])));
 }
 
 /* One launcher a node, in front of lines that have local ranks. */
@@ -328,9 +341,16 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix}, {"agents", test_agents}, {"steps", test_steps},
-                           {"clean", test_clean},   {"masks", test_masks},   {"sentence", test_sentence},
-                           {"alike", test_alike},   {"pieces", test_pieces}, {"unlike", test_unlike},
+    CU_TestInfo tests[] = {{"prefix", test_prefix},
+                           {"first_words", test_first_words},
+                           {"agents", test_agents},
+                           {"steps", test_steps},
+                           {"clean", test_clean},
+                           {"masks", test_masks},
+                           {"sentence", test_sentence},
+                           {"alike", test_alike},
+                           {"pieces", test_pieces},
+                           {"unlike", test_unlike},
                            CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
