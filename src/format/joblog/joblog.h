@@ -83,6 +83,8 @@ typedef struct joblog_signatures {
     assay_regex **regex;          /* NULL: the literal is enough */
     int (*group)[JOBLOG_GROUPS];  /* numbers of groups; -1 */
     bool *first_word;             /* it asks for a first word in which the literal begins */
+    bool *by_head;                /* of such a one: where ": " stands behind the name, what is behind it does not count */
+    const char **needs;           /* words one of which a line has, up to ')', in signatures.def; "": it is not said */
     assay_regex_room *room;       /* so one thread at a time may look */
     bool *counts;                 /* does it ask which digits there are, beside how many? */
     struct assay_literals *parts; /* the longest parts without digits of literals with digits */
@@ -94,6 +96,8 @@ void joblog_signatures_release(joblog_signatures *s);
 /* Does a line match that has the literal there? */
 bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
                             const char *literal, joblog_match *out);
+/* False: a line that has the literal of a signature surely does not match it. Quick. */
+bool joblog_may_match(const joblog_signatures *s, size_t number, const char *line, size_t length);
 /* May a line of the same shape have a literal that this one does not have, since digits are in it? */
 bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t length);
 /* Appends the sentence with groups put in. A part of it (between ", " and the like) that asks for a group that is not

@@ -562,9 +562,12 @@ bool joblog_may_be_first(const char *line, size_t at)
         at--;
     if (at == 0)
         return true;
-    const unsigned char c =
-        (unsigned char)line[at - 1]; /* ends of all that take_part() takes, of escapes among others */
-    return c < 0x20 || c == 0x7f || assay_is_digit((char)c) || strchr(":])>ZCFP", c) || memchr(line, 0x1b, at);
+    const unsigned char c = (unsigned char)line[at - 1];
+    if (c < 0x20 || c == 0x7f || memchr(line, 0x1b, at))
+        return true;
+    if (c == ':' && at > 1) /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:" */
+        return assay_is_digit(line[at - 2]) || strchr("]>l", line[at - 2]);
+    return assay_is_digit((char)c) || strchr("])>ZCFP", c); /* ends of what take_part() takes */
 }
 
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)

@@ -124,6 +124,8 @@ static size_t match_of(const assay_job_log *log, const joblog_line *line, const 
 {
     for (size_t i = next_found(f, 0); i < log->blocks; i = next_found(f, i + 1)) {
         const char *literal = line->text + f->at[i];
+        if (!joblog_may_match(&log->signatures, i, line->text, line->length))
+            continue;
         *again = *again && !log->signatures.counts[i];
         if (joblog_signature_match(&log->signatures, i, line->own, line->own_length, literal, match) ||
             (line->body != line->own &&
@@ -189,11 +191,32 @@ static bool is_enough(const joblog_reader *r, size_t from, size_t to, const foun
            (to - place < sizeof comm || memcmp(r->bytes + place, comm, sizeof comm - 1) != 0);
 }
 
-/* What lines have in common that become the same event of their rank: their shape, up to the literal if it is enough. */
-static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, const found *f, bool enough)
+/* Of a line all of whose literals were found: the bytes up to the text of an exception, where all that it may match asks for
+ * nothing behind them; 0: something does. */
+static size_t head_of(const joblog_reader *r, size_t from, size_t to, const found *f)
 {
-    const size_t number = next_found(f, 0), end = enough ? from + f->at[number] : to;
-    return (joblog_shape(r->bytes + from, end - from) + ((uint64_t)(f->count > 0 ? number + 1 : 0) << 48)) | 1;
+    const joblog_signatures *s = &r->log->signatures;
+    const char *line = r->bytes + from;
+    const size_t length = to - from;
+    size_t head = 0;
+    for (size_t i = next_found(f, 0); i < JOBLOG_NUMBERS; i = next_found(f, i + 1)) {
+        if (i >= r->log->blocks || (!s->by_head[i] && joblog_may_match(s, i, line, length)))
+            return 0;
+        if (!s->by_head[i])
+            continue;
+        size_t end = f->at[i] + strlen(assay_signature_of(i)->literal);
+        end += end + 2 <= length && memcmp(line + end, ": ", 2) == 0 ? 2 : 0;
+        if (memcmp(line + end - 2, ": ", 2) != 0)
+            return 0;
+        head = end > head ? end : head;
+    }
+    return head;
+}
+
+/* What lines have in common that become the same event of their rank: the shape of their first bytes. */
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t size, const found *f)
+{
+    return (joblog_shape(r->bytes + from, size) + ((uint64_t)(f->count > 0 ? next_found(f, 0) + 1 : 0) << 48)) | 1;
 }
 
 /* Shall a memo be asked for? To make one takes longer than to look at a line: where few are there of those asked for, that
@@ -243,6 +266,13 @@ static void go_on(const joblog_reader *r, scan *s)
     s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
 }
 
+/* Notes the literals of a line from the next one on. */
+static void note_literals(const joblog_reader *r, size_t to, size_t from, scan *literals, found *f)
+{
+    for (; literals->more && literals->next.at < to; go_on(r, literals))
+        note_literal(r->log, literals->next.number, literals->next.at - from, f);
+}
+
 /* Looks at a line, in which literals lie, or which may belong to a block. */
 static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
 {
@@ -252,23 +282,27 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     forget_literals(f);
     if (literals->more && literals->next.at < to)
         note_literal(r->log, literals->next.number, literals->next.at - from, f);
-    bool enough = is_enough(r, from, to, f);
-    if (enough) {
-        go_on(r, literals);
-        enough = !literals->more || literals->next.at >= to;
-    }
     const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
-    enough = enough && plain;
+    size_t size = to - from; /* of the line, as far as it counts */
+    if (plain && is_enough(r, from, to, f)) {
+        const size_t at = literals->next.at;
+        go_on(r, literals);
+        size = !literals->more || literals->next.at >= to ? at - from : size;
+    } else if (plain && f->count > 0 && r->log->only_first[literals->next.number]) {
+        note_literals(r, to, from, literals, f);
+        const size_t head = head_of(r, from, to, f);
+        size = head > 0 ? head : size;
+    }
+    const bool enough = size < to - from;
     joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
-    const uint64_t likeness = now.key ? likeness_of(r, from, to, f, enough) : 0;
+    const uint64_t likeness = now.key ? likeness_of(r, from, size, f) : 0;
     const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
     int status = ASSAY_OK;
     if (memo && take_again(r, memo, from, to, &status)) {
         r->known++;
         return status;
     }
-    for (; literals->more && literals->next.at < to; go_on(r, literals))
-        note_literal(r->log, literals->next.number, literals->next.at - from, f);
+    note_literals(r, to, from, literals, f);
     joblog_line_read(r, from, to, plain, &line);
     if (line.length == 0)
         return ASSAY_OK;
@@ -292,7 +326,9 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
         size_t name;
         now.part = (uint8_t)joblog_part_of(line.body, line.body_length, &name);
         now.name = (uint16_t)(line.prefix.length + name);
-        if (taken == 2 || (!plain && name > 0) || (enough && line.prefix.length > f->at[next_found(f, 0)]))
+        if (taken == 2 || (!plain && name > 0) ||
+            (enough && (line.prefix.length > f->at[next_found(f, 0)] ||
+                        (line.body_length > 0 && line.body[0] == ' ' && now.part != JOBLOG_NO_PART))))
             now.key = 0;
     }
     if (f->count > 0 || taken == 1)
@@ -733,66 +769,4 @@ int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char 
     free(r.bytes);
     *out = joblog_take_text(&text);
     return *out ? status : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its last lines", path);
-}
-
-/* ---- signatures, ready ---- */
-
-/* All literals, each once: several signatures may have the same one. */
-static int make_literals(assay_job_log *log)
-{
-    static const char *const blocks[JOBLOG_BLOCK_KINDS] = {
-        [JOBLOG_TRACEBACK] = "Traceback (most recent call last)",
-        [JOBLOG_FAILURES] = "Failures:",
-        [JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)",
-        [JOBLOG_CHAINED] = "above exception",
-        [JOBLOG_IGNORED] = "Exception ignored in",
-        [JOBLOG_THREAD] = "Exception in thread",
-        [JOBLOG_ORIGINAL] = "Original Traceback",
-    };
-    const char *text[JOBLOG_NUMBERS];
-    log->blocks = assay_signature_count();
-    if (log->blocks + JOBLOG_BLOCK_KINDS > JOBLOG_NUMBERS)
-        return ASSAY_EINTERNAL;
-    log->literal_text = assay_dict_new();
-    for (size_t i = log->blocks + JOBLOG_BLOCK_KINDS; i-- > 0;) {
-        const char *literal = i < log->blocks ? assay_signature_of(i)->literal : blocks[i - log->blocks];
-        const uint32_t id =
-            log->literal_text ? assay_dict_add(log->literal_text, literal, strlen(literal)) : ASSAY_NO_ID;
-        if (id == ASSAY_NO_ID)
-            return ASSAY_ENOMEM;
-        text[id] = literal;
-        log->only_first[id] =
-            i < log->blocks && log->signatures.first_word[i] && (log->first[id] == 0 || log->only_first[id]);
-        log->next[i] = log->first[id];
-        log->first[id] = (uint16_t)(i + 1);
-    }
-    log->literals = assay_literals_new(text, assay_dict_count(log->literal_text));
-    return log->literals ? ASSAY_OK : ASSAY_ENOMEM;
-}
-
-int assay_job_log_new(assay_job_log **out, assay_error *err)
-{
-    assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
-    int status = log ? joblog_signatures_new(&log->signatures, err)
-                     : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
-    if (status == ASSAY_OK && (status = make_literals(log)) != ASSAY_OK)
-        assay_fail(err, status, "out of memory for signatures");
-    ASSAY_THEN(status, joblog_masks_new(&log->masks, err));
-    if (status != ASSAY_OK) {
-        assay_job_log_free(log);
-        return status;
-    }
-    *out = log;
-    return ASSAY_OK;
-}
-
-void assay_job_log_free(assay_job_log *log)
-{
-    if (!log)
-        return;
-    joblog_signatures_release(&log->signatures);
-    joblog_masks_free(log->masks);
-    assay_literals_free(log->literals);
-    assay_dict_free(log->literal_text);
-    free(log);
 }

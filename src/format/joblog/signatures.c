@@ -18,6 +18,7 @@ static const assay_signature SIGNATURES[] = {
 #include "format/joblog/signatures.def"
 #undef X
 };
+#define FIRST_WORD "^\\s{0,4}" /* in front of expressions */
 enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES, SPANS = 16 /* groups of an expression, and itself */ };
 
 const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "node", "code",
@@ -51,21 +52,78 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->group);
     free(s->counts);
     free(s->first_word);
+    free(s->by_head);
+    free(s->needs);
     assay_regex_room_free(s->room);
     assay_literals_free(s->parts);
     *s = (joblog_signatures){0};
 }
 
-/* Does an expression name digits, beside those of {1,9}? */
-static bool names_digits(const char *expression)
+/* Does an expression name digits in its first bytes, beside those of {1,9}? */
+static bool names_digits(const char *expression, size_t length)
 {
-    for (const char *at = expression; *at; at++) {
+    for (const char *at = expression; at < expression + length; at++) {
         if (*at == '{' && strchr(at, '}'))
             at = strchr(at, '}');
         else if (assay_is_digit(*at))
             return true;
     }
     return false;
+}
+
+/* The bytes of an expression before a last group that may be missing; all where there is none. */
+static size_t head_length(const char *expression)
+{
+    const size_t length = strlen(expression);
+    const bool inside = length > 3 && strcmp(expression + length - 3, ")?)") == 0; /* of the group of what it says */
+    size_t at = length - inside, depth = 0;
+    if (at < 2 || memcmp(expression + at - 2, ")?", 2) != 0)
+        return length;
+    for (at--; at > 0 && (depth > 0 || at == length - inside - 1); at--)
+        depth = expression[at - 1] == ')' ? depth + 1 : expression[at - 1] == '(' ? depth - 1 : depth;
+    return at;
+}
+
+/* Does an expression ask for nothing behind the literal but ": ", and for a first word before it? */
+static bool is_by_head(const assay_signature *s)
+{
+    static const char *const behind[] = {"", "(?=:|\\s*$)"};
+    const size_t head = head_length(s->expression), literal = strlen(s->literal);
+    bool found = false;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind && s->expression[head] && !found; i++) {
+        const size_t size = strlen(behind[i]);
+        found = head >= literal + size && memcmp(s->expression + head - size, behind[i], size) == 0 &&
+                memcmp(s->expression + head - size - literal, s->literal, literal) == 0;
+    }
+    return found && strncmp(s->expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
+}
+
+/* The words of a lookahead in front of an expression; "" where there is none. */
+static const char *needs_of(const char *expression)
+{
+    static const char front[] = FIRST_WORD "(?=.*(?i:";
+    return strncmp(expression, front, sizeof front - 1) == 0 ? expression + sizeof front - 1 : "";
+}
+
+/* May a line have one of the words up to ")", of which the first three letters are looked for? */
+static bool has_need(const char *needs, const char *line, size_t length)
+{
+    unsigned char found = 0;
+    for (const char *word = needs; *word && *word != ')' && !found; word += strcspn(word, "|)"), word += *word == '|') {
+        const unsigned char a = (unsigned char)word[0], b = (unsigned char)word[1], c = (unsigned char)word[2];
+        for (size_t i = 0; i + 2 < length; i++) { /* compilers make vectors of it */
+            const unsigned char unlike =
+                (unsigned char)((((unsigned char)line[i] | 0x20) ^ a) | (((unsigned char)line[i + 1] | 0x20) ^ b) |
+                                (((unsigned char)line[i + 2] | 0x20) ^ c));
+            found |= unlike == 0;
+        }
+    }
+    return found;
+}
+
+bool joblog_may_match(const joblog_signatures *s, size_t number, const char *line, size_t length)
+{
+    return !s->needs[number][0] || has_need(s->needs[number], line, length);
 }
 
 /* Of a literal the longest part without digits; owned, NULL without memory. */
@@ -88,7 +146,7 @@ static assay_literals *new_parts(void)
     size_t count = 0;
     bool whole = true;
     for (size_t i = 0; i < COUNT && whole; i++)
-        if (names_digits(SIGNATURES[i].literal)) {
+        if (names_digits(SIGNATURES[i].literal, strlen(SIGNATURES[i].literal))) {
             part[count] = part_of(SIGNATURES[i].literal);
             whole = part[count] != NULL;
             count += whole;
@@ -112,15 +170,22 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .group = assay_alloc_zeroed(COUNT, sizeof *out->group),
                                .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
                                .first_word = assay_alloc_zeroed(COUNT, sizeof *out->first_word),
+                               .by_head = assay_alloc_zeroed(COUNT, sizeof *out->by_head),
+                               .needs = assay_alloc_zeroed(COUNT, sizeof *out->needs),
                                .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
-    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->room || !out->parts)
+    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->needs || !out->room ||
+        !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
+        out->needs[i] = "";
         if (!SIGNATURES[i].expression[0])
             continue;
-        out->counts[i] = names_digits(SIGNATURES[i].expression);
-        out->first_word[i] = strncmp(SIGNATURES[i].expression, "^\\s{0,4}", 8) == 0;
+        out->first_word[i] = strncmp(SIGNATURES[i].expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
+        out->by_head[i] = is_by_head(&SIGNATURES[i]);
+        out->needs[i] = needs_of(SIGNATURES[i].expression);
+        out->counts[i] = names_digits(SIGNATURES[i].expression, out->by_head[i] ? head_length(SIGNATURES[i].expression)
+                                                                                : strlen(SIGNATURES[i].expression));
         status = assay_regex_new_of_bytes(SIGNATURES[i].expression, &out->regex[i], err);
         if (status != ASSAY_OK && status != ASSAY_ENOMEM)
             status = ASSAY_EINTERNAL;
@@ -210,4 +275,66 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
         }
         sentence += length;
     }
+}
+
+/* ---- signatures, ready ---- */
+
+/* All literals, each once: several signatures may have the same one. */
+static int make_literals(assay_job_log *log)
+{
+    static const char *const blocks[JOBLOG_BLOCK_KINDS] = {
+        [JOBLOG_TRACEBACK] = "Traceback (most recent call last)",
+        [JOBLOG_FAILURES] = "Failures:",
+        [JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)",
+        [JOBLOG_CHAINED] = "above exception",
+        [JOBLOG_IGNORED] = "Exception ignored in",
+        [JOBLOG_THREAD] = "Exception in thread",
+        [JOBLOG_ORIGINAL] = "Original Traceback",
+    };
+    const char *text[JOBLOG_NUMBERS];
+    log->blocks = assay_signature_count();
+    if (log->blocks + JOBLOG_BLOCK_KINDS > JOBLOG_NUMBERS)
+        return ASSAY_EINTERNAL;
+    log->literal_text = assay_dict_new();
+    for (size_t i = log->blocks + JOBLOG_BLOCK_KINDS; i-- > 0;) {
+        const char *literal = i < log->blocks ? assay_signature_of(i)->literal : blocks[i - log->blocks];
+        const uint32_t id =
+            log->literal_text ? assay_dict_add(log->literal_text, literal, strlen(literal)) : ASSAY_NO_ID;
+        if (id == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+        text[id] = literal;
+        log->only_first[id] =
+            i < log->blocks && log->signatures.first_word[i] && (log->first[id] == 0 || log->only_first[id]);
+        log->next[i] = log->first[id];
+        log->first[id] = (uint16_t)(i + 1);
+    }
+    log->literals = assay_literals_new(text, assay_dict_count(log->literal_text));
+    return log->literals ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_job_log_new(assay_job_log **out, assay_error *err)
+{
+    assay_job_log *log = assay_alloc_zeroed(1, sizeof *log);
+    int status = log ? joblog_signatures_new(&log->signatures, err)
+                     : assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
+    if (status == ASSAY_OK && (status = make_literals(log)) != ASSAY_OK)
+        assay_fail(err, status, "out of memory for signatures");
+    ASSAY_THEN(status, joblog_masks_new(&log->masks, err));
+    if (status != ASSAY_OK) {
+        assay_job_log_free(log);
+        return status;
+    }
+    *out = log;
+    return ASSAY_OK;
+}
+
+void assay_job_log_free(assay_job_log *log)
+{
+    if (!log)
+        return;
+    joblog_signatures_release(&log->signatures);
+    joblog_masks_free(log->masks);
+    assay_literals_free(log->literals);
+    assay_dict_free(log->literal_text);
+    free(log);
 }

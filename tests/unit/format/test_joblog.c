@@ -68,7 +68,7 @@ static void test_first_words(void)
 {
     static const char *const may[] = {"",    "    ",       "torch.cuda.", "\t",
                                       "a\b", "a \x1b[31m", "\x1b[31ma ",  "3: [rank3]:my."};
-    static const char *const cannot[] = {"saw ", "a,", "\"e\": \"", "caught a torch.cuda.", "(", "a    "};
+    static const char *const cannot[] = {"saw ", "a,", "\"e\": \"", "caught a torch.cuda.", "(", "a    ", "failed: "};
     for (size_t i = 0; i < sizeof may / sizeof *may; i++)
         CU_ASSERT_TRUE(joblog_may_be_first(may[i], strlen(may[i])));
     for (size_t i = 0; i < sizeof cannot / sizeof *cannot; i++)
@@ -203,6 +203,40 @@ static void read_text(const char *text, size_t size, uint64_t piece, assay_log_f
     workspace_remove(&w);
 }
 
+static void check_outcomes(const assay_log_file *file, const outcome *outcomes, size_t count)
+{
+    CU_ASSERT_EQUAL_FATAL(file->event.count, count);
+    for (size_t i = 0; i < count; i++) {
+        const assay_log_event *e = &file->event.list[i];
+        CU_ASSERT_STRING_EQUAL(assay_signature_of(e->signature)->id, outcomes[i].id);
+        CU_ASSERT_EQUAL(e->rank, outcomes[i].rank);
+        CU_ASSERT_EQUAL(e->count, outcomes[i].count);
+        CU_ASSERT_STRING_EQUAL(e->place ? e->place : "", outcomes[i].place);
+        CU_ASSERT_STRING_EQUAL(e->node, outcomes[i].node);
+    }
+}
+
+/* Exceptions of one name are not judged anew, unless what is behind the name says something. */
+static void test_heads(void)
+{
+    static const char text[] =
+        "[rank3]: ValueError: a\n[rank3]: ValueError: b c\n[rank3]: ValueError: loss is NaN\n"
+        "[rank3]: ValueError: CUDA out of memory\n[rank4]: ValueError: d\n[rank3]: ValueError: 404 Client Error, e\n"
+        "[rank3]: ValueError:f\n[rank3]: KeyError: info\n[rank5]: KeyError: info at g\n"
+        "[rank3]: PermissionError: h\n[rank3]: PermissionError: [Errno 13] Permission denied: '/i'\n"
+        "[rank3]: PermissionError: [Errno 13] Permission denied\n[rank6]: FileNotFoundError: j\n"
+        "[rank6]: FileNotFoundError: [Errno 2] No such file or directory: '/k'\n[rank6]: FileNotFoundError: l\n"
+        "[rank7]: my.LError: m\n[rank7]: my.lError: n\n[rank7]: saw my.LError: o\n[rank7]: my.LError: Bus error\n";
+    static const outcome outcomes[] = {
+        {"exception", 3, 6, "", ""},      {"nan_raised", 3, 1, "", ""}, {"cuda_oom_bare", 3, 1, "", ""},
+        {"exception", 4, 1, "", ""},      {"exception", 5, 1, "", ""},  {"permission_error", 3, 2, "", ""},
+        {"file_not_found", 6, 3, "", ""}, {"exception", 7, 1, "", ""},  {"bus_error", 7, 1, "", ""}};
+    assay_log_file file;
+    read_text(text, sizeof text - 1, 0, &file);
+    check_outcomes(&file, outcomes, sizeof outcomes / sizeof *outcomes);
+    assay_log_file_release(&file);
+}
+
 /* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
 static void test_alike(void)
 {
@@ -239,15 +273,7 @@ static void test_alike(void)
                                        {"bus_error", 9, 1, "", ""}};
     assay_log_file file;
     read_text(text, sizeof text - 1, 0, &file);
-    CU_ASSERT_EQUAL_FATAL(file.event.count, sizeof outcomes / sizeof *outcomes);
-    for (size_t i = 0; i < file.event.count; i++) {
-        const assay_log_event *e = &file.event.list[i];
-        CU_ASSERT_STRING_EQUAL(assay_signature_of(e->signature)->id, outcomes[i].id);
-        CU_ASSERT_EQUAL(e->rank, outcomes[i].rank);
-        CU_ASSERT_EQUAL(e->count, outcomes[i].count);
-        CU_ASSERT_STRING_EQUAL(e->place ? e->place : "", outcomes[i].place);
-        CU_ASSERT_STRING_EQUAL(e->node, outcomes[i].node);
-    }
+    check_outcomes(&file, outcomes, sizeof outcomes / sizeof *outcomes);
     CU_ASSERT_EQUAL(file.lines, 28);
     assay_log_file_release(&file);
 }
@@ -341,16 +367,11 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix},
-                           {"first_words", test_first_words},
-                           {"agents", test_agents},
-                           {"steps", test_steps},
-                           {"clean", test_clean},
-                           {"masks", test_masks},
-                           {"sentence", test_sentence},
-                           {"alike", test_alike},
-                           {"pieces", test_pieces},
-                           {"unlike", test_unlike},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"prefix", test_prefix},     {"first_words", test_first_words},
+                           {"agents", test_agents},     {"steps", test_steps},
+                           {"clean", test_clean},       {"masks", test_masks},
+                           {"sentence", test_sentence}, {"heads", test_heads},
+                           {"alike", test_alike},       {"pieces", test_pieces},
+                           {"unlike", test_unlike},     CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
