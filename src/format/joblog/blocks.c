@@ -134,7 +134,7 @@ static joblog_part frame_of(const char *body, size_t length, size_t *name)
         return JOBLOG_NO_PART;
     bool own = *path != '<';
     for (size_t i = 0; i < sizeof others / sizeof *others && own; i++)
-        own = !memmem(path, (size_t)(end - path), others[i], strlen(others[i]));
+        own = !joblog_find(path, (size_t)(end - path), others[i]);
     const char *slash = memrchr(path, '/', (size_t)(end - path));
     *name = (size_t)((slash ? slash + 1 : path) - body);
     return own ? JOBLOG_OWN_FRAME : JOBLOG_FRAME;
@@ -181,10 +181,10 @@ static bool is_outermost(const char *frame, size_t size)
     static const char in[] = ", in ";
     static const char *const words[] = {"<module>",     "_bootstrap", "_run_module", "_run_code",
                                         "_worker_loop", "_wrap",      "execute_task"};
-    const char *function = memmem(frame, size, in, sizeof in - 1), *from = function ? function : frame;
+    const char *function = joblog_find(frame, size, in), *from = function ? function : frame;
     bool found = false;
     for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++)
-        found = memmem(from, size - (size_t)(from - frame), words[i], strlen(words[i]));
+        found = joblog_find(from, size - (size_t)(from - frame), words[i]);
     return found;
 }
 

@@ -79,6 +79,20 @@ uint64_t joblog_shape(const char *line, size_t length)
     return (hash[0] * odd) ^ hash[1];
 }
 
+const char *joblog_find(const char *line, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    const char *const end = line + length;
+    if (size == 0)
+        return line;
+    for (const char *at = line; size <= (size_t)(end - at); at++) {
+        at = memchr(at, word[0], (size_t)(end - at) - size + 1);
+        if (!at || memcmp(at, word, size) == 0)
+            return at;
+    }
+    return NULL;
+}
+
 bool joblog_is_plain(const char *line, size_t length)
 {
     unsigned char control = 0;

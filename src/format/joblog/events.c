@@ -100,7 +100,7 @@ static assay_log_event *find_event(const joblog_reader *r, uint64_t key, size_t 
 /* The number behind a word; -1. */
 static int64_t number_behind(const char *line, size_t length, const char *word)
 {
-    const char *at = memmem(line, length, word, strlen(word));
+    const char *at = joblog_find(line, length, word);
     int64_t value = 0;
     if (!at)
         return -1;
@@ -157,7 +157,7 @@ static void take_groups(const joblog_match *match, assay_log_event *e)
 /* "*** JOB 7 ON n1 CANCELLED AT 2026-11-27T04:00:00 ***": the time that a line says itself. */
 static void take_said_time(const joblog_line *line, assay_log_event *e)
 {
-    const char *at = e->timed == ASSAY_LOG_UNTIMED ? memmem(line->text, line->length, " AT 20", 6) : NULL;
+    const char *at = e->timed == ASSAY_LOG_UNTIMED ? joblog_find(line->text, line->length, " AT 20") : NULL;
     joblog_prefix said;
     if (!at)
         return;
@@ -173,7 +173,7 @@ static void take_seat(const joblog_line *line, const joblog_match *match, assay_
     const size_t left = match && match->literal ? line->length - (size_t)(match->literal - line->text) : 0;
     const char *at = left < sizeof comm || memcmp(match->literal, comm, sizeof comm - 1) != 0
                          ? NULL
-                         : memmem(match->literal, left, " rank ", 6);
+                         : joblog_find(match->literal, left, " rank ");
     char words[64];
     long long rank, ranks;
     int used = 0;

@@ -42,6 +42,8 @@ static inline bool joblog_is_end(char c)
 
 /* Has the line no control characters, so that it is clean as it is? */
 bool joblog_is_plain(const char *line, size_t length);
+/* As memmem(), and quicker for words whose first byte is rare in lines. */
+const char *joblog_find(const char *line, size_t length, const char *word);
 /* A hash of a line in which each digit counts as the same one. */
 uint64_t joblog_shape(const char *line, size_t length);
 

@@ -457,7 +457,7 @@ static bool take_process(text *t)
 {
     const char *end =
         t->left > 0 && *t->at == '(' ? memchr(t->at, ')', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
-    if (!end || !memmem(t->at, (size_t)(end - t->at), " pid=", 5))
+    if (!end || !joblog_find(t->at, (size_t)(end - t->at), " pid="))
         return false;
     skip(t, (size_t)(end - t->at) + 1);
     (void)skip_byte(t, ' ');
@@ -549,6 +549,9 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
         return prefix.rank;
     if (length < 4 || line[0] != '[')
         return -1;
+    text quick = {line, t.left}; /* "[rank3]", as most have it */
+    if (skip_word(&quick, "[rank") && take_number(&quick, 1, RANK_DIGITS, &rank) && skip_byte(&quick, ']'))
+        return rank;
     for (int part = 0; part < 2 && take_bracket(&t, part == 0, &prefix) && prefix.rank < 0; part++)
         continue;
     return prefix.rank >= 0 ? prefix.rank : prefix.local_rank;
@@ -586,7 +589,7 @@ int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
 static size_t begin_of_torn(const char *line, size_t length)
 {
     static const char word[] = "[rank";
-    const char *at = memmem(line, length, word, sizeof word - 1);
+    const char *at = joblog_find(line, length, word);
     size_t end = at ? (size_t)(at - line) + sizeof word - 1 : 0;
     while (end > 0 && end < length && assay_is_digit(line[end]))
         end++;

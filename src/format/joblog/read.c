@@ -115,7 +115,7 @@ static bool is_same_again(const joblog_reader *r, const joblog_line *line, size_
     const int *group = r->log->signatures.group[number];
     return s->scope == ASSAY_LOG_RANK &&
            (!r->log->signatures.regex[number] || (group[GROUP_rank] < 0 && group[GROUP_node] < 0)) &&
-           (s->role != ASSAY_LOG_NOISE || !memmem(line->text, line->length, " NCCL INFO comm ", 16));
+           (s->role != ASSAY_LOG_NOISE || !joblog_find(line->text, line->length, " NCCL INFO comm "));
 }
 
 /* The signature that a line matches, of those whose literals it has; SIZE_MAX. *again: one of the same shape does, too. */
@@ -445,7 +445,7 @@ static void keep_finish(assay_log_rank *row, const joblog_line *line)
                                         "inished training", "ompleted training", "nd of training"};
     bool said = false;
     for (size_t i = 0; i < sizeof words / sizeof *words && !said; i++)
-        said = memmem(line->body, line->body_length, words[i], strlen(words[i])) != NULL;
+        said = joblog_find(line->body, line->body_length, words[i]) != NULL;
     row->finished = said || (row->finished && joblog_step_of(line->body, line->body_length) < 0);
 }
 

@@ -63,6 +63,18 @@ static void test_prefix(void)
     }
 }
 
+static void test_find(void)
+{
+    static const char line[] = "ab[ra[rank3";
+    CU_ASSERT_PTR_EQUAL(joblog_find(line, 11, "[rank"), line + 5);
+    CU_ASSERT_PTR_EQUAL(joblog_find(line, 11, "rank3"), line + 6);
+    CU_ASSERT_PTR_EQUAL(joblog_find(line, 11, ""), line);
+    CU_ASSERT_PTR_EQUAL(joblog_find(line, 11, line), line);
+    CU_ASSERT_PTR_NULL(joblog_find(line, 9, "[rank"));
+    CU_ASSERT_PTR_NULL(joblog_find(line, 0, "a"));
+    CU_ASSERT_PTR_NULL(joblog_find(line, 1, "ab"));
+}
+
 /* Words that may be the first of their lines, and those that surely are not. */
 static void test_first_words(void)
 {
@@ -367,11 +379,10 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix},     {"first_words", test_first_words},
-                           {"agents", test_agents},     {"steps", test_steps},
-                           {"clean", test_clean},       {"masks", test_masks},
-                           {"sentence", test_sentence}, {"heads", test_heads},
-                           {"alike", test_alike},       {"pieces", test_pieces},
-                           {"unlike", test_unlike},     CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"prefix", test_prefix}, {"find", test_find},         {"first_words", test_first_words},
+                           {"agents", test_agents}, {"steps", test_steps},       {"clean", test_clean},
+                           {"masks", test_masks},   {"sentence", test_sentence}, {"heads", test_heads},
+                           {"alike", test_alike},   {"pieces", test_pieces},     {"unlike", test_unlike},
+                           CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
