@@ -254,16 +254,37 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     return true;
 }
 
-/* Where literals are: the next one of the reader's bytes up to `to`. */
+/* Where literals are: the next one of the reader's bytes in [from, to), where a line begins at `from`. */
 typedef struct scan {
     assay_literal_search next;
-    size_t to;
+    size_t from, to;
     bool more;
 } scan;
 
+/* Behind the last of a byte in [at, to); `at` where there is none. */
+static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
+{
+    const char *found_at = memrchr(bytes + at, byte, to - at);
+    return found_at ? (size_t)(found_at - bytes) + 1 : at;
+}
+
+/* Where the line begins that has byte `hit`, behind `from`, or as much of it as is looked at. */
+static size_t begin_of_line(const joblog_reader *r, size_t from, size_t hit)
+{
+    const size_t begin = hit - from > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : from;
+    return behind_byte(r->bytes, '\r', behind_byte(r->bytes, '\n', begin, hit), hit);
+}
+
+/* Goes on to a literal that may mean something: names of exceptions stand in many texts. */
 static void go_on(const joblog_reader *r, scan *s)
 {
-    s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
+    size_t begin = s->from;
+    do {
+        s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
+        if (s->more && r->log->only_first[s->next.number])
+            begin = begin_of_line(r, s->from, s->next.at);
+    } while (s->more && r->log->only_first[s->next.number] &&
+             !joblog_may_be_first(r->bytes + begin, s->next.at - begin));
 }
 
 /* Notes the literals of a line from the next one on. */
@@ -348,55 +369,27 @@ static size_t next_byte(const char *bytes, char byte, size_t at, size_t to, size
     return *next;
 }
 
-/* Behind the last of a byte in [at, to); `at` where there is none. */
-static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
-{
-    const char *found_at = memrchr(bytes + at, byte, to - at);
-    return found_at ? (size_t)(found_at - bytes) + 1 : at;
-}
-
-/* Where the line begins that has byte `hit` of the reader's, which lies behind r->at, or as much of it as is looked at. */
-static size_t begin_of_line(const joblog_reader *r, size_t hit)
-{
-    size_t begin = hit - r->at > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : r->at;
-    begin = behind_byte(r->bytes, '\n', begin, hit);
-    return behind_byte(r->bytes, '\r', begin, hit);
-}
-
-/* Goes on to a literal that may mean something where no block is open: names of exceptions stand in many texts. */
-static void skip_literals(const joblog_reader *r, scan *s)
-{
-    while (s->more && r->log->only_first[s->next.number]) {
-        const size_t begin = begin_of_line(r, s->next.at);
-        if (joblog_may_be_first(r->bytes + begin, s->next.at - begin))
-            break;
-        go_on(r, s);
-    }
-}
-
 /* Goes through bytes [r->at, to). */
 static int go_through(joblog_reader *r, size_t to)
 {
-    scan literals = {.next = {.low = r->at, .place = r->at}, .to = to};
+    scan literals = {.next = {.low = r->at, .place = r->at}, .from = r->at, .to = to};
     size_t feed = SIZE_MAX, back = SIZE_MAX; /* the next ends of lines */
     int status = ASSAY_OK;
     go_on(r, &literals);
-    while (r->at < to && status == ASSAY_OK) {
-        if (r->block.count == 0)
-            skip_literals(r, &literals);
-        if (!literals.more && r->block.count == 0)
-            break;
+    while (r->at < to && status == ASSAY_OK && (literals.more || r->block.count > 0)) {
         const size_t from = r->at, hit = r->block.count == 0 ? literals.next.at : from;
         const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
                      first_back = next_byte(r->bytes, '\r', hit, to, &back),
                      stop = first_feed < first_back ? first_feed : first_back;
-        const size_t begin = begin_of_line(r, hit);
+        const size_t begin = begin_of_line(r, from, hit);
         r->at = stop + (stop < to);
+        literals.from = begin;
         status = count_to(r, begin);
         if (status == ASSAY_OK)
             status = look_at(r, begin, stop, &literals);
         if (literals.more && literals.next.at < r->at) {
             literals.next = (assay_literal_search){.low = r->at, .place = r->at};
+            literals.from = r->at;
             go_on(r, &literals);
         }
     }
