@@ -82,13 +82,14 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
 
 typedef struct joblog_signatures {
     size_t count;
-    assay_regex **regex;          /* NULL: the literal is enough */
-    int (*group)[JOBLOG_GROUPS];  /* numbers of groups; -1 */
-    bool *first_word;             /* it asks for a first word in which the literal begins */
-    bool *by_head;                /* of such a one: where ": " stands behind the name, what is behind it does not count */
-    const char **needs;           /* words one of which a line has, up to ')', in signatures.def; "": it is not said */
-    assay_regex_room *room;       /* so one thread at a time may look */
-    bool *counts;                 /* does it ask which digits there are, beside how many? */
+    assay_regex **regex;         /* NULL: the literal is enough */
+    int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
+    bool *first_word;            /* it asks for a first word in which the literal begins */
+    bool *always;                /* does it match each line that has the literal? */
+    bool *by_head;          /* of such a one: where ": " stands behind the name, what is behind it does not count */
+    const char **needs;     /* words one of which a line has, up to ')', in signatures.def; "": it is not said */
+    assay_regex_room *room; /* so one thread at a time may look */
+    bool *counts;           /* does it ask which digits there are, beside how many? */
     struct assay_literals *parts; /* the longest parts without digits of literals with digits */
 } joblog_signatures;
 
@@ -119,7 +120,7 @@ struct assay_job_log {
     assay_dict *literal_text; /* of all these numbers, each once */
     struct assay_literals *literals;
     uint16_t first[JOBLOG_NUMBERS],
-        next[JOBLOG_NUMBERS]; /* numbers that have a literal, and 1; then those of the same one */
+        next[JOBLOG_NUMBERS];        /* numbers that have a literal, and 1; then those of the same one */
     bool only_first[JOBLOG_NUMBERS]; /* of a literal: all its numbers ask for a first word */
     joblog_masks *masks;
 };

@@ -182,41 +182,37 @@ static int judge_line(joblog_reader *r, const joblog_line *line, const found *f,
     return status;
 }
 
-/* Is the first literal of a line, which has no other one, all that counts in it? */
-static bool is_enough(const joblog_reader *r, size_t from, size_t to, const found *f)
+/* Of a line all of whose literals were found: how many of its first bytes decide, with *number, what becomes of it; all of
+ * them where others may. *number: the first that matches for sure, else the first whose literal it has. */
+static size_t deciding(const joblog_reader *r, const char *line, size_t length, const found *f, size_t *number)
 {
     static const char comm[] = " NCCL INFO comm "; /* who sits where, see take_seat() */
-    const size_t number = next_found(f, 0), place = number < r->log->blocks ? from + f->at[number] : to;
-    return place < to && !r->log->signatures.regex[number] &&
-           (to - place < sizeof comm || memcmp(r->bytes + place, comm, sizeof comm - 1) != 0);
-}
-
-/* Of a line all of whose literals were found: the bytes up to the text of an exception, where all that it may match asks for
- * nothing behind them; 0: something does. */
-static size_t head_of(const joblog_reader *r, size_t from, size_t to, const found *f)
-{
     const joblog_signatures *s = &r->log->signatures;
-    const char *line = r->bytes + from;
-    const size_t length = to - from;
-    size_t head = 0;
-    for (size_t i = next_found(f, 0); i < JOBLOG_NUMBERS; i = next_found(f, i + 1)) {
-        if (i >= r->log->blocks || (!s->by_head[i] && joblog_may_match(s, i, line, length)))
-            return 0;
+    size_t head = 0, i = next_found(f, 0);
+    *number = i;
+    if (next_found(f, r->log->blocks) < JOBLOG_NUMBERS)
+        return length;
+    for (; i < JOBLOG_NUMBERS && !s->always[i]; i = next_found(f, i + 1)) {
+        if (!s->by_head[i] && joblog_may_match(s, i, line, length))
+            return length;
         if (!s->by_head[i])
             continue;
         size_t end = f->at[i] + strlen(assay_signature_of(i)->literal);
         end += end + 2 <= length && memcmp(line + end, ": ", 2) == 0 ? 2 : 0;
         if (memcmp(line + end - 2, ": ", 2) != 0)
-            return 0;
+            return length;
         head = end > head ? end : head;
     }
-    return head;
+    if (i < JOBLOG_NUMBERS && length - f->at[i] >= sizeof comm && memcmp(line + f->at[i], comm, sizeof comm - 1) == 0)
+        return length;
+    *number = i < JOBLOG_NUMBERS ? i : *number;
+    return i < JOBLOG_NUMBERS && f->at[i] > head ? f->at[i] : head > 0 ? head : length;
 }
 
 /* What lines have in common that become the same event of their rank: the shape of their first bytes. */
-static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t size, const found *f)
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t size, size_t number)
 {
-    return (joblog_shape(r->bytes + from, size) + ((uint64_t)(f->count > 0 ? next_found(f, 0) + 1 : 0) << 48)) | 1;
+    return (joblog_shape(r->bytes + from, size) + ((uint64_t)number << 48)) | 1;
 }
 
 /* Shall a memo be asked for? To make one takes longer than to look at a line: where few are there of those asked for, that
@@ -301,29 +297,19 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     joblog_block block;
     found here, *f = &here;
     forget_literals(f);
-    if (literals->more && literals->next.at < to)
-        note_literal(r->log, literals->next.number, literals->next.at - from, f);
+    note_literals(r, to, from, literals, f);
     const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
-    size_t size = to - from; /* of the line, as far as it counts */
-    if (plain && is_enough(r, from, to, f)) {
-        const size_t at = literals->next.at;
-        go_on(r, literals);
-        size = !literals->more || literals->next.at >= to ? at - from : size;
-    } else if (plain && f->count > 0 && r->log->only_first[literals->next.number]) {
-        note_literals(r, to, from, literals, f);
-        const size_t head = head_of(r, from, to, f);
-        size = head > 0 ? head : size;
-    }
+    size_t number = JOBLOG_NUMBERS; /* of none */
+    const size_t size = plain && f->count > 0 ? deciding(r, r->bytes + from, to - from, f, &number) : to - from;
     const bool enough = size < to - from;
     joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
-    const uint64_t likeness = now.key ? likeness_of(r, from, size, f) : 0;
+    const uint64_t likeness = now.key ? likeness_of(r, from, size, number) : 0;
     const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
     int status = ASSAY_OK;
     if (memo && take_again(r, memo, from, to, &status)) {
         r->known++;
         return status;
     }
-    note_literals(r, to, from, literals, f);
     joblog_line_read(r, from, to, plain, &line);
     if (line.length == 0)
         return ASSAY_OK;

@@ -53,6 +53,7 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->counts);
     free(s->first_word);
     free(s->by_head);
+    free(s->always);
     free(s->needs);
     assay_regex_room_free(s->room);
     assay_literals_free(s->parts);
@@ -96,6 +97,13 @@ static bool is_by_head(const assay_signature *s)
                 memcmp(s->expression + head - size - literal, s->literal, literal) == 0;
     }
     return found && strncmp(s->expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
+}
+
+/* Does an expression ask for nothing but the literal? */
+static bool is_literal(const assay_signature *s)
+{
+    const size_t head = head_length(s->expression);
+    return head == strlen(s->literal) && memcmp(s->expression, s->literal, head) == 0;
 }
 
 /* The words of a lookahead in front of an expression; "" where there is none. */
@@ -171,20 +179,24 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
                                .first_word = assay_alloc_zeroed(COUNT, sizeof *out->first_word),
                                .by_head = assay_alloc_zeroed(COUNT, sizeof *out->by_head),
+                               .always = assay_alloc_zeroed(COUNT, sizeof *out->always),
                                .needs = assay_alloc_zeroed(COUNT, sizeof *out->needs),
                                .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
-    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->needs || !out->room ||
-        !out->parts)
+    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->always ||
+        !out->needs || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
         out->needs[i] = "";
+        out->always[i] = true;
         if (!SIGNATURES[i].expression[0])
             continue;
         out->first_word[i] = strncmp(SIGNATURES[i].expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
         out->by_head[i] = is_by_head(&SIGNATURES[i]);
         out->needs[i] = needs_of(SIGNATURES[i].expression);
-        out->counts[i] = names_digits(SIGNATURES[i].expression, out->by_head[i] ? head_length(SIGNATURES[i].expression)
+        out->always[i] = is_literal(&SIGNATURES[i]);
+        out->counts[i] = !out->always[i] &&
+                         names_digits(SIGNATURES[i].expression, out->by_head[i] ? head_length(SIGNATURES[i].expression)
                                                                                 : strlen(SIGNATURES[i].expression));
         status = assay_regex_new_of_bytes(SIGNATURES[i].expression, &out->regex[i], err);
         if (status != ASSAY_OK && status != ASSAY_ENOMEM)

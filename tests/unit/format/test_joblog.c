@@ -238,11 +238,15 @@ static void test_heads(void)
         "[rank3]: PermissionError: h\n[rank3]: PermissionError: [Errno 13] Permission denied: '/i'\n"
         "[rank3]: PermissionError: [Errno 13] Permission denied\n[rank6]: FileNotFoundError: j\n"
         "[rank6]: FileNotFoundError: [Errno 2] No such file or directory: '/k'\n[rank6]: FileNotFoundError: l\n"
-        "[rank7]: my.LError: m\n[rank7]: my.lError: n\n[rank7]: saw my.LError: o\n[rank7]: my.LError: Bus error\n";
+        "[rank7]: my.LError: m\n[rank7]: my.lError: n\n[rank7]: saw my.LError: o\n[rank7]: my.LError: Bus error\n"
+        "[rank8]: a: No such file or directory: '/1'\n[rank8]: a: No such file or directory\n"
+        "[rank8]: a: No such file or directory: 'Bus error'\n"
+        "[rank8]: a: No such file or directory, CUDA out of memory\n";
     static const outcome outcomes[] = {
-        {"exception", 3, 6, "", ""},      {"nan_raised", 3, 1, "", ""}, {"cuda_oom_bare", 3, 1, "", ""},
-        {"exception", 4, 1, "", ""},      {"exception", 5, 1, "", ""},  {"permission_error", 3, 2, "", ""},
-        {"file_not_found", 6, 3, "", ""}, {"exception", 7, 1, "", ""},  {"bus_error", 7, 1, "", ""}};
+        {"exception", 3, 6, "", ""},      {"nan_raised", 3, 1, "", ""},   {"cuda_oom_bare", 3, 1, "", ""},
+        {"exception", 4, 1, "", ""},      {"exception", 5, 1, "", ""},    {"permission_error", 3, 2, "", ""},
+        {"file_not_found", 6, 3, "", ""}, {"exception", 7, 1, "", ""},    {"bus_error", 7, 1, "", ""},
+        {"file_missing", 8, 3, "", ""},   {"cuda_oom_bare", 8, 1, "", ""}};
     assay_log_file file;
     read_text(text, sizeof text - 1, 0, &file);
     check_outcomes(&file, outcomes, sizeof outcomes / sizeof *outcomes);
