@@ -80,6 +80,40 @@ assay_flight_number assay_flight_number_of(assay_flight_text key)
     return (assay_flight_number)i;
 }
 
+assay_keys assay_flight_keys(assay_flight_dump *d, assay_flight_object object)
+{
+    static const char *const top[] = {"entries", "version", "pg_config", "pg_status", NULL};
+    static const char *const group[] = {"desc", "ranks", NULL};
+    static const char *const status[] = {"last_enqueued_collective", "last_completed_collective", NULL};
+    static const char *const entry[] = {"record_id",
+                                        "pg_id",
+                                        "collective_seq_id",
+                                        "p2p_seq_id",
+                                        "op_id",
+                                        "time_created_ns",
+                                        "process_group",
+                                        "profiling_name",
+                                        "state",
+                                        "is_p2p",
+                                        "time_discovered_started_ns",
+                                        "input_sizes",
+                                        "output_sizes",
+                                        "input_dtypes",
+                                        "output_dtypes",
+                                        "frames",
+                                        NULL};
+    static const char *const *const known[] = {[ASSAY_FLIGHT_TOP] = top,
+                                               [ASSAY_FLIGHT_GROUP] = group,
+                                               [ASSAY_FLIGHT_STATUS] = status,
+                                               [ASSAY_FLIGHT_ENTRY] = entry};
+    return (assay_keys){.known = known[object], .memory = &d->keys};
+}
+
+bool assay_flight_check_keys(assay_flight_dump *d, const assay_keys *keys)
+{
+    return !assay_keys_damaged(keys) || assay_flight_wrong(d, "a key of its groups, its status or its top is damaged");
+}
+
 char *assay_flight_copy(assay_flight_text text)
 {
     char *copy = assay_alloc(text.length + 1);
@@ -208,6 +242,7 @@ void assay_flight_begin_entry(assay_flight_dump *d)
         f->types[side].count = 0;
     }
     f->stack = ASSAY_NO_ID;
+    f->keys = assay_flight_keys(d, ASSAY_FLIGHT_ENTRY);
 }
 
 bool assay_flight_add_sizes(assay_flight_dump *d, int side, const int64_t *size, size_t count)
@@ -286,7 +321,8 @@ static bool is_readable(assay_flight_dump *d, bool texts)
     d->full = d->full && f->has[ASSAY_FLIGHT_RECORD_ID] && f->number[ASSAY_FLIGHT_RECORD_ID] == (int64_t)place;
     for (int i = 0; i < ASSAY_FLIGHT_NUMBERS; i++)
         f->unreadable = f->unreadable || f->bad[i];
-    f->unreadable = f->unreadable || !texts || !f->has[ASSAY_FLIGHT_COLLECTIVE] || !f->has[ASSAY_FLIGHT_P2P];
+    f->unreadable = f->unreadable || assay_keys_damaged(&f->keys) || !texts || !f->has[ASSAY_FLIGHT_COLLECTIVE] ||
+                    !f->has[ASSAY_FLIGHT_P2P];
     d->unread += f->unreadable;
     return !f->unreadable;
 }

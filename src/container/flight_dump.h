@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/dict.h"
+#include "base/keys.h"
 #include "base/vec.h"
 #include "container/pickle.h"
 #include "store/storage.h"
@@ -49,6 +50,7 @@ typedef struct assay_flight_found {
     ASSAY_VEC(int64_t) sizes[2];  /* of inputs, of outputs: as in assay_flight_part */
     ASSAY_VEC(uint32_t) types[2]; /* in assay_flight_dump.texts */
     uint32_t stack;               /* in assay_flight_dump.stacks; ASSAY_NO_ID: none */
+    assay_keys keys;
 } assay_flight_found;
 
 typedef struct assay_flight_entry {
@@ -84,6 +86,7 @@ typedef struct assay_flight_dump {
     ASSAY_VEC(assay_flight_alike) alike;
     ASSAY_VEC(uint32_t) dimension; /* where the sizes of such an entry stand in the key of its part */
     assay_flight_found found;      /* the entry under way */
+    assay_key_memory keys;
     bool has_version, has_config;
     uint32_t version; /* in texts */
     bool full, starts_known;
@@ -120,6 +123,17 @@ bool assay_flight_end_alike(assay_flight_dump *d, uint32_t alike, const assay_pi
 /* Adds the dimensions of one tensor, or a type, to inputs (0) or outputs (1). */
 bool assay_flight_add_sizes(assay_flight_dump *d, int side, const int64_t *size, size_t count);
 bool assay_flight_add_type(assay_flight_dump *d, int side, assay_flight_text type);
+
+/* The objects of a dump whose keys are accounted for. Readers note each key; at the end, a key that is a known one but for
+ * a flipped bit damages the file, or of an entry (noted in d->found.keys) the entry alone. */
+typedef enum assay_flight_object {
+    ASSAY_FLIGHT_TOP,
+    ASSAY_FLIGHT_GROUP,
+    ASSAY_FLIGHT_STATUS,
+    ASSAY_FLIGHT_ENTRY
+} assay_flight_object;
+assay_keys assay_flight_keys(assay_flight_dump *d, assay_flight_object object);
+bool assay_flight_check_keys(assay_flight_dump *d, const assay_keys *keys);
 
 /* Texts: is it this word; a whole number in digits; a copy that the caller frees, NULL without memory. */
 bool assay_flight_is(assay_flight_text text, const char *word);

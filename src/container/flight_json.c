@@ -15,6 +15,7 @@ typedef struct reading {
     assay_flight_dump *d;
     assay_flight_file *file;
     assay_pull pull;
+    assay_keys top;
 } reading;
 
 static bool take_text(reading *r, assay_flight_text *out)
@@ -118,6 +119,7 @@ static bool take_value(reading *r, assay_flight_text key)
 {
     assay_flight_found *f = &r->d->found;
     const assay_flight_number number = assay_flight_number_of(key);
+    assay_keys_find_flipped(&f->keys, key.bytes, key.length);
     if (number < ASSAY_FLIGHT_NUMBERS) {
         bool none = false;
         if (!take_whole(r, &f->number[number], &f->has[number], &none))
@@ -250,18 +252,21 @@ static bool take_entries(reading *r)
 static bool take_group(reading *r, assay_flight_text name)
 {
     assay_flight_text description = {0}, ranks = {0};
+    assay_keys keys = assay_flight_keys(r->d, ASSAY_FLIGHT_GROUP);
     if (assay_pull_peek(&r->pull) != '{')
         return assay_flight_wrong(r->d, "a group of pg_config is not a map");
     for (bool more = assay_pull_open(&r->pull, '{', '}'); more; more = assay_pull_more(&r->pull, '}')) {
         assay_flight_text key;
         if (!assay_pull_key(&r->pull, &key.bytes, &key.length))
             return false;
+        assay_keys_find_flipped(&keys, key.bytes, key.length);
         if (!(assay_flight_is(key, "desc")    ? take_text(r, &description)
               : assay_flight_is(key, "ranks") ? take_list_text(r, &ranks)
                                               : assay_pull_skip(&r->pull)))
             return false;
     }
-    return !r->pull.fault && assay_flight_add_group(r->d, name, description, ranks);
+    return !r->pull.fault && assay_flight_check_keys(r->d, &keys) &&
+           assay_flight_add_group(r->d, name, description, ranks);
 }
 
 static bool take_groups(reading *r)
@@ -292,6 +297,7 @@ static bool take_groups(reading *r)
 static bool take_one_status(reading *r, assay_flight_status *s, bool *known)
 {
     bool has[2] = {false, false}, none = false;
+    assay_keys keys = assay_flight_keys(r->d, ASSAY_FLIGHT_STATUS);
     *known = false;
     if (assay_pull_peek(&r->pull) != '{')
         return assay_pull_skip(&r->pull);
@@ -299,13 +305,14 @@ static bool take_one_status(reading *r, assay_flight_status *s, bool *known)
         assay_flight_text key;
         if (!assay_pull_key(&r->pull, &key.bytes, &key.length))
             return false;
+        assay_keys_find_flipped(&keys, key.bytes, key.length);
         if (!(assay_flight_is(key, "last_enqueued_collective")    ? take_whole(r, &s->enqueued, &has[0], &none)
               : assay_flight_is(key, "last_completed_collective") ? take_whole(r, &s->completed, &has[1], &none)
                                                                   : assay_pull_skip(&r->pull)))
             return false;
     }
     *known = has[0] && has[1];
-    return !r->pull.fault;
+    return !r->pull.fault && assay_flight_check_keys(r->d, &keys);
 }
 
 static bool take_status(reading *r)
@@ -335,6 +342,7 @@ static bool take_member(reading *r)
     const char first = assay_pull_peek(&r->pull);
     if (first == '\0')
         return false;
+    assay_keys_find_flipped(&r->top, key.bytes, key.length);
     if (assay_flight_is(key, "entries")) {
         if (first != '[')
             return assay_flight_wrong(r->d, "entries is no list");
@@ -372,12 +380,12 @@ static bool take_top(reading *r)
                 return wrong_mark(r, "expected , or }");
         }
     }
-    return with_all(r, take_end);
+    return with_all(r, take_end) && assay_flight_check_keys(r->d, &r->top);
 }
 
 bool assay_flight_read_json(assay_flight_dump *d, assay_flight_file *file)
 {
-    reading r = {.d = d, .file = file};
+    reading r = {.d = d, .file = file, .top = assay_flight_keys(d, ASSAY_FLIGHT_TOP)};
     const bool good = take_top(&r);
     assay_pull_release(&r.pull);
     return good;

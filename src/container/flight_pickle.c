@@ -110,6 +110,7 @@ static bool take_value(assay_flight_dump *d, const assay_pickle *p, assay_flight
     assay_flight_found *f = &d->found;
     const assay_pickle_node *n = &p->node[value];
     const assay_flight_number number = assay_flight_number_of(key);
+    assay_keys_find_flipped(&f->keys, key.bytes, key.length);
     if (number < ASSAY_FLIGHT_NUMBERS) {
         f->has[number] = n->kind == ASSAY_PICKLE_INT;
         f->number[number] = f->has[number] ? n->integer : 0;
@@ -152,6 +153,18 @@ static bool take_entry(assay_flight_dump *d, const assay_pickle *p, uint32_t ent
 
 /* ---- the rest ---- */
 
+/* Notes the keys of a map. */
+static bool check_keys(assay_flight_dump *d, const assay_pickle *p, uint32_t map, assay_flight_object object)
+{
+    assay_keys keys = assay_flight_keys(d, object);
+    for (uint32_t i = p->node[map].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
+        if (is_text(p, p->item[i].key)) {
+            const assay_flight_text key = text_at(p, p->item[i].key);
+            assay_keys_find_flipped(&keys, key.bytes, key.length);
+        }
+    return assay_flight_check_keys(d, &keys);
+}
+
 /* The ranks of a group: a text, or a list of numbers as the text that it would be. */
 static assay_flight_text ranks_at(const assay_pickle *p, uint32_t node, assay_buf *text)
 {
@@ -172,6 +185,8 @@ static bool take_group(assay_flight_dump *d, const assay_pickle *p, uint32_t nam
 {
     if (!is_text(p, name) || p->node[group].kind != ASSAY_PICKLE_DICT)
         return assay_flight_wrong(d, "a group of pg_config is not a map");
+    if (!check_keys(d, p, group, ASSAY_FLIGHT_GROUP))
+        return false;
     const assay_flight_text ranks = ranks_at(p, assay_pickle_get(p, group, "ranks"), text);
     return (assay_buf_status(text) == ASSAY_OK || assay_flight_no_memory(d)) &&
            assay_flight_add_group(d, text_at(p, name), text_at(p, assay_pickle_get(p, group, "desc")), ranks);
@@ -206,6 +221,9 @@ static bool take_status(assay_flight_dump *d, const assay_pickle *p, uint32_t li
         return true;
     for (uint32_t i = p->node[list].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
         assay_flight_status s = {0};
+        if (p->node[p->item[i].value].kind == ASSAY_PICKLE_DICT &&
+            !check_keys(d, p, p->item[i].value, ASSAY_FLIGHT_STATUS))
+            return false;
         if (is_text(p, p->item[i].key) && assay_flight_digits(text_at(p, p->item[i].key), &s.pg_id) &&
             whole(p, p->item[i].value, "last_enqueued_collective", &s.enqueued) &&
             whole(p, p->item[i].value, "last_completed_collective", &s.completed) && !assay_flight_add_status(d, s))
@@ -221,6 +239,8 @@ static bool take_root(assay_flight_dump *d, const assay_pickle *p, bool entries_
                    entries = assay_pickle_get(p, p->root, "entries");
     if (p->node[p->root].kind != ASSAY_PICKLE_DICT)
         return true;
+    if (!check_keys(d, p, p->root, ASSAY_FLIGHT_TOP))
+        return false;
     if (version != ASSAY_PICKLE_NOTHING && !assay_flight_take_version(d, text_at(p, version)))
         return false;
     if (groups != ASSAY_PICKLE_NOTHING && p->node[groups].kind == ASSAY_PICKLE_DICT && !take_groups(d, p, groups))

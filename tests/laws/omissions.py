@@ -41,7 +41,8 @@ IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severit
 NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
-KEYS = {".json": rb'"([A-Za-z_]+)" ?:', ".yaml": rb"(?m)^([a-z_]+):", ".csv": rb"(?<![^,])([a-z_]+)(?=,)"}
+JSON_KEY = rb'"([A-Za-z_]+)" ?:'
+KEYS = {".json": JSON_KEY, ".yaml": rb"(?m)^([a-z_]+):", ".csv": rb"(?<![^,])([a-z_]+)(?=,)"}
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
 
 # What docs/format.md, profiler.md, traces.md, logs.md and checkpoints-as-trials.md say is not needed: of files the paths, of keys PATH:KEY.
@@ -54,6 +55,8 @@ NOT_NEEDED = [
     r"hidden:.*assay-seal\.sha256",  # for sha256sum
     r"night-./\.assay-files",  # what the next run removes there
     r".*trainer_state\.json:(?!log_history).*",  # a loss of another name is another series; settings
+    r"_dump_.:(record_id|retired|timeout_ms|time_(created|discovered_completed)_ns|nccl_version|name|last_started_collective)",
+    r".*\.safetensors:scale",  # a tensor of another name
     r".*dump\.json:(dtype|shape)", r".*\.csv:(?!step|module_name).*",
 ]
 
@@ -202,9 +205,10 @@ class Subject:
         for path in self.paths:
             data = path.read_bytes() if path.is_file() else b""
             seen = set()
-            for found in re.finditer(KEYS.get(path.suffix, KEYS[".json"]), data.partition(b"\n")[0] if path.suffix == ".csv" else data):
+            known = KEYS.get(path.suffix, JSON_KEY if self.args.long or data[:1] == b"{" else None)
+            for found in re.finditer(known, data.partition(b"\n")[0] if path.suffix == ".csv" else data) if known else ():
                 key = found.group(1).decode()
-                if key in seen or (self.main == "history" and key not in IN_REPORTS) or (not self.args.long and path.suffix not in KEYS) or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
+                if key in seen or (self.main == "history" and key not in IN_REPORTS) or is_not_needed("%s:%s" % (path.relative_to(self.trial), key)):
                     continue
                 seen.add(key)
                 middle = (found.start(1) + found.end(1)) // 2
@@ -212,6 +216,8 @@ class Subject:
                     for bit in range(8) if self.args.long else [1]:
                         changed = bytearray(data)
                         changed[at] ^= 1 << bit
+                        if changed[at] == 92 or (path.suffix == ".csv" and changed[at:at + 1].lower() == data[at:at + 1].lower()):
+                            continue  # a backslash means the character behind it; columns are found in any case
                         path.write_bytes(changed)
                         got = self.once(self.main)
                         self.checks.expect(not self.same(got, self.main) and (got[0] in (2, 3) or path.name in got[1] + got[2] + got[3].decode()),

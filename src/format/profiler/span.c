@@ -252,9 +252,10 @@ static bool is_kind(const event *e, char kind)
 static int take_metadata(assay_timeline_reader *r, const event *e, bool *sound)
 {
     if (e->has_base && e->base_is_number) {
-        *sound = fabs(rint(e->base)) < FARTHEST;
-        r->has_base = r->has_base || *sound;
-        r->base = *sound ? (int64_t)rint(e->base) : r->base;
+        const bool fits = fabs(rint(e->base)) < FARTHEST;
+        r->has_base = r->has_base || fits;
+        r->base = fits ? (int64_t)rint(e->base) : r->base;
+        *sound = fits && e->has_row;
         return ASSAY_OK;
     }
     if (e->has_row && is_whole(e->row) && e->name.length == 12 && memcmp(e->name.bytes, "process_name", 12) == 0 &&
