@@ -64,6 +64,8 @@ static int seal(const cli_context *context, const seal_options *options, const c
         return cli_fail(status, &err);
     if (options->watch && figures.sealed == 0)
         return CLI_DONE;
+    if (figures.sealed + figures.kept + figures.refused == 0)
+        return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: there is no checkpoint to seal", trial), &err);
     int code = CLI_DONE;
     if (first) {
         assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);

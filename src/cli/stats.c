@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/search.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/events_table.h"
@@ -87,8 +88,18 @@ static int make_job(const char *const *trials, size_t count, assay_job *job, ass
 }
 
 /* On rank 0: what could not be read, or is odd, is said; the exit code. */
+/* Has the trial steps, and none of those that were asked for? */
+static bool lacks_steps(const stats_options *options, const assay_trial *trial)
+{
+    const uint64_t steps = trial ? assay_trial_steps(trial) : 0;
+    uint64_t first = 0;
+    ASSAY_SEARCH(first, steps, assay_trial_step(trial, first)->step < options->steps.from);
+    return steps > 0 && (first == steps || assay_trial_step(trial, first)->step >= options->steps.to);
+}
+
 static int conclude(const stats_options *options, const assay_outcome *outcome)
 {
+    size_t lacking = 0;
     for (size_t t = 0; t < outcome->trial_count; t++) {
         const assay_trial_outcome *trial = &outcome->trials[t];
         const char *of_ranks = assay_event_files_of_ranks(&trial->catalog.events);
@@ -98,6 +109,12 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
         if (of_ranks && trial->catalog.format_count == 0)
             return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: %s", trial->trial->path, of_ranks), &err);
         cli_warn_problems(trial->trial->path, &trial->problems);
+        lacking += lacks_steps(options, trial->info);
+    }
+    if (lacking > 0 && lacking == outcome->trial_count) {
+        assay_error err = {""};
+        return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: no step in --steps", outcome->trials[0].trial->path),
+                        &err);
     }
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }

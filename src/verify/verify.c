@@ -264,8 +264,8 @@ int assay_verify_outcome(assay_comm *comm, assay_outcome *outcome, const assay_e
 
 /* ---- the newest one ---- */
 
-/* On rank 0: the steps of the trial in their order. */
-static int list_steps(const char *trial, assay_buf *out, assay_error *err)
+/* On rank 0: the steps of the trial that were asked for, in their order. */
+static int list_steps(const char *trial, const assay_verify_options *asked, assay_buf *out, assay_error *err)
 {
     assay_store *store = NULL;
     assay_catalog catalog = {0};
@@ -279,9 +279,11 @@ static int list_steps(const char *trial, assay_buf *out, assay_error *err)
     if (status == ASSAY_OK) {
         for (size_t i = 0; i < catalog.unit_count; i++) {
             const assay_unit *unit = &catalog.units[i];
-            if (assay_verify_is_checkpoint(&catalog, unit) && (out->size == 0 || unit->step != last))
+            if (unit->step < asked->from || unit->step >= asked->to || !assay_verify_is_checkpoint(&catalog, unit))
+                continue;
+            if (out->size == 0 || unit->step != last)
                 assay_put_i64(out, unit->step);
-            last = assay_verify_is_checkpoint(&catalog, unit) ? unit->step : last;
+            last = unit->step;
         }
         assay_catalog_release(&catalog);
     }
@@ -348,11 +350,12 @@ static int run_last(assay_comm *comm, const char *trial, const assay_verify_opti
     assay_verify_options one = *options;
     bool found = false;
     assay_buf_init(&steps, SIZE_MAX);
-    int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_steps(trial, &steps, err) : ASSAY_OK, err);
+    int status =
+        assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_steps(trial, options, &steps, err) : ASSAY_OK, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &steps);
     size_t left = steps.size / 8;
-    one.from = left > 0 ? step_at(&steps, left - 1) : INT64_MIN;
+    one.from = left > 0 ? step_at(&steps, left - 1) : options->from;
     if (status == ASSAY_OK)
         status = run_steps(comm, trial, &one, out, err);
     if (status == ASSAY_OK)
@@ -507,6 +510,16 @@ static int judge_unread(assay_comm *comm, const char *place, const assay_verify_
     return status;
 }
 
+/* On rank 0: nothing is not sound. */
+static int need_steps(const char *trial, const assay_verify_options *options, const assay_verification *j,
+                      assay_error *err)
+{
+    const bool limited = options->from != INT64_MIN || options->to != INT64_MAX;
+    if (j->steps > 0 || (!limited && j->state != ASSAY_VERIFY_SOUND))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no checkpoint%s", trial, limited ? " in --steps" : "");
+}
+
 int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
                      assay_error *err)
 {
@@ -522,6 +535,9 @@ int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_opt
         status = options->last ? run_last(comm, trial, options, out, err) : run_steps(comm, trial, options, out, err);
     if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT)
         status = judge_unread(comm, trial, options, status, out, err);
+    if (status == ASSAY_OK)
+        status =
+            assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? need_steps(trial, options, out, err) : ASSAY_OK, err);
     assay_buf_release(&models);
     return status;
 }

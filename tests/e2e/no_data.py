@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
-from launch import Checks, mpirun, run  # noqa: E402
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 
 import numpy  # noqa: E402
@@ -144,6 +144,23 @@ def check_choice(checks, args, folder):
         checks.expect(done.code == 0 and choice in " ".join(done.out.split()), "%s: %s" % (choice, done))
 
 
+def check_selections(checks, args, folder, trial):
+    """A choice of steps that has none is refused, or is said to be untested: it is neither sound nor an empty table."""
+    (folder / "later").symlink_to(trial)
+    saved = ROOT / "tests" / "data" / "formats" / "checkpoint"
+    steps, out = ["--steps", "1000:2000"], ["--out", folder / "selected"]
+    for argv, code in ((["verify", saved], 2), (["verify", saved, "--last"], 2), (["seal", saved], 2), (["ls", trial], 2),
+                       (["show", trial, "labels"], 2), (["stats", trial, "-o", folder / "none.csv"], 2),
+                       (["compare", "--tensors", trial, folder / "later"], 2), (["run", trial] + out, 1),
+                       (["compare", trial, folder / "later", "--fail-on", "info"] + out, 1),
+                       (["history", trial, folder / "later", "--fail-on", "new"], 1)):
+        done = run([args.assay] + argv + steps)
+        checks.expect(done.code == code, "%s of no step: %s" % (argv[0], done))
+    done = run([args.assay, "seal", trial])
+    checks.expect(done.code == 2 and "no checkpoint" in done.err, "sealing no checkpoint: %s" % done)
+    (folder / "later").unlink()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -156,6 +173,7 @@ def main():
         check_reasons(checks, args, folder, folder / "trial")
         check_junit(checks, args, folder, folder / "trial")
         check_choice(checks, args, folder)
+        check_selections(checks, args, folder, folder / "trial")
     checks.done()
 
 

@@ -304,11 +304,13 @@ history_course assay_history_course(const assay_report_history *h, const history
 
 bool assay_history_is_worse(const assay_report_history *h)
 {
+    bool tested = false;
     for (size_t i = 0; h->reports > 1 && i < h->rules; i++) {
         const history_course course = assay_history_course(h, &h->rule[i]);
+        tested = tested || is_tested(course.now);
         const bool is_new = course.now == HISTORY_FOUND || (!is_tested(course.now) && !h->rule[i].figure);
         if (h->rule[i].severity > ASSAY_INFO && is_new && course.since == h->reports - 1)
             return true;
     }
-    return false;
+    return h->reports > 1 && !tested;
 }

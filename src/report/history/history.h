@@ -96,7 +96,7 @@ typedef struct history_course {
 } history_course;
 history_course assay_history_course(const assay_report_history *history, const history_rule *rule);
 /* Has the newest report what no gate may let pass: findings of severity warning or error that the tests before did not
- * have, or such a rule that was tested in the report before and is no longer? */
+ * have, or such a rule that was tested in the report before and is no longer, or nothing that was tested? */
 bool assay_history_is_worse(const assay_report_history *history);
 history_mark assay_history_mark(const assay_report_history *history, const history_rule *rule, size_t report);
 
