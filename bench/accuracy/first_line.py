@@ -18,7 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth", "causes_seventh"]
+SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth", "causes_seventh",
+        "causes_eighth"]
 QUIET = r"^(nothing wrong|\d+ rules? passed)"
 
 

@@ -117,7 +117,7 @@ def fleet(path, net, batch, new_loss, new_optimizer, steps, workers, every=1, he
             if after:
                 after(step, nets[rank], rank)
         if average is None or average(step):
-            for copies in zip(*(nets[r].parameters() for r in ranks)):
+            for copies in zip(*((p for p in nets[r].parameters() if p.requires_grad) for r in ranks)):
                 mean = sum(p.grad for p in copies) / len(copies)
                 for p in copies:
                     p.grad = mean.clone()
