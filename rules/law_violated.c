@@ -16,14 +16,23 @@
 #include "laws/statistics.h"
 #include "laws/sums.h"
 
-static const char *const tests[] = {[LAW_ACTIVATION] = "activation", [LAW_AVERAGE] = "average",
-                                    [LAW_DROPOUT] = "dropout",       [LAW_EMBEDDING] = "embedding",
-                                    [LAW_LINEAR] = "linear",         [LAW_LOSS] = "loss",
-                                    [LAW_MOMENTS] = "moments",       [LAW_NORMALISATION] = "normalisation",
-                                    [LAW_POOLING] = "pooling",       [LAW_REDUCE] = "reduce",
-                                    [LAW_REPLICAS] = "replicas",     [LAW_ROWS_ONE] = "rows",
-                                    [LAW_STATISTICS] = "statistics", [LAW_SUMS] = "sums",
-                                    [LAW_UPDATE] = "update",         NULL};
+static const char *const tests[] = {[LAW_ACTIVATION] = "activation",
+                                    [LAW_AVERAGE] = "average",
+                                    [LAW_DROPOUT] = "dropout",
+                                    [LAW_EMBEDDING] = "embedding",
+                                    [LAW_GRADIENT] = "gradient",
+                                    [LAW_LINEAR] = "linear",
+                                    [LAW_LOSS] = "loss",
+                                    [LAW_MOMENTS] = "moments",
+                                    [LAW_NORMALISATION] = "normalisation",
+                                    [LAW_POOLING] = "pooling",
+                                    [LAW_REDUCE] = "reduce",
+                                    [LAW_REPLICAS] = "replicas",
+                                    [LAW_ROWS_ONE] = "rows",
+                                    [LAW_STATISTICS] = "statistics",
+                                    [LAW_SUMS] = "sums",
+                                    [LAW_UPDATE] = "update",
+                                    NULL};
 static law_map *const MAPS[LAWS] = {
     [LAW_ACTIVATION] = law_activation, [LAW_AVERAGE] = law_averages,
     [LAW_DROPOUT] = law_dropout,       [LAW_EMBEDDING] = law_embedding,
@@ -36,15 +45,15 @@ static law_map *const MAPS[LAWS] = {
 
 /* Of these names say little: that one does not hold of a tensor is not worth a word. */
 static const bool GUESSED[LAWS] = {
-    [LAW_ACTIVATION] = true, [LAW_AVERAGE] = true,  [LAW_DROPOUT] = true, [LAW_REDUCE] = true,
-    [LAW_REPLICAS] = true,   [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
+    [LAW_ACTIVATION] = true, [LAW_AVERAGE] = true,  [LAW_DROPOUT] = true,  [LAW_GRADIENT] = true,
+    [LAW_REDUCE] = true,     [LAW_REPLICAS] = true, [LAW_ROWS_ONE] = true, [LAW_SUMS] = true};
 
 /* Factors of these are inferred. */
 static const bool INFERRED[LAWS] = {
     [LAW_AVERAGE] = true, [LAW_MOMENTS] = true, [LAW_REDUCE] = true, [LAW_UPDATE] = true};
 
 /* The forms of these are one for the whole trial. */
-static const bool COMMON[LAWS] = {[LAW_LINEAR] = true, [LAW_UPDATE] = true};
+static const bool COMMON[LAWS] = {[LAW_GRADIENT] = true, [LAW_LINEAR] = true, [LAW_UPDATE] = true};
 
 static const assay_param_def params[] = {{0}};
 
@@ -67,7 +76,7 @@ static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_AVERAGES] =
         "(?i)^(?!gradient/|optimizer/|scalar/|state/|assay/)(.*running_(mean|var)|" AVERAGED ".*(weight|bias))$",
     [LAW_POOLED] = "(?i)^(?!gradient/|optimizer/|state/).*pool[^/]*_(input|output)_\\d+$",
-    [LAW_PROJECTIONS] = "^state/laws/(linear|moments|reduce|update)/",
+    [LAW_PROJECTIONS] = "^state/laws/(gradient|linear|moments|reduce|update)/",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
     [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",
@@ -128,7 +137,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     const law_step step = {rule, view, ((assay_common_state *)state)->series};
     int status = ASSAY_OK;
     for (int law = 0; status == ASSAY_OK && law < LAWS; law++)
-        status = MAPS[law](&step);
+        status = MAPS[law] ? MAPS[law](&step) : ASSAY_OK;
     return status;
 }
 
@@ -462,6 +471,13 @@ static void put_note(const double *row, char *note, size_t room)
             "%s, %s",
             row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
         break;
+    case LAW_GRADIENT:
+        snprintf(
+            note, room,
+            "differs from the products of inputs and gradients of outputs by %.2g (bound %.1g) in %.0f of %.0f parts, "
+            "worst in %s, %s",
+            row[LAW_APART], row[LAW_BOUND], row[LAW_ROWS_OFF], row[LAW_ROWS], place, column);
+        break;
     case LAW_LINEAR:
         snprintf(note, room,
                  "differs from x Wt + b by %.2g (bound %.1g) in %.0f of %.0f parts of its rows and %.0f of %.0f of its "
@@ -656,6 +672,7 @@ const assay_rule_ops assay_rule_law_violated = {
                              [LAW_AVERAGE] = "{tensor}{of} does not follow from what it averages at {when}{note}",
                              [LAW_DROPOUT] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}{note}",
+                             [LAW_GRADIENT] = "{tensor}{of} is not what backward should give at {when}{note}",
                              [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
                              [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
                              [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",

@@ -13,6 +13,7 @@ enum {
     LAW_AVERAGE,
     LAW_DROPOUT,
     LAW_EMBEDDING,
+    LAW_GRADIENT,
     LAW_LINEAR,
     LAW_LOSS,
     LAW_MOMENTS,

@@ -1,5 +1,5 @@
 /* projections.c - equations of which the hook has kept sums of both sides (laws=True, assay_recording/laws.py): products of
- * linear layers, updates, moments, and the gradients that workers have averaged.
+ * linear layers, their gradients dW = dyt x, updates, moments, and the gradients that workers have averaged.
  *
  * The bounds are those of the same laws elsewhere. What a float32 of a sum rounds is less than what the sum was rounded by. */
 #include <math.h>
@@ -26,11 +26,11 @@ static bool is_count(double x, double most)
     return x >= 1 && x <= most && x == floor(x);
 }
 
-/* ---- linear layers ---- */
+/* ---- linear layers, and their gradients ---- */
 
 enum { L_INPUTS, L_ROWS, L_COLUMNS, L_GROUPS, L_TILES, L_CONVOLVES, L_X, L_W, L_Y, L_HEAD };
 
-static int add_linear(const law_step *step, const assay_tensor_view *item, const assay_values *v)
+static int add_products(const law_step *step, const assay_tensor_view *item, int law, const assay_values *v)
 {
     const double *head = v->value;
     linear_rounding rounding;
@@ -47,7 +47,7 @@ static int add_linear(const law_step *step, const assay_tensor_view *item, const
     const double *apart = head + L_HEAD, *products = apart + cells, *outputs = products + cells;
     int status = ASSAY_OK;
     for (int form = 0; status == ASSAY_OK && form < LINEAR_FORMS; form++) {
-        double row[LAW_WIDTH] = {[LAW_OF] = LAW_LINEAR, [LAW_VARIANT] = form};
+        double row[LAW_WIDTH] = {[LAW_OF] = law, [LAW_VARIANT] = form};
         uint64_t off = 0;
         for (uint64_t i = 0; i < cells; i++) {
             double bounds[LINEAR_FORMS];
@@ -178,9 +178,10 @@ int law_projections(const law_step *step)
     const uint32_t workers = assay_trial_workers(step->rule->trial);
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < items->count; i++) {
+        const bool forward = is_named(items->items[i], "state/laws/linear/");
         const assay_values *v =
-            is_named(items->items[i], "state/laws/linear/") ? values_of(step, items->items[i]) : NULL;
-        status = v ? add_linear(step, items->items[i], v) : ASSAY_OK;
+            forward || is_named(items->items[i], "state/laws/gradient/") ? values_of(step, items->items[i]) : NULL;
+        status = v ? add_products(step, items->items[i], forward ? LAW_LINEAR : LAW_GRADIENT, v) : ASSAY_OK;
     }
     regression_case *cases = items->count > 0 ? malloc(items->count * sizeof *cases) : NULL;
     if (status == ASSAY_OK && items->count > 0 && !cases)

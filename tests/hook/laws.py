@@ -41,6 +41,9 @@ def train(name, make, fault=lambda step, net, optimizer: None):
     step = [0]
     for layer in (net.conv, net.fc1, loss):
         layer.register_forward_hook(lambda module, x, y: fault(step[0], module, y))
+    for module in (net.conv, net.fc1):
+        for parameter in module.parameters():
+            parameter.register_hook(lambda gradient, p=parameter: fault(step[0], p, gradient))
     hook = make(path, net, loss, optimizer)
     for step[0] in range(STEPS):
         optimizer.zero_grad()
@@ -76,7 +79,7 @@ def healthy():
         entry = train(name, make)
         assert entry["findings_total"] == 0, entry
         moments = 12 if name != "sgd" else 6
-        for law, count in (("linear", 3), ("loss", 1), ("moments", moments), ("reduce", 6), ("update", 6)):
+        for law, count in (("gradient", 6), ("linear", 3), ("loss", 1), ("moments", moments), ("reduce", 6), ("update", 6)):
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
 
 
@@ -95,10 +98,19 @@ def of_output(layer):
     return fault
 
 
+def of_gradient(shape):
+    def fault(step, what, gradient):
+        if step == BROKEN and isinstance(what, nn.Parameter) and what.shape == shape:
+            flip(gradient)
+    return fault
+
+
 def main():
     healthy()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
+    for name, shape in (("fc1.weight", (200, 96)), ("conv.weight", (6, 2, 3, 3)), ("conv.bias", (6,))):
+        broken("backward", "gradient", "gradient/Net_" + name, BROKEN, of_gradient(shape))
     broken("loss", "loss", "CrossEntropyLoss_output_0", BROKEN,
            lambda step, what, y: y.data.mul_(1.001) and None if step == BROKEN and isinstance(what, nn.CrossEntropyLoss) else None)
     broken("weight", "update", "update/Net_fc1.weight", BROKEN + 1,

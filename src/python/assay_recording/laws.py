@@ -3,6 +3,7 @@
 Each equation of a saved step becomes a small tensor of float32, of numbers that the rule LawViolated reads:
     state/laws/linear/X_output_N    a head: inputs, rows, columns, groups of rows and of columns, is it a convolution, dtypes of input, weight, output; of
                                     each cell: how far y is from x Wt + b, the squares of the products, those of y
+    state/laws/gradient/PARAMETER         likewise: how far the gradient of backward is from dyt x, or from the sum of dy of a bias
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
@@ -30,14 +31,14 @@ def host(tensor):
 class Laws:
     def __init__(self, hook, library, dtypes):
         self.hook, self.library, self.dtypes = hook, library, dtypes
-        self.before, self.parameters, self.fed, self.step = {}, [], set(), -1
+        self.before, self.parameters, self.fed, self.step, self.names = {}, [], set(), -1, {}
         self.clear()
 
     def _complain(self, what, error):
         self.hook._complain("law: " + what, error)
 
     def clear(self):
-        self.local, self.given, self.passes, self.weights = {}, {}, {}, {}
+        self.local, self.given, self.passes, self.weights, self.expected = {}, {}, {}, {}, {}
 
     def due(self):
         """Is this step saved? What is left of another one is forgotten."""
@@ -55,6 +56,7 @@ class Laws:
             if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.groups == 1 and part.padding_mode == "zeros"):
                 part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))
         for name, parameter in named:
+            self.names[id(parameter)] = name
             self.parameters.append((name, weakref.ref(parameter)))
             if parameter.requires_grad:
                 parameter.register_hook(functools.partial(self.gradient, name))
@@ -157,11 +159,74 @@ class Laws:
             products += rows / groups * self.join(bias * bias, outputs, tiles)[:, None]
         of_y = of_y.reshape(4, groups, outputs, places)
         got, squares = (self.join(t, outputs, tiles, axis=1) for t in (of_y[0] * sign[:, None], of_y[1]))
-        cells = [got - want, products, squares]
-        worst = numpy.argmax(numpy.abs(cells[0]) / numpy.sqrt(products + squares + 1e-300), axis=2)[..., None]  # of the places of an image
-        cells = [numpy.take_along_axis(c, worst, axis=2) for c in cells]
+        cells = self.worst([got - want, products, squares])
         types = [self.dtypes[str(t.dtype)[6:]] for t in (x, w, output)]
         self.save("linear/%s_output_%d" % (name, number), [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
+        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str):
+            of_inputs = self.channels(x, convolves)
+            if of_inputs is not None:
+                output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
+
+    # -- gradients of linear layers
+
+    def channels(self, x, convolves):
+        """Of each row, or place of an image, sums of its channels in groups: [sums, squares][groups][...]."""
+        shape = (x.shape[0],) + tuple(x.shape[2:]) if convolves else (-1,)
+        x = x.detach()
+        x = (x.transpose(0, 1).reshape(x.shape[1], -1) if convolves else x.reshape(-1, x.shape[-1]).t())
+        parts = [self.sketch(x[:, at:at + MOST_COLUMNS], x.shape[0], min(MOST_COLUMNS, x.shape[1] - at), ROW_GROUPS)
+                 for at in range(0, x.shape[1], MOST_COLUMNS)]
+        return None if not parts or parts[0] is None else numpy.concatenate([p[:2] for p in parts], 2).reshape((2, parts[0].shape[1]) + shape)
+
+    @staticmethod
+    def multiply_gradient(module, x, y):
+        """[groups of outputs][groups of inputs][places of a kernel, 1 of a row]."""
+        if module.weight.dim() == 2:
+            return (y @ x.T)[..., None]
+        import torch
+        out = torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(y), None, module.dilation, module.padding, module.stride)
+        high, wide = module.weight.shape[2:]
+        return out[:, :, :high, :wide].transpose(0, 1).reshape(len(y), len(x), -1).numpy()
+
+    @_goes_on
+    def output_gradient(self, module, dtype, of_inputs, gradient):
+        """Backward has reached the output of a pass: what that adds to the gradients of its weight and bias."""
+        of_outputs = self.channels(gradient, module.weight.dim() > 2) if self.due() else None
+        if of_outputs is None:
+            return
+        products = of_outputs[0, 0].size
+        types = [self.dtypes[str(t)[6:]] for t in (dtype, gradient.dtype)]
+        self.expect(module.weight, products, types, [self.multiply_gradient(module, x, y) for x, y in zip(of_inputs, of_outputs)])
+        if module.bias is not None and module.bias.requires_grad:
+            self.expect(module.bias, products, [types[1], types[1]], [t.reshape(len(t), 1, -1).sum(2, keepdims=True) for t in of_outputs])
+
+    def expect(self, parameter, products, types, sums):
+        """Adds to what a gradient has to be, of all passes."""
+        name = self.names.get(id(parameter))
+        if name in self.expected:
+            before = self.expected[name]
+            products, sums = products + before[0], [a + b for a, b in zip(sums, before[2])]
+        self.expected[name] = products, types, sums
+
+    def compare_gradient(self, gradient, products, types, sums):
+        """What backward has made, in the cells of what it has to be."""
+        outputs, inputs = gradient.shape[0], gradient.shape[1] if gradient.dim() > 1 else 1
+        of_rows = self.sketch(gradient, outputs, gradient.numel() // outputs, ROW_GROUPS)
+        if of_rows is None or len(of_rows[0]) != len(sums[0]):
+            return None
+        groups, tiles = sums[0].shape[:2]
+        of_rows = of_rows[:2].reshape(2, groups, inputs, -1)
+        sign = self.signs(inputs) if gradient.dim() > 1 else numpy.ones(1)
+        got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * sign[:, None], of_rows[1]))
+        code = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else self.dtypes[str(gradient.dtype)[6:]]  # cast behind a product
+        head = [products, outputs, inputs, groups, tiles, int(gradient.dim() > 2)] + types + [code]
+        return head, self.worst([got - sums[0], sums[1], squares])
+
+    @staticmethod
+    def worst(cells):
+        """Of [differences, products, squares] of all places, those of the worst place."""
+        at = numpy.argmax(numpy.abs(cells[0]) / numpy.sqrt(cells[1] + cells[2] + 1e-300), axis=2)[..., None]
+        return [numpy.take_along_axis(c, at, axis=2) for c in cells]
 
     # -- parameters
 
@@ -175,8 +240,12 @@ class Laws:
     @_goes_on
     def gradient(self, name, gradient):
         """Backward has made it: before workers average it."""
-        if self.due() and name not in self.local:
-            self.local[name] = self.flat(gradient)
+        if not self.due() or name in self.local:
+            return
+        self.local[name] = self.flat(gradient)
+        found = self.compare_gradient(gradient, *self.expected[name]) if name in self.expected else None
+        if found is not None:
+            self.save("gradient/" + name, *found)
 
     @_goes_on
     def before_update(self):
