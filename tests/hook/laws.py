@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy
 import torch
 from torch import nn
 
@@ -27,16 +28,27 @@ class Net(nn.Module):
         return self.fc2(torch.relu(self.fc1(torch.relu(self.conv(x)).flatten(1))))
 
 
+class Alike(Net):
+    """The gradients of what the convolution gives are alike over a whole image: roundings of their sum do not cancel."""
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(6, 200)
+
+    def forward(self, x):
+        x = self.conv(nn.functional.interpolate(x, scale_factor=8))
+        return self.fc2(torch.relu(self.fc1(x.mean((2, 3)))))
+
+
 def flip(tensor):
     with torch.no_grad():
         tensor.view(-1)[5] += 0.01
 
 
-def train(name, make, fault=lambda step, net, optimizer: None):
+def train(name, make, fault=lambda step, net, optimizer: None, network=Net):
     path = os.path.join(WORK, name)
     shutil.rmtree(path, ignore_errors=True)
     torch.manual_seed(1)
-    net, loss = Net(), nn.CrossEntropyLoss()
+    net, loss = network(), nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3) if "sgd" not in name else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     step = [0]
     for layer in (net.conv, net.fc1, loss):
@@ -83,6 +95,24 @@ def healthy():
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
 
 
+def healthy_alike():
+    entry = train("alike", by_hand, network=Alike)
+    assert entry["findings_total"] == 0 and "The law 'gradient' holds of 6 tensors." in entry["message"], entry
+
+
+def rounded_factors():
+    """What factors of eleven bits do to a sum of products whose gradients are alike stays within what is said of it."""
+    from assay_recording.laws import Laws
+    random, u = numpy.random.default_rng(1), 2.0 ** -11
+    x, y = random.normal(size=(64, 8)), numpy.outer(random.normal(size=64), numpy.ones(8))
+
+    def sums(t):
+        return numpy.stack([t.sum(1)[None], (t * t).sum(1)[None]])
+    exact, squares = (t.item() for t in Laws.sums_of_products(nn.Linear(8, 8), sums(x), sums(y)))
+    off = [((y * (1 + random.uniform(-u, u, y.shape))).sum(1) * (x * (1 + random.uniform(-u, u, x.shape))).sum(1)).sum() - exact for _ in range(1000)]
+    assert numpy.std(off) < 1.1 * u * (2 * squares / 3) ** 0.5, (numpy.std(off), squares)
+
+
 def broken(name, test, tensor, step, fault):
     entry = train(name, by_hand, fault)
     found = entry["findings"]
@@ -107,6 +137,8 @@ def of_gradient(shape):
 
 def main():
     healthy()
+    healthy_alike()
+    rounded_factors()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
     for name, shape in (("fc1.weight", (200, 96)), ("conv.weight", (6, 2, 3, 3)), ("conv.bias", (6,))):

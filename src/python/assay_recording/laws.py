@@ -3,7 +3,8 @@
 Each equation of a saved step becomes a small tensor of float32, of numbers that the rule LawViolated reads:
     state/laws/linear/X_output_N    a head: inputs, rows, columns, groups of rows and of columns, is it a convolution, dtypes of input, weight, output; of
                                     each cell: how far y is from x Wt + b, the squares of the products, those of y
-    state/laws/gradient/PARAMETER         likewise: how far the gradient of backward is from dyt x, or from the sum of dy of a bias
+    state/laws/gradient/PARAMETER         likewise: how far the gradient of backward is from dyt x, or from the sum of dy of a bias, whose
+                                          terms are often alike: it has as much room as a convolution
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
@@ -188,6 +189,14 @@ class Laws:
         high, wide = module.weight.shape[2:]
         return out[:, :, :high, :wide].transpose(0, 1).reshape(len(y), len(x), -1).numpy()
 
+    @classmethod
+    def sums_of_products(cls, module, of_inputs, of_outputs):
+        """What comes out, and the squares that rounding goes by. A rounded factor meets the sum of the others in its group, whose square is more than
+        the sum of their squares where rows are alike."""
+        (x, x2), (y, y2) = of_inputs, of_outputs
+        independent, of_x, of_y = (cls.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2)))
+        return [cls.multiply_gradient(module, x, y), numpy.maximum(independent, (of_x + of_y) / 2)]
+
     @_goes_on
     def output_gradient(self, module, dtype, of_inputs, gradient):
         """Backward has reached the output of a pass: what that adds to the gradients of its weight and bias."""
@@ -196,7 +205,7 @@ class Laws:
             return
         products = of_outputs[0, 0].size
         types = [self.dtypes[str(t)[6:]] for t in (dtype, gradient.dtype)]
-        self.expect(module.weight, products, types, [self.multiply_gradient(module, x, y) for x, y in zip(of_inputs, of_outputs)])
+        self.expect(module.weight, products, types, self.sums_of_products(module, of_inputs, of_outputs))
         if module.bias is not None and module.bias.requires_grad:
             self.expect(module.bias, products, [types[1], types[1]], [t.reshape(len(t), 1, -1).sum(2, keepdims=True) for t in of_outputs])
 
@@ -219,7 +228,7 @@ class Laws:
         sign = self.signs(inputs) if gradient.dim() > 1 else numpy.ones(1)
         got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * sign[:, None], of_rows[1]))
         code = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else self.dtypes[str(gradient.dtype)[6:]]  # cast behind a product
-        head = [products, outputs, inputs, groups, tiles, int(gradient.dim() > 2)] + types + [code]
+        head = [products, outputs, inputs, groups, tiles, int(gradient.dim() != 2)] + types + [code]
         return head, self.worst([got - sums[0], sums[1], squares])
 
     @staticmethod
