@@ -21,7 +21,8 @@ import assay_hook  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import SaveConfig, modes  # noqa: E402
 from assay_recording import devices, workers  # noqa: E402
-from assay_recording.budget import Budget, intervals, parse  # noqa: E402
+from assay_recording.auto import how_often  # noqa: E402
+from assay_recording.budget import NEVER, Budget, intervals, parse  # noqa: E402
 from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa: E402
 
 WORK = sys.argv[1]
@@ -332,6 +333,11 @@ def test_budget_of_a_training():
         trial = train(Net(), lambda *given: assay_hook.auto(fresh(), *given, budget="0.000001 %"), steps=30)
     kept = [step for (step, _), s in sorted(trial.steps.items()) if "gradient/Net_fc1.weight" in names_of(s)]
     assert kept == [0, 10] and len(trial.steps) == 31 and said.getvalue().count("budget") == 1, (kept, said.getvalue())
+    assert "weights, biases and gradients are recorded every " in said.getvalue() and "losses are recorded as before" in said.getvalue(), said.getvalue()
+    three = ["weights", "biases", "gradients"]
+    assert [how_often(three, 1), how_often(three[:1], 20), how_often(three[:2], NEVER)] == [
+        "weights, biases and gradients are recorded at every step", "weights are recorded every 20 steps",
+        "weights and biases are no longer recorded"]
 
 
 RARE = dict(budget=None, include_collections=[assay_hook.Collection(name, record="statistics", save_config=SaveConfig(save_interval=1000))

@@ -50,6 +50,13 @@ def _directory(workers):
     return os.path.join("runs", time.strftime("%Y%m%d-%H%M%S"))
 
 
+def how_often(names, interval):
+    """"weights and gradients are recorded every 20 steps"."""
+    what = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    often = "no longer recorded" if interval >= NEVER else "recorded at every step" if interval == 1 else "recorded every %d steps" % interval
+    return "%s are %s" % (what, often)
+
+
 class AutoHook(assay_hook.Hook):
     def __init__(self, out_dir=None, budget="1 %", raw=None, record="statistics", memory="256 MB", **arguments):
         given = arguments.pop("rank_and_workers", None)
@@ -288,9 +295,8 @@ class AutoHook(assay_hook.Hook):
 
     def _say(self):
         if self._rank == 0:
-            often = "no longer saves" if self._budget.interval >= NEVER else "every %d steps it saves" % self._budget.interval
-            print("assay: to stay within its budget, recording goes on with losses; %s %s" % (often, ", ".join(self._thinned)),
-                  file=sys.stderr)
+            print("assay: to stay within the budget, %s; losses are recorded as before" %
+                  how_often(self._thinned, self._budget.interval), file=sys.stderr)
 
     def close(self):
         for handle in self._loss_handles:
