@@ -415,7 +415,7 @@ def test_steps_before_a_nan_on_a_device():
 def test_memory_of_the_steps_before():
     """A buffer that the training fills again is no input of the step before; too little memory keeps no weights, and none keeps nothing."""
     for arguments, inputs, weights in ((dict(reused=True), False, True), (dict(memory="300 B", count=1), True, False), (dict(memory=None), False, False)):
-        trial, _ = bad_batch(**arguments)
+        trial, _ = bad_batch(**RARE, **arguments)  # a copy at each step, however long copies take
         names = names_of(trial.steps[29, "worker_0"])
         assert ("Net_input_0" in names, "Net_fc2.weight" in names) == (inputs, weights), (arguments, names)
 
