@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import assay_hook  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import SaveConfig, modes  # noqa: E402
-from assay_recording import devices, workers  # noqa: E402
+from assay_recording import devices, moves, workers  # noqa: E402
 from assay_recording.auto import how_often  # noqa: E402
 from assay_recording.budget import NEVER, Budget, intervals, parse  # noqa: E402
 from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa: E402
@@ -370,6 +370,19 @@ def bad_batch(wrap=lambda net: net, steps=40, bad=30, reused=False, count=6, **a
 
 def mean_of(step, name):
     return float(step.tensors["smdebug/reductions/mean/" + name][1])
+
+
+def test_course():
+    """A loss that is not above all of the last ones is no jump, and nothing is computed of the others; far above them it is one."""
+    median, asked = moves.statistics.median, []
+    moves.statistics.median = lambda values: asked.append(1) or median(values)
+    try:
+        course = moves.Course()
+        assert not any(course.loss(10 - step / 100 - step % 2 / 200) for step in range(100)) and not asked
+        assert not course.loss(9.55) and asked  # above all, and near them
+        assert course.loss(11.0)
+    finally:
+        moves.statistics.median = median
 
 
 def test_steps_before_a_nan():
