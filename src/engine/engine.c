@@ -6,6 +6,7 @@
  * After each part the ranks agree whether it succeeded. */
 #include "engine/engine.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -536,13 +537,27 @@ static bool is_divisible(const assay_job *job, const assay_engine_options *optio
     return divisible;
 }
 
+/* Of many trials the report keeps findings and curves until its end: so much of each, as bench/README.md measures it.
+ * That is said before hours of reading, and not by running out of memory behind them. */
+static int check_memory(const assay_job *job, size_t memory, assay_error *err)
+{
+    enum { TRIAL_KEEPS = 48 << 10 };
+    const uint64_t kept = (uint64_t)job->trial_count * TRIAL_KEEPS;
+    if (kept <= memory)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EBUDGET,
+                      "--memory %zuMiB is too little for %zu trials: their report keeps about %d KiB of each; use "
+                      "--memory %" PRIu64 "MiB, or give fewer trials",
+                      memory >> 20, job->trial_count, TRIAL_KEEPS >> 10, (kept >> 20) + 1);
+}
+
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err)
 {
     if (!is_divisible(job, options))
         return run_trials(comm, job, options, out, err);
     *out = (assay_outcome){.job = job};
-    int status = ASSAY_OK;
+    int status = check_memory(job, options->memory, err);
     for (size_t first = 0; first < job->trial_count && status == ASSAY_OK; first += TRIALS_AT_ONCE) {
         const size_t left = job->trial_count - first;
         assay_outcome some = {0};

@@ -234,6 +234,8 @@ def many(w):
         bodies.append(body)
         w.checks.expect(report and len(report["trials"]) == 300, "300 trials on %d ranks: %s" % (n, done))
     w.checks.expect(len(set(bodies)) == 1, "300 trials: another report at %s ranks" % w.ranks)
+    done = run([w.assay, "compare", str(place / "*"), "--memory", "8M", "--out", w.root / "small"])
+    w.checks.expect(done.code == 4 and "--memory 8MiB is too little for 300 trials" in done.err and done.err.count("\n") == 1, "300 trials in little memory: %s" % done)
     some = listed[:3] + listed[255:258] + listed[-2:]
     _, few, _ = w.run(*some)
     if few and report:
