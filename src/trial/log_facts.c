@@ -2,6 +2,7 @@
 #include "trial/log_facts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "base/fields.h"
@@ -52,6 +53,14 @@ void assay_log_names_release(assay_log_names *names)
 {
     assay_fields_release(names_fields, names);
     *names = (assay_log_names){0};
+}
+
+uint64_t assay_log_facts_count(const assay_log_facts *log, const char *what)
+{
+    for (size_t i = 0; i < log->counts.count; i++)
+        if (strcmp(log->counts.list[i].what, what) == 0)
+            return log->counts.list[i].count;
+    return 0;
 }
 
 void assay_log_facts_release(assay_log_facts *log)

@@ -70,6 +70,8 @@ typedef struct assay_log_facts {
 
 /* Frees what `log` holds. */
 void assay_log_facts_release(assay_log_facts *log);
+/* How often the log had what is called so ("bad rows"); 0 where it had none. */
+uint64_t assay_log_facts_count(const assay_log_facts *log, const char *what);
 /* Adds a count, and a range; texts are copied. 0 or ASSAY_ENOMEM. */
 int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count);
 int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values);

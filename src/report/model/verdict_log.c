@@ -125,20 +125,13 @@ static void put_named(const assay_log_names *names, const char *rest, assay_buf 
     put_text(rest, out);
 }
 
-static uint64_t count_of(const assay_log_facts *log, const char *what)
-{
-    for (size_t i = 0; i < log->counts.count; i++)
-        if (strcmp(log->counts.list[i].what, what) == 0)
-            return log->counts.list[i].count;
-    return 0;
-}
-
 /* "; 50 of 120 rows could not be used", where that is one of ten or more: what is wrong may stand in them. Of logs that are
  * no tables nobody counts rows. */
 static void put_unused(const assay_log_facts *log, assay_buf *out)
 {
     const bool table = log->kind && (strcmp(log->kind, "csv") == 0 || strcmp(log->kind, "monitor") == 0);
-    const uint64_t bad = count_of(log, "bad rows") + count_of(log, "bad steps"), rows = count_of(log, "rows") + bad;
+    const uint64_t bad = assay_log_facts_count(log, "bad rows") + assay_log_facts_count(log, "bad steps"),
+                   rows = assay_log_facts_count(log, "rows") + bad;
     if (table && bad > rows / 10)
         assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
 }

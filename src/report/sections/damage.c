@@ -162,14 +162,31 @@ static void put_problem(const assay_problem *p, doc *d)
     doc_put_text(d, p->text, strlen(p->text));
 }
 
+/* What a log had that could not be used, though it is no damage: ", but for 2 bad rows, 1 growing". Without a document
+ * only whether there is some. */
+static bool put_unused(const assay_log_facts *log, doc *d)
+{
+    static const char *const unused[] = {"bad rows", "bad steps", "long names", "growing"};
+    bool some = false;
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+        const uint64_t count = assay_log_facts_count(log, unused[i]);
+        if (count > 0 && d)
+            doc_put(d, "%s %" PRIu64 " %s", some ? "," : ", but for", count, unused[i]);
+        some = some || count > 0;
+    }
+    return some;
+}
+
 void sections_put_problems(const assay_trial_outcome *trial, doc *d)
 {
     enum { PROBLEMS_SHOWN = 20 };
     const assay_problems *list = &trial->problems;
     doc_paragraph(d);
-    if (list->total == 0)
-        doc_put(d, "Everything that the trial lists could be read.");
-    else
+    if (list->total == 0) {
+        doc_put(d, "Everything that the trial lists could be read");
+        put_unused(&trial->catalog.log, d);
+        doc_put(d, ".");
+    } else
         doc_put(d, "%" PRIu64 " found, %" PRIu64 " of them damage or loss:", list->total, list->losses);
     if (list->total > 0)
         doc_list(d, false);
@@ -193,7 +210,8 @@ void sections_put_problems(const assay_trial_outcome *trial, doc *d)
 
 static bool is_whole(const assay_trial_outcome *trial)
 {
-    return trial->status == ASSAY_OK && trial->incomplete_count == 0 && trial->problems.total == 0;
+    return trial->status == ASSAY_OK && trial->incomplete_count == 0 && trial->problems.total == 0 &&
+           !put_unused(&trial->catalog.log, NULL);
 }
 
 static void put_trial(const assay_report *report, size_t t, doc *d)
