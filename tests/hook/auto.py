@@ -102,6 +102,13 @@ def test_one_line():
         n for n in step.tensors if not n.startswith("smdebug")}, set(step.tensors)
     assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
     assert not torch.nn.modules.module._global_forward_hooks
+    # The network, and the loss by its name, are given later: nothing is saved twice.
+    for losses in (lambda loss: None, lambda loss: loss):
+        def later(net, loss, optimizer):
+            return assay_hook.auto(fresh(), budget=None).watch(net, losses(loss))
+        trial = train(Net(), later)
+        saved = [n for n in trial.steps[1, "worker_0"].tensors if n.startswith("CrossEntropyLoss_output")]
+        assert saved == ["CrossEntropyLoss_output_0"], saved
 
 
 def test_accumulated_gradients():

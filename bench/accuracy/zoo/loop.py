@@ -24,8 +24,9 @@ WATCH = [r"_input_\d+$", r"(?i)(relu|act|tanh|sig|gelu)\w*_output"]
 def automatic(path, rank, workers):
     """The hook that configures itself, at every step; it is registered as the other one is."""
     hook = assay_hook.auto(path, budget=None, rank_and_workers=(rank, workers))
-    hook.register_module = hook.watch  # with all losses of torch.nn
-    hook.register_loss = lambda loss: None if isinstance(loss, nn.modules.loss._Loss) else hook.watch_losses(loss)
+    for handle in hook._loss_handles:  # of every loss of the process, in which there are several workers
+        handle.remove()
+    hook.register_module, hook.register_loss = (lambda net: hook.watch(net, [])), hook.watch_losses
     return hook
 
 

@@ -81,6 +81,7 @@ class AutoHook(assay_hook.Hook):
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
         self._parts, self._probe, self._taken, self._has_weights = [], None, False, False
         self._until_update, self._scaler, self._loss_handles = False, None, []
+        self._losses, self._all_losses = weakref.WeakSet(), False  # none is watched twice, however often watch() is called
         self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
 
     # -- what is watched
@@ -147,11 +148,15 @@ class AutoHook(assay_hook.Hook):
         torch = assay_hook._torch()
         if loss is not None:
             for module in loss if isinstance(loss, (list, tuple)) else [loss]:
-                self._loss_handles.append(module.register_forward_hook(self._after_loss))
-        elif torch is not None:
+                if module not in self._losses:
+                    self._losses.add(module)
+                    self._loss_handles.append(module.register_forward_hook(self._after_loss))
+        elif torch is not None and not self._all_losses:
+            self._all_losses = True
             kind = torch.nn.modules.loss._Loss
             self._loss_handles.append(torch.nn.modules.module.register_module_forward_hook(
-                lambda module, inputs, output: self._after_loss(module, inputs, output) if isinstance(module, kind) else None))
+                lambda module, inputs, output: self._after_loss(module, inputs, output)
+                if isinstance(module, kind) and module not in self._losses else None))
 
     def watch_optimizer(self, optimizer):
         """A call of the optimizer's step() ends the step of the recording."""
