@@ -5,7 +5,8 @@
  * saved step before, `gap` mode steps earlier.
  *
  *   jump     r > jump / sqrt(gap) times the median of the WINDOW values before, BEYOND times at least, r > BEYOND times
- *            all of them, r > LEAST_JUMP; where fewer than LEAST_BEFORE are before, r > FAR_JUMP as well
+ *            all of them, r > LEAST_JUMP; where fewer than LEAST_BEFORE are before, r > FAR_JUMP as well; and it is
+ *            no pruning
  *   large    r > large * gap^CANCELS: updates of several steps partly cancel; of weights whose root mean square is not next to nothing; not of weights without a
  *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
  *            At the first update FIRST_LARGE is enough, where it is so of half of the worker's weights with two axes or
@@ -26,8 +27,8 @@
 
 enum { JUMP, LARGE, SHRUNK, SLOW };
 static const char *const tests[] = {"jump", "large", "shrunk", "slow", NULL};
-enum { RATIO, GAP, NORM, TINY, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
-enum { IS_LOSS = -1 };                          /* as MATRIX: NORM is its mean, GAP its mode step */
+enum { RATIO, GAP, NORM, TINY, ZEROS, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
+enum { IS_LOSS = -1 };                                 /* as MATRIX: NORM is its mean, GAP its mode step */
 enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define BEYOND      5.0
 #define LEAST_JUMP  0.1
@@ -37,6 +38,7 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define FIRST_RISE  1.5
 #define SLOWEST     5e-7 /* rounding alone makes 1e-7 of a smaller update */
 #define HALF        0.5
+#define PRUNED      0.05 /* of the elements become zero */
 #define HARDLY      0.03 /* of the norm, in all: no training of a network from its beginning */
 #define NOTHING     1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
@@ -94,6 +96,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (!assay_view_has_values(item) || !trains)
             continue;
         row[NORM] = assay_stats_l2(item->stats);
+        row[ZEROS] = (double)item->stats->zeros / (double)item->stats->count;
         set_ratio(rule, view, item, row);
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }
@@ -144,6 +147,12 @@ static bool is_large_first(const walk *w, assay_row row, uint64_t seen)
            row.value[TINY] == 0 && row.value[RATIO] > FIRST_LARGE;
 }
 
+/* Were elements set to zero, and most of the norm left? That is pruning, which is done on purpose. */
+static bool is_pruned(const double *before, const double *row)
+{
+    return row[ZEROS] - before[ZEROS] > PRUNED && row[NORM] <= before[NORM] && row[NORM] > HALF * before[NORM];
+}
+
 static int test_ratios(const walk *w, uint64_t from, uint64_t to)
 {
     const double jump = assay_param_real(w->rule->params, "jump"), large = assay_param_real(w->rule->params, "large");
@@ -165,7 +174,8 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         const double usual = robust_median(room, n), gap = row.value[GAP];
         const double limit = fmax(BEYOND, jump / sqrt(gap)) * usual, most_of_all = large * pow(gap, CANCELS);
         const bool jumps = n > 0 && usual > 0 && r > limit && r > BEYOND * most &&
-                           r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0;
+                           r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0 &&
+                           !is_pruned(assay_series_row(w->series, w->order[i - 1]).value, row.value);
         if (jumps)
             snprintf(note, sizeof note, "by %.3g times its norm, usually %.2g", r, usual);
         if (n > 0)

@@ -531,6 +531,19 @@ def weights_set_anew_at_steps_far_apart(folder):
 
 
 @case
+def weights_pruned(folder):
+    """A third of the elements, the smallest, is set to zero at a step, and stays there."""
+    made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(6)
+    w = rng.normal(0, 1, (20, 30))
+    for s in range(12):
+        w = w + 0.002 * rng.normal(0, 1, (20, 30))
+        kept = numpy.abs(w) >= (numpy.quantile(numpy.abs(w), 0.33) if s == 8 else 0) if s < 9 else kept
+        w = w * kept
+        made.step(s, "TRAIN", s, {"fc.weight": w})
+    return made.end(), [says("pruned", kind="WeightCourse")]
+
+
+@case
 def weights_that_shrink_from_the_first_step(folder):
     """The third saved step has a third left of what there was."""
     made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(14)
