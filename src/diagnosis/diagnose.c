@@ -88,10 +88,12 @@ static bool builds_up(const suspect *s)
     return strcmp(s->kind->name, "rate-too-high") == 0 || strcmp(s->kind->name, "inputs-too-large") == 0;
 }
 
-/* Of a loss that rose, or never came down: its rule waits until there are enough losses to tell. */
+/* Of a loss that rose, or never came down: its rule waits until there are enough losses to tell. So it is with weights
+ * that hardly move in all steps together. */
 static bool is_from_the_start(const suspect *s)
 {
-    return strcmp(s->kind->name, "loss-rises") == 0 || strcmp(s->kind->name, "loss-stands") == 0;
+    return strcmp(s->kind->name, "loss-rises") == 0 || strcmp(s->kind->name, "loss-stands") == 0 ||
+           strcmp(s->kind->name, "updates-too-small") == 0;
 }
 
 /* What lies upstream, explains the other and may have begun before it comes first: where no step was saved just before

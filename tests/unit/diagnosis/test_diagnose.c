@@ -146,6 +146,11 @@ static void test_more_facts(void)
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "updates-too-small");
     CU_ASSERT_PTR_NOT_NULL(strstr(d.cause[0].sentence, "by 1.2 % of their norm at most"));
     assay_diagnosis_release(&d);
+    const assay_evidence collapse = evidence_of(1, "PredictionCollapse", "", 9, -1), both[] = {collapse, e};
+    diagnose(both, 2, &facts, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1); /* they hardly moved before anything that comes of it */
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "updates-too-small");
+    assay_diagnosis_release(&d);
     diagnose(&overfit, 1, &facts, &d);
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "overfits");
     assay_diagnosis_release(&d);
