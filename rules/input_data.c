@@ -642,6 +642,8 @@ static int test_input(const walk *w, uint64_t from, uint64_t to)
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
+    ASSAY_THEN(status, test_stuck_targets(w, from, to));
+    ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
     ASSAY_THEN(status, test_evaluation(w, from, to));
@@ -767,7 +769,7 @@ const assay_rule_ops assay_rule_input_data = {
                     [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
                     [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
                     [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
-                    [LABELS] = "{tensor}{of} was one class at {when}{note}",
+                    [LABELS] = "{tensor}{of} was all alike at {when}{note}",
                     [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
                     [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
                     [SCALE] = "{tensor}{of} had another scale at {when}{note}",

@@ -7,9 +7,74 @@
 
 #include "input_rows.h"
 
+enum { LEAST_ROWS = 3 };
+
 static inline bool is_one_class(const double *row)
 {
     return row[FLOAT] == 0 && row[COUNT] >= LEAST_LABELS && row[LEAST] == row[LARGEST];
+}
+
+/* Targets [from, to) of one worker that are no whole numbers, as those of a binary loss: they become one value for good,
+ * where they never were. */
+static inline int test_stuck_targets(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t begin = to, before = 0;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row[FLOAT] == 0 || row[COUNT] < LEAST_LABELS)
+            continue;
+        if (row[LEAST] != row[LARGEST] || (begin < to && row[LEAST] != row_of(w, begin)[LEAST])) {
+            if (begin < to) /* one value is nothing unusual here */
+                return ASSAY_OK;
+            before++;
+        } else if (begin == to)
+            begin = i;
+    }
+    uint64_t run = 0;
+    for (uint64_t i = begin; i < to; i++)
+        run += in_mode(w, i, ASSAY_MODE_TRAIN) && row_of(w, i)[FLOAT] != 0 && row_of(w, i)[COUNT] >= LEAST_LABELS;
+    for (uint64_t i = from; status == ASSAY_OK && before >= BEFORE && i < to; i++) {
+        const double *row = row_of(w, i);
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row[FLOAT] == 0 || row[COUNT] < LEAST_LABELS)
+            continue;
+        snprintf(note, sizeof note, "one value, %.6g", row[LEAST]);
+        status = test(w, i, LABELS, run >= REPEATED && i >= begin, row[LEAST], 0, note);
+    }
+    return status;
+}
+
+/* Whole labels [from, to) of one worker: is all that EVAL has one class, where those of TRAIN have three or more? */
+static inline int test_evaluated_class(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t mixed = 0, eval = 0;
+    double least = INFINITY, largest = -INFINITY, class = NAN;
+    bool one = true;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (row[FLOAT] != 0 || row[COUNT] < LEAST_LABELS)
+            continue;
+        if (in_mode(w, i, ASSAY_MODE_TRAIN)) {
+            mixed += row[LEAST] < row[LARGEST];
+            least = fmin(least, row[LEAST]);
+            largest = fmax(largest, row[LARGEST]);
+        } else if (row[MODE] == ASSAY_MODE_EVAL) {
+            class = eval++ == 0 ? row[LEAST] : class;
+            one = one && row[LEAST] == class && row[LARGEST] == class;
+        }
+    }
+    const bool found = one && mixed >= LEAST_ROWS && largest - least >= 2;
+    for (uint64_t i = from; status == ASSAY_OK && eval >= FEW && i < to; i++) {
+        const double *row = row_of(w, i);
+        char note[NOTE_ROOM];
+        if (row[FLOAT] != 0 || row[COUNT] < LEAST_LABELS || row[MODE] != ASSAY_MODE_EVAL)
+            continue;
+        snprintf(note, sizeof note, "class %.0f", row[LEAST]);
+        status = test(w, i, LABELS, found, row[LEAST], 0, note);
+    }
+    return status;
 }
 
 /* Labels [from, to) of one worker: where they become one class for good; and whether each batch has one of its own. */
@@ -52,7 +117,7 @@ static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
         char note[NOTE_ROOM];
         if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row[FLOAT] != 0 || row[COUNT] < LEAST_LABELS)
             continue;
-        snprintf(note, sizeof note, "class %.0f", row[LEAST]);
+        snprintf(note, sizeof note, "one class, %.0f", row[LEAST]);
         status = test(w, i, LABELS, stuck && i >= begin, row[LEAST], 0, note);
         snprintf(note, sizeof note, "%llu of %llu hold one class alone", (unsigned long long)ones,
                  (unsigned long long)labels);
@@ -61,7 +126,7 @@ static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-enum { SURE = 5, LEAST_ROWS = 3, CLASSES_NAMED = 3 };
+enum { SURE = 5, CLASSES_NAMED = 3 };
 #define CHANCE 10.0 /* a logarithm */
 
 /* Adds the labels of one tensor, where they are class numbers. What has more of them is looked at up to MOST alone: all

@@ -49,6 +49,39 @@ def labels_stuck_at_few_steps(folder):
 
 
 @case
+def targets_stuck(folder):
+    """Targets of a binary loss, in floating point, are all 0 from a step on."""
+    return fed(folder, lambda s, rng: (rng.random(16) < (0.5 if s < 18 else 0)).astype(numpy.float32), name="BCEWithLogitsLoss_input_1"), [
+        says("stuck", "labels", 18)]
+
+
+@case
+def targets_of_one_value_now_and_then(folder):
+    """Rewards are rare: whole batches have none, also the last ones."""
+    return fed(folder, lambda s, rng: numpy.full(16, float(s in (3, 4, 12)), numpy.float32) if s % 3 == 0 or s > 18 else
+               rng.random(16).astype(numpy.float32), name="MSELoss_input_1"), [says("rare")]
+
+
+def evaluated_classes(folder, classes):
+    made, rng = Made(folder), numpy.random.default_rng(5)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {LABEL: mixed(step, rng)})
+    for k, of in enumerate(classes):
+        made.step(20 + k, "EVAL", k, {LABEL: numpy.full(16, of)})
+    return made.end()
+
+
+@case
+def evaluated_on_one_class(folder):
+    return evaluated_classes(folder, [2, 2, 2]), [says("one class", "labels", 20)]
+
+
+@case
+def evaluation_sorted(folder):
+    return evaluated_classes(folder, [0, 1, 2]), [says("all of them")]
+
+
+@case
 def rare_class(folder):
     """One label in twenty is 1: many batches have none, also the last ones."""
     return fed(folder, lambda s, rng: (rng.random(16) < (0.05 if s < 24 else 0)).astype(numpy.int64)), [says("rare")]
