@@ -121,26 +121,34 @@ static bool fits(const sums_row *rows, uint64_t count, uint32_t x, uint32_t a, u
         n = sums_group(rows + i, count - i);
         const sums_row *of = sums_at(rows + i, n, x), *one = sums_at(rows + i, n, a),
                        *other = b == UINT32_MAX ? NULL : sums_at(rows + i, n, b);
-        if (!of || !one || (!other && b != UINT32_MAX) || !(sums_apart(of, one, other) <= sums_bound(of, one, other)))
+        if (!of || !one || (!other && b != UINT32_MAX) ||
+            !(sums_apart(of, one, other) <= (other ? sums_bound(of, one, other) : 0)))
             return false;
     }
     return steps == SUMS_FIRST;
 }
 
-/* The terms of one input, by the first steps. An output that it is a copy of comes first, then another input, then two
- * tensors, the first in the order of their numbers. */
+/* Are two pairs the same numbers, whatever their names? */
+static bool same_terms(const sums_row *a, const sums_row *b, const sums_row *c, const sums_row *d)
+{
+    return (a->sum == c->sum && b->sum == d->sum) || (a->sum == d->sum && b->sum == c->sum);
+}
+
+/* The terms of one input, by the first steps. An output that it is a copy of, number by number, comes first, then another
+ * input, then two tensors. Where several pairs fit, and are not the same numbers, nobody knows which it is: terms of 16
+ * bits that are small beside the sum may be others than those that were added. */
 static bool find_terms(const sums_row *rows, uint64_t n, uint64_t count, const by_sum *sorted, const sums_row *x,
                        uint32_t terms[2])
 {
     for (int input = 0; input < 2; input++)
         for (uint64_t i = 0; i < n; i++)
             if (rows[i].input == (input > 0) && alike(x, &rows[i]) &&
-                sums_apart(x, &rows[i], NULL) <= sums_bound(x, &rows[i], NULL) &&
                 fits(rows, count, x->tensor, rows[i].tensor, UINT32_MAX)) {
                 terms[0] = rows[i].tensor;
                 terms[1] = UINT32_MAX;
                 return true;
             }
+    const sums_row *found[2] = {NULL, NULL};
     for (uint64_t i = 0; i < n; i++) {
         const double rest = x->sum - rows[i].sum;
         uint64_t low = 0, high = n;
@@ -155,15 +163,20 @@ static bool find_terms(const sums_row *rows, uint64_t n, uint64_t count, const b
         }
         for (; low < n && sorted[low].sum <= rest + 2 * x->bound; low++) {
             const sums_row *b = &rows[sorted[low].at];
-            if (sorted[low].at > i && alike(x, b) && sums_apart(x, &rows[i], b) <= sums_bound(x, &rows[i], b) &&
-                fits(rows, count, x->tensor, rows[i].tensor, b->tensor)) {
-                terms[0] = rows[i].tensor;
-                terms[1] = b->tensor;
-                return true;
+            if (!(sorted[low].at > i && alike(x, b) && sums_apart(x, &rows[i], b) <= sums_bound(x, &rows[i], b) &&
+                  fits(rows, count, x->tensor, rows[i].tensor, b->tensor)))
+                continue;
+            if (found[0] && !same_terms(found[0], found[1], &rows[i], b))
+                return false;
+            if (!found[0]) {
+                found[0] = &rows[i];
+                found[1] = b;
             }
         }
     }
-    return false;
+    for (int t = 0; found[0] && t < 2; t++)
+        terms[t] = found[t]->tensor;
+    return found[0] != NULL;
 }
 
 int sums_find(const sums_row *rows, uint64_t count, sums_terms *out, uint64_t *found)

@@ -293,6 +293,19 @@ def attention_that_is_off(folder):
         (f["tensor"], f["test"]) for f in e["findings"]} >= expected)]
 
 
+@case
+def terms_that_nobody_can_tell(folder):
+    """float16: at first both branches are so small beside the sum that either may be its term, and later only the second."""
+    made, random = Made(folder), numpy.random.default_rng(5)
+    for step in range(10):
+        small = 1e-4 if step < 6 else 1.0
+        x, first_branch, second = ((random.normal(size=(6, 16)) * scale).astype(numpy.float16) for scale in (1, small, small))
+        single = random.normal(size=(3, 4)).astype(SINGLE)  # another law, which holds
+        made.step(step, "TRAIN", step, {"worker_0": {
+            "relu_input_0": single, "relu_output_0": numpy.maximum(single, 0), "a_output_0": x, "b_output_0": first_branch, "c_output_0": second, "norm_input_0": x + second}})
+    return made.end(), [rule("laws", "LawViolated", lambda e: e["findings_total"] == 0 and "'sums'" not in e["message"])]
+
+
 def windows(x, kernel, stride, padding, reduce, fill):
     padded = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
     views = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(2, 3))[:, :, ::stride, ::stride]

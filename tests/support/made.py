@@ -8,7 +8,7 @@ import numpy
 
 from records import field, frame, varint
 
-DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
+DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10, "float16": 19}
 MODES = {"TRAIN": b"1", "EVAL": b"2", "PREDICT": b"3", "GLOBAL": b"4"}
 
 
