@@ -24,9 +24,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
-KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "gradient", "first moment", "second moment"]
+KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "backward", "gradient", "first moment", "second moment"]
 OF_PASS = ("output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile")
-HAVE = {"norm": ("transformer", "moe"), "pooling": ("cnn", "pooled"), "dropout": ("moe", "pooled")}  # only these networks
+BY_BACKWARD = ("mlp", "cnn", "pooled", "grouped")  # whose parameters all have the law of gradients, or a norm's
+HAVE = {"backward": BY_BACKWARD, "norm": ("transformer", "moe"), "pooling": ("cnn", "pooled"), "dropout": ("moe", "pooled")}  # only these networks
 
 
 def flipped(tensor, index, bits):
@@ -62,6 +63,11 @@ class Change:
 
     def before_hooks(self, worker, net):
         import torch
+        if worker == self.worker and self.kind == "backward":
+            parts = [m for m in net.modules() if isinstance(m, (torch.nn.Linear, torch.nn.Conv2d))]
+            chosen = self.random.choice([p for m in parts for p in m.parameters()])
+            self.tensors = ["%s_%s" % (type(net).__name__, n) for n, p in net.named_parameters() if p is chosen]
+            chosen.register_hook(self.change_backward)
         if worker != self.worker or self.kind not in OF_PASS or self.kind == "loss":
             return
         nn = torch.nn
@@ -70,6 +76,14 @@ class Change:
         chosen = self.random.choice([(n, m) for n, m in net.named_modules() if isinstance(m, names)])
         self.tensors = [chosen[0] + "_output_0"]
         chosen[1].register_forward_hook(self.change_output)
+
+    def change_backward(self, gradient):
+        if not self.active():
+            return None
+        new = gradient.clone().contiguous()
+        self.place = self.random.randrange(new.numel()) if self.place is None else self.place
+        self.note(flipped(new, self.place, self.bits), gradient)
+        return new
 
     def before_loss(self, worker, loss):
         if worker == self.worker and self.kind == "loss":
@@ -122,7 +136,7 @@ class Change:
             self.note(flipped(tensor.data, index, self.bits), tensor.data)
 
     def seen_at(self):
-        return self.at if self.kind in OF_PASS or (self.kind == "gradient" and self.record == "laws") else self.at + 1
+        return self.at if self.kind in OF_PASS + ("backward",) or (self.kind == "gradient" and self.record == "laws") else self.at + 1
 
 
 def straight():
@@ -194,7 +208,7 @@ def inject(options, build, work, job, chance, table):
     import trainings
     seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
     workers = chance.choice([1, 4])
-    kinds = [k for k in options.kinds or KINDS if network in HAVE.get(k, [network]) and ("moment" not in k or "adam" in optimizer)]
+    kinds = [k for k in options.kinds or KINDS if (k != "backward" or options.record == "laws") and network in HAVE.get(k, [network]) and ("moment" not in k or "adam" in optimizer)]
     faults = []
     if not kinds:
         return
@@ -251,10 +265,10 @@ def main():
         network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
         precision, workers = chance.choice(["float32", "tf32", "bfloat16", "float16"]), chance.choice([1, 1, 4])
         if precision == "float16":  # of what the CPU has of it
-            network, optimizer = chance.choice(["mlp", "cnn", "pooled"]), chance.choice(["sgd", "momentum"])
+            network, optimizer = chance.choice(["mlp", "cnn", "pooled", "grouped"]), chance.choice(["sgd", "momentum"])
         trial = work / "healthy"
         shutil.rmtree(trial, ignore_errors=True)
-        trainings.train(trial, network, optimizer, workers, seed=number, steps=20, precision=precision, record=options.record,
+        trainings.train(trial, network, optimizer, workers, seed=1000 * options.seed + number, steps=20, precision=precision, record=options.record,
                         criterion=chance.choice(list(trainings.LOSSES)))
         report = judged(build, trial, work, job)["LawViolated"]
         steps, trials, alarms = steps + 20, trials + 1, alarms + (report["findings_total"] > 0)

@@ -101,14 +101,52 @@ class Pooled(nn.Module):
         return self.fc(self.drop(self.globalpool(self.avgpool(self.conv2(x))).flatten(1)))
 
 
-NETWORKS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts, "pooled": Pooled}
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype) * self.weight
+
+
+class Grouped(nn.Module):
+    """Convolutions with groups, one for each channel, and with dilation."""
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.act1 = nn.Conv2d(3, 12, 3, padding=1), nn.SiLU()
+        self.conv2, self.act2 = nn.Conv2d(12, 24, 3, padding=1, groups=4), nn.GELU()
+        self.conv3, self.conv4 = nn.Conv2d(24, 24, 3, padding=1, groups=24, bias=False), nn.Conv2d(24, 16, 3, padding=2, dilation=2, stride=2)
+        self.fc = nn.Linear(256, 10)
+
+    def forward(self, x):
+        x = self.conv3(self.act2(self.conv2(self.act1(self.conv1(x.view(-1, 3, 8, 8))))))
+        return self.fc(self.conv4(x).flatten(1))
+
+
+class Tied(nn.Module):
+    """Scores by the embedding's own weight; norms by the root mean square; gelu by tanh; sequences of lengths that vary."""
+    def __init__(self, width=32):
+        super().__init__()
+        self.embed, self.norm1, self.up, self.down = nn.Embedding(50, width), RmsNorm(width), nn.Linear(width, 64, bias=False), nn.Linear(64, width, bias=False)
+        self.gelu, self.norm2, self.head = nn.GELU("tanh"), RmsNorm(width), nn.Linear(width, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        x = self.embed(x[:, :4 + int(x[0, 0]) % 9])
+        for _ in range(2):  # the same layers twice
+            x = x + self.down(self.gelu(self.up(self.norm1(x))))
+        return self.head(self.norm2(x))[:, -1, :10]
+
+
+NETWORKS = {"grouped": Grouped, "tied": Tied, "mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts, "pooled": Pooled}
 LOSSES = {"mean": nn.CrossEntropyLoss, "smoothed": functools.partial(nn.CrossEntropyLoss, label_smoothing=0.1),
           "sum": functools.partial(nn.CrossEntropyLoss, reduction="sum"),
           "weights": lambda: nn.CrossEntropyLoss(weight=torch.linspace(0.5, 2, 10))}
 
 
 def data_of(network, count, generator):
-    if network in ("transformer", "moe"):
+    if network in ("transformer", "moe", "tied"):
         return torch.randint(0, 50, (count, 12), generator=generator), torch.randint(0, 10, (count,), generator=generator)
     size = 24 if network == "mlp" else 192
     return torch.randn(count, size, generator=generator), torch.randint(0, 10, (count,), generator=generator)
@@ -167,7 +205,7 @@ class Tf32Linear(torch.autograd.Function):
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         rows = tf32(g).reshape(-1, g.shape[-1])
-        return tf32(g) @ tf32(w), rows.t() @ tf32(x).reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1]).sum(0)
+        return tf32(g) @ tf32(w), rows.t() @ tf32(x).reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1]).sum(0) if ctx.needs_input_grad[2] else None
 
 
 def emulate_tf32(net):
@@ -186,7 +224,11 @@ def emulate_float16(net):
 def in_float32(module, forward, x):
     plain = copy.copy(module)
     plain._parameters = {name: None if p is None else p.float() for name, p in module._parameters.items()}
-    return forward(plain, x.float()).half()
+    plain._buffers = {name: b.float() if b.is_floating_point() else b for name, b in module._buffers.items()}
+    out = forward(plain, x.float()).half()
+    for name, buffer in plain._buffers.items():  # running figures
+        module._buffers[name].copy_(buffer)
+    return out
 
 
 # Everything, projections alone, or what checkpoints have.
@@ -213,6 +255,8 @@ def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None
                 vars(fault.faults[at]).update(learnt)
         for process in started:
             process.join()
+        if any(process.exitcode for process in started):
+            raise RuntimeError("a process of %s, %s, %s failed" % (network, optimizer, precision))
 
 
 def join(worker, workers, meeting, fault, results, given):
@@ -229,8 +273,9 @@ def join(worker, workers, meeting, fault, results, given):
 
 def average(net, workers):
     for parameter in net.parameters():
-        distributed.all_reduce(parameter.grad)
-        parameter.grad /= workers
+        total = parameter.grad.float()  # gloo knows no bfloat16
+        distributed.all_reduce(total)
+        parameter.grad.copy_(total / workers)
 
 
 def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion):
