@@ -1,4 +1,4 @@
-"""overhead.py - how much longer a step takes when losses, statistics, digests or whole tensors are recorded.
+"""overhead.py - how much longer a step takes when losses, statistics, digests or whole tensors are recorded, and with auto() as it is.
 
 Usage: overhead.py DIRECTORY [--rounds N] [--batch N] [--forms FORM...]     (with the library's folder in PYTHONPATH)
 
@@ -21,8 +21,8 @@ from torch import nn
 import assay_hook
 
 BLOCK, LENGTH, WIDTH, LAYERS, TOKENS = 10, 128, 320, 8, 256
-FORMS = ("losses", "laws", "statistics", "digest", "raw")
-AIMS = {"laws every 1": "1.03", "losses": "1.01", "statistics every 1": "1.10", "digest every 1": "1.05"}
+ALWAYS, FORMS = ("losses", "auto"), ("laws", "statistics", "digest", "raw")
+AIMS = {"auto": "1.03", "laws every 1": "1.03", "losses": "1.01", "statistics every 1": "1.10", "digest every 1": "1.05"}
 CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
 
 
@@ -55,6 +55,9 @@ class Training:
             self.hook = assay_hook.Hook(directory, save_config=assay_hook.SaveConfig(save_interval=interval), laws=True)
             self.hook.register_module(self.net)
             self.hook.register_optimizer(self.optimizer)
+        elif form == "auto":  # as it is by default
+            self.hook = assay_hook.auto(directory, self.net, self.loss, self.optimizer)
+            self.step()
         elif form:
             self.hook = assay_hook.auto(directory, self.net, self.loss, self.optimizer, budget=None, record=form)
             for name in ("weights", "biases", "gradients"):
@@ -78,7 +81,7 @@ class Training:
 
 def measure(directory, rounds, batch, forms):
     """{way: [seconds of each clock] of every round}"""
-    ways = {"none": (None, 0), "losses": ("losses", 0)}
+    ways = {"none": (None, 0), **{form: (form, 0) for form in ALWAYS}}
     ways.update({"%s every %d" % (form, n): (form, n) for form in forms for n in (1, 10)})
     taken = {way: [] for way in ways}
     for _ in range(rounds):
@@ -97,7 +100,7 @@ def main():
     parser.add_argument("directory")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--forms", nargs="+", choices=FORMS[1:], default=FORMS[1:])
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     directory = os.path.join(arguments.directory, "hook-overhead")
@@ -112,7 +115,7 @@ def main():
     print("%d parameters, %d tokens a step, %d rounds of %d steps; without the hook %.3f s a step, %.3f s of the processor" % (
         sum(p.numel() for p in Transformer().parameters()), arguments.batch * LENGTH, arguments.rounds, BLOCK, plain[0], plain[2]))
     print("| recorded | with / without, by the clock | processor, the training's thread | processor, all | aim |\n|---|---|---|---|---|")
-    for way in sorted(ratio, key=lambda way: (FORMS.index(way.split()[0]), len(way))):
+    for way in sorted(ratio, key=lambda way: ((ALWAYS + FORMS).index(way.split()[0]), len(way))):
         print("| %s | %s | %s |" % (way, " | ".join("%.3f" % r for r in ratio[way]), AIMS.get(way, "")))
 
 
