@@ -131,12 +131,6 @@ def damage(w):
     (place / "metrics.csv").write_bytes(content.replace(b"\n7,", b"\nseven,"))
     done, _, _ = w.run(place)
     w.checks.expect("could be read, but for 1 bad rows." in done.out, "a bad row is said: %s" % done)
-    place = w.root / "ended"
-    logs.mlflow(place, logs.curve(20))
-    path = place / "mlruns/1/0a1b/metrics/train/loss"
-    path.write_bytes(path.read_bytes()[:-5])
-    done, report, _ = w.run(place)
-    w.checks.expect(done.code == 3 and "the run has ended" in report["trials"][0]["problems"][0]["text"], "cut, and no longer growing: %s" % done)
     place = w.root / "crc"
     logs.tfevents(place, logs.curve(20))
     path = next(place.iterdir())

@@ -88,11 +88,6 @@ int mlflow_tag(metrics_log *log, const char *key, const char *value, size_t leng
     return metrics_fact(log, name, value, length);
 }
 
-static bool has_ended(const char *status)
-{
-    return strcmp(status, "RUNNING") != 0 && strcmp(status, "SCHEDULED") != 0;
-}
-
 int mlflow_put_facts(metrics_log *log, const mlflow_facts *f)
 {
     const char *const texts[][2] = {
@@ -106,7 +101,7 @@ int mlflow_put_facts(metrics_log *log, const mlflow_facts *f)
     if (status == ASSAY_OK)
         status = metrics_fact_time(log, "ended", f->ended / 1000);
     log->running = f->status && strcmp(f->status, "RUNNING") == 0;
-    log->ended = f->status && has_ended(f->status);
+    log->ended = f->status && !log->running && strcmp(f->status, "SCHEDULED") != 0;
     return status;
 }
 
@@ -281,8 +276,8 @@ static int divide(metrics_place *p, assay_error *err)
 typedef struct reader {
     metrics_log *log;
     mlflow_values values;
-    const char *key;    /* of the file: its path below the directory */
-    bool system, ended; /* ended: the run has, so that its files do not grow */
+    const char *key; /* of the file: its path below the directory */
+    bool system;
     assay_error *err;
 } reader;
 
@@ -334,14 +329,11 @@ static int take_metric(reader *r, const char *path)
     r->system = mlflow_is_system(r->key, strlen(r->key));
     r->log->counts[METRICS_SYSTEM_METRICS] += r->system;
     r->log->file_count++;
-    const uint64_t growing = r->log->counts[METRICS_GROWING], before = r->log->counts[METRICS_LINES] + growing;
+    const uint64_t before = r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING];
     int status = metrics_read_lines(r->log, path, take_line, r, r->err);
     if (status == ASSAY_OK && before == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
                            "%s: empty; MLflow leaves no such files", path);
-    if (status == ASSAY_OK && r->ended && growing < r->log->counts[METRICS_GROWING])
-        assay_problems_add(r->log->problems, ASSAY_PROBLEM_RECORD, -1, path, -1,
-                           "%s: its last line is not whole, and the run has ended", path);
     return status == ASSAY_OK ? mlflow_put(r->log, r->key, strlen(r->key), &r->values) : status;
 }
 
@@ -402,8 +394,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     int status = read_meta(log->store, run->files[0]->path, &own, err);
     if (status != 1)
         return status;
-    const char *state = states[own.status];
-    reader r = {.log = log, .err = err, .ended = state && has_ended(state)};
+    reader r = {.log = log, .err = err};
     assay_names names = {0};
     status = assay_store_list(log->store, run->base, &names, NULL);
     if (status == ASSAY_OK)
@@ -420,7 +411,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     const mlflow_facts facts = {.name = own.run_name,
                                 .id = own.run,
                                 .experiment = run->experiment,
-                                .status = state,
+                                .status = states[own.status],
                                 .user = own.user,
                                 .started = own.started,
                                 .ended = own.ended};
