@@ -97,15 +97,6 @@ static inline void find_change(const walk *w, uint64_t from, uint64_t to, data_c
         best->at = fed_behind(w, from, to, at);
 }
 
-/* -1: the trial has no such step, as in a damaged state. */
-static inline int64_t mode_step_of(const walk *w, uint64_t i)
-{
-    const assay_trial *trial = w->rule->trial;
-    const assay_step_info *step =
-        assay_trial_step(trial, assay_trial_find_step(trial, assay_series_row(w->series, w->order[i]).step));
-    return step ? step->mode_step : -1;
-}
-
 /* "changed": where, how far it may be seen in what follows, and what. */
 static inline void put_change(const walk *w, const data_change *change, assay_buf *out)
 {

@@ -45,10 +45,12 @@ static inline int test_stuck_targets(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* Whole labels [from, to) of one worker: is all that EVAL has one class, where those of TRAIN have three or more? */
+/* Whole labels [from, to) of one worker: is all that EVAL has one class, where those of TRAIN have three or more? Where
+ * fewer than half of the EVAL steps follow one upon the other, what was saved may be the same part of each evaluation. */
 static inline int test_evaluated_class(const walk *w, uint64_t from, uint64_t to)
 {
-    uint64_t mixed = 0, eval = 0;
+    uint64_t mixed = 0, eval = 0, consecutive = 0;
+    int64_t before = -1;
     double least = INFINITY, largest = -INFINITY, class = NAN;
     bool one = true;
     int status = ASSAY_OK;
@@ -61,11 +63,14 @@ static inline int test_evaluated_class(const walk *w, uint64_t from, uint64_t to
             least = fmin(least, row[LEAST]);
             largest = fmax(largest, row[LARGEST]);
         } else if (row[MODE] == ASSAY_MODE_EVAL) {
+            const int64_t at = mode_step_of(w, i);
             class = eval++ == 0 ? row[LEAST] : class;
+            consecutive += before >= 0 && at == before + 1;
+            before = at;
             one = one && row[LEAST] == class && row[LARGEST] == class;
         }
     }
-    const bool found = one && mixed >= LEAST_ROWS && largest - least >= 2;
+    const bool found = one && 2 * consecutive >= eval && mixed >= LEAST_ROWS && largest - least >= 2;
     for (uint64_t i = from; status == ASSAY_OK && eval >= FEW && i < to; i++) {
         const double *row = row_of(w, i);
         char note[NOTE_ROOM];

@@ -82,6 +82,15 @@ static inline const double *row_of(const walk *w, uint64_t i)
     return assay_series_row(w->series, w->order[i]).value;
 }
 
+/* -1: the trial has no such step, as in a damaged state. */
+static inline int64_t mode_step_of(const walk *w, uint64_t i)
+{
+    const assay_trial *trial = w->rule->trial;
+    const assay_step_info *step =
+        assay_trial_step(trial, assay_trial_find_step(trial, assay_series_row(w->series, w->order[i]).step));
+    return step ? step->mode_step : -1;
+}
+
 static inline int test(const walk *w, uint64_t i, uint32_t which, bool fired, double value, double threshold,
                        const char *note)
 {
