@@ -461,7 +461,7 @@ def printouts(w):
         logs.write(place / name, "hello\n" + "".join("step: %d loss: %.2f\n" % (i, 9 - 0.1 * i) for i in range(30)))
     _, report, _ = w.run(place)
     trials = [(t["name"], t["metrics"]["kind"], t["metrics"]["counts"], t["metrics"].get("first_unknown")) for t in report["trials"]] if report else None
-    w.checks.expect(trials == [(n, "printed", {"lines": 31, "unknown": 1}, "hello") for n in "ab"], "two files: %s" % trials)
+    w.checks.expect(trials == [(n, "printed", {"lines": 31, "unknown": 1}, "hello") for n in ("a.log", "b.log")], "two files: %s" % trials)
 
 
 def outputs_of_ranks(w):

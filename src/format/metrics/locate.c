@@ -137,6 +137,13 @@ static int no_such_run(const char *root, const char *pattern, const metrics_plac
     return status;
 }
 
+/* Are the runs of the place known by names? Files of printed lines lie in any directory: what lies beside them and is not
+ * there is a missing path, not a run that they lack. */
+static bool has_names(const metrics_place *place)
+{
+    return place->kind != &metrics_printout;
+}
+
 static int find_in(const char *root, const char *pattern, assay_store *store, const assay_trial_options *given,
                    assay_trial_runs *out, assay_error *err)
 {
@@ -163,7 +170,7 @@ static int find_in(const char *root, const char *pattern, assay_store *store, co
             if (found_in[i])
                 status = add_run(root, &place, &place.runs[i], given, out);
         free(found_in);
-        if (status == ASSAY_OK && pattern && !any)
+        if (status == ASSAY_OK && pattern && !any && has_names(&place))
             status = no_such_run(root, pattern, &place, err);
         if (status == ASSAY_OK && !pattern && found <= 1) /* the place itself is the trial, and says what is empty */
             assay_trial_runs_release(out);

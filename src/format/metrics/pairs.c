@@ -214,10 +214,14 @@ static int64_t take_of(const char **p, const char *end)
     return whole;
 }
 
+/* Looks PARENTHESES_MOST bytes far: a long line of numbers that each open one and close none is read once, not once for each
+ * of them. */
 static const char *skip_parentheses(const char *p, const char *end)
 {
+    enum { PARENTHESES_MOST = 64 };
     p = skip_blanks(p, end);
-    const char *close = p < end && *p == '(' ? memchr(p, ')', (size_t)(end - p)) : NULL;
+    const size_t room = end - p < PARENTHESES_MOST ? (size_t)(end - p) : PARENTHESES_MOST;
+    const char *close = p < end && *p == '(' ? memchr(p, ')', room) : NULL;
     return close ? skip_blanks(close + 1, end) : p;
 }
 

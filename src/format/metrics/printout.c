@@ -176,7 +176,8 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
 static int64_t count_on(reader *r, step_kind kind, const said *s)
 {
     const int64_t raw = s->value[kind], epoch = s->step[EPOCH] && kind != EPOCH ? s->value[EPOCH] : NOT_KNOWN;
-    if (epoch > r->epoch && r->epoch != NOT_KNOWN && raw <= r->raw && r->raw != NOT_KNOWN)
+    const bool anew = epoch > r->epoch && r->epoch != NOT_KNOWN && raw <= r->raw && r->raw != NOT_KNOWN;
+    if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
         r->offset += r->of > 0 ? r->of : r->raw;
     else if (epoch < r->epoch && epoch != NOT_KNOWN) /* it began again */
         r->offset = 0;
@@ -232,7 +233,7 @@ static int put_pairs(reader *r, const said *s, int64_t step, int mode)
     return status;
 }
 
-/* Programs print their own source, too. */
+/* Programs print their own source, too. A line that numbers a loss is none. */
 static bool is_code(const char *line, size_t length)
 {
     static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",   " ** ",
@@ -246,10 +247,10 @@ static bool is_code(const char *line, size_t length)
 /* A line, or what a bar of progress wrote over itself. 1: nothing is known of it. */
 static int take_part(reader *r, const char *line, size_t length)
 {
-    if (is_code(line, length))
-        return 1;
     metrics_pairs_take(&r->pairs, line, length);
     const said s = look_at(&r->pairs);
+    if (is_code(line, length) && !(s.loss && numbered_by(&s, false) < BATCH))
+        return 1;
     const bool header = r->header;
     const bool validation = r->pairs.object && is_row_of_validation(&r->pairs);
     const bool aside = s.eval || s.predict || validation || s.closing;
@@ -360,10 +361,10 @@ static int divide(metrics_place *p, assay_error *err)
         files += p->files[i].kind == METRICS_PRINTED;
     for (size_t i = 0; i < p->count; i++) {
         char name[ASSAY_PATH_ROOM];
-        const char *path = p->files[i].path, *dot = strrchr(path, '.');
+        const char *path = p->files[i].path;
         if (p->files[i].kind != METRICS_PRINTED)
             continue;
-        snprintf(name, sizeof name, "%.*s", files == 1 ? 1 : (int)(dot - path), files == 1 ? "." : path);
+        snprintf(name, sizeof name, "%s", files == 1 ? "." : path);
         metrics_run *run = metrics_place_run_of(p, path, name, NULL);
         if (!run || metrics_run_add_file(run, &p->files[i]) != ASSAY_OK)
             return ASSAY_ENOMEM;
