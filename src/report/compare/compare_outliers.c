@@ -168,7 +168,8 @@ typedef struct numbers {
     bool *there;   /* [trials] */
 } numbers;
 
-/* The median of a trial's numbers over the later half of the steps; NaN: it has none there. */
+/* The median of a trial's numbers over the later half of the steps; NaN: it has them at fewer than three of four, so that
+ * where they stand would count, not what they are. */
 static double later_half(const assay_grid *grid, size_t trial, double *room)
 {
     size_t n = 0;
@@ -177,7 +178,7 @@ static double later_half(const assay_grid *grid, size_t trial, double *room)
         if (isfinite(value))
             room[n++] = value;
     }
-    return n > 0 ? median_of(room, n) : NAN;
+    return n > 0 && 4 * n >= 3 * (grid->steps - grid->steps / 2) ? median_of(room, n) : NAN;
 }
 
 static int judge_number(void *context, const assay_grid *grid)
