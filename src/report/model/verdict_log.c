@@ -146,6 +146,8 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
         put_named(&judged->others,
                   judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step", out);
     put_unused(&trial->catalog.log, out);
+    if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0)
+        put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);
     else if (!any)
