@@ -22,17 +22,21 @@
 
 enum { PATH_ROOM = 4096 };
 
-static int look_in(const char *path, const char *directory, assay_group_files *found, assay_error *err)
+static const char MAY_TELL[] = "groups that it tells of may be unknown";
+
+static int look_in(const char *path, assay_group_files *found, assay_problems *unseen, assay_error *err)
 {
     assay_store *store = NULL;
     int status = assay_store_open(path, &store, err);
-    ASSAY_THEN(status, assay_groups_find(store, directory, found));
+    ASSAY_THEN(status, assay_groups_find(store, "", found));
+    if (store)
+        assay_problems_take_notes(unseen, store, -1, MAY_TELL);
     assay_store_close(store);
     return status;
 }
 
 /* Directories beside the trial, on this machine. */
-static int look_beside(const char *location, assay_group_files *found)
+static int look_beside(const char *location, assay_group_files *found, assay_problems *unseen)
 {
     char parent[PATH_ROOM];
     assay_store *store = NULL;
@@ -44,18 +48,21 @@ static int look_beside(const char *location, assay_group_files *found)
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++)
         if (assay_groups_may_be_in(names.name[i]))
             status = assay_groups_find(store, names.name[i], found);
+    if (store)
+        assay_problems_take_notes(unseen, store, -1, MAY_TELL);
     assay_names_release(&names);
     assay_store_close(store);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
-static int look(const char *location, const char *place, assay_group_files *found, assay_error *err)
+static int look(const char *location, const char *place, assay_group_files *found, assay_problems *unseen,
+                assay_error *err)
 {
     if (place)
-        return look_in(place, "", found, err);
-    int status = look_in(location, "", found, NULL);
+        return look_in(place, found, unseen, err);
+    int status = look_in(location, found, unseen, NULL);
     if (status != ASSAY_ENOMEM && found->of_dumps.count + found->of_traces.count == 0)
-        status = look_beside(location, found);
+        status = look_beside(location, found, unseen);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
@@ -137,6 +144,7 @@ typedef struct groups_asked {
     const char *location;       /* of the trial */
     const char *place;          /* a directory; NULL: the trial, and what lies beside it under such names as "traces" */
     const assay_catalog *trial; /* with the workers; NULL: all ranks that the groups have */
+    assay_problems *unseen;     /* gets what could not be looked at, or read */
     const char *preset;         /* NULL: Megatron-LM's where the names of the groups are its own, else none */
 } groups_asked;
 
@@ -148,7 +156,7 @@ static int make_of_groups(const groups_asked *asked, assay_buf *out, assay_buf *
     assay_group_files found;
     int status = assay_group_files_init(&found);
     assay_groups *groups = &found.of_dumps;
-    ASSAY_THEN(status, look(asked->location, asked->place, &found, err));
+    ASSAY_THEN(status, look(asked->location, asked->place, &found, asked->unseen, err));
     ASSAY_THEN(status, assay_groups_add_all(groups, &found.of_traces));
     if (status == ASSAY_OK && found.dumps + found.traces > 0) {
         assay_put_format(why, "%zu groups in ", groups->count);
@@ -156,8 +164,8 @@ static int make_of_groups(const groups_asked *asked, assay_buf *out, assay_buf *
         assay_put_u8(why, '\n');
     }
     if (status == ASSAY_OK && found.damaged > 0)
-        assay_put_format(why, "%u file%s could not be read: %s\n", found.damaged, assay_plural(found.damaged),
-                         found.first);
+        assay_problems_add(asked->unseen, ASSAY_PROBLEM_READ, -1, "", -1, "%u file%s could not be read: %s; %s",
+                           found.damaged, assay_plural(found.damaged), found.first, MAY_TELL);
     if (status == ASSAY_OK && groups->count > 0) {
         uint32_t ranks = 0;
         char **own = asked->trial ? NULL : name_workers(groups, &ranks);
@@ -277,16 +285,19 @@ static int say_what(const assay_trial_files *files)
 }
 
 /* Groups were asked for, and tell nothing. */
-static int no_groups(const topology_options *o, const char *location, const assay_buf *why, assay_error *err)
+static int no_groups(const topology_options *o, const char *location, const assay_buf *why,
+                     const assay_problems *unseen, assay_error *err)
 {
+    const char *unread = assay_problems_unread(unseen);
     if (o->preset)
-        return assay_fail(err, ASSAY_EUSAGE,
+        return assay_fail(err, unread ? ASSAY_EIO : ASSAY_EUSAGE,
                           "topology: --preset %s: say by --axes how the workers are laid out: --axes dp=2,tp=8 (no "
-                          "process groups that tell it were found at %s)",
-                          o->preset, o->groups ? o->groups : location);
-    return assay_fail(err, ASSAY_EUSAGE, "topology: --groups %s: %s", o->groups,
+                          "process groups that tell it were found at %.100s)%s%.200s",
+                          o->preset, o->groups ? o->groups : location, unread ? "; " : "", unread ? unread : "");
+    return assay_fail(err, unread ? ASSAY_EIO : ASSAY_EUSAGE, "topology: --groups %.100s: %s%s%.200s", o->groups,
                       why->size > 0 ? "the groups there tell no axis: use --axes with --preset"
-                                    : "no flight-recorder dump and no trace there names process groups");
+                                    : "no flight-recorder dump and no trace there names process groups",
+                      unread ? "; " : "", unread ? unread : "");
 }
 
 /* A line for people for each line of a text. */
@@ -330,49 +341,48 @@ static int put_unknown(const assay_trial_files *files, const char *location, ass
     return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers, out);
 }
 
+/* What was lost, or could not be looked at, may have said more. */
+static void name_problems(const char *location, const assay_problems *problems, bool *lost)
+{
+    cli_warn_problems(location, problems);
+    *lost = *lost || problems->losses > 0;
+}
+
 /* Prints what groups alone say, where there are no tensors. */
-static int show_groups(const topology_options *o, const char *location, assay_buf *out, assay_error *err)
+static int show_groups(const topology_options *o, const char *location, assay_problems *unseen, assay_buf *out)
 {
     assay_buf why = ASSAY_BUF(SIZE_MAX);
     assay_error unheard = {""};
     const size_t before = out->size;
-    int status = make_of_groups(&(groups_asked){location, o->groups, NULL, o->preset}, out, &why, &unheard);
+    int status = make_of_groups(&(groups_asked){location, o->groups, NULL, unseen, o->preset}, out, &why, &unheard);
     const bool made = out->size > before;
     if (status == ASSAY_OK && made) {
         assay_log_note("%s: not a trial, but the groups in which ranks communicated are there", location);
         say_lines((const char *)why.data, why.size);
     }
     assay_buf_release(&why);
-    (void)err; /* it says why the place is no trial */
     return status == ASSAY_OK && !made ? ASSAY_ENOTFOUND : status;
 }
 
-/* What was lost, or could not be looked at, may have said more. */
-static void name_problems(const char *location, assay_trial_files *files, bool *lost)
-{
-    assay_problems_take_notes(&files->problems, files->store, -1, "a worker may be left out for that");
-    cli_warn_problems(location, &files->problems);
-    *lost = files->problems.losses > 0;
-}
-
-/* Prints the topology of a trial. `given` is one from elsewhere, or NULL. */
-static int show(const topology_options *o, const char *location, const char *given, bool *lost, assay_buf *out,
-                assay_error *err)
+/* Prints the topology of a trial. `given` is one from elsewhere, or NULL. `unseen` gets what of groups could not be
+ * looked at. */
+static int show(const topology_options *o, const char *location, const char *given, assay_problems *unseen, bool *lost,
+                assay_buf *out, assay_error *err)
 {
     assay_trial_files files;
     assay_buf why = ASSAY_BUF(SIZE_MAX), groups = ASSAY_BUF(SIZE_MAX);
     int status = assay_trial_open_laid_out(location, given, &files, err);
     const bool is_none = status != ASSAY_OK && status != ASSAY_ENOMEM && status != ASSAY_EIO; /* and not one unread */
     if (status != ASSAY_OK)
-        return !given && is_none && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
+        return !given && is_none && show_groups(o, location, unseen, out) == ASSAY_OK ? ASSAY_OK : status;
     if (!given &&
         (o->groups || o->preset || !files.catalog.topology || assay_topology_says_nothing(files.catalog.topology)))
         status = make_of_groups(
-            &(groups_asked){location, o->groups, files.catalog.workers > 0 ? &files.catalog : NULL, o->preset}, &groups,
-            &why, err);
+            &(groups_asked){location, o->groups, files.catalog.workers > 0 ? &files.catalog : NULL, unseen, o->preset},
+            &groups, &why, err);
     const bool made = groups.size > 0;
     if (status == ASSAY_OK && !made && (o->groups || (o->preset && !given)))
-        status = no_groups(o, location, &why, err);
+        status = no_groups(o, location, &why, unseen, err);
     if (status == ASSAY_OK && made) {
         assay_put_u8(&groups, '\0');
         assay_trial_release(&files);
@@ -391,8 +401,10 @@ static int show(const topology_options *o, const char *location, const char *giv
                            &why, out);
     else if (status == ASSAY_OK)
         status = put_unknown(&files, location, out, err);
-    if (status == ASSAY_OK)
-        name_problems(location, &files, lost);
+    if (status == ASSAY_OK) {
+        assay_problems_take_notes(&files.problems, files.store, -1, "a worker may be left out for that");
+        name_problems(location, &files.problems, lost);
+    }
     assay_trial_release(&files);
     assay_buf_release(&why);
     assay_buf_release(&groups);
@@ -409,6 +421,7 @@ static int topology(const cli_context *context, int argc, char **argv)
     bool lost = false;
     assay_error err = {""};
     assay_buf out, preset;
+    assay_problems unseen;
     int status = cli_options_parse(&cli_topology, argc, argv, &options, location, &operands, &err);
     if (status == ASSAY_OK && options.axes && !options.preset)
         status = assay_fail(&err, ASSAY_EUSAGE, "topology: --axes goes with --preset");
@@ -423,10 +436,14 @@ static int topology(const cli_context *context, int argc, char **argv)
         return cli_fail(status, &err);
     assay_buf_init(&out, SIZE_MAX);
     assay_buf_init(&preset, SIZE_MAX);
+    assay_problems_init(&unseen);
     if (options.axes)
         status = make_preset(&options, &preset, &err);
-    ASSAY_THEN(status,
-               show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &lost, &out, &err));
+    ASSAY_THEN(status, show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &unseen,
+                            &lost, &out, &err));
+    if (status == ASSAY_OK)
+        name_problems(options.groups ? options.groups : location[0], &unseen, &lost);
+    assay_problems_release(&unseen);
     assay_buf_release(&preset);
     if (status == ASSAY_OK)
         return cli_finish(&out, lost ? CLI_LOSSES : CLI_DONE);

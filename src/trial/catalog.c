@@ -464,7 +464,7 @@ static int fail_unknown(const assay_lister *l)
     const bool doubtful = put_doubts(l, &doubts);
     const unsigned below = assay_trials_below(l->store, l->top, &what);
     int status;
-    if (assay_store_take_note(l->store, &path, &text)) {
+    if ((text = assay_problems_unread(&l->catalog->problems)) || assay_store_take_note(l->store, &path, &text)) {
         status = assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
     } else if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
         const char *slash = location[strlen(location) - 1] == '/' ? "" : "/";

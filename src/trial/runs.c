@@ -24,6 +24,7 @@ void assay_trial_runs_release(assay_trial_runs *runs)
         assay_trial_options_release(runs->list[i].options);
     }
     free(runs->list);
+    free(runs->unread);
     *runs = (assay_trial_runs){0};
 }
 
@@ -34,9 +35,11 @@ static int fail_several(const char *location, const assay_trial_runs *runs, assa
     assay_buf names = ASSAY_BUF(4096);
     for (size_t i = 0; i < runs->count && i < NAMED_MOST; i++)
         assay_put_format(&names, "%s%.40s", i ? ", " : "", runs->list[i].name);
-    const int status = assay_fail(err, ASSAY_EUSAGE, "%.120s holds %zu runs; give one of them, as in %.160s: %.*s%s",
-                                  location, runs->count, runs->list[0].path, (int)names.size, (const char *)names.data,
-                                  runs->count > NAMED_MOST ? ", ..." : "");
+    const int status =
+        assay_fail(err, runs->unread ? ASSAY_EIO : ASSAY_EUSAGE,
+                   "%.120s holds %zu runs; give one of them, as in %.160s: %.*s%s%s%.200s", location, runs->count,
+                   runs->list[0].path, (int)names.size, (const char *)names.data,
+                   runs->count > NAMED_MOST ? ", ..." : "", runs->unread ? "; " : "", runs->unread ? runs->unread : "");
     assay_buf_release(&names);
     return status;
 }

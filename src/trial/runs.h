@@ -12,6 +12,7 @@ typedef struct assay_trial_run {
 typedef struct assay_trial_runs {
     assay_trial_run *list;
     size_t count, room;
+    char *unread; /* what could not be looked at, the first of it: there may be other runs, or one alone; NULL; owned */
 } assay_trial_runs;
 
 /* The trials that a location stands for, in byte order of their names; none: the location is one trial, or nothing is
@@ -23,7 +24,7 @@ int assay_trial_runs_find(const char *location, const assay_trial_options *given
 void assay_trial_runs_release(assay_trial_runs *runs);
 
 /* Opens the one trial that a location stands for, and lists it. The catalog borrows *options (NULL: none), which the
- * caller releases after it, as it closes the store. ASSAY_EUSAGE: the location stands for several, as the message says;
- * else as assay_trial_runs_find(), assay_store_open() and assay_catalog_read(). After a failure nothing is open. */
+ * caller releases after it, as it closes the store. ASSAY_EUSAGE: the location stands for several, as the message says, or
+ * ASSAY_EIO where not all of it could be looked at; else as assay_trial_runs_find(), assay_store_open() and assay_catalog_read(). After a failure nothing is open. */
 int assay_trial_list(const char *location, assay_store **store, assay_trial_options **options, assay_catalog *catalog,
                      assay_error *err);

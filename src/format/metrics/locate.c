@@ -90,7 +90,9 @@ static int add_run(const char *root, metrics_place *place, const metrics_run *ru
 {
     assay_buf packed;
     assay_buf_init(&packed, SIZE_MAX);
-    assay_problems_take_notes(&place->problems, place->store, -1, "what lies there may be missing from this analysis");
+    const char *unread = metrics_place_unread(place);
+    if (unread && !out->unread && !(out->unread = assay_copy_text(unread)))
+        return ASSAY_ENOMEM;
     metrics_run_pack(place, run, &packed);
     metrics_place_said(place);
     assay_trial_run *added = assay_buf_status(&packed) == ASSAY_OK ? ASSAY_VEC_ADD(out) : NULL;
@@ -124,15 +126,17 @@ static int add_directory(const char *location, const metrics_run *run, const ass
     return assay_trial_options_set_run(added->options, root, NULL, 0);
 }
 
-static int no_such_run(const char *root, const char *pattern, const metrics_place *place, assay_error *err)
+static int no_such_run(const char *root, const char *pattern, metrics_place *place, assay_error *err)
 {
     assay_buf text;
     assay_buf_init(&text, 4096);
     for (size_t i = 0; i < place->run_count && i < NAMED_MOST; i++)
         assay_put_format(&text, "%s%.60s", i ? ", " : "", place->runs[i].name);
+    const char *unread = metrics_place_unread(place);
     const int status =
-        assay_fail(err, ASSAY_EUSAGE, "%.120s holds no run \"%.80s\"; it holds %.*s%s", root, pattern, (int)text.size,
-                   text.size ? (const char *)text.data : "none", place->run_count > NAMED_MOST ? ", ..." : "");
+        assay_fail(err, unread ? ASSAY_EIO : ASSAY_EUSAGE, "%.120s holds no run \"%.80s\"; it holds %.*s%s%s%.200s",
+                   root, pattern, (int)text.size, text.size ? (const char *)text.data : "none",
+                   place->run_count > NAMED_MOST ? ", ..." : "", unread ? "; " : "", unread ? unread : "");
     assay_buf_release(&text);
     return status;
 }

@@ -195,8 +195,11 @@ static int list(assay_lister *l)
         return 1;
     int status = options && options->run ? metrics_run_unpack(l->store, options->run, options->run_size, &place, l->err)
                                          : metrics_place_read(l->store, kind, &place, l->err);
-    if (status == ASSAY_OK && !place.kind) {
+    if (status == ASSAY_OK && !place.kind) { /* what could not be looked at may have had a log */
+        status = assay_problems_append(&l->catalog->problems, &place.problems);
         metrics_place_release(&place);
+        if (status != ASSAY_OK)
+            return assay_lister_no_memory(l);
         ASSAY_TRY(assay_lister_find_log_kind(l));
         return 1;
     }

@@ -104,7 +104,8 @@ metrics_run *metrics_place_run_of(metrics_place *place, const char *key, const c
  * log, or stand in the place of a directory? */
 bool metrics_may_be_passed(const char *name);
 /* Names, once the place's kind is known, of such files, and of directories without a log, which end in a slash, those
- * that were a log of it or stand for one; and files that are called as its logs are, and are none. 0 or ASSAY_ENOMEM. */
+ * that were a log of it or stand for one; and files that are called as its logs are, and are none. Where there is no
+ * kind, those that prove to be a log. 0 or ASSAY_ENOMEM. */
 int metrics_name_passed(metrics_place *place, char *const *passed, size_t count);
 
 /* Where the last part of a path begins; its directory's length, without the slash. */

@@ -125,23 +125,36 @@ static void name_directory(known *k, const char *path)
                            "%s: has no log, as others that are called so have", name);
 }
 
-static int name_file(known *k, const char *path)
+/* Names a file whose name was once a log's of these kinds, where it is one: the first of them has proof, or (`damaged`)
+ * cannot tell, as of what is damaged or cannot be read. 0 or ASSAY_ENOMEM. */
+static int name_once(metrics_place *p, const char *path, uint32_t kinds, bool damaged)
 {
     const metrics_file file = {.path = (char *)path, .kind = -1};
-    metrics_place *p = k->place;
-    assay_error why = {{0}};
     int is = 0;
+    for (int k = 0; k < METRICS_KINDS && is != ASSAY_ENOMEM && is <= 0; k++) {
+        assay_error why = {{0}};
+        if (!(kinds >> k & 1))
+            continue;
+        is = metrics_kinds[k]->proven(p->store, &file, &why);
+        if (is > 0 || (is < 0 && is != ASSAY_ENOMEM && damaged))
+            assay_problems_add(&p->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
+                               "%s: not looked at; it may be a log, and is not called as one", path);
+    }
+    return is == ASSAY_ENOMEM ? is : ASSAY_OK;
+}
+
+static int name_file(known *k, const char *path)
+{
+    metrics_place *p = k->place;
+    const uint32_t once = kinds_once(metrics_base(path));
     if (is_called_as_directory(metrics_base(path)) && series(k, k->directories, path, strlen(path), false))
         assay_problems_name_file(&p->problems, p->store, -1, path);
-    else if (kinds_once(metrics_base(path)) >> k->kind & 1)
-        is = p->kind->proven(p->store, &file, &why);
+    else if (once >> k->kind & 1)
+        return name_once(p, path, once & 1u << k->kind, true);
     else if (is_beside(k, path))
         assay_problems_add(&p->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
                            "%s: not looked at; a file beside directories that have logs", path);
-    if (is != 0 && is != ASSAY_ENOMEM) /* what is damaged, or cannot be read, may be one */
-        assay_problems_add(&p->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
-                           "%s: not looked at; it may be a log, and is not called as one", path);
-    return is == ASSAY_ENOMEM ? is : ASSAY_OK;
+    return ASSAY_OK;
 }
 
 /* Names a file that is no log and is called as the others are. An empty one may be a log that was not begun. */
@@ -163,8 +176,20 @@ static void name_log(known *k, const metrics_file *file)
                            metrics_why_not(k->place->store, file));
 }
 
+/* In a place without a log only what proves to be one is named. */
+static int name_only_logs(metrics_place *p, char *const *passed, size_t count)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++)
+        if (passed[i][strlen(passed[i]) - 1] != '/')
+            status = name_once(p, passed[i], kinds_once(metrics_base(passed[i])), false);
+    return status;
+}
+
 int metrics_name_passed(metrics_place *p, char *const *passed, size_t count)
 {
+    if (!p->kind)
+        return name_only_logs(p, passed, count);
     known k = {.place = p,
                .kind = metrics_kind_number(p->kind->name),
                .logs = assay_dict_new(),

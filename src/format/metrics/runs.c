@@ -33,6 +33,12 @@ int metrics_place_note_silent(metrics_place *place, const metrics_run *run)
     return assay_log_names_add(empty ? &place->unstarted : &place->silent, run->name, strlen(run->name));
 }
 
+const char *metrics_place_unread(metrics_place *place)
+{
+    assay_problems_take_notes(&place->problems, place->store, -1, "what lies there may be missing from this analysis");
+    return assay_problems_unread(&place->problems);
+}
+
 void metrics_place_said(metrics_place *place)
 {
     memset(place->counts, 0, sizeof place->counts);
@@ -69,11 +75,12 @@ int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_er
     assay_buf_init(&text, 4096);
     for (size_t i = 0; i < found && i < NAMED_MOST; i++)
         assay_put_format(&text, "%s%.100s", i ? ", " : "", with[i]->name);
-    const char *location = assay_store_location(place->store);
-    const int status =
-        assay_fail(err, ASSAY_EFORMAT, "%.150s holds %zu runs: %.*s%s; give one as %.100s/NAME, or all of them",
-                   location, found, (int)(text.size < 200 ? text.size : 200), (const char *)text.data,
-                   found > NAMED_MOST || text.size > 200 ? ", ..." : "", location);
+    const char *location = assay_store_location(place->store), *unread = metrics_place_unread(place);
+    const int status = assay_fail(err, unread ? ASSAY_EIO : ASSAY_EFORMAT,
+                                  "%.150s holds %zu runs: %.*s%s; give one as %.100s/NAME, or all of them%s%.200s",
+                                  location, found, (int)(text.size < 200 ? text.size : 200), (const char *)text.data,
+                                  found > NAMED_MOST || text.size > 200 ? ", ..." : "", location, unread ? "; " : "",
+                                  unread ? unread : "");
     assay_buf_release(&text);
     return status;
 }

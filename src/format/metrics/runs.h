@@ -4,12 +4,14 @@
 #include "format/metrics/metrics.h"
 
 /* The run of a place that a trial is: the only one, or the only one that has a value. NULL in *run: none has one.
- * ASSAY_EFORMAT: there are several, as the message says. */
+ * ASSAY_EFORMAT: there are several, as the message says; ASSAY_EIO: and not all could be looked at. */
 int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_error *err);
 /* Does the run have a value? 1, 0 or a status. */
 int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err);
 /* Notes a run that has none. 0 or ASSAY_ENOMEM. */
 int metrics_place_note_silent(metrics_place *place, const metrics_run *run);
+/* What could not be looked at, the first of it; NULL: nothing. It is the place's. */
+const char *metrics_place_unread(metrics_place *place);
 /* Forgets what is said of the place as a whole: it went along with a run. */
 void metrics_place_said(metrics_place *place);
 /* What another rank's metrics_run_unpack() needs to read the run without a look at the others; the place's problems go

@@ -265,7 +265,8 @@ static int prove(metrics_place *p, assay_error *err)
     return ASSAY_OK;
 }
 
-/* Of the kinds that are there, the one that is asked for, or the first; names what may have been a log of it. */
+/* Of the kinds that are there, the one that is asked for, or the first; names what may have been a log of it, or of any
+ * kind where there is none. */
 static int choose(const walker *w, int kind, assay_error *err)
 {
     metrics_place *p = w->place;
@@ -275,7 +276,7 @@ static int choose(const walker *w, int kind, assay_error *err)
     for (int k = 0; k < METRICS_KINDS && !p->kind; k++)
         if ((p->kinds >> k & 1) && (kind < 0 || kind == k))
             p->kind = metrics_kinds[k];
-    return p->kind ? metrics_name_passed(p, w->passed.list, w->passed.count) : ASSAY_OK;
+    return metrics_name_passed(p, w->passed.list, w->passed.count);
 }
 
 /* ---- runs ---- */
