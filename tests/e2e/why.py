@@ -103,6 +103,12 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                       + traceback("[rank3]: ", "acme.StopTraining: above limit")[1:] + watchdog(1, 7, 700)}, "exception", [3], None, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
+    "containers": ({"train.log": interleave(*[["train-%d  | " % n + x for x in ["step %d loss 2" % s for s in range(100, 110)]
+                    + (traceback("", "ValueError: bad shard") if n == 2 else traceback("", "RuntimeError: Connection closed by peer [10.0.0.3]:4711", "ring.py"))] for n in (1, 2)])},
+                   "exception", [], 109, 1),
+    "docker": ({"%d-json.log" % n: ['{"log":"%s\\n","stream":"stderr","time":"2026-11-27T03:12:%02d.1Z"}' % (line.replace('"', '\\"'), 7 + s) for s, line in enumerate(
+                ["step %d loss 2" % s for s in range(100, 110)] + traceback("", OOM if n == 2 else "RuntimeError: Connection closed by peer [10.0.0.3]:4711"))]
+                for n in (1, 2)}, "gpu_memory", [], 109, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
                             [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
                             for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),

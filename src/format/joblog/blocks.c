@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "format/joblog/joblog.h"
 
@@ -16,11 +17,22 @@ enum {
     LOOK_EVERY = 4096    /* lines: so a look at all blocks costs each line little, however many there are */
 };
 
-typedef int64_t writer[2];
+typedef int64_t writer[3];
+
+/* Who wrote a line: a rank, or somebody on a node, or in a container, where no rank is said. */
+static void make_writer(const joblog_line *line, writer key)
+{
+    const joblog_prefix *p = &line->prefix;
+    const bool only_node = p->rank < 0 && p->local_rank < 0 && p->node[0];
+    key[0] = p->rank;
+    key[1] = p->local_rank;
+    key[2] = only_node ? (int64_t)assay_hash_bytes(p->node, strlen(p->node)) : 0;
+}
 
 static joblog_block *block_of(const joblog_reader *r, const joblog_line *line)
 {
-    const writer key = {line->prefix.rank, line->prefix.local_rank};
+    writer key;
+    make_writer(line, key);
     const uint32_t who = assay_dict_find(r->writers, (const char *)key, sizeof key);
     return who != ASSAY_NO_ID && r->block_row.list[who] ? &r->block.list[r->block_row.list[who] - 1] : NULL;
 }
@@ -50,7 +62,8 @@ static bool forget_writers(joblog_reader *r)
 
 uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line)
 {
-    const writer key = {line->prefix.rank, line->prefix.local_rank};
+    writer key;
+    make_writer(line, key);
     if (assay_dict_count(r->writers) >= 2 * BLOCKS_MOST && !forget_writers(r))
         return ASSAY_NO_ID;
     const uint32_t who = assay_dict_add(r->writers, (const char *)key, sizeof key);

@@ -49,6 +49,58 @@ size_t joblog_clean(const char *line, size_t length, char *to)
     return put;
 }
 
+/* ---- lines that Docker keeps as JSON ---- */
+
+static const char WRAP[] = "{\"log\":\"";
+
+bool joblog_is_wrapped(const char *line, size_t length)
+{
+    return length >= sizeof WRAP - 1 && line[0] == '{' && memcmp(line, WRAP, sizeof WRAP - 1) == 0;
+}
+
+/* A byte of a text of JSON, "\\n" and its like as one; what is no ASCII becomes '?'. *at goes behind it. */
+static char next_byte_of(const char *line, size_t length, size_t *at)
+{
+    static const char names[] = "nrtbf", bytes[] = "\n\r\t\b\f";
+    const char c = line[(*at)++];
+    if (c != '\\' || *at >= length)
+        return c;
+    const char escaped = line[(*at)++], *name = memchr(names, escaped, sizeof names - 1);
+    unsigned code = 0;
+    if (escaped != 'u')
+        return name ? bytes[name - names] : escaped;
+    for (size_t digit = 0; digit < 4 && *at < length; digit++, (*at)++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *value = memchr(digits, line[*at] | 0x20, sizeof digits - 1);
+        if (!value)
+            break;
+        code = 16 * code + (unsigned)(value - digits);
+    }
+    return code < 0x80 ? (char)code : '?';
+}
+
+size_t joblog_unwrap(const char *line, size_t length, char *to)
+{
+    static const char time[] = "\"time\":\"", stream[] = " stderr F ";
+    const char *said = joblog_find(line, length, time);
+    size_t put = 0, at = sizeof WRAP - 1;
+    for (const char *c = said ? said + sizeof time - 1 : line + length; c < line + length && *c != '"'; c++)
+        to[put++] = *c;
+    if (put > 0 && put + sizeof stream <= length) {
+        memcpy(to + put, stream, sizeof stream - 1);
+        put += sizeof stream - 1;
+    }
+    const size_t begin = put;
+    while (at < length && put < length && line[at] != '"') {
+        const char c = next_byte_of(line, length, &at);
+        if (c == '\r' && at < length && line[at] != '"' && line[at] != '\\') /* what stands behind it is seen */
+            put = begin;
+        else
+            to[put++] = c;
+    }
+    return joblog_clean(to, put, to);
+}
+
 /* In each byte its highest bit, where the byte is less than `most`, of 128 or less, and has no highest bit itself. */
 static uint64_t bytes_below(uint64_t eight, uint64_t most)
 {

@@ -50,6 +50,10 @@ uint64_t joblog_shape(const char *line, size_t length);
 /* Copies a line without escapes for terminals and other control characters; tabs become blanks. `to` has room for
  * `length` bytes; returns how many were written. */
 size_t joblog_clean(const char *line, size_t length, char *to);
+/* Is it one that Docker keeps as JSON: {"log":"text\n","stream":"stderr","time":"..."}? */
+bool joblog_is_wrapped(const char *line, size_t length);
+/* As joblog_clean(), of such a line: it becomes what a container's line is in files of the kubelet, "TIME stderr F text". */
+size_t joblog_unwrap(const char *line, size_t length, char *to);
 
 typedef struct joblog_masks joblog_masks;
 /* Expressions for secrets. */
@@ -214,7 +218,7 @@ typedef struct joblog_reader {
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
-    assay_dict *writers;            /* ranks and local ranks */
+    assay_dict *writers;            /* ranks, local ranks, and nodes where there is neither */
     ASSAY_VEC(uint32_t) block_row;  /* by writer: the place of its block, and 1 */
     uint64_t next_look;             /* the line at which blocks of long ago are given up */
     int64_t chained_rank;           /* whose next traceback belongs to the one before; INT64_MIN: nobody's */

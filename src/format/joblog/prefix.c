@@ -9,6 +9,9 @@
  *   2026-11-27T03:12:07.123Z stderr F    containers
  *   E1127 03:12:07.123456 4711 f.cpp:6]  glog; torchrun
  *   Nov 27 03:12:07 n0123 kernel: text   syslog; [Fri Nov 27 03:12:07 2026] of dmesg -T
+ *   train-1  | text, [pod/train-1/pytorch] text    what Docker Compose and kubectl put in front
+ *   ERROR:root:text,  - ERROR - text,  | ERROR    | a:b:12 - text    loggers, behind a time or without
+ *   {"log":"text\n","stream":"stderr","time":"2026-11-27T03:12:07.1Z"}    Docker: read as the line of a container
  *
  * Several may follow one another; of what two of them say, the first counts. */
 #include <math.h>
@@ -350,8 +353,12 @@ static bool read_bracket(const char *s, size_t length, bool first, joblog_prefix
             return true;
         }
     }
+    t = (text){s, length};
+    const bool pod = skip_word(&t, "pod/"); /* "[pod/train-1/pytorch]" */
+    if (pod)
+        set_node(out, t.at, name_length(&t));
     for (size_t i = 0; i < length; i++) /* "[INFO]", "[trainer.py]" */
-        if (!is_name_byte(s[i]) && s[i] != ' ' && s[i] != ':')
+        if (!is_name_byte(s[i]) && s[i] != ' ' && s[i] != ':' && !(pod && s[i] == '/'))
             return false;
     return true;
 }
@@ -411,6 +418,99 @@ static bool take_host(text *t, joblog_prefix *out)
         return false;
     set_node(out, t->at, length);
     *t = try;
+    return true;
+}
+
+/* "train-1  | text", "pod-0  text": columns of names of containers. */
+static bool take_column(text *t, joblog_prefix *out)
+{
+    const size_t length = name_length(t);
+    text try = *t;
+    size_t digits = 0, blanks = 0;
+    while (digits < length && assay_is_digit(t->at[length - 1 - digits]))
+        digits++;
+    if (digits == 0 || digits + 1 >= length || !strchr("-_", t->at[length - 1 - digits]) || *t->at < 'a' ||
+        *t->at > 'z')
+        return false;
+    skip(&try, length);
+    for (; try.left > 0 && *try.at == ' '; blanks++)
+        skip(&try, 1);
+    if (skip_byte(&try, '|')) {
+        if (try.left > 0 && !skip_byte(&try, ' '))
+            return false;
+    } else if (blanks < 2 || !is_host(t->at, length)) {
+        return false;
+    }
+    set_node(out, t->at, length);
+    *t = try;
+    return true;
+}
+
+static bool is_level(const char *word, size_t length)
+{
+    static const char *const levels[] = {"ERROR", "CRITICAL", "FATAL", "WARNING", "WARN", "INFO", "DEBUG", "TRACE"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels && !found; i++)
+        found = strlen(levels[i]) == length && memcmp(levels[i], word, length) == 0;
+    return found;
+}
+
+/* A byte of a name of a logger, or of "module:<function>:12". */
+static bool is_field_byte(char c)
+{
+    return is_name_byte(c) || c == ':' || c == '<' || c == '>';
+}
+
+/* What separates fields of a logger: " - ", " | ". */
+static bool skip_separator(text *t)
+{
+    text try = *t;
+    skip_blanks(&try);
+    if ((!skip_byte(&try, '-') && !skip_byte(&try, '|')) || !skip_byte(&try, ' '))
+        return false;
+    skip_blanks(&try);
+    *t = try;
+    return true;
+}
+
+/* "ERROR:root:", " - trainer - ERROR - ", " | ERROR    | a:b:12 - ", " ERROR " behind a time: what loggers put in front. */
+static bool take_logger(text *t, bool timed)
+{
+    enum { FIELDS_MOST = 4 };
+    text try = *t, end = *t;
+    bool separated = skip_separator(&try), level = false;
+    for (int field = 0; field < FIELDS_MOST; field++) {
+        const char *const word = try.at;
+        size_t length = 0;
+        while (length < try.left && is_field_byte(word[length]))
+            length++;
+        const size_t name = name_length(&try);
+        if (length == 0 || (level && *word >= 'A' && *word <= 'Z')) /* which may be an exception */
+            break;
+        skip(&try, length);
+        if (!level && field == 0 && length > name + 1 && is_level(word, name)) { /* the text may follow at once */
+            const char *colon = memchr(word + name + 1, ':', length - name - 1);
+            if (colon)
+                end = (text){colon + 1, t->left - (size_t)(colon + 1 - t->at)};
+            level = colon != NULL;
+            break;
+        }
+        const bool now = is_level(word, length);
+        level = level || now;
+        if (skip_separator(&try)) {
+            separated = true;
+            end = level ?
+            try : end
+                ;
+        } else {
+            if (now && (timed || separated) && skip_byte(&try, ' '))
+                end = try;
+            break;
+        }
+    }
+    if (end.at == t->at)
+        return false;
+    *t = end;
     return true;
 }
 
@@ -482,8 +582,8 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     }
     const bool bracket = t->left > 0 && *t->at == '[';
     const uint8_t timed = out->timed;
-    if (!take_bracket(t, first, out) && !take_process(t) && !take_host(t, out))
-        return false;
+    if (!take_bracket(t, first, out) && !take_process(t) && !take_host(t, out) && !take_column(t, out))
+        return take_logger(t, timed != ASSAY_LOG_UNTIMED);
     *who = bracket && (out->rank != rank || out->local_rank != local) && out->timed == timed;
     return true;
 }
@@ -557,6 +657,17 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
     return prefix.rank >= 0 ? prefix.rank : prefix.local_rank;
 }
 
+/* Does "ERROR:root:" end there? */
+static bool is_behind_level(const char *line, size_t end)
+{
+    size_t from = end, word = 0;
+    while (from > 0 && is_field_byte(line[from - 1]))
+        from--;
+    while (from + word < end && is_name_byte(line[from + word]))
+        word++;
+    return is_level(line + from, word);
+}
+
 bool joblog_may_be_first(const char *line, size_t at)
 {
     while (at > 0 && is_name_byte(line[at - 1]))
@@ -566,11 +677,17 @@ bool joblog_may_be_first(const char *line, size_t at)
     if (at == 0)
         return true;
     const unsigned char c = (unsigned char)line[at - 1];
-    if (c < 0x20 || c == 0x7f || memchr(line, 0x1b, at))
+    if (c < 0x20 || c == 0x7f || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at))
         return true;
-    if (c == ':' && at > 1) /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:" */
-        return assay_is_digit(line[at - 2]) || strchr("]>l", line[at - 2]);
-    return assay_is_digit((char)c) || strchr("])>ZCFP", c); /* ends of what take_part() takes */
+    if (c == ':' && at > 1) /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:", "ERROR:root:" */
+        return is_behind_level(line, at) || assay_is_digit(line[at - 2]) || strchr("]>l", line[at - 2]);
+    if ((c == '-' && at > 1 && line[at - 2] == ' ') || c == '|')
+        return true;
+    size_t word = at;
+    while (word > 0 && line[word - 1] >= 'A' && line[word - 1] <= 'Z')
+        word--;
+    return assay_is_digit((char)c) || strchr("])>ZCFP", c) ||
+           is_level(line + word, at - word); /* as take_part() has it */
 }
 
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
@@ -600,10 +717,11 @@ static size_t begin_of_torn(const char *line, size_t length)
 
 void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
 {
+    const size_t size = to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST;
     out->text = plain ? r->bytes + from : r->clean;
-    out->length =
-        plain ? to - from
-              : joblog_clean(r->bytes + from, to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST, r->clean);
+    out->length = plain                                           ? to - from
+                  : joblog_is_wrapped(r->bytes + from, to - from) ? joblog_unwrap(r->bytes + from, size, r->clean)
+                                                                  : joblog_clean(r->bytes + from, size, r->clean);
     joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
     const size_t torn = out->prefix.rank < 0 ? begin_of_torn(out->text, out->length) : 0;
     if (torn > 0) {

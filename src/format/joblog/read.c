@@ -298,11 +298,12 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     found here, *f = &here;
     forget_literals(f);
     note_literals(r, to, from, literals, f);
-    const bool plain = to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
+    const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
+    const bool plain = !wrapped && to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
     size_t number = JOBLOG_NUMBERS; /* of none */
     const size_t size = plain && f->count > 0 ? deciding(r, r->bytes + from, to - from, f, &number) : to - from;
     const bool enough = size < to - from;
-    joblog_memo now = {.key = to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
+    joblog_memo now = {.key = !wrapped && to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
     const uint64_t likeness = now.key ? likeness_of(r, from, size, number) : 0;
     const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
     int status = ASSAY_OK;

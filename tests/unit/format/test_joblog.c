@@ -40,6 +40,23 @@ static const front FRONTS[] = {
     {"[rank3]:[E623 03:12:07.1 P.cpp:632] [Rank 1] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT + 0.1},
     {"2026-11-27T03:12:07.1Z stderr F   File", -1, -1, "", "  File", ASSAY_LOG_DATED, AT + 0.1},
     {"03:12:07 text", -1, -1, "", " text", ASSAY_LOG_CLOCK, AT},
+    {"train-1  | ValueError: x", -1, -1, "train-1", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"train_12 |   File", -1, -1, "train_12", "  File", ASSAY_LOG_UNTIMED, 0},
+    {"train-1 |", -1, -1, "train-1", "", ASSAY_LOG_UNTIMED, 0},
+    {"train-1 |x", -1, -1, "", "train-1 |x", ASSAY_LOG_UNTIMED, 0},
+    {"pod-0  ValueError: x", -1, -1, "pod-0", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"resnet-50 gained", -1, -1, "", "resnet-50 gained", ASSAY_LOG_UNTIMED, 0},
+    {"[pod/train-1/torch] 2026-11-27T03:12:07.1Z x", -1, -1, "train-1", " x", ASSAY_LOG_DATED, AT + 0.1},
+    {"[a/b] x", -1, -1, "", "[a/b] x", ASSAY_LOG_UNTIMED, 0},
+    {"- ERROR - ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"ERROR:root:ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"ERROR: x", -1, -1, "", "ERROR: x", ASSAY_LOG_UNTIMED, 0},
+    {"ERROR ValueError: x", -1, -1, "", "ERROR ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"2026-11-27 03:12:07,500 ERROR ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_DATED, AT + 0.5},
+    {"2026-11-27 03:12:07,500 - a.b - ERROR - ValueError - x", -1, -1, "", "ValueError - x", ASSAY_LOG_DATED, AT + 0.5},
+    {"2026-11-27 03:12:07 | ERROR    | a:<module>:12 - x", -1, -1, "", "x", ASSAY_LOG_DATED, AT},
+    {"3: 11/27/2026 03:12:07 - WARNING - __main__ -   x", 3, -1, "", "x", ASSAY_LOG_DATED, AT},
+    {"E1127 03:12:07.500000 77 a.py:1] ValueError: x", -1, -1, "", " ValueError: x", ASSAY_LOG_YEARLESS, AT + 0.5},
     {"2026-13-27 03:12:07 text", -1, -1, "", "2026-13-27 03:12:07 text", ASSAY_LOG_UNTIMED, 0},
     {"99:99:99 text", -1, -1, "", "99:99:99 text", ASSAY_LOG_UNTIMED, 0},
     {"", -1, -1, "", "", ASSAY_LOG_UNTIMED, 0},
@@ -73,14 +90,27 @@ static void test_find(void)
     CU_ASSERT_PTR_NULL(joblog_find(line, 9, "[rank"));
     CU_ASSERT_PTR_NULL(joblog_find(line, 0, "a"));
     CU_ASSERT_PTR_NULL(joblog_find(line, 1, "ab"));
+    char text[24], word[4];
+    for (uint32_t number = 1; number < 4000; number++) { /* texts of two letters, as others find them */
+        size_t length = 0, size = 0;
+        for (uint32_t bits = number * 2654435761u; length < sizeof text; bits = bits >> 1 | bits << 31)
+            text[length++] = (char)('a' + (bits & 1));
+        for (; size < 1 + number % 3; size++)
+            word[size] = (char)('a' + (number >> size & 1));
+        word[size] = '\0';
+        length -= number % 7;
+        CU_ASSERT_PTR_EQUAL(joblog_find(text, length, word), memmem(text, length, word, size));
+    }
 }
 
 /* Words that may be the first of their lines, and those that surely are not. */
 static void test_first_words(void)
 {
-    static const char *const may[] = {"",    "    ",       "torch.cuda.", "\t",
-                                      "a\b", "a \x1b[31m", "\x1b[31ma ",  "3: [rank3]:my."};
-    static const char *const cannot[] = {"saw ", "a,", "\"e\": \"", "caught a torch.cuda.", "(", "a    ", "failed: "};
+    static const char *const may[] = {
+        "",           "    ",           "torch.cuda.", "\t",         "a\b",         "a \x1b[31m",
+        "\x1b[31ma ", "3: [rank3]:my.", "train-1  | ", "- ERROR - ", "ERROR:root:", "{\"log\":\"\\u001b[31m"};
+    static const char *const cannot[] = {"saw ", "MY ",   "a,",      "\"e\": \"", "caught a torch.cuda.",
+                                         "(",    "a    ", "failed: "};
     for (size_t i = 0; i < sizeof may / sizeof *may; i++)
         CU_ASSERT_TRUE(joblog_may_be_first(may[i], strlen(may[i])));
     for (size_t i = 0; i < sizeof cannot / sizeof *cannot; i++)
@@ -133,6 +163,31 @@ static void test_clean(void)
     CU_ASSERT(size == 7 && memcmp(to, "red bcd", 7) == 0);
     size = joblog_clean(cut, sizeof cut - 1, to);
     CU_ASSERT(size == 1 && to[0] == 'a');
+}
+
+/* What Docker keeps as JSON is read as the line of a container. */
+static void test_wrapped(void)
+{
+    static const struct {
+        const char *line, *text;
+    } LINES[] = {
+        {"{\"log\":\"  File \\\"a.py\\\"\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-27T03:12:07.1Z\"}",
+         "2026-11-27T03:12:07.1Z stderr F   File \"a.py\""},
+        {"{\"log\":\"1%\\r2%\\u001b[31m\\u00e9\\tx\\\\y\\r\\n\"}", "2%? x\\y"},
+        {"{\"log\":\"cut\\u12", "cut"},
+        {"{\"log\":\"cut\\", "cut\\"},
+        {"{\"log\":\"", ""},
+        {"{\"log\":\"a\",\"time\":\"7", "7 stderr F a"},
+    };
+    char to[256];
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        const size_t length = strlen(LINES[i].line);
+        CU_ASSERT_TRUE(joblog_is_wrapped(LINES[i].line, length));
+        to[joblog_unwrap(LINES[i].line, length, to)] = '\0';
+        CU_ASSERT_STRING_EQUAL(to, LINES[i].text);
+    }
+    CU_ASSERT_FALSE(joblog_is_wrapped("{\"log\":", 7));
+    CU_ASSERT_FALSE(joblog_is_wrapped("{\"loss\":\"1\"}", 12));
 }
 
 static void test_masks(void)
@@ -251,6 +306,91 @@ static void test_heads(void)
     read_text(text, sizeof text - 1, 0, &file);
     check_outcomes(&file, outcomes, sizeof outcomes / sizeof *outcomes);
     assay_log_file_release(&file);
+}
+
+static uint32_t pick(uint32_t *state, size_t count)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (uint32_t)((*state >> 8) % count);
+}
+
+/* A line out of what stands in front of lines, words before an exception, and exceptions. */
+static size_t write_random_line(uint32_t *state, char *to, size_t room)
+{
+    static const char *const words[] = {"",    "",  "",           "",         "saw ",       "a - ",
+                                        "x: ", "(", "caught my.", "\x1b[31m", "{\"log\":\""};
+    static const char *const heads[] = {"ValueError: sample 17",
+                                        "my.mod.LError: y",
+                                        "MemoryError",
+                                        "FileNotFoundError: [Errno 2] No such file or directory: '/k'",
+                                        "PermissionError: [Errno 13] Permission denied",
+                                        "RuntimeError: loss is NaN",
+                                        "RuntimeError: CUDA out of memory",
+                                        "AssertionError",
+                                        "SystemExit: 2",
+                                        "socket.error: z",
+                                        "KeyboardInterrupt",
+                                        "a.TimeoutExpired: c",
+                                        "Exception: x",
+                                        "Bus error"};
+    const front *f = &FRONTS[pick(state, sizeof FRONTS / sizeof *FRONTS)];
+    const int size = (int)(strlen(f->line) - strlen(f->body));
+    const bool word =
+        size > 0 && strchr("0123456789", f->line[size - 1]); /* what ends in a digit has a blank behind it */
+    return (size_t)snprintf(to, room, "%.*s%.*s%s%s\n", size, f->line, (int)pick(state, 4) + word, "    ",
+                            words[pick(state, sizeof words / sizeof *words)],
+                            heads[pick(state, sizeof heads / sizeof *heads)]);
+}
+
+/* The first signature that matches a line, found by nothing that is quick; the number of all where there is none. */
+static size_t slow_match(const assay_job_log *log, const joblog_line *line)
+{
+    size_t i = 0;
+    for (; i < log->signatures.count; i++) {
+        const char *literal = assay_signature_of(i)->literal;
+        const assay_regex *regex = log->signatures.regex[i];
+        if (memmem(line->text, line->length, literal, strlen(literal)) &&
+            (!regex || assay_regex_search(regex, line->own, line->own_length) == 1 ||
+             assay_regex_search(regex, line->body, line->body_length) == 1))
+            break;
+    }
+    return i;
+}
+
+/* What makes the search quick leaves nothing out, and adds nothing. */
+static void test_slow(void)
+{
+    enum { LINES = 6000, ROOM = 200 * LINES };
+    char *text = malloc(ROOM), clean[JOBLOG_LINE_MOST];
+    uint64_t want[JOBLOG_NUMBERS] = {0}, got[JOBLOG_NUMBERS] = {0};
+    uint32_t state = 7;
+    size_t size = 0, found = 0;
+    assay_job_log *log = NULL;
+    assay_log_file file;
+    CU_ASSERT_FATAL(text != NULL);
+    CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, NULL), ASSAY_OK);
+    for (int i = 0; i < LINES; i++) {
+        const size_t length = write_random_line(&state, text + size, ROOM - size);
+        const joblog_reader r = {.log = log, .bytes = text, .clean = clean, .line = 1};
+        joblog_line line;
+        joblog_line_read(&r, size, size + length - 1, false, &line);
+        want[slow_match(log, &line)]++;
+        size += length;
+    }
+    read_text(text, size, 0, &file);
+    for (size_t i = 0; i < file.event.count; i++)
+        got[file.event.list[i].signature] += file.event.list[i].count;
+    for (size_t i = 0; i < log->signatures.count; i++) {
+        CU_ASSERT_EQUAL(got[i], want[i]);
+        if (got[i] != want[i])
+            fprintf(stderr, "%s: %llu of %llu\n", assay_signature_of(i)->id, (unsigned long long)got[i],
+                    (unsigned long long)want[i]);
+        found += want[i] > 0;
+    }
+    CU_ASSERT(found > 8 && want[log->signatures.count] > LINES / 20);
+    assay_log_file_release(&file);
+    assay_job_log_free(log);
+    free(text);
 }
 
 /* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
@@ -383,10 +523,10 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix}, {"find", test_find},         {"first_words", test_first_words},
-                           {"agents", test_agents}, {"steps", test_steps},       {"clean", test_clean},
-                           {"masks", test_masks},   {"sentence", test_sentence}, {"heads", test_heads},
-                           {"alike", test_alike},   {"pieces", test_pieces},     {"unlike", test_unlike},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"prefix", test_prefix},     {"find", test_find},     {"first_words", test_first_words},
+                           {"agents", test_agents},     {"steps", test_steps},   {"clean", test_clean},
+                           {"wrapped", test_wrapped},   {"slow", test_slow},     {"masks", test_masks},
+                           {"sentence", test_sentence}, {"heads", test_heads},   {"alike", test_alike},
+                           {"pieces", test_pieces},     {"unlike", test_unlike}, CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
