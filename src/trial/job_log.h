@@ -98,6 +98,7 @@ typedef struct assay_log_event {
     assay_log_scope scope;
     bool chained;      /* its traceback follows from the one above, and is no new one */
     bool in_traceback; /* it is the last line of one */
+    bool ignored;      /* it came up while Python tidied up, and ended nothing */
     bool inside;       /* its traceback does not begin where a process or a thread does: who caught it wrote it out */
     uint32_t file;
     uint64_t line, at;           /* where it stands: the line's number from 1, and the byte it begins at */
@@ -112,6 +113,7 @@ typedef struct assay_log_event {
     uint64_t count;              /* equal ones of this rank in the file */
     uint64_t last_at, last_line; /* where the last of them is */
     int64_t of_ranks;            /* how many there are, as it says; 0 */
+    uint64_t kind;               /* of an exception: a hash of its class, and of how it was raised; 0 */
     char node[64];               /* that wrote it, or that it names; "": not said */
     char ranks[96];              /* a list of ranks that it names, "0-3,5"; "": none, or as rank */
     char *text;                  /* the sentence, without subject; secrets masked; owned */
@@ -135,7 +137,8 @@ typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     uint8_t timed;
     int64_t last_step; /* -1 */
     uint64_t last_step_at;
-    double step_time; /* of the line with the last step, or of the one with a time before it */
+    uint64_t step_at[3]; /* where the last lines begin that name another step than the one before; the last one first */
+    double step_time;    /* of the line with the last step, or of the one with a time before it */
     uint8_t step_timed;
     bool finished;            /* among its last lines one says that it came to its end */
     uint64_t beat_at;         /* where the last of several lines that differ in numbers only is; 0: there are none */

@@ -75,18 +75,57 @@ bool why_is_crash_of_own(const assay_log_event *e)
                                                (e->scope == ASSAY_LOG_JOB && e->role == ASSAY_LOG_CAUSE));
 }
 
-/* Did the training go on behind it? Its output has been taken into s->progress. */
-static bool has_survived(const why_scene *s, const why_item *i)
+/* Does it say that something could not be started? */
+static bool is_launch(const assay_log_event *e)
+{
+    return e->ending == ASSAY_ENDING_launcher && e->role == ASSAY_LOG_CAUSE && e->scope == ASSAY_LOG_JOB;
+}
+
+/* Is it what a launcher says behind a launch that failed? */
+static bool follows_launch(const why_item *i, const why_item *launch)
+{
+    return i->event->ending == ASSAY_ENDING_launcher && i->event->role == ASSAY_LOG_CONSEQUENCE &&
+           i->event->scope == ASSAY_LOG_JOB && i->file == launch->file &&
+           i->event->last_line - launch->event->last_line < WHY_END_LINES;
+}
+
+/* Could it not be started, of what was started then? Its output has been taken into s->progress. */
+static bool was_started(const why_scene *s, const why_item *i)
 {
     const assay_log_event *e = i->event;
+    const bool here = why_progress_behind(&s->progress, 0) >= 0;
+    if (!is_launch(e))
+        return false;
+    if (!isnan(i->from) && !e->near && !isnan(s->last_step_time))
+        return i->from < s->last_step_time;
+    return !here && s->why->last_step >= 0; /* another output has its steps */
+}
+
+/* Did the training go on behind it? Its output has been taken into s->progress. A rank that names its steps, and none behind
+ * an error that nothing caught, ended then, though others may have gone on for a while. */
+static bool has_survived(const why_scene *s, const why_item *i)
+{
+    enum { STEPS = sizeof((assay_log_rank *)0)->step_at / sizeof *((assay_log_rank *)0)->step_at };
+    const assay_log_event *e = i->event;
     const assay_log_rank *own = why_progress_of(&s->progress, e->rank >= 0 ? e->rank : e->local_rank);
-    if (own && (own->beat_at > e->last_at || (own->last_step_at > e->last_at && own->last_step > e->step)))
+    const bool uncaught = e->in_traceback && !i->inside, alone = s->progress.row.count == 1;
+    const bool ended = uncaught && own && !alone && own->last_step >= 0 && own->last_step_at < e->last_at;
+    if (e->ignored && e->ending == ASSAY_ENDING_exception)
         return true;
-    if (why_progress_behind(&s->progress, e->last_at) > e->step + 2)
+    if (own && own->beat_at > e->last_at)
+        return true;
+    if (own && own->last_step_at > e->last_at && own->last_step > e->step &&
+        (!uncaught || own->step_at[1] > e->last_at)) /* a bar is drawn again at the end */
+        return true;
+    if (own && own->step_at[STEPS - 1] > e->last_at) /* begun anew, at an earlier step */
+        return true;
+    if (!ended && (why_progress_behind(&s->progress, e->last_at) > e->step + 2 || s->progress.third_at > e->last_at))
         return true;
     if (e->scope == ASSAY_LOG_RANK && (why_has_finished(s, i) || why_dies_later(s, i)))
         return true;
-    return e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
+    if (was_started(s, i))
+        return true;
+    return !ended && e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
            s->last_step_time > i->from + WHY_GOES_ON;
 }
 
@@ -622,12 +661,14 @@ static bool tell(why_scene *s)
 {
     assay_why *why = s->why;
     bool any = false, survivors = false;
+    const why_item *launch = NULL; /* the last one that was tried again */
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
         i->level = level_of_item(s, i);
         if (!why_progress_take(s, i->file, &s->progress))
             return false;
-        i->survived = has_survived(s, i);
+        i->survived = has_survived(s, i) || (launch && follows_launch(i, launch));
+        launch = i->survived && is_launch(i->event) ? i : launch;
         i->last = is_last_of_rank(s, i);
     }
     forgive(s);
@@ -659,8 +700,8 @@ static bool tell(why_scene *s)
             waits = waits ||
                     (s->item.list[k].event->ending == ASSAY_ENDING_collective_timeout && !s->item.list[k].survived);
         for (size_t k = 0; k < s->item.count && !waits; k++)
-            if (s->item.list[k].survived && s->item.list[k].event->in_traceback && is_at_end(s, &s->item.list[k]) &&
-                !why_dies_later(s, &s->item.list[k]))
+            if (s->item.list[k].survived && s->item.list[k].event->in_traceback && !s->item.list[k].event->ignored &&
+                is_at_end(s, &s->item.list[k]) && !why_dies_later(s, &s->item.list[k]))
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }

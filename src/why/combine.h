@@ -67,6 +67,7 @@ typedef struct why_row {
 typedef struct why_progress { /* of the ranks of an output */
     bool made;
     size_t file;
+    uint64_t third_at;           /* where the third last of steps of one rank begins: the latest of all ranks */
     ASSAY_VEC(why_step_at) step; /* by place */
     ASSAY_VEC(why_row) row;      /* by rank */
 } why_progress;

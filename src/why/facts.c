@@ -118,6 +118,7 @@ static void take_words(said *s, why_facts *f, const char *line, size_t length, c
 typedef struct table {
     size_t columns, from[COLUMNS_MOST], end[COLUMNS_MOST];
     char name[COLUMNS_MOST][24];
+    char job[32]; /* of the first row, as JobID has it */
     bool bars, widths, rows;
     char head[2048];
 } table;
@@ -151,14 +152,22 @@ static void split_widths(table *t, const char *line, size_t length)
     }
 }
 
+/* Leaves out blanks around what lies there in a line, and what lies behind it. */
+static void trim(const char *line, size_t length, size_t *from, size_t *end)
+{
+    *from = *from < length ? *from : length;
+    *end = *end < length ? *end : length;
+    while (*from < *end && line[*from] == ' ')
+        ++*from;
+    while (*end > *from && line[*end - 1] == ' ')
+        --*end;
+}
+
 static void name_columns(table *t, const char *line, size_t length)
 {
     for (size_t c = 0; c < t->columns; c++) {
-        size_t from = t->from[c] < length ? t->from[c] : length, end = t->end[c] < length ? t->end[c] : length;
-        while (from < end && line[from] == ' ')
-            from++;
-        while (end > from && line[end - 1] == ' ')
-            end--;
+        size_t from = t->from[c], end = t->end[c];
+        trim(line, length, &from, &end);
         snprintf(t->name[c], sizeof t->name[c], "%.*s", (int)(end - from), line + from);
     }
 }
@@ -182,19 +191,22 @@ static bool take_row(table *t, said *s, why_facts *f, const char *line, size_t l
         snprintf(t->head, sizeof t->head, "%.*s", (int)(length < sizeof t->head ? length : sizeof t->head - 1), line);
         return false;
     }
-    if (t->rows) /* the job stands first, its steps behind it */
-        return true;
     table row = *t;
     if (t->bars)
         split_bars(&row, line, length);
-    for (size_t c = 0; c < row.columns && c < t->columns; c++) {
-        size_t from = row.from[c] < length ? row.from[c] : length, end = row.end[c] < length ? row.end[c] : length;
-        while (from < end && line[from] == ' ')
-            from++;
-        while (end > from && line[end - 1] == ' ')
-            end--;
-        take(s, f, t->name[c], strlen(t->name[c]), line + from, end - from, file);
-    }
+    for (size_t c = 0; c < row.columns && c < t->columns; c++)
+        trim(line, length, &row.from[c], &row.end[c]);
+    const bool named = row.columns > 0 && strcmp(t->name[0], "JobID") == 0 && row.end[0] - row.from[0] < sizeof t->job;
+    if (!t->rows && named)
+        snprintf(t->job, sizeof t->job, "%.*s", (int)(row.end[0] - row.from[0]), line + row.from[0]);
+    const bool again = t->rows && named && t->job[0] && row.end[0] - row.from[0] == strlen(t->job) &&
+                       memcmp(line + row.from[0], t->job, strlen(t->job)) == 0;
+    if (t->rows && !again) /* a step of the job, which stands behind it */
+        return true;
+    if (again) /* it was put back into the queue: how it ended then counts */
+        f->state[0] = f->exit_code[0] = '\0';
+    for (size_t c = 0; c < row.columns && c < t->columns; c++)
+        take(s, f, t->name[c], strlen(t->name[c]), line + row.from[c], row.end[c] - row.from[c], file);
     t->rows = true;
     return true;
 }

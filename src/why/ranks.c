@@ -172,12 +172,14 @@ bool why_progress_take(const why_scene *s, size_t file, why_progress *p)
     p->made = true;
     p->file = file;
     p->step.count = p->row.count = 0;
+    p->third_at = 0;
     if (!ASSAY_VEC_RESERVE(&p->step, log->rank.count) || !ASSAY_VEC_RESERVE(&p->row, log->rank.count))
         return false;
     for (size_t k = 0; k < log->rank.count; k++) {
         const assay_log_rank *row = &log->rank.list[k];
         p->step.list[p->step.count++] = (why_step_at){row->last_step_at, row->last_step};
         p->row.list[p->row.count++] = (why_row){row->rank, row};
+        p->third_at = row->step_at[2] > p->third_at ? row->step_at[2] : p->third_at;
     }
     if (p->step.count > 1) {
         qsort(p->step.list, p->step.count, sizeof *p->step.list, by_place);

@@ -103,6 +103,23 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                       + traceback("[rank3]: ", "acme.StopTraining: above limit")[1:] + watchdog(1, 7, 700)}, "exception", [3], None, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
+    "put back, completed": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO NODE FAILURE ***"] + every(108, 111),
+                  "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|NODE_FAIL|1:0|n1", "7.0|NODE_FAIL|1:0|n1", "7|COMPLETED|0:0|n2", "7.0|FAILED|1:0|n2"]}, None, None, None, 0),
+    "begun anew": ({"slurm-7.out": every(100, 120) + traceback("2: ", OOM) + ["E1127 03:12:07.000000 71 api.py:826] failed (exitcode: 1) local_rank: 2 (pid: 4711) of binary: python3"]
+                    + every(110, 121)}, None, None, None, 0),
+    "launched again": ({"slurm-7.out": ["srun: error: Task launch for StepId=7.0 failed on node n3: Communication connection failure", "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", "again"]}
+                       | {"rank_%d.log" % r: [line[3:] for line in steps(r, 100, 130)] for r in range(2)}, None, None, None, 0),
+    "launched in vain": ({"slurm-7.out": every(100, 110) + ["srun: error: Task launch for StepId=7.1 failed on node n3: Communication connection failure"]}, "launcher", [], 109, 1),
+    "tidied up": ({"slurm-7.out": every(100, 110) + ["1: Exception ignored in: <function _Iter.__del__ at 0x7f>"] + traceback("1: ", "AttributeError: 'NoneType' object")},
+                  None, None, None, 0),
+    "tidied up, then for good": ({"slurm-7.out": every(100, 110) + ["1: Exception ignored in: <function _Iter.__del__ at 0x7f>"] + traceback("1: ", "AttributeError: 'NoneType' object")
+                                  + every(110, 112) + traceback("1: ", "AttributeError: 'Tensor' object")}, "exception", [1], 111, 1),
+    "caught one, ended by another": ({"slurm-7.out": every(100, 110) + traceback("2: ", "KeyError: 'a'", "io.py", ()) + every(110, 120) + traceback("2: ", "KeyError: 'b'", "fit.py")
+                                      + ["srun: error: n1: task 2: Exited with exit code 1"]}, "exception", [2], 119, 1),
+    "drawn at the end": ({"train.log": [" 10%%|#  | %d/500 [00:07<01:01]" % s for s in range(40, 50)] + traceback("", "KeyError: 'labels'") + [" 10%|#  | 50/500 [00:07<01:01]"]},
+                         "exception", [], 49, 1),
+    "others went on": ({"slurm-7.out": every(100, 110) + traceback("3: ", "KeyError: 'labels'") + [x for x in every(110, 119) if x[0] != "3"] + watchdog(0, 7, 700) + watchdog(1, 7, 700)
+                        + watchdog(2, 7, 700) + ["srun: error: n1: task 3: Exited with exit code 1", "srun: error: n1: tasks 0-2: Aborted"]}, "exception", [3], 109, 1),
     "containers": ({"train.log": interleave(*[["train-%d  | " % n + x for x in ["step %d loss 2" % s for s in range(100, 110)]
                     + (traceback("", "ValueError: bad shard") if n == 2 else traceback("", "RuntimeError: Connection closed by peer [10.0.0.3]:4711", "ring.py"))] for n in (1, 2)])},
                    "exception", [], 109, 1),
@@ -138,6 +155,8 @@ def planted(checks, assay, top, show):
         checks.expect(got == (kind, ranks, step, code), "%s: %s in place of %s: %s" % (name, got, (kind, ranks, step, code), answer["answer"]))
         checks.expect("\x1b" not in done.out, "%s: an escape: %s" % (name, done.out))
         checks.expect(name != "chained" or "KeyError" in cause["text"], "the first of a chain: %s" % done)
+        for last in ("'b'", "'Tensor'"):
+            checks.expect(last not in str(files) or last in cause["text"], "the one that ended it: %s" % done)
         if show:
             print("%-12s %s %s\n    %s" % (name, cause.get("certainty"), answer["reasons"], answer["answer"]))
         if len(files) > 1:

@@ -83,6 +83,7 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, ui
     const int64_t rank = key[0] >= 0 ? key[0] : key[1];
     if (kind >= JOBLOG_CHAINED) {
         r->chained_rank = rank;
+        r->ignored = kind == JOBLOG_IGNORED;
         return ASSAY_OK;
     }
     if (!r->block_row.list[who]) {
@@ -98,6 +99,7 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, ui
                             .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == rank,
                             .until = number + LINES_MOST};
     begin_failure(block);
+    block->ignored = block->chained && r->ignored;
     if (block->chained)
         r->chained_rank = INT64_MIN;
     if (kind == JOBLOG_FAILURES)
@@ -222,9 +224,10 @@ bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const ch
     const uint32_t row = r->block_row.list[memo->who];
     joblog_block *block = row ? &r->block.list[row - 1] : NULL;
     if (!block)
-        return true;
+        return memo->way == 0;
+    const uint8_t way = (uint8_t)(1 + block->inside + 2 * block->ignored);
     if (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0 ||
-        (memo->part == JOBLOG_EXCEPTION && !memo->event))
+        (memo->part == JOBLOG_EXCEPTION && (!memo->event || memo->way != way)))
         return false;
     block->left--;
     take_part(r, block, (joblog_part)memo->part, line + memo->name, length - memo->name);
@@ -385,6 +388,7 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
                              .scope = ASSAY_LOG_RANK,
                              .in_traceback = true,
                              .chained = block->chained,
+                             .ignored = block->ignored,
                              .inside = block->inside,
                              .rank = -1,
                              .local_rank = -1,

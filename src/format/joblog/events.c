@@ -50,6 +50,7 @@ static uint64_t hash_text(const char *text, size_t length)
 static uint64_t key_of(const assay_log_event *e, const char *text, size_t length)
 {
     const uint64_t key[] = {e->signature,
+                            e->kind,
                             (uint64_t)e->rank,
                             (uint64_t)e->local_rank,
                             hash_text(e->ranks, strlen(e->ranks)),
@@ -187,6 +188,17 @@ static void take_seat(const joblog_line *line, const joblog_match *match, assay_
     e->of_ranks = ranks;
 }
 
+/* What tells exceptions of a rank from one another: their class, and how they were raised. One that was caught may come before
+ * one that ends its program. */
+static uint64_t kind_of(const assay_log_event *e, const joblog_match *match)
+{
+    const char *what = match && e->ending == ASSAY_ENDING_exception ? match->text[GROUP_what] : NULL;
+    const char *end = what ? memchr(what, ':', match->length[GROUP_what]) : NULL;
+    const uint64_t key[] = {what ? hash_text(what, end ? (size_t)(end - what) : match->length[GROUP_what]) : 0,
+                            joblog_way_of(e)};
+    return e->ending == ASSAY_ENDING_exception ? assay_hash_bytes(key, sizeof key) : 0;
+}
+
 static void put_text(const char *sentence, const joblog_match *match, assay_buf *out)
 {
     joblog_put_sentence(sentence, match, out);
@@ -247,6 +259,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         memcpy(e.node, line->prefix.node, sizeof e.node);
     take_seat(line, match, &e);
     take_groups(match, &e);
+    e.kind = kind_of(&e, match);
     assay_buf_init(&text, 1 << 16);
     const bool told =
         !is_one_of_rank(&e) && *texts < TEXTS_MOST; /* to make texts takes long, and to mask them longer */

@@ -165,6 +165,7 @@ typedef struct joblog_block { /* several lines of one rank that become one event
     bool chained;          /* of a traceback: it belongs to the one before */
     uint64_t until;        /* the last line of the file that may belong to it */
     bool own;              /* the frame is of the training's own code */
+    bool ignored;          /* Python ignores what it ends with */
     bool inside;           /* its first frame is not where a process or a thread begins */
     char frame[192];       /* 'train.py", line 120, in step'; "" */
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
@@ -185,7 +186,8 @@ typedef struct joblog_memo { /* what became of a line: those of its form and wri
     uint32_t row;            /* of out->rank, and 1; 0: not known */
     uint16_t name;           /* in the line: where the name of the frame's file begins */
     uint8_t opens;           /* a bit for each kind of block */
-    uint8_t part;            /* joblog_part: what it is in a traceback */
+    uint8_t part : 4;        /* joblog_part: what it is in a traceback */
+    uint8_t way : 4;         /* joblog_way_of() its event */
 } joblog_memo;
 enum { JOBLOG_FORMS = 4096, JOBLOG_MEMOS = 65536 };
 
@@ -222,6 +224,7 @@ typedef struct joblog_reader {
     ASSAY_VEC(uint32_t) block_row;  /* by writer: the place of its block, and 1 */
     uint64_t next_look;             /* the line at which blocks of long ago are given up */
     int64_t chained_rank;           /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
+    bool ignored;                   /* and what that one ends with is ignored */
     double listed;                  /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row;    /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(joblog_slot) slot;    /* of out->event */
@@ -260,6 +263,12 @@ bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const ch
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;
  * 2 when it belongs to another block; 0 when it does not; ASSAY_ENOMEM. */
 int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *ended);
+/* How an exception was raised: 0 where no traceback ends in it; else whether its first frame is where a process begins, and
+ * whether it is ignored. */
+static inline uint8_t joblog_way_of(const assay_log_event *e)
+{
+    return (uint8_t)(e->in_traceback ? 1 + e->inside + 2 * e->ignored : 0);
+}
 /* The row of a rank in the reader's file, added where there is none; NULL without memory. */
 assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank);
 /* Makes the table of events anew, with that many slots, a power of two. False without memory. */

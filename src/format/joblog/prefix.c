@@ -201,13 +201,15 @@ static bool take_glog(text *t, double *time)
     return true;
 }
 
-/* Behind a time of a container's log: which output it was, and whether the line is whole. */
+/* Behind a time of a container's log: which output it was, and whether the line is whole; or one blank. */
 static void skip_stream(text *t)
 {
     static const char *const streams[] = {" stdout F ", " stderr F ", " stdout P ", " stderr P "};
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         if (skip_word(t, streams[i]))
             return;
+    if (t->at[-1] == 'Z')
+        (void)skip_byte(t, ' ');
 }
 
 /* "ERROR 09-28 15:47:24 [core.py:718]" of vLLM: a level, and a time without its year. */

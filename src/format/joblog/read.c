@@ -164,6 +164,7 @@ static int judge_line(joblog_reader *r, const joblog_line *line, const found *f,
                                  .scope = s->scope,
                                  .in_traceback = taken == 1,
                                  .chained = taken == 1 && block->chained,
+                                 .ignored = taken == 1 && block->ignored,
                                  .inside = taken == 1 && block->inside,
                                  .rank = -1,
                                  .local_rank = -1,
@@ -173,6 +174,7 @@ static int judge_line(joblog_reader *r, const joblog_line *line, const found *f,
                                  .time = NAN};
         status = joblog_event_add(r, line, event, s->sentence, &match, taken == 1 ? block : NULL);
         memo->event = (uint32_t)r->added + 1;
+        memo->way = joblog_way_of(&event) & 0x0f;
     }
     if (memo->key && (!again || !is_same_again(r, line, number) ||
                       joblog_may_have_other(&log->signatures, line->text, line->length)))
@@ -458,6 +460,10 @@ static int read_end(joblog_reader *r)
             }
             const int64_t step = joblog_step_of(line.body, line.body_length);
             if (step >= 0) {
+                if (step != row->last_step) {
+                    memmove(row->step_at + 1, row->step_at, sizeof row->step_at - sizeof *row->step_at);
+                    row->step_at[0] = line.at;
+                }
                 row->last_step = step;
                 row->last_step_at = line.at;
                 row->step_time = row->last_time;

@@ -46,7 +46,7 @@ static const front FRONTS[] = {
     {"train-1 |x", -1, -1, "", "train-1 |x", ASSAY_LOG_UNTIMED, 0},
     {"pod-0  ValueError: x", -1, -1, "pod-0", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
     {"resnet-50 gained", -1, -1, "", "resnet-50 gained", ASSAY_LOG_UNTIMED, 0},
-    {"[pod/train-1/torch] 2026-11-27T03:12:07.1Z x", -1, -1, "train-1", " x", ASSAY_LOG_DATED, AT + 0.1},
+    {"[pod/train-1/torch] 2026-11-27T03:12:07.1Z x", -1, -1, "train-1", "x", ASSAY_LOG_DATED, AT + 0.1},
     {"[a/b] x", -1, -1, "", "[a/b] x", ASSAY_LOG_UNTIMED, 0},
     {"- ERROR - ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
     {"ERROR:root:ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
@@ -298,10 +298,11 @@ static void test_heads(void)
         "[rank8]: a: No such file or directory: 'Bus error'\n"
         "[rank8]: a: No such file or directory, CUDA out of memory\n";
     static const outcome outcomes[] = {
-        {"exception", 3, 6, "", ""},      {"nan_raised", 3, 1, "", ""},   {"cuda_oom_bare", 3, 1, "", ""},
-        {"exception", 4, 1, "", ""},      {"exception", 5, 1, "", ""},    {"permission_error", 3, 2, "", ""},
-        {"file_not_found", 6, 3, "", ""}, {"exception", 7, 1, "", ""},    {"bus_error", 7, 1, "", ""},
-        {"file_missing", 8, 3, "", ""},   {"cuda_oom_bare", 8, 1, "", ""}};
+        {"exception", 3, 4, "", ""},    {"nan_raised", 3, 1, "", ""},       {"cuda_oom_bare", 3, 1, "", ""},
+        {"exception", 4, 1, "", ""},    {"exception", 3, 1, "", ""},        {"exception", 5, 1, "", ""},
+        {"exception", 3, 1, "", ""},    {"permission_error", 3, 2, "", ""}, {"file_not_found", 6, 3, "", ""},
+        {"exception", 7, 1, "", ""},    {"bus_error", 7, 1, "", ""},        {"file_missing", 8, 3, "", ""},
+        {"cuda_oom_bare", 8, 1, "", ""}};
     assay_log_file file;
     read_text(text, sizeof text - 1, 0, &file);
     check_outcomes(&file, outcomes, sizeof outcomes / sizeof *outcomes);
