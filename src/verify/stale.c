@@ -25,6 +25,7 @@ typedef struct kept_file {
     char *path;    /* below the trial's root; owned */
     uint64_t size, node;
     uint32_t sum; /* of a sample */
+    bool read;    /* it could be read: size and sum are known */
     bool moments; /* it has tensors of an optimizer */
 } kept_file;
 
@@ -155,6 +156,7 @@ static void sample(watching *w)
         const uint64_t size = assay_store_file_size(file), at = size > SAMPLE ? (size - SAMPLE) / 3 * 2 : 0;
         if (assay_store_read_at(file, at, block, SAMPLE, &got, &err) == ASSAY_OK && got > 0) {
             f->size = size;
+            f->read = true;
             f->sum = assay_crc32c(0, block, got);
         }
         if (assay_store_stamp_of(w->trial->store, f->path, &stamp, NULL) == 1)
@@ -227,8 +229,8 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
     const char *own = assay_dict_name(w->names, f->name, NULL);
     for (uint32_t name = 0; name < assay_dict_count(w->names); name++) {
         const kept_file *here = find(w, name, f->unit), *there = find(w, name, unit);
-        if (name == f->name || !here || !there || may_be_same(here, there))
-            continue;
+        if (name == f->name || !here || !there || !here->read || !there->read || may_be_same(here, there))
+            continue; /* of what could not be read nobody knows what it is */
         n.changed = true;
         if (is_set(own, assay_dict_name(w->names, name, NULL))) {
             n.set++;

@@ -324,6 +324,8 @@ static int join(assay_verification *earlier, assay_verification *later)
         earlier->pick = NULL;
     }
     later->last_sound = earlier->last_sound;
+    later->losses += earlier->losses;
+    later->findings += earlier->findings;
     later->step = step;
     later->steps = later->step_room = steps;
     later->file = file;
@@ -475,8 +477,6 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
         free(path);
         if (status == ASSAY_OK) {
             one.state = one.state > out->state ? one.state : out->state;
-            one.losses += out->losses;
-            one.findings += out->findings;
             status = assay_comm_agree(comm, first ? join(out, &one) : ASSAY_OK, err);
         }
         assay_verification_release(out);

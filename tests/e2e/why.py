@@ -199,6 +199,14 @@ def forms(checks, assay, top):
     (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
     done = run([assay, "why", directory, "--json", "--quiet"])
     checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)
+    spoilt = top / "spoilt"
+    write(spoilt, {"slurm-7.out": steps(0, 100, 110)})
+    for step in (1, 2):
+        shutil.copytree(ROOT / "tests" / "data" / "formats" / "checkpoint" / "step-20", spoilt / ("checkpoint-%d" % step))
+        (spoilt / ("checkpoint-%d" % step) / "model-00001-of-00002.safetensors").write_bytes(b"x")
+    (spoilt / "checkpoint-2" / "model-00002-of-00002.safetensors").write_bytes(b"x")
+    done = run([assay, "why", spoilt, "--json", "--quiet"])
+    checks.expect(done.code == 3 and "checkpoints .: 3 damaged" in str(json.loads(done.out)["problems"]), "two damaged checkpoints: %s" % done)
     job = top / "run"
     write(job, CASES["oom"][0])
     done = run([assay, "run", job, "--out", top / "report"])
