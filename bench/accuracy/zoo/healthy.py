@@ -7,6 +7,7 @@ import healthy_tasks  # noqa: F401
 import healthy_eighth  # noqa: F401
 import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
+import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_seventh  # noqa: F401
 import healthy_third  # noqa: F401
