@@ -132,6 +132,7 @@ def _torch():
     return sys.modules.get("torch")
 
 
+MOST_FILLED = 64 << 20  # bytes of a sparse tensor that is saved with its zeros
 _WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
 _WRAPPED = {"_orig_mod", "_fsdp_wrapped_module", "_fpw_module", "_checkpoint_wrapped_module"}
 
@@ -511,8 +512,14 @@ class Hook:
         tensor, own = assay_hook_topology.local_piece(tensor)
         tensor, layout = tensor.detach(), layout or own
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
-        if code is None or tensor.layout != _torch().strided:
+        if code is None:
             return self._pass_over(name, tensor.dtype)
+        if tensor.layout != _torch().strided:  # the gradient of a sparse table
+            if tensor.numel() * tensor.element_size() > MOST_FILLED:
+                return self._pass_over(name, "%s of more than %d MiB" % (tensor.layout, MOST_FILLED >> 20))
+            if not _lib.assay_hook_wants(self._handle, encoded):
+                return None
+            tensor = tensor.to_dense()
         if tensor.device.type != self._host:
             if not _lib.assay_hook_wants(self._handle, encoded):
                 return None
@@ -547,8 +554,8 @@ class Hook:
         return _lib.assay_hook_save_piece(self._handle, encoded, code, array.ndim, self._shape(array.shape),
                                           array.ctypes.data, assay_hook_topology.layout_argument(layout, array.ndim))
 
-    def _pass_over(self, name, dtype):
-        self._complain("save", TypeError("%s is not saved: tensors of %s cannot be written" % (name, dtype)))
+    def _pass_over(self, name, kind):
+        self._complain("save", TypeError("%s is not saved: tensors of %s cannot be written" % (name, kind)))
 
     def _save(self, name, value, layout=None):
         torch = _torch()

@@ -57,14 +57,14 @@ def test_values():
     hook = make(save_all=True)
     values = {"transposed": torch.arange(6.0).reshape(2, 3).t(), "every_second": torch.arange(8)[::2],
               "bfloat16": torch.tensor([1.0, -2.0]).bfloat16(), "conjugate": torch.tensor([1 + 2j]).conj(),
-              "scalar": torch.tensor(3), "grad": torch.ones(2, requires_grad=True)}
+              "scalar": torch.tensor(3), "grad": torch.ones(2, requires_grad=True), "sparse": torch.eye(2).to_sparse()}
     hook.step()
     for name, value in values.items():
         hook.save_tensor(name, value)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        hook.save_tensor("sparse", torch.eye(2).to_sparse())
-    assert len(told) == 1 and "sparse" in str(told[0].message)
+        hook.save_tensor("huge", torch.sparse_coo_tensor(torch.zeros(1, 1, dtype=torch.long), torch.ones(1), (1 << 40,)))
+    assert len(told) == 1 and "huge is not saved: tensors of torch.sparse_coo of more than 64 MiB" in str(told[0].message)
     hook.record_tensor_value("mse", torch.tensor(0.5))
     counts = hook.counts()
     hook.close()
@@ -73,6 +73,7 @@ def test_values():
     assert (step.tensors["transposed"][1] == values["transposed"].numpy()).all()
     assert step.tensors["every_second"][1].tolist() == [0, 2, 4, 6]
     assert step.tensors["bfloat16"][0] == 14 and step.tensors["bfloat16"][1].tolist() == [0x3F80, 0xC000]
+    assert step.tensors["sparse"][1].tolist() == [[1, 0], [0, 1]]
     assert step.tensors["conjugate"][1].tolist() == [1 - 2j] and step.tensors["scalar"][1].shape == ()
 
 
