@@ -8,7 +8,6 @@
 
 #include "base/fault.h"
 #include "base/fields.h"
-#include "base/hash.h"
 
 /* ---- compare ---- */
 
@@ -290,78 +289,10 @@ static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, ass
     return assay_comm_agree(comm, status, err);
 }
 
-/* A number for what this rank will compare: the pairs, and whether their records are there. */
-static uint64_t hash_pairs(const assay_diff *d, assay_buf *room)
-{
-    for (size_t i = 0; i < d->pairs; i++) {
-        const assay_diff_pair *p = &d->pair[i];
-        assay_put_i64(room, p->step);
-        assay_put_u32(room, p->worker);
-        assay_put_u32(room, p->other_worker);
-        assay_put_u8(room, (uint8_t)((p->a.entry ? 1 : 0) | (p->b.entry ? 2 : 0)));
-        assay_put_text(room, p->name_a);
-        assay_put_text(room, p->name_b);
-    }
-    return assay_hash_bytes(room->data, room->size);
-}
-
 static const char *first_loss(const assay_diff *d)
 {
     const char *of_a = assay_problems_loss(&d->a.problems);
     return of_a ? of_a : assay_problems_loss(&d->b.problems);
-}
-
-/* The text of the first loss in `of` that `other` does not have; NULL: there is none. */
-static const char *find_own_loss(const assay_problems *of, const assay_problems *other)
-{
-    for (size_t i = 0; i < of->kept; i++)
-        if (assay_problem_is_loss(of->list[i].kind) && !assay_problems_have(other, of->list[i].text))
-            return of->list[i].text;
-    return NULL;
-}
-
-/* The pairs of this rank are not those of rank 0. A loss is named only of the one that has more of them. */
-static int refuse_other(int rank, const assay_problems *mine, const assay_problems *first, assay_error *err)
-{
-    const bool more = mine->losses > first->losses;
-    const char *loss = more                           ? find_own_loss(mine, first)
-                       : mine->losses < first->losses ? find_own_loss(first, mine)
-                                                      : NULL;
-    if (loss)
-        return assay_fail(err, ASSAY_EIO, "rank 0 and rank %d do not find the same tensors; on rank %d: %s", rank,
-                          more ? rank : 0, loss);
-    return assay_fail(err, ASSAY_EIO,
-                      "rank 0 and rank %d do not find the same tensors: a trial changed while it was read, or not "
-                      "every rank sees the same files",
-                      rank);
-}
-
-/* Every rank has read both indexes by itself. A file that one of them could not read would shift its pairs against the
- * others'. */
-static int check_same(assay_comm *comm, const assay_diff *d, assay_error *err)
-{
-    assay_buf room = ASSAY_BUF(SIZE_MAX), told = ASSAY_BUF(SIZE_MAX);
-    assay_problems own, first;
-    assay_problems_init(&own);
-    assay_problems_init(&first);
-    const uint64_t mine = hash_pairs(d, &room);
-    int status = assay_buf_status(&room);
-    assay_buf_release(&room);
-    ASSAY_THEN(status, assay_problems_append(&own, &d->a.problems));
-    ASSAY_THEN(status, assay_problems_append(&own, &d->b.problems));
-    assay_put_u64(&told, mine);
-    assay_problems_pack(&own, &told);
-    status = assay_comm_agree(comm, status == ASSAY_OK ? assay_buf_status(&told) : status, err);
-    ASSAY_THEN(status, assay_comm_broadcast(comm, &told));
-    assay_cursor in = assay_cursor_over(told.data, told.size);
-    const uint64_t wanted = assay_get_u64(&in);
-    ASSAY_THEN(status, assay_problems_unpack(&in, &first, err));
-    if (status == ASSAY_OK && mine != wanted)
-        status = refuse_other(assay_comm_rank(comm), &own, &first, err);
-    assay_problems_release(&own);
-    assay_problems_release(&first);
-    assay_buf_release(&told);
-    return assay_comm_agree(comm, status, err);
 }
 
 /* ---- the whole ---- */
@@ -465,29 +396,18 @@ static int refuse_nothing(const assay_diff *d, const char *a, const char *b, ass
         b);
 }
 
-/* A topology that is given is that of trials of several workers. */
-static int open_trial(const char *location, const char *topology, assay_trial_files *out, assay_error *err)
-{
-    int status = assay_trial_open(location, out, err);
-    if (status != ASSAY_OK || !topology || out->catalog.workers == 1)
-        return status;
-    assay_trial_release(out);
-    return assay_trial_open_laid_out(location, topology, out, err);
-}
-
 int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_diff_options *options, assay_diff *out,
                    assay_error *err)
 {
     size_t first = 0, end = 0;
     *out = (assay_diff){0};
-    int status = open_trial(a, options->topology, &out->a, err);
-    ASSAY_THEN(status, open_trial(b, options->topology, &out->b, err));
+    int status = assay_diff_open(comm, a, options->topology, &out->a, err);
+    ASSAY_THEN(status, assay_diff_open(comm, b, options->topology, &out->b, err));
     ASSAY_THEN(status, assay_diff_pair_up(out, options, err));
     if (status == ASSAY_OK && out->pairs == 0)
         status = refuse_nothing(out, a, b, err);
     status = assay_comm_agree(comm, status, err);
-    ASSAY_THEN(status, check_same(comm, out, err));
-    ASSAY_THEN(status, assay_comm_agree(comm, compare_share(comm, out, options, &first, &end), err));
+    ASSAY_THEN(status, assay_diff_check_files(comm, out, compare_share(comm, out, options, &first, &end), err));
     ASSAY_THEN(status, gather(comm, out, first, end, err));
     if (status == ASSAY_OK)
         count_bytes(out);

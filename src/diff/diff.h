@@ -1,11 +1,13 @@
 /* diff.h - two trials tensor by tensor: which names both have, and how their elements differ, whatever the layouts.
  *
  * How it works:
- *   1. Every rank opens both trials and pairs their tensors (pairs.c): the same step, worker and name, or as name maps
- *      say. Trials of one step each are paired whatever its number, and so are those of one worker each. Where one of
- *      them has a topology, tensors are paired as a whole, whoever has their pieces.
- *   2. The pairs are in the order in which the first trial saved them; each rank compares a stretch of about as many
- *      bytes (compare.c), and sends rank 0 what it found. */
+ *   1. The ranks open both trials together (share.c): each reads the index of a part of each, and gets that of the others.
+ *   2. Each pairs all tensors (pairs.c): the same step, worker and name, or as name maps say. Trials of one step each
+ *      are paired whatever its number, and so are those of one worker each. Where one of them has a topology, tensors
+ *      are paired as a whole, whoever has their pieces.
+ *   3. The pairs are in the order in which the first trial saved them; each rank compares a stretch of about as many
+ *      bytes (diff.c), and sends rank 0 what it found.
+ *   4. A file that two ranks opened must have had one size (share.c): they may see other files, or it changed. */
 #pragma once
 
 #include "diff/figures.h"
@@ -75,6 +77,13 @@ void assay_diff_release(assay_diff *diff);
 
 /* ---- inside diff ---- */
 
+/* Opens a trial as assay_trial_open_laid_out() does; a topology is passed over where there is one worker. Collective.
+ * (share.c) */
+int assay_diff_open(assay_comm *comm, const char *location, const char *topology, assay_trial_files *out,
+                    assay_error *err);
+/* Has every file that ranks have opened of both trials one size? `status` is how this rank fared until then. ASSAY_EIO
+ * with the file. Collective. (share.c) */
+int assay_diff_check_files(assay_comm *comm, const assay_diff *diff, int status, assay_error *err);
 /* Pairs the tensors of both trials, which are open. 0 or ASSAY_ENOMEM. (pairs.c) */
 int assay_diff_pair_up(assay_diff *diff, const assay_diff_options *options, assay_error *err);
 /* Both trials' records as one process reads them. */

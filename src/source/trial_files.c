@@ -90,6 +90,24 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     return assay_trial_open_laid_out(location, NULL, out, err);
 }
 
+int assay_trial_finish(assay_trial_files *t, assay_error *err)
+{
+    int status = t->problems.status;
+    if (status == ASSAY_OK && t->catalog.topology)
+        status = form_tensors(t);
+    ASSAY_THEN(status, sort_names(t));
+    const size_t steps = count_own_steps(&t->shard);
+    ASSAY_THEN(status, assay_shard_align(&t->shard, &t->catalog));
+    if (status == ASSAY_OK)
+        assay_align_name_apart(&t->catalog, steps, count_steps(&t->shard), &t->shard.claims, &t->problems);
+    ASSAY_THEN(status, t->problems.status);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    assay_fail(err, status, "%s: out of memory while reading its index", assay_store_location(t->store));
+    assay_trial_release(t);
+    return status;
+}
+
 /* Reads the index of a trial that is listed. Releases it when that fails. */
 static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *err)
 {
@@ -97,20 +115,8 @@ static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *
     int status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
     ASSAY_THEN(status, assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
                                         &t.problems));
-    if (status == ASSAY_OK && t.catalog.topology)
-        status = form_tensors(&t);
-    ASSAY_THEN(status, sort_names(&t));
-    const size_t steps = count_own_steps(&t.shard);
-    ASSAY_THEN(status, assay_shard_align(&t.shard, &t.catalog));
-    if (status == ASSAY_OK)
-        assay_align_name_apart(&t.catalog, steps, count_steps(&t.shard), &t.shard.claims, &t.problems);
-    ASSAY_THEN(status, t.problems.status);
-    if (status != ASSAY_OK) {
-        const int failed =
-            assay_fail(err, status, "%s: out of memory while reading its index", assay_store_location(t.store));
-        assay_trial_release(&t);
-        return failed;
-    }
+    t.problems.status = status == ASSAY_OK ? t.problems.status : status;
+    ASSAY_TRY(assay_trial_finish(&t, err));
     *out = t;
     return ASSAY_OK;
 }

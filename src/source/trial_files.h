@@ -24,6 +24,10 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
  * over, also when it fails, and shares the options (NULL: none). */
 int assay_trial_open_listed(assay_store *store, assay_trial_options *options, const assay_catalog *listed,
                             assay_trial_files *out, assay_error *err);
+/* The last part of that, for ranks that have listed it and read its index together: `trial` has all rows, claims and
+ * names as the files say, and the problems that reading them showed; those of the listing come before them. Puts
+ * tensors together, sorts names, and gives steps a common order. Releases the trial when it fails. */
+int assay_trial_finish(assay_trial_files *trial, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
 /* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(), and
  * ASSAY_EIO where part of it cannot be listed. */

@@ -16,8 +16,9 @@ struct assay_store {
     char *unlisted;    /* assay_store_listed_whole(); owned */
     assay_dict *notes; /* assay_store_note(): path, NUL, text; owned */
     uint32_t notes_taken;
-    bool is_file;   /* assay_store_is_file() */
-    bool no_memory; /* assay_store_lacked_memory() */
+    assay_dict *opened; /* assay_store_keep_sizes(); NULL: sizes are not kept; owned */
+    bool is_file;       /* assay_store_is_file() */
+    bool no_memory;     /* assay_store_lacked_memory() */
     assay_listings listings;
     assay_dict *listed; /* storage.c; owned */
     void *kept;         /* assay_store_kept(); owned */

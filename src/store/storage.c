@@ -172,6 +172,7 @@ void assay_store_close(assay_store *store)
     if (store->kept)
         store->release(store->kept);
     assay_dict_free(store->notes);
+    assay_dict_free(store->opened);
     assay_dict_free(store->listed);
     free(store->unlisted);
     assay_listings_release(&store->listings);
@@ -385,6 +386,68 @@ int assay_store_follow(assay_store *store, assay_store *before, const char *cons
     return store->ops->follow ? store->ops->follow(store, before, from, count) : ASSAY_OK;
 }
 
+/* ---- sizes of files that were opened ---- */
+
+/* Each is a text: the path, NUL, and the size in 8 bytes. A file that had two sizes is there twice. */
+enum { SIZE_BYTES = 1 + sizeof(uint64_t) };
+
+int assay_store_keep_sizes(assay_store *store)
+{
+    store->opened = store->opened ? store->opened : assay_dict_new();
+    return store->opened ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int keep_size(assay_store *store, const assay_store_file *file)
+{
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
+    assay_put_bytes(&text, file->path, strlen(file->path) + 1);
+    assay_put_u64(&text, file->size);
+    int status = assay_buf_status(&text);
+    if (status == ASSAY_OK && assay_dict_add(store->opened, (const char *)text.data, text.size) == ASSAY_NO_ID)
+        status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    return status;
+}
+
+void assay_store_pack_sizes(const assay_store *store, assay_buf *out)
+{
+    assay_dict_pack(store->opened, out);
+}
+
+/* Adds every path of `from` to `paths`. A path that is there already has another size. */
+static int check_sizes(const assay_dict *from, assay_dict *paths, assay_error *err)
+{
+    for (uint32_t i = 0; i < assay_dict_count(from); i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(from, i, &length);
+        const uint32_t id = assay_dict_add(paths, path, length - SIZE_BYTES);
+        ASSAY_HAVE(id != ASSAY_NO_ID);
+        if (id != i)
+            return assay_fail(err, ASSAY_EIO,
+                              "%s: it had two sizes: the trial changed while it was read, or not every rank sees the "
+                              "same files",
+                              path);
+    }
+    return ASSAY_OK;
+}
+
+int assay_store_join_sizes(assay_store *store, assay_cursor *in, assay_error *err)
+{
+    assay_dict *paths = assay_dict_new();
+    int status = paths ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t left = assay_get_count(in, sizeof(uint32_t)); status == ASSAY_OK && left > 0; left--) {
+        size_t length = 0;
+        const char *text = assay_get_text(in, &length);
+        if (in->failed || length < SIZE_BYTES || text[length - SIZE_BYTES] != '\0')
+            status = assay_fail(err, ASSAY_EINTERNAL, "the sizes of files were damaged on their way between ranks");
+        else if (assay_dict_add(store->opened, text, length) == ASSAY_NO_ID)
+            status = ASSAY_ENOMEM;
+    }
+    ASSAY_THEN(status, check_sizes(store->opened, paths, err));
+    assay_dict_free(paths);
+    return status;
+}
+
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err)
 {
     assay_store_file *file = assay_alloc_zeroed(1, sizeof *file);
@@ -400,6 +463,10 @@ int assay_store_open_file(assay_store *store, const char *path, assay_store_file
         status = listed == ASSAY_OK ? store->ops->open_file(store, path, file, err) : listed;
         if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
             status = assay_store_fail_gone(path, err);
+    }
+    if (status == ASSAY_OK && store->opened && keep_size(store, file) != ASSAY_OK) {
+        store->ops->close_file(file);
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
     }
     if (status != ASSAY_OK) {
         free(copy);

@@ -119,6 +119,13 @@ int assay_store_follow(assay_store *store, assay_store *before, const char *cons
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
 void assay_store_close_file(assay_store_file *file);
 uint64_t assay_store_file_size(const assay_store_file *file);
+/* From now on keeps the size of every file that is opened, for ranks that each read a part of one trial: what they
+ * opened of it has to be the same. 0 or ASSAY_ENOMEM. */
+int assay_store_keep_sizes(assay_store *store);
+/* Appends them. join adds those of another store of the same place: ASSAY_EIO where a file has two sizes, as the message
+ * says; ASSAY_EINTERNAL, ASSAY_ENOMEM. */
+void assay_store_pack_sizes(const assay_store *store, assay_buf *out);
+int assay_store_join_sizes(assay_store *store, assay_cursor *in, assay_error *err);
 /* True when the storage holds what is read of it against checksums of its own. */
 bool assay_store_file_is_summed(const assay_store_file *file);
 /* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */

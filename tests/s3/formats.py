@@ -145,6 +145,21 @@ class Suite(s3_suite.Suite):
             listed = self.run("ls", "s3://runs/" + name)
             self.checks.expect(listed.code == 0 and "30" in listed.out, "ls of %s: %s" % (name, listed))
 
+    def check_shared_index(self):
+        """Ranks that compare checkpoints share the reading of their index: several ask for as many ranges of files as one does, but for
+        the few of a file that two of them read."""
+        for name in "ab":
+            for step in range(40):
+                save_safetensors(self.room / name / ("step-%d.safetensors" % step), {"w": numpy.full(64, step, "float32")})
+            self.server.put_tree("runs", "index/%s/" % name, self.room / name)
+        counts = []
+        for ranks in self.ranks:
+            before = len(self.server.requests)
+            done = self.run("compare", "s3://runs/index/a", "s3://runs/index/b", ranks=ranks)
+            counts.append(sum(".safetensors" in path for _, path, _ in self.server.requests[before:]))
+            self.checks.expect(done.code == 0 and "equal: 40 tensors" in done.out, "compare at %d ranks: %s" % (ranks, done))
+        self.checks.expect(counts[0] >= 80 and max(counts) <= counts[0] + 8 * len(self.ranks), "requests at %s ranks: %s" % (self.ranks, counts))
+
     def check_events(self):
         """Profiler data, which has no tensors beside it."""
         tree = ROOT / "tests" / "data" / "events" / "profiler"
@@ -214,6 +229,7 @@ class Suite(s3_suite.Suite):
         with Server() as self.server:
             self.server.buckets["runs"] = {}
             self.check_series()
+            self.check_shared_index()
             self.check_events()
             if self.options.library != "none":
                 self.check_python()
