@@ -68,6 +68,10 @@ int assay_hook_collection_name(assay_hook *hook, const char *collection, const c
 int assay_hook_setting(assay_hook *hook, const char *name, const char *value);
 /* The same for the version of a library that the training uses: ("torch", "2.4.0"). */
 int assay_hook_version(assay_hook *hook, const char *name, const char *version);
+/* Records what a module of the network is, by the name that its tensors begin with (X of X_output_0): its type, and
+ * arguments that its tensors do not show, "torch.Conv2d stride=2,2 padding=1,1 dilation=1,1 groups=4" (docs/format.md).
+ * Of a name that is two modules nothing is recorded; at most 1000. Statuses as assay_hook_setting(). */
+int assay_hook_module(assay_hook *hook, const char *name, const char *what);
 /* Reads a configuration file in the reference's format as if its contents had been set by calls. */
 int assay_hook_load(assay_hook *hook, const char *path);
 

@@ -89,6 +89,23 @@ bool law_module(const law_step *step, const char *parameter, const char **module
     return false;
 }
 
+/* The passes of one module, with its bias, whose name begins with as many bytes of the weight's. */
+static int passes_of(const law_step *step, const assay_tensor_view *weight, int root, const char *module, size_t size,
+                     law_pass *pass)
+{
+    const uint32_t bias = law_tensor(step, "%.*s%.*s%cbias", root, weight->name, (int)size, module,
+                                     weight->name[strlen(weight->name) - sizeof "weight"]);
+    int status = ASSAY_OK;
+    for (int n = 0; status == ASSAY_OK; n++) {
+        const uint32_t input = law_tensor(step, "%.*s_input_%d", (int)size, module, n);
+        const uint32_t output = law_tensor(step, "%.*s_output_%d", (int)size, module, n);
+        if (input == ASSAY_NO_TENSOR || output == ASSAY_NO_TENSOR)
+            break;
+        status = pass(step, weight, input, output, bias);
+    }
+    return status;
+}
+
 int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *pass)
 {
     static const char WEIGHT[] = "weight";
@@ -99,14 +116,12 @@ int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *
     if (length < sizeof WEIGHT || strcmp(weight->name + before, WEIGHT) != 0 ||
         !law_module(step, weight->name, &module, &size))
         return ASSAY_OK;
-    const uint32_t bias = law_tensor(step, "%.*sbias", (int)before, weight->name);
-    for (int n = 0; status == ASSAY_OK; n++) {
-        const uint32_t input = law_tensor(step, "%.*s_input_%d", (int)size, module, n);
-        const uint32_t output = law_tensor(step, "%.*s_output_%d", (int)size, module, n);
-        if (input == ASSAY_NO_TENSOR || output == ASSAY_NO_TENSOR)
-            break;
-        status = pass(step, weight, input, output, bias);
-    }
+    const int root = (int)(module - weight->name);
+    status = passes_of(step, weight, root, module, size, pass);
+    const char *others = assay_trial_module(step->rule->trial, weight->name);
+    for (others = others ? strchr(others, ' ') : NULL; status == ASSAY_OK && others;
+         others = strchr(others + 1, ' ')) /* "shared head" */
+        status = passes_of(step, weight, root, others + 1, strcspn(others + 1, " "), pass);
     return status;
 }
 

@@ -5,6 +5,7 @@
  * equations hold at all is decided when all steps are known (law_violated.c). */
 #pragma once
 
+#include <assay/module.h>
 #include <assay/rule.h>
 
 /* The laws, by their names in byte order: tests of the rule. */
@@ -60,6 +61,7 @@ enum {
     OF_PROJECTION,
     OF_FUNCTION, /* the output as a function of the input */
     OF_WEIGHT,   /* rows of the first axis, joined */
+    OF_KERNELS,  /* of convolutions each row, where they are few numbers */
     OF_UPDATE,   /* all elements, with the saved step before */
     OF_GRADIENT,
     OF_STATE,
@@ -91,7 +93,7 @@ enum {
 /* Forms of LAW_LINEAR: what its factors are rounded to before they are multiplied. */
 enum { LINEAR_EXACT, LINEAR_TF32, LINEAR_BFLOAT16, LINEAR_FORMS };
 /* Forms of LAW_NORMALISATION. */
-enum { NORMALISED_BY_ROWS, NORMALISED_BY_CHANNELS };
+enum { NORMALISED_BY_ROWS, NORMALISED_BY_CHANNELS, NORMALISED_BY_ROOTS, NORMALISED_BY_ROOTS_PLUS };
 /* Forms of LAW_DROPOUT: the first also if all steps but a few keep it. */
 enum { DROPOUT_INDEPENDENT, DROPOUT_ELEMENTS };
 /* Forms of LAW_POOLING; _ROUNDED: sums are of the output's type. */

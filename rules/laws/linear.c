@@ -9,8 +9,9 @@
  *     of the sums of K products                              6 u_acc (sqrt(K) / 3 + 2) sqrt(q^2 + sum y^2)
  *     of the output's type                                   4 u_out sqrt(sum y^2)
  * each six times its standard deviation (docs/laws.md). Convolutions may be computed by transforms that round more
- * (Winograd): 16 times as much for sums. Their stride, padding and dilation nobody recorded: those that the shapes allow,
- * of which padding by half a kernel comes first. */
+ * (Winograd): 16 times as much for sums. Their stride, padding and dilation are those that the trial says (assay/module.h),
+ * else those that the shapes allow, of which padding by half a kernel comes first, without dilation. With groups of
+ * channels, the outputs of a cell have to be of one group. */
 #include "laws/law.h"
 
 #include <math.h>
@@ -21,11 +22,12 @@ static const double FACTORS[LINEAR_FORMS] = {[LINEAR_EXACT] = 0, [LINEAR_TF32] =
 
 /* Along one axis of images. */
 typedef struct conv_axis {
-    int64_t in, out, kernel, stride, padding;
+    int64_t in, out, kernel, stride, padding, dilation;
 } conv_axis;
 
 typedef struct convolution {
-    int64_t channels; /* 0: it is a linear layer */
+    int64_t channels; /* that an output is computed of; 0: it is a linear layer */
+    uint64_t groups;  /* of channels, and of outputs */
     conv_axis y, x;
 } convolution;
 
@@ -69,6 +71,23 @@ static void join_tiles(const linear *l)
                 l->y2[to + i] += s->squares[from + i];
             }
         }
+}
+
+/* The bias in groups of outputs: of a sketch of each of its elements, or of as many groups at least. */
+static void join_bias(linear *l, double *room)
+{
+    const uint64_t groups = l->w->groups;
+    if (l->b->columns == 1) {
+        join_rows(l->b, groups, room, &l->bs, &l->b2);
+        return;
+    }
+    for (uint64_t output = 0; output < l->w->rows; output++) {
+        const uint64_t h = assay_sketch_group(output, l->w->rows, groups);
+        room[h] += assay_sketch_sign(0) * assay_sketch_sign(output) * l->b->sum[output];
+        room[groups + h] += l->b->squares[output];
+    }
+    l->bs = room;
+    l->b2 = room + groups;
 }
 
 void linear_bounds(const linear_rounding *r, double products, double outputs, double elements,
@@ -135,7 +154,7 @@ static void multiply(const linear *l, uint64_t g, uint64_t h, double *sum, doubl
 /* Along an axis, the outputs [from, end) of which element k of the kernel meets the input and not its padding. */
 static void find_inside(const conv_axis *a, int64_t k, int64_t *from, int64_t *end)
 {
-    const int64_t before = a->padding - k, behind = a->in - 1 + before;
+    const int64_t before = a->padding - k * a->dilation, behind = a->in - 1 + before;
     *from = before > 0 ? (before + a->stride - 1) / a->stride : 0;
     *end = behind < 0 ? 0 : behind / a->stride + 1;
     *end = *end < a->out ? *end : a->out;
@@ -148,8 +167,8 @@ static void add_element(const convolution *conv, int64_t ky, int64_t kx, const d
     find_inside(&conv->y, ky, &top, &bottom);
     find_inside(&conv->x, kx, &left, &right);
     for (int64_t y = top; y < bottom; y++) {
-        const double *in = image + (y * conv->y.stride + ky - conv->y.padding) * conv->x.in;
-        const int64_t shift = kx - conv->x.padding;
+        const double *in = image + (y * conv->y.stride + ky * conv->y.dilation - conv->y.padding) * conv->x.in;
+        const int64_t shift = kx * conv->x.dilation - conv->x.padding;
         double *to = out + y * conv->x.out;
         if (conv->x.stride == 1) /* the compiler makes vectors of this */
             for (int64_t x = left; x < right; x++)
@@ -165,7 +184,9 @@ static void convolve(const linear *l, uint64_t g, uint64_t h, double *sum, doubl
 {
     const convolution *conv = &l->conv;
     const int64_t image = conv->y.in * conv->x.in, kernel = conv->y.kernel * conv->x.kernel;
-    const double *xs = l->xs + g * l->x->columns, *x2 = l->x2 + g * l->x->columns;
+    const uint64_t group = assay_sketch_first_row(h, l->w->rows, l->w->groups) * conv->groups / l->w->rows;
+    const uint64_t first = g * l->x->columns + group * (uint64_t)(conv->channels * image);
+    const double *xs = l->xs + first, *x2 = l->x2 + first;
     const double *ws = l->w->sum + h * l->w->columns, *w2 = l->w->squares + h * l->w->columns;
     memset(sum, 0, l->places * sizeof *sum);
     memset(squares, 0, l->places * sizeof *squares);
@@ -265,7 +286,7 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     join_rows(l->x, l->rows, of_x, &l->xs, &l->x2);
     join_tiles(l);
     if (l->b)
-        join_rows(l->b, groups, of_b, &l->bs, &l->b2);
+        join_bias(l, of_b);
     const int status = add_forms(step, item, l, room);
     free(room);
     return status;
@@ -282,12 +303,42 @@ bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double product
     return factors > 0 && r->output > 0;
 }
 
-/* Finds stride and padding along an axis. */
-static bool find_axis(conv_axis *a, int64_t in, int64_t out, int64_t kernel)
+/* An argument of a convolution along axis `at`, from `least` on. */
+static bool take_argument(const char *module, const char *name, int at, int64_t least, int64_t *value)
 {
-    *a = (conv_axis){in, out, kernel, out > 0 && in / out > 1 ? in / out : 1, (kernel - 1) / 2};
+    enum { MOST = 1 << 20 };
+    double x;
+    if (!assay_module_number(module, name, at, &x) || !(x >= (double)least) || x > MOST || x != floor(x))
+        return false;
+    *value = (int64_t)x;
+    return true;
+}
+
+/* Stride, padding and dilation along axis `at` as the trial says them. */
+static bool take_axis(conv_axis *a, const char *module, int at)
+{
+    if (!take_argument(module, "stride", at, 1, &a->stride) || !take_argument(module, "dilation", at, 1, &a->dilation))
+        return false;
+    const int64_t reach = a->dilation * (a->kernel - 1);
+    if (assay_module_says(module, "padding", "same")) {
+        a->padding = reach / 2;
+        return a->stride == 1 && a->in == a->out;
+    }
+    if (assay_module_says(module, "padding", "valid"))
+        a->padding = 0;
+    else if (!take_argument(module, "padding", at, 0, &a->padding))
+        return false;
+    return a->in + 2 * a->padding > reach && (a->in + 2 * a->padding - reach - 1) / a->stride + 1 == a->out;
+}
+
+/* Finds stride and padding along axis `at` of a module; NULL: what it is is not known. */
+static bool find_axis(conv_axis *a, int64_t in, int64_t out, int64_t kernel, const char *module, int at)
+{
+    *a = (conv_axis){in, out, kernel, out > 0 && in / out > 1 ? in / out : 1, (kernel - 1) / 2, 1};
     if (in < 1 || out < 1 || kernel < 1)
         return false;
+    if (assay_module_kind_of(module) == ASSAY_MODULE_CONVOLUTION)
+        return take_axis(a, module, at);
     for (int even = 1; even >= 0; even--) { /* a stride that divides, then the next larger one */
         if ((in + 2 * a->padding - kernel) / a->stride + 1 == out)
             return true;
@@ -301,15 +352,41 @@ static bool find_axis(conv_axis *a, int64_t in, int64_t out, int64_t kernel)
     return false;
 }
 
-/* What convolution of one or two axes, without dilation and groups, has such shapes. */
-static bool find_convolution(convolution *conv, const assay_tensor_view *x, const assay_tensor_view *w,
-                             const assay_tensor_view *y)
+/* What convolution of one or two axes has such shapes. */
+static bool find_convolution(convolution *conv, const char *module, const assay_tensor_view *x,
+                             const assay_tensor_view *w, const assay_tensor_view *y)
 {
-    const int dims = w->dims;
-    if (dims > 4 || x->dims != dims || y->dims != dims || x->shape[1] != w->shape[1] || y->shape[1] != w->shape[0] ||
-        !find_axis(&conv->x, x->shape[dims - 1], y->shape[dims - 1], w->shape[dims - 1]))
+    const int dims = w->dims, kind = assay_module_kind_of(module);
+    if (dims > 4 || x->dims != dims || y->dims != dims || w->shape[1] < 1 || x->shape[1] % w->shape[1] != 0 ||
+        y->shape[1] != w->shape[0] || (kind != ASSAY_MODULE_UNKNOWN && kind != ASSAY_MODULE_CONVOLUTION) ||
+        (kind == ASSAY_MODULE_CONVOLUTION && !assay_module_says(module, "padding_mode", "zeros")) ||
+        !find_axis(&conv->x, x->shape[dims - 1], y->shape[dims - 1], w->shape[dims - 1], module, dims - 3))
         return false;
-    return dims == 3 ? find_axis(&conv->y, 1, 1, 1) : find_axis(&conv->y, x->shape[2], y->shape[2], w->shape[2]);
+    conv->groups = (uint64_t)(x->shape[1] / w->shape[1]);
+    return dims == 3 ? find_axis(&conv->y, 1, 1, 1, NULL, 0)
+                     : find_axis(&conv->y, x->shape[2], y->shape[2], w->shape[2], module, 0);
+}
+
+/* Are the outputs of each cell of one group of channels? */
+static bool are_apart(const convolution *conv, const assay_sketch *w)
+{
+    if (conv->groups < 1 || w->rows % conv->groups != 0)
+        return false;
+    for (uint64_t h = 0; conv->groups > 1 && h < w->groups; h++)
+        if (assay_sketch_first_row(h, w->rows, w->groups) * conv->groups / w->rows !=
+            (assay_sketch_first_row(h + 1, w->rows, w->groups) - 1) * conv->groups / w->rows)
+            return false;
+    return true;
+}
+
+/* The bias of a weight, in groups of which those of the weight can be joined; NULL: there is none. */
+static const assay_sketch *bias_of(const law_step *step, const assay_tensor_view *item, const assay_sketch *w)
+{
+    const assay_sketch *b = law_sketch(step, OF_WEIGHT, item);
+    if (b && b->rows == w->rows && b->groups >= w->groups)
+        return b;
+    b = item && item->dims == 1 ? law_sketch(step, OF_VECTOR, item) : NULL;
+    return b && b->columns == w->rows ? b : NULL;
 }
 
 /* One pass of the module that the weight belongs to. */
@@ -319,16 +396,25 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     const assay_tensor_view *x = law_item(step, LAW_INPUTS, input, weight->worker);
     const assay_tensor_view *y = law_item(step, LAW_OUTPUTS, output, weight->worker);
     const assay_tensor_view *b = law_item(step, LAW_WEIGHTS, bias, weight->worker);
-    linear l = {.w = law_sketch(step, OF_WEIGHT, weight),
-                .x = law_sketch(step, weight->dims > 2 ? OF_IMAGES : OF_INPUT, x),
-                .y = law_sketch(step, weight->dims > 2 ? OF_IMAGES_OUT : OF_OUTPUT, y),
-                .conv = {.channels = weight->dims > 2 ? weight->shape[1] : 0},
-                .b = law_sketch(step, OF_WEIGHT, b)};
-    if (!l.w || !l.x || !l.y || (bias != ASSAY_NO_TENSOR && !l.b))
+    linear l = {
+        .w = law_sketch(step, OF_WEIGHT, weight),
+        .x = law_sketch(step, weight->dims > 2 ? OF_IMAGES : OF_INPUT, x),
+        .y = law_sketch(step, weight->dims > 2 ? OF_IMAGES_OUT : OF_OUTPUT, y),
+        .conv = {.channels = weight->dims > 2 ? weight->shape[1] : 0},
+    };
+    if (!l.w || !l.x || !l.y)
         return ASSAY_OK;
-    if ((l.conv.channels > 0 ? !find_convolution(&l.conv, x, weight, y)
-                             : l.x->columns != l.w->columns || l.y->columns != l.w->rows) ||
-        l.x->rows != l.y->rows || (l.b && (l.b->rows != l.w->rows || l.b->groups < l.w->groups)) ||
+    if (l.conv.channels > 0) {
+        if (!find_convolution(&l.conv, assay_trial_module_of(step->rule->trial, y->name), x, weight, y))
+            return ASSAY_OK;
+        if (!are_apart(&l.conv, l.w))
+            l.w = law_sketch(step, OF_KERNELS, weight);
+        if (!l.w || !are_apart(&l.conv, l.w))
+            return ASSAY_OK;
+    }
+    l.b = bias_of(step, b, l.w);
+    if ((l.conv.channels == 0 && (l.x->columns != l.w->columns || l.y->columns != l.w->rows)) ||
+        l.x->rows != l.y->rows || (bias != ASSAY_NO_TENSOR && !l.b) ||
         !linear_set_rounding(&l.rounding, x->dtype, weight->dtype, y->dtype, (double)l.w->columns))
         return ASSAY_OK;
     l.rounding.sums *= l.conv.channels > 0 ? CONVOLVED : 1;

@@ -1,6 +1,7 @@
-/* normalisation.c - y = (x - mean) / sqrt(variance + e) w + b, with e = 1e-5:
+/* normalisation.c - y = (x - mean) / sqrt(variance + e) w + b, with e = 1e-5 unless the trial says another:
  *   layer    mean and variance of each row of the last axis: the sketch is of rows that were normalised
  *   batch    of each channel over the batch, as in training; linear in images, once they are known
+ *   root     y = x / sqrt(mean of squares + e) w of each row, or with 1 + w; where the trial says that it is such a module
  * An element rounds in its type, six times as much where steps between do too, and by 64 u of its terms: of a mean that
  * is subtracted, and of sums. */
 #include <math.h>
@@ -9,23 +10,21 @@
 
 #include "laws/law.h"
 
-static const double EPSILON = 1e-5;
-
 typedef struct norm {
-    const assay_sketch *x, *y, *w, *b; /* w and b: one row; b NULL: there is none */
-    const assay_channels *channels;    /* NULL: by rows */
-    double output, arithmetic;
+    const assay_sketch *x, *y, *w, *b;  /* w and b: one row; b NULL: there is none */
+    const assay_channels *channels;     /* NULL: by rows */
+    double output, arithmetic, e, more; /* w + more */
 } norm;
 
 /* What a cell of the output is to be, and the squares of its terms. */
 static double expected(const norm *n, uint64_t rows, uint64_t c, double x, double x2, double signs, double *squares)
 {
-    const double sign = assay_sketch_sign(0), w = sign * n->w->sum[c], b = n->b ? sign * n->b->sum[c] : 0;
+    const double sign = assay_sketch_sign(0), w = sign * n->w->sum[c] + n->more, b = n->b ? sign * n->b->sum[c] : 0;
     double scale = w, mean = 0;
     if (n->channels) {
         const double count = (double)n->channels->elements;
         mean = n->channels->sum[c] / count;
-        scale = w / sqrt(fmax(n->channels->squares[c] / count - mean * mean, 0) + EPSILON);
+        scale = w / sqrt(fmax(n->channels->squares[c] / count - mean * mean, 0) + n->e);
     }
     *squares = scale * scale * x2 + (double)rows * (scale * scale * mean * mean + b * b);
     return scale * (x - signs * mean) + signs * b;
@@ -92,9 +91,16 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     n.arithmetic = y->dtype == ASSAY_FLOAT64 ? 0x1p-52 : 0x1p-24;
     n.x = law_sketch(step, OF_NORMALISED, x);
     n.y = law_sketch(step, OF_OUTPUT, y);
+    const char *module = assay_trial_module_of(step->rule->trial, y->name);
+    const bool roots = assay_module_kind_of(module) == ASSAY_MODULE_NORM_ROOT;
     if (is_complete(&n, bias != ASSAY_NO_TENSOR) && n.w->columns == n.x->columns) {
-        ASSAY_TRY(compare(step, y, &n, NORMALISED_BY_ROWS));
+        ASSAY_TRY(compare(step, y, &n, roots ? NORMALISED_BY_ROOTS : NORMALISED_BY_ROWS));
+        n.more = 1;
+        ASSAY_TRY(roots ? compare(step, y, &n, NORMALISED_BY_ROOTS_PLUS) : ASSAY_OK);
+        n.more = 0;
     }
+    if (!assay_module_number(module, "eps", 0, &n.e) || !(n.e >= 0))
+        n.e = 1e-5;
     const assay_result *channels = assay_view_result(step->view, OF_CHANNELS, x);
     n.x = law_images(step, OF_IMAGES, OF_INPUT, x);
     n.y = law_images(step, OF_IMAGES_OUT, OF_OUTPUT, y);

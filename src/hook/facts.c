@@ -86,10 +86,12 @@ static bool is_json_atom(const char *value)
     return word || (number && assay_json_check("", value, length, NULL) == ASSAY_OK);
 }
 
-static char *value_of(const char *name, const char *value)
+static char *value_of(hook_fact_kind kind, const char *name, const char *value)
 {
     assay_buf out = ASSAY_BUF(HOOK_FACTS_CEILING);
-    if (assay_name_is_secret(name, strlen(name)))
+    if (kind == HOOK_MODULE) /* "token" is an embedding, and none of its arguments is a text */
+        assay_json_put_text_n(&out, value, kept_length(value, HOOK_MODULE_VALUE));
+    else if (assay_name_is_secret(name, strlen(name)))
         assay_put_format(&out, "\"" ASSAY_MASK "\"");
     else if (is_json_atom(value))
         assay_put_format(&out, "%s", value);
@@ -111,26 +113,32 @@ static hook_fact *find(hook_facts *facts, hook_fact_kind kind, const char *name)
 
 int hook_facts_add(hook_facts *facts, hook_fact_kind kind, const char *name, const char *value, assay_error *err)
 {
-    const char *what = kind == HOOK_SETTING ? "setting" : "version";
+    static const char *const kinds[] = {
+        [HOOK_SETTING] = "setting", [HOOK_VERSION] = "version", [HOOK_MODULE] = "module"};
+    const char *what = kinds[kind];
     hook_fact *fact = find(facts, kind, name);
     if (name[0] == '\0' || strlen(name) > HOOK_FACT_NAME)
         return assay_fail(err, ASSAY_EPARAM, "%s %.40s: the name has to have 1 to %d bytes", what, name,
                           HOOK_FACT_NAME);
-    if (!fact && facts->count == HOOK_FACTS)
-        return assay_fail(err, ASSAY_EPARAM, "%s %s: a run has at most %d of them", what, name, HOOK_FACTS);
+    const int most = kind == HOOK_MODULE ? HOOK_MODULES : HOOK_FACTS;
+    if (!fact && (kind == HOOK_MODULE ? facts->modules : facts->count - facts->modules) == (size_t)most)
+        return assay_fail(err, ASSAY_EPARAM, "%s %s: a run has at most %d of them", what, name, most);
     if (!facts->list)
-        facts->list = assay_alloc_zeroed(HOOK_FACTS, sizeof *facts->list);
-    char *text = value_of(name, value), *copy = fact ? NULL : assay_copy_text(name);
+        facts->list = assay_alloc_zeroed(HOOK_FACTS + HOOK_MODULES, sizeof *facts->list);
+    char *text = value_of(kind, name, value), *copy = fact ? NULL : assay_copy_text(name);
     if (!facts->list || !text || (!fact && !copy)) {
         free(text);
         free(copy);
         return assay_fail(err, ASSAY_ENOMEM, "%s %s: out of memory", what, name);
     }
     if (fact) {
+        if (kind == HOOK_MODULE && strcmp(fact->value, text) != 0)
+            snprintf(text, strlen(text) + 1, "\"\"");
         free(fact->value);
         fact->value = text;
     } else {
         facts->list[facts->count++] = (hook_fact){kind, copy, text};
+        facts->modules += kind == HOOK_MODULE;
     }
     return ASSAY_OK;
 }
@@ -324,8 +332,10 @@ static void put_recorded(const hook_recorded *recorded, const hook_config *confi
 
 static void put_pairs(const hook_facts *facts, hook_fact_kind kind, assay_buf *out)
 {
+    static const char *const keys[] = {
+        [HOOK_SETTING] = "config", [HOOK_VERSION] = "versions", [HOOK_MODULE] = "modules"};
     bool any = kind == HOOK_VERSION;
-    put_key(out, kind == HOOK_VERSION ? "versions" : "config");
+    put_key(out, keys[kind]);
     assay_put_u8(out, '{');
     if (any) {
         assay_put_format(out, "\"assay\": ");
@@ -334,6 +344,8 @@ static void put_pairs(const hook_facts *facts, hook_fact_kind kind, assay_buf *o
     for (size_t i = 0; i < facts->count; i++) {
         if (facts->list[i].kind != kind)
             continue;
+        if (kind == HOOK_MODULE && out->size > HOOK_FACTS_CEILING / 2) /* laws can do without, the rest has to fit */
+            break;
         assay_put_format(out, any ? ", " : "");
         assay_json_put_text(out, facts->list[i].name);
         assay_put_format(out, ": %s", facts->list[i].value);
@@ -360,6 +372,8 @@ void hook_facts_put(const hook_facts *facts, const hook_config *config, const ch
     put_commit(out, &command);
     put_pairs(facts, HOOK_VERSION, out);
     put_pairs(facts, HOOK_SETTING, out);
+    if (facts->modules > 0)
+        put_pairs(facts, HOOK_MODULE, out);
     if (recorded)
         put_recorded(recorded, config, workers, out);
     assay_put_format(out, "}\n");

@@ -11,14 +11,16 @@
 #include "hook/config.h"
 
 enum {
-    HOOK_FACTS = 1000,      /* settings and versions at most */
-    HOOK_FACT_NAME = 200,   /* bytes of a name; a longer one is refused */
-    HOOK_FACT_VALUE = 1000, /* bytes of a value that are kept */
+    HOOK_FACTS = 1000,       /* settings and versions at most */
+    HOOK_MODULES = 1000,     /* modules of the network at most */
+    HOOK_FACT_NAME = 200,    /* bytes of a name; a longer one is refused */
+    HOOK_FACT_VALUE = 1000,  /* bytes of a value that are kept */
+    HOOK_MODULE_VALUE = 200, /* of what a module is */
     HOOK_COMMAND_ARGUMENTS = 256,
     HOOK_FACTS_CEILING = 1 << 20 /* bytes of the file */
 };
 
-typedef enum hook_fact_kind { HOOK_SETTING, HOOK_VERSION } hook_fact_kind;
+typedef enum hook_fact_kind { HOOK_SETTING, HOOK_VERSION, HOOK_MODULE } hook_fact_kind;
 
 typedef struct hook_fact {
     hook_fact_kind kind;
@@ -26,8 +28,8 @@ typedef struct hook_fact {
 } hook_fact;
 
 typedef struct hook_facts {
-    hook_fact *list; /* owned */
-    size_t count;
+    hook_fact *list;       /* owned */
+    size_t count, modules; /* of which so many are modules */
     time_t started;
 } hook_facts;
 
@@ -35,7 +37,7 @@ typedef struct hook_facts {
 void hook_facts_init(hook_facts *facts);
 void hook_facts_release(hook_facts *facts);
 
-/* Adds a fact, or replaces the one of that name. A number, true, false or null stays what it is, all else becomes a
+/* Adds a fact, or replaces the one of that name; what two modules of one name are is "". A number, true, false or null stays what it is, all else becomes a
  * text; what looks like a secret is masked. ASSAY_EPARAM for a name that is empty or too long, or one fact too many,
  * ASSAY_ENOMEM. */
 int hook_facts_add(hook_facts *facts, hook_fact_kind kind, const char *name, const char *value, assay_error *err);

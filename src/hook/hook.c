@@ -283,6 +283,11 @@ int assay_hook_version(assay_hook *hook, const char *name, const char *version)
     return add_fact(hook, HOOK_VERSION, name, version);
 }
 
+int assay_hook_module(assay_hook *hook, const char *name, const char *what)
+{
+    return add_fact(hook, HOOK_MODULE, name, what);
+}
+
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts)
 {
     if (!counts)

@@ -34,7 +34,6 @@ from assay_hook_config import (Collection, CollectionKeys, CollectionManager, Mo
                                SaveConfigMode, BUILT_IN_NAMES, kind_of_error, with_limit)
 from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
 
-
 modes = ModeKeys
 
 
@@ -68,7 +67,7 @@ _SIGNATURES = {
     "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
     "save": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
-    "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT],
+    "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT], "module": [_HOOK, _TEXT, _TEXT],
     "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "save_scalar_at": [_HOOK, _TEXT, ctypes.c_double, ctypes.c_double],
     "event": [_HOOK, _TEXT, _TEXT, ctypes.c_int64, ctypes.c_int64], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
     "close": [_HOOK], "step_end": [_HOOK], "phase_begin": [_HOOK], "phase_end": [_HOOK, _TEXT, ctypes.c_int64],
@@ -669,10 +668,11 @@ class Hook:
             if not compiled:
                 part.register_forward_hook(self._after_forward)
         (outer if compiled else module).register_forward_pre_hook(self._before_forward)
+        from assay_recording.modules import tell
+        _goes_on(tell)(self, module)
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
                 parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), _plain_name(name))))
-
         if self._laws:
             self._laws.watch(module)
 

@@ -1,6 +1,8 @@
 /* trial_info.c - what rules can ask about a trial: workers, steps, tensors, collections. */
 #include "rule/trial_info.h"
 
+#include <assay/module.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +159,27 @@ uint32_t assay_trial_expected_workers(const assay_trial *trial)
 const char *assay_trial_fact(const assay_trial *trial, const char *name)
 {
     return trial->catalog ? assay_run_fact_of(&trial->catalog->facts, name) : NULL;
+}
+
+const char *assay_trial_module(const assay_trial *trial, const char *name)
+{
+    char fact[512];
+    const int length = snprintf(fact, sizeof fact, "module.%s", name);
+    const char *said = length > 0 && (size_t)length < sizeof fact ? assay_trial_fact(trial, fact) : NULL;
+    return said && *said ? said : NULL;
+}
+
+const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
+{
+    char name[512];
+    const char *end = NULL;
+    for (const char *at = tensor; (at = strchr(at, '_')); at++)
+        if (strncmp(at, "_input_", 7) == 0 || strncmp(at, "_output_", 8) == 0)
+            end = at;
+    if (!end || !trial->catalog || trial->catalog->facts.count == 0 || (size_t)(end - tensor) >= sizeof name)
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(end - tensor), tensor);
+    return assay_trial_module(trial, name);
 }
 
 uint32_t assay_trial_run_workers(const assay_trial *trial)

@@ -138,12 +138,12 @@ static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, cons
     }
 }
 
-/* What brings a row to mean 0 and variance 1, by its sums. */
+/* What brings a row to mean 0 and variance 1, or its mean square alone to 1, by its sums. */
 static void find_scale(const assay_meter *m, const channel_lanes *lanes, uint64_t n, double *mean, double *scale)
 {
     const double squares = meter_joined(lanes->squares) / (double)n;
-    *mean = meter_joined(lanes->sum) / (double)n;
-    *scale = 1 / sqrt(fmax(squares - *mean * *mean, 0) + m->measure.number[2]);
+    *mean = signbit(m->measure.number[2]) ? 0 : meter_joined(lanes->sum) / (double)n;
+    *scale = 1 / sqrt(fmax(squares - *mean * *mean, 0) + fabs(m->measure.number[2]));
 }
 
 /* A row that is complete. */

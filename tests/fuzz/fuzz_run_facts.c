@@ -1,4 +1,6 @@
 /* Any bytes as the facts of a run: they are taken or a problem, are in order, and survive packing. */
+#include <assay/module.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,18 @@ static void must(bool condition)
 {
     if (!condition)
         abort();
+}
+
+/* Whatever a module is said to be, it is of a kind, and its numbers are numbers. */
+static void look_at_module(const char *what)
+{
+    double number = 0;
+    const int kind = assay_module_kind_of(what);
+    must(kind >= ASSAY_MODULE_UNKNOWN && kind < ASSAY_MODULE_KINDS);
+    for (int at = 0; at < 3; at++)
+        if (assay_module_number(what, "stride", at, &number))
+            must(isfinite(number));
+    must(!assay_module_says(what, "padding", "same") || !assay_module_number(what, "padding", 0, &number));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < facts.count; i++) {
         must(i == 0 || strcmp(facts.list[i - 1].name, facts.list[i].name) < 0);
         must(assay_run_fact_of(&facts, facts.list[i].name) == facts.list[i].value);
+        look_at_module(facts.list[i].value);
     }
     assay_run_facts_pack(&facts, &packed);
     assay_cursor in = assay_cursor_over(packed.data, packed.size);

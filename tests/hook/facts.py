@@ -58,6 +58,59 @@ def test_what_is_recorded():
     assert train(fresh("none"), arguments={"run_facts": False})[0] is None
 
 
+MODULES = """
+import sys
+import torch
+from torch import nn
+import assay_hook
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.variance_epsilon, self.note = 1e-6, "a b=c"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Embedding(5, 4, padding_idx=0)
+        self.conv, self.same = nn.Conv2d(4, 8, 3, stride=(2, 1), groups=2), nn.Conv1d(4, 4, 5, padding="same", dilation=2)
+        self.parts = nn.Sequential(nn.GELU(approximate="tanh"), nn.Dropout(0.25), nn.GroupNorm(2, 4), nn.MultiheadAttention(4, 2))
+        self.double, self.root, self.inner = Doubled(4, 4), Root(), nn.ModuleDict({"fc": nn.Linear(4, 4)})
+        self.head = nn.Linear(4, 5)
+        self.head.weight = self.token.weight
+
+    def forward(self, x):
+        return x
+
+net, hook = Net(), assay_hook.Hook(sys.argv[1])
+hook.register_module(net)
+hook.set_mode(assay_hook.modes.TRAIN)
+net(torch.ones(2))
+hook.register_module(nn.Tanh())  # too late: it is passed over without a word
+hook.close()
+"""
+
+
+def test_modules():
+    (WORK / "modules.py").write_text(MODULES)
+    path = fresh("modules")
+    done = subprocess.run([sys.executable, str(WORK / "modules.py"), str(path)], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and "too late" not in done.stderr, done.stderr
+    said = json.loads((path / "run" / "worker_0.json").read_text())["modules"]
+    for name, what in (("token", "torch.Embedding padding_idx=0"),
+                       ("conv", "torch.Conv2d stride=2,1 padding=0,0 dilation=1,1 groups=2 padding_mode=zeros kernel_size=3,3"),
+                       ("same", "torch.Conv1d stride=1 padding=same dilation=2 groups=1 padding_mode=zeros kernel_size=5"),
+                       ("parts.0", "torch.GELU approximate=tanh"), ("parts.1", "torch.Dropout p=0.25 inplace=false"),
+                       ("parts.2", "torch.GroupNorm eps=1e-05 num_groups=2"), ("parts.3", "torch.MultiheadAttention num_heads=2"), ("double", "Doubled"),
+                       ("root", "Root variance_epsilon=1e-06"), ("inner.fc", "torch.Linear"), ("Net_token.weight", "shared head")):
+        assert said.get(name) == what, (name, said)
+    assert "" not in said and "Net" not in said, said
+
+
 def test_secrets():
     secret = "x1f7hunter2"
     settings = {"db.password": secret, "HF_TOKEN": secret, "awsSecretAccessKey": secret, "api-key": secret, "pin": 7,

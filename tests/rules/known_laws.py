@@ -3,6 +3,7 @@
 
     known_laws.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
 """
+import json
 import sys
 from pathlib import Path
 
@@ -304,6 +305,94 @@ def terms_that_nobody_can_tell(folder):
         made.step(step, "TRAIN", step, {"worker_0": {
             "relu_input_0": single, "relu_output_0": numpy.maximum(single, 0), "a_output_0": x, "b_output_0": first_branch, "c_output_0": second, "norm_input_0": x + second}})
     return made.end(), [rule("laws", "LawViolated", lambda e: e["findings_total"] == 0 and "'sums'" not in e["message"])]
+
+
+def convolved(x, w, groups, padding, dilation, stride=1):
+    padded, reach = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding))), dilation * (w.shape[2] - 1) + 1
+    views = numpy.lib.stride_tricks.sliding_window_view(padded, (reach, reach), axis=(2, 3))[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    parts = [numpy.einsum("nchwij,ocij->nohw", v, k, dtype=SINGLE) for v, k in zip(numpy.split(views, groups, axis=1), numpy.split(w, groups))]
+    return numpy.concatenate(parts, axis=1).astype(SINGLE)
+
+
+MODULES = {"grouped": "torch.Conv2d stride=2,2 padding=2,2 dilation=2,2 groups=2 padding_mode=zeros", "same": "torch.Conv2d stride=1,1 padding=same dilation=3,3 groups=1 padding_mode=zeros",
+        "rms": "LlamaRMSNorm variance_epsilon=0.001", "gemma": "GemmaRMSNorm eps=0.001", "norm": "torch.LayerNorm eps=0.01", "bn": "torch.BatchNorm2d eps=0.02", "Net_first.weight": "shared other second"}
+
+
+def modules(folder, *said, fault=None):
+    """Convolutions with groups and dilation, and norms with an e of their own. What they are the facts of the run say."""
+    made, random = Made(folder), numpy.random.default_rng(13)
+
+    def normal(*shape):
+        return random.normal(size=shape).astype(SINGLE)
+    t = {"Net_%s.weight" % name: normal(*shape) for name, shape in (("grouped", (6, 2, 3, 3)), ("same", (5, 4, 3, 3)), ("depthwise", (40, 1, 3, 3)), ("rms", (16,)),
+                                                                   ("gemma", (16,)), ("norm", (16,)), ("bn", (4,)), ("first", (6, 16)))}
+    t.update({"Net_%s.bias" % name: normal(size) for name, size in (("grouped", 6), ("second", 6), ("depthwise", 40), ("norm", 16), ("bn", 4))})
+    for step in range(8):
+        x, wide, rows = normal(5, 4, 8, 8), normal(5, 40, 6, 6), normal(7, 16) * SINGLE(0.1)
+        for name, given in (("grouped", x), ("same", x), ("depthwise", wide), ("rms", rows), ("gemma", rows), ("norm", rows), ("bn", x), ("first", rows), ("second", rows)):
+            t[name + "_input_0"] = given
+        t["grouped_output_0"] = convolved(x, t["Net_grouped.weight"], 2, 2, 2, 2) + t["Net_grouped.bias"][:, None, None]
+        t["same_output_0"] = convolved(x, t["Net_same.weight"], 1, 3, 3)
+        t["first_output_0"] = rows @ t["Net_first.weight"].T
+        t["second_output_0"] = t["first_output_0"] + t["Net_second.bias"]
+        t["depthwise_output_0"] = convolved(wide, t["Net_depthwise.weight"], 40, 1, 1) + t["Net_depthwise.bias"][:, None, None]
+        by_root = rows / numpy.sqrt((rows * rows).mean(1, keepdims=True) + SINGLE(0.001))
+        t["rms_output_0"], t["gemma_output_0"] = by_root * t["Net_rms.weight"], by_root * (1 + t["Net_gemma.weight"])
+        t["norm_output_0"] = (rows - rows.mean(1, keepdims=True)) / numpy.sqrt(rows.var(1, keepdims=True) + SINGLE(0.01)) * t["Net_norm.weight"] + t["Net_norm.bias"]
+        mean, variance = x.mean((0, 2, 3), keepdims=True), x.var((0, 2, 3), keepdims=True)
+        t["bn_output_0"] = (x - mean) / numpy.sqrt(variance + SINGLE(0.02)) * t["Net_bn.weight"][:, None, None] + t["Net_bn.bias"][:, None, None]
+        t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
+        if fault and step == 5:
+            fault(t)
+        made.step(step, "TRAIN", step, t)
+    for worker, what in enumerate(said):
+        made.put("run/worker_%d.json" % worker, json.dumps({"schema": "assay-run/1", "modules": what}).encode())
+    return made.end()
+
+
+def holds(**laws):
+    return lambda entry: entry["findings_total"] == 0 and all("The law '%s' holds of %d tensor" % law in entry["message"] for law in laws.items())
+
+
+@case
+def modules_that_are_said(folder):
+    return modules(folder, MODULES), [rule("laws", "LawViolated", holds(linear=5, normalisation=4))]
+
+
+@case
+def modules_that_nobody_says(folder):
+    """Groups follow from shapes; dilation and another e do not, so that these are not tested."""
+    return modules(folder), [rule("laws", "LawViolated", holds(linear=2))]
+
+
+@case
+def modules_of_which_workers_differ(folder):
+    other = {name: what + " more=1" for name, what in MODULES.items()}
+    return modules(folder, MODULES, other, MODULES), [rule("laws", "LawViolated", holds(linear=2))]
+
+
+@case
+def modules_that_other_workers_say(folder):
+    return modules(folder, {}, {"grouped": MODULES["grouped"]}, MODULES), [rule("laws", "LawViolated", holds(linear=5, normalisation=4))]
+
+
+@case
+def modules_that_are_said_wrongly(folder):
+    said = {"grouped": MODULES["grouped"].replace("padding=2,2", "padding=1e300,nan"), "same": MODULES["same"].replace("dilation=3,3", "dilation=2,2"), "depthwise": "torch.Linear",
+            "rms": MODULES["norm"], "gemma": "torch.GELU", "norm": "rms eps=", "bn": 7}
+    return modules(folder, said), [rule("laws", "LawViolated", lambda e: e["findings_total"] == 0 and "'normalisation'" not in e["message"] and
+                                            "The law 'linear' holds of 1 tensors" in e["message"])]
+
+
+@case
+def modules_that_are_off(folder):
+    names = ("grouped", "same", "depthwise", "rms", "gemma", "norm", "bn", "first", "second")
+
+    def fault(t):
+        for name in names:
+            t[name + "_output_0"].reshape(-1)[37] += SINGLE(0.01)
+    return modules(folder, MODULES, fault=fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"]) for f in e["findings"]} == {
+        (5, name + "_output_0") for name in names})]
 
 
 def windows(x, kernel, stride, padding, reduce, fill):

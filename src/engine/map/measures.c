@@ -1,6 +1,7 @@
 /* measures.c - see measures.h. */
 #include "engine/map/measures.h"
 
+#include <assay/module.h>
 #include <math.h>
 #include <string.h>
 
@@ -230,6 +231,39 @@ static void set_betas(const assay_trial *trial, assay_measure *measure)
             measure->number[i] = said[i];
 }
 
+/* What the module of an input or output is, where the trial says it; NULL: it does not. */
+static const char *module_of(const assay_measures *g)
+{
+    const assay_trial *trial = g->record->pool->source->source->info;
+    return assay_trial_module_of(trial, assay_trial_tensor(trial, g->record->entry->tensor));
+}
+
+/* Does a measure say anything of what such a module is given or makes? */
+static bool is_of_kind(const assay_measure *measure, int kind)
+{
+    if (kind == ASSAY_MODULE_UNKNOWN)
+        return true;
+    if (measure->kind == ASSAY_MEASURE_FUNCTION)
+        return kind == ASSAY_MODULE_FUNCTION;
+    if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_NORMALISED)
+        return kind == ASSAY_MODULE_NORM_ROWS || kind == ASSAY_MODULE_NORM_ROOT;
+    if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_IMAGES)
+        return kind == ASSAY_MODULE_CONVOLUTION || kind == ASSAY_MODULE_NORM_CHANNELS;
+    return true;
+}
+
+/* Rows are normalised as their module does it. */
+static void set_norm(const char *module, assay_measure *measure)
+{
+    static const char *const names[] = {"eps", "epsilon", "variance_epsilon"};
+    const bool root = assay_module_kind_of(module) == ASSAY_MODULE_NORM_ROOT;
+    double e = root ? 1e-6 : measure->number[2];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (assay_module_number(module, names[i], 0, &e))
+            break;
+    measure->number[2] = root ? -fabs(e) : fabs(e);
+}
+
 /* Makes the meter; refused if the step has no room for what it needs. `budget` is for all that it could use. */
 static int start_meter(const assay_measures *g, active_measure *active, const assay_shape *shape,
                        const assay_shape *reference, size_t budget, assay_error *err)
@@ -240,6 +274,8 @@ static int start_meter(const assay_measures *g, active_measure *active, const as
     assay_measure measure = *measure_of(g, active);
     if (measure.kind == ASSAY_MEASURE_MOMENTS)
         set_betas(w->pool->source->source->info, &measure);
+    if (measure.kind == ASSAY_MEASURE_SKETCH && measure.form == ASSAY_SKETCH_NORMALISED)
+        set_norm(module_of(g), &measure);
     ASSAY_TRY(
         assay_meter_new_within(&measure, shape, reference, most, budget, w->step->arena, &needs, &active->meter, err));
     w->work += needs.work;
@@ -312,10 +348,13 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
     if (reserve_list(w->step, w->demand->measures) != ASSAY_OK)
         return ASSAY_ENOMEM;
     g->list = w->step->active;
-    g->count = w->demand->measures;
-    for (uint32_t k = 0; k < g->count; k++) {
-        g->list[k] = (active_measure){.number = w->demand->measure[k], .leader = k};
-        quantiles += measure_of(g, &g->list[k])->kind == ASSAY_MEASURE_QUANTILES;
+    g->count = 0;
+    const int kind = assay_module_kind_of(module_of(g));
+    for (uint32_t k = 0; k < w->demand->measures; k++) {
+        g->list[g->count] = (active_measure){.number = w->demand->measure[k], .leader = g->count};
+        const assay_measure *measure = measure_of(g, &g->list[g->count]);
+        quantiles += measure->kind == ASSAY_MEASURE_QUANTILES;
+        g->count += is_of_kind(measure, kind);
     }
     w->pool->tensor++;
     assay_reference_cache_next(w->pool->reference_cache);

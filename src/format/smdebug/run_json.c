@@ -1,7 +1,8 @@
 /* run_json.c - see run_json.h.
  *
  * The files come from anywhere. Every member is optional; one of the wrong type is passed over, for the facts decide
- * nothing: they are shown. A text that is no JSON at all is a problem. */
+ * nothing: they are shown, and what modules are is one reading of shapes among others. A text that is no JSON at all is a
+ * problem. */
 #include "format/smdebug/run_json.h"
 
 #include <inttypes.h>
@@ -107,6 +108,29 @@ static void take_recorded(assay_run_facts *facts, const cJSON *recorded)
     }
 }
 
+/* What modules are: each worker may have others. Where two differ, nothing is known of the name. */
+static int add_modules(assay_run_facts *facts, const cJSON *modules)
+{
+    const assay_run_facts sorted = *facts;
+    int status = ASSAY_OK;
+    for (const cJSON *item = modules ? modules->child : NULL; status == ASSAY_OK && item; item = item->next) {
+        if (!item->string || !cJSON_IsString(item))
+            continue;
+        char *name = join_name("module", item->string);
+        ASSAY_HAVE(name);
+        assay_run_fact *known = assay_run_facts_find(&sorted, name);
+        if (!known) {
+            status = assay_run_facts_put(facts, name, assay_copy_text(item->valuestring));
+            continue;
+        }
+        if (strcmp(known->value, item->valuestring) != 0)
+            known->value[0] = '\0';
+        free(name);
+    }
+    assay_run_facts_sort(facts);
+    return status;
+}
+
 /* Another worker's host beside those that are known: "n1, n2". */
 static int add_host(assay_run_facts *facts, const cJSON *document)
 {
@@ -179,6 +203,7 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
     if (assay_json_is_changed(text, size))
         assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
     status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);
+    ASSAY_THEN(status, add_modules(facts, cJSON_GetObjectItemCaseSensitive(document, "modules")));
     take_recorded(facts, cJSON_GetObjectItemCaseSensitive(document, "recorded"));
     facts->files++;
     facts->closed_at = closed_at(document);

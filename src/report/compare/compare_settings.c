@@ -39,7 +39,8 @@ static int list_names(const assay_comparison *c, const char ***out, size_t *coun
     all = 0;
     for (size_t t = 0; t < c->trials; t++)
         for (size_t i = 0; i < c->outcome->trials[t].catalog.facts.count; i++)
-            name[all++] = c->outcome->trials[t].catalog.facts.list[i].name;
+            if (strncmp(c->outcome->trials[t].catalog.facts.list[i].name, "module.", 7) != 0) /* the graph says them */
+                name[all++] = c->outcome->trials[t].catalog.facts.list[i].name;
     if (all > 0)
         qsort(name, all, sizeof *name, assay_order_texts);
     for (size_t i = 0; i < all; i++)
@@ -154,7 +155,7 @@ static int find_batch(const assay_comparison *c, size_t t, char **out)
 static bool says_batch(const assay_run_facts *facts)
 {
     for (size_t i = 0; i < facts->count; i++)
-        if (strstr(facts->list[i].name, "batch"))
+        if (strncmp(facts->list[i].name, "module.", 7) != 0 && strstr(facts->list[i].name, "batch"))
             return true;
     return false;
 }

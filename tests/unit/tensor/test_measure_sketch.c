@@ -14,12 +14,14 @@ static assay_measure sketch_of(int axis, double groups, double cells, uint32_t f
         .kind = ASSAY_MEASURE_SKETCH, .form = form, .axis = axis, .numbers = 3, .number = {groups, cells, 1e-5}};
 }
 
+enum { ROOT = 100 /* of sums_match(): NORMALISED with a number below 0 */ };
+
 static double transformed(uint32_t form, const double *row, uint64_t columns, uint64_t c)
 {
     double mean = 0, variance = 0;
-    if (form != ASSAY_SKETCH_NORMALISED)
+    if (form != ASSAY_SKETCH_NORMALISED && form != ROOT)
         return row[c];
-    for (uint64_t k = 0; k < columns; k++)
+    for (uint64_t k = 0; k < columns && form != ROOT; k++)
         mean += row[k] / (double)columns;
     for (uint64_t k = 0; k < columns; k++)
         variance += (row[k] - mean) * (row[k] - mean) / (double)columns;
@@ -57,8 +59,10 @@ static void against_loops(void)
                                       sketch_of(-1, 32, 100, ASSAY_SKETCH_UNSIGNED),
                                       sketch_of(ASSAY_SKETCH_FLAT, 256, 256, ASSAY_SKETCH_PLAIN),
                                       sketch_of(-1, 63, 4096, ASSAY_SKETCH_NORMALISED),
-                                      sketch_of(ASSAY_SKETCH_FLAT, 2048, 2048, ASSAY_SKETCH_UNSIGNED)};
-    const uint64_t groups[] = {7, 32, 4, 256, 63, 1008};
+                                      sketch_of(ASSAY_SKETCH_FLAT, 2048, 2048, ASSAY_SKETCH_UNSIGNED),
+                                      sketch_of(-1, 63, 4096, ASSAY_SKETCH_NORMALISED),
+                                      sketch_of(-1, 63, 4096, ASSAY_SKETCH_NORMALISED)};
+    const uint64_t groups[] = {7, 32, 4, 256, 63, 1008, 63, 63};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t k = 0; k < sizeof measures / sizeof *measures; k++)
         for (int dtype = 0; dtype < NUMERIC_COUNT; dtype++) {
@@ -68,15 +72,17 @@ static void against_loops(void)
             unsigned wrong = 0;
             assay_measure measure = measures[k];
             measure.steps = k % 2;
+            measure.number[2] = k < 6 ? measure.number[2] : -1e-5;
+            const uint32_t form = k < 6 ? measure.form : ROOT;
             for (int level = 0; level < ASSAY_SIMD_LEVELS; level++)
                 for (cut_kind cut = CUT_NONE; cut < CUTS && assay_simd_has((assay_simd)level); cut++) {
                     wrong += take(&measure, &t, measure.steps ? &u : NULL, (assay_simd)level, cut, arena, &got) != 0;
                     const assay_sketch *s = &got.of.sketch;
                     const size_t cells = (size_t)(s->groups * s->columns);
                     wrong += s->groups != groups[k] || s->rows * s->columns != t.shape.elements;
-                    wrong += !sums_match(s, measure.form, t.wide, s->sum, s->squares);
-                    wrong += measure.steps ? !sums_match(s, measure.form, u.wide, s->before, s->squares_before)
-                                           : s->before != NULL;
+                    wrong += !sums_match(s, form, t.wide, s->sum, s->squares);
+                    wrong +=
+                        measure.steps ? !sums_match(s, form, u.wide, s->before, s->squares_before) : s->before != NULL;
                     if (first.kind == 0)
                         first = got;
                     wrong += memcmp(first.of.sketch.sum, s->sum, cells * sizeof(double)) != 0 ||

@@ -1,0 +1,57 @@
+"""modules.py - what the modules of a network are, for the facts of the run (docs/format.md): the type, and arguments that their tensors do not
+show. A type of PyTorch whose forward() the network has not replaced is "torch.TYPE"; all others stand as they are called."""
+import numbers
+
+import assay_hook
+from assay_hook import _plain_name
+
+ARGUMENTS = ("stride", "padding", "dilation", "groups", "padding_mode", "kernel_size", "ceil_mode", "count_include_pad", "output_size",
+             "eps", "epsilon", "variance_epsilon", "momentum", "num_groups", "normalized_shape", "num_heads", "p", "negative_slope", "alpha", "approximate",
+             "dim", "reduction", "label_smoothing", "ignore_index", "padding_idx", "max_norm", "inplace")
+
+
+def text_of(value):
+    """Of a number, a word or several of them; None: it is something else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if value and not set(value) & set(" ,=") else None
+    if isinstance(value, numbers.Real):
+        return repr(int(value) if isinstance(value, numbers.Integral) else float(value))
+    if isinstance(value, (tuple, list)):
+        parts = [text_of(part) for part in value]
+        return ",".join(parts) if parts and None not in parts else None
+    return None
+
+
+def type_of(module):
+    kind = next((k for k in type(module).__mro__ if k.__module__.startswith("torch.nn.modules.")), None)
+    own = kind is None or kind.__name__ == "Module" or getattr(module.forward, "__func__", None) is not kind.forward
+    return "".join(type(module).__name__.split()) if own else "torch." + kind.__name__
+
+
+def described(module):
+    """"torch.Conv2d stride=2,2 padding=1,1 dilation=1,1 groups=4 kernel_size=3,3" """
+    said = [(name, text_of(vars(module).get(name))) for name in ARGUMENTS]
+    return " ".join([type_of(module)] + ["%s=%s" % pair for pair in said if pair[1] is not None])
+
+
+def shared(network):
+    """Of weights that belong to several modules: the first one's name, and "shared" with the others'."""
+    first, others = {}, {}
+    for name, module in network.named_modules():
+        weight = vars(module).get("_parameters", {}).get("weight")
+        if weight is not None and id(weight) in first:
+            others.setdefault(first[id(weight)], ["shared"]).append(_plain_name(name))
+        elif weight is not None:
+            first[id(weight)] = _plain_name(name + ".weight" if name else "weight")
+    return [(name, " ".join(modules)) for name, modules in others.items()]
+
+
+def tell(hook, network):
+    """Records, until the first step, what the modules of a network are: those without parts of their own, and what PyTorch makes of parts (attention)."""
+    said = [(module._module_name, described(module)) for module in network.modules()
+            if type_of(module).startswith("torch.") or next(module.children(), None) is None]
+    said += [("%s_%s" % (network._get_name(), name), what) for name, what in shared(network)]
+    for name, what in said if not hook._begun else ():
+        assay_hook._lib.assay_hook_module(hook._handle, hook._encoded(name), what.encode(errors="replace"))

@@ -1,0 +1,69 @@
+/* module.c - see assay/module.h. Texts are strangers': each is a type, and arguments behind it that may be anything. */
+#include <assay/module.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Types by how they begin, the first that fits; those of a network itself are known by "rms" alone. */
+static const struct {
+    const char *begin;
+    int kind;
+} TYPES[] = {
+    {"torch.Linear", ASSAY_MODULE_LINEAR},       {"torch.ConvTranspose", ASSAY_MODULE_OTHER},
+    {"torch.Conv", ASSAY_MODULE_CONVOLUTION},    {"torch.LayerNorm", ASSAY_MODULE_NORM_ROWS},
+    {"torch.RMSNorm", ASSAY_MODULE_NORM_ROOT},   {"torch.BatchNorm", ASSAY_MODULE_NORM_CHANNELS},
+    {"torch.SyncBatchNorm", ASSAY_MODULE_OTHER}, /* of the batches of all workers */
+    {"torch.AvgPool", ASSAY_MODULE_POOLING},     {"torch.MaxPool", ASSAY_MODULE_POOLING},
+    {"torch.Adaptive", ASSAY_MODULE_POOLING},    {"torch.Embedding", ASSAY_MODULE_EMBEDDING},
+    {"torch.Dropout", ASSAY_MODULE_FUNCTION},    {"torch.Identity", ASSAY_MODULE_FUNCTION},
+    {"torch.ReLU", ASSAY_MODULE_FUNCTION},       {"torch.LeakyReLU", ASSAY_MODULE_FUNCTION},
+    {"torch.ELU", ASSAY_MODULE_FUNCTION},        {"torch.GELU", ASSAY_MODULE_FUNCTION},
+    {"torch.SiLU", ASSAY_MODULE_FUNCTION},       {"torch.Tanh", ASSAY_MODULE_FUNCTION},
+    {"torch.Sigmoid", ASSAY_MODULE_FUNCTION},    {"torch.", ASSAY_MODULE_OTHER},
+};
+
+int assay_module_kind_of(const char *what)
+{
+    if (!what)
+        return ASSAY_MODULE_UNKNOWN;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (strncmp(what, TYPES[i].begin, strlen(TYPES[i].begin)) == 0)
+            return TYPES[i].kind;
+    for (const char *at = what; *at && *at != ' '; at++)
+        if (strncasecmp(at, "rms", 3) == 0)
+            return ASSAY_MODULE_NORM_ROOT;
+    return ASSAY_MODULE_UNKNOWN;
+}
+
+/* What stands behind "argument="; NULL: it is not there. */
+static const char *find(const char *what, const char *argument)
+{
+    const size_t length = strlen(argument);
+    for (const char *at = what ? strchr(what, ' ') : NULL; at; at = strchr(at + 1, ' '))
+        if (strncmp(at + 1, argument, length) == 0 && at[1 + length] == '=')
+            return at + length + 2;
+    return NULL;
+}
+
+bool assay_module_number(const char *what, const char *argument, int at, double *number)
+{
+    const char *value = find(what, argument);
+    for (; value && at > 0; at--) {
+        value += strcspn(value, ", ");
+        value = *value == ',' ? value + 1 : NULL;
+    }
+    if (!value || (!isdigit((unsigned char)*value) && *value != '-' && *value != '.'))
+        return false;
+    char *end;
+    *number = strtod(value, &end);
+    return isfinite(*number) && (*end == '\0' || *end == ' ' || *end == ',');
+}
+
+bool assay_module_says(const char *what, const char *argument, const char *value)
+{
+    const char *said = find(what, argument);
+    const size_t length = strlen(value);
+    return said && strncmp(said, value, length) == 0 && (said[length] == '\0' || said[length] == ' ');
+}
