@@ -28,6 +28,12 @@ class Net(nn.Module):
         return self.fc2(torch.relu(self.fc1(torch.relu(self.conv(x)).flatten(1))))
 
 
+class InGroups(Net):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 6, 3, stride=2, padding=1, groups=2)
+
+
 class Alike(Net):
     """The gradients of what the convolution gives are alike over a whole image: roundings of their sum do not cancel."""
     def __init__(self):
@@ -113,8 +119,8 @@ def rounded_factors():
     assert numpy.std(off) < 1.1 * u * (2 * squares / 3) ** 0.5, (numpy.std(off), squares)
 
 
-def broken(name, test, tensor, step, fault):
-    entry = train(name, by_hand, fault)
+def broken(name, test, tensor, step, fault, network=Net):
+    entry = train(name, by_hand, fault, network)
     found = entry["findings"]
     first = [f for f in found if f["step"] == found[0]["step"]]
     strongest = max(first, key=lambda f: f["value"] / f["threshold"])
@@ -141,6 +147,7 @@ def main():
     rounded_factors()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
+    broken("groups", "linear", "linear/conv_output_0", BROKEN, of_output(6), InGroups)
     for name, shape in (("fc1.weight", (200, 96)), ("conv.weight", (6, 2, 3, 3)), ("conv.bias", (6,))):
         broken("backward", "gradient", "gradient/Net_" + name, BROKEN, of_gradient(shape))
     broken("loss", "loss", "CrossEntropyLoss_output_0", BROKEN,

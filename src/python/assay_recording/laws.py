@@ -23,6 +23,7 @@ CELL, MOST_CELLS = 8192, 256  # elements of a cell
 ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
 SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
+KNOWN, GROUPED_TILES = (1, 2, 14, 19), 2  # dtypes; tiles of a convolution with groups, whose joined kernels are larger
 
 
 def host(tensor):
@@ -54,7 +55,7 @@ class Laws:
         module = _unwrapped(module)[0]
         named = [("%s_%s" % (module._get_name(), _plain_name(n)), p) for n, p in module.named_parameters()]
         for name, part in module.named_modules():
-            if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.groups == 1 and part.padding_mode == "zeros"):
+            if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.padding_mode == "zeros"):
                 part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))
         for name, parameter in named:
             self.names[id(parameter)] = name
@@ -97,7 +98,7 @@ class Laws:
     def sketch(self, x, rows, columns, groups, form=PLAIN, y=None):
         """[kinds][groups][columns]; None: not of a type that laws know, or too large."""
         code = self.dtypes.get(str(x.dtype)[6:])
-        if code not in (1, 2, 14, 19) or columns > MOST_COLUMNS or rows == 0:
+        if code not in KNOWN or columns > MOST_COLUMNS or rows == 0:
             return None
         x, y = host(x), host(y) if y is not None else None
         out = numpy.empty((4, min(rows, groups), columns))
@@ -132,9 +133,21 @@ class Laws:
         if module.weight.dim() == 2:
             return (x @ w.T)[..., None]
         import torch
-        out = torch.nn.functional.conv2d(torch.from_numpy(x).reshape(-1, *shape), torch.from_numpy(w).reshape(-1, *module.weight.shape[1:]),
+        out = torch.nn.functional.conv2d(torch.from_numpy(x).reshape(-1, *shape), torch.from_numpy(w).reshape(len(w), -1, *module.weight.shape[2:]),
                                          None, module.stride, module.padding, module.dilation)
         return out.reshape(len(x), len(w), places).numpy()
+
+    def of_groups(self, w, groups):
+        """Kernels of a convolution with groups of channels, as those of one without: a channel of the input meets the outputs of its group alone."""
+        outputs, width = w.shape[0], w.numel() // w.shape[0]
+        if self.dtypes.get(str(w.dtype)[6:]) not in KNOWN or groups * width * GROUPED_TILES > MOST_COLUMNS * COLUMN_GROUPS:
+            return None
+        rows = host(w).double().numpy().reshape(outputs, width) * self.signs(outputs)[:, None]
+        number = numpy.arange(outputs)
+        cell, made = (number * GROUPED_TILES // outputs, number * groups // outputs), numpy.zeros((2, GROUPED_TILES, groups, width))
+        numpy.add.at(made[0], cell, rows)
+        numpy.add.at(made[1], cell, rows * rows)
+        return made.reshape(2, GROUPED_TILES, groups * width)
 
     @_goes_on
     def after_linear(self, name, module, inputs, output):
@@ -147,7 +160,8 @@ class Laws:
         rows = x.shape[0] if convolves else x.numel() // width
         of_x, of_y = (self.sketch(t, rows, t.numel() // rows, ROW_GROUPS) for t in (x, output))
         if name not in self.weights:
-            self.weights[name] = self.sketch(w, outputs, width, COLUMN_GROUPS)
+            groups = getattr(module, "groups", 1)
+            self.weights[name] = self.sketch(w, outputs, width, COLUMN_GROUPS) if groups == 1 else self.of_groups(w, groups)
         of_w = self.weights[name]
         if of_x is None or of_y is None or of_w is None:
             return
@@ -163,7 +177,7 @@ class Laws:
         cells = self.worst([got - want, products, squares])
         types = [self.dtypes[str(t.dtype)[6:]] for t in (x, w, output)]
         self.save("linear/%s_output_%d" % (name, number), [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
-        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str):
+        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str) and getattr(module, "groups", 1) == 1:
             of_inputs = self.channels(x, convolves)
             if of_inputs is not None:
                 output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
