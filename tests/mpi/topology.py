@@ -258,7 +258,10 @@ def check_groups(test):
         write_dump(test.work / "groups" / "odd" / ("_dump_%d" % rank), rank, True, {"mesh_tp": [[0, 1], [1, 2, 3]]})
     (test.work / "groups" / "odd" / "_dump_2").write_bytes((dumps / "nccl_trace_rank_1").read_bytes()[:100])
     done = run([test.args.assay, "topology", root, "--groups", test.work / "groups" / "odd"])
-    test.checks.expect(done.code == 2 and "tell no axis" in done.err, "groups that are no axis: %s" % done)
+    test.checks.expect(done.code == 4 and "tell no axis" in done.err and "could not be read: _dump_2" in done.err, "groups that are no axis: %s" % done)
+    (test.work / "groups" / "odd" / "_dump_2").unlink()
+    done = run([test.args.assay, "topology", root, "--groups", test.work / "groups" / "odd"])
+    test.checks.expect(done.code == 2 and "tell no axis" in done.err, "groups that are no axis, and all were read: %s" % done)
     done = run([test.args.assay, "topology", root, "--groups", test.work / "nothing"])
     test.checks.expect(done.code == 2 and "nothing" in done.err, "no such place: %s" % done)
 
