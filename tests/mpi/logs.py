@@ -278,6 +278,29 @@ def tables(w):
                             ("; 10 of 50 rows could not be used" in report["verdict"]) == (name == "ragged"), "%s: %s" % (name, report["verdict"]))
 
 
+def holes(w):
+    """Steps that no worker wrote are named where the others come at one distance, and zeros in the place of numbers are counted."""
+    whole = list(range(0, 600, 10))
+    between = "No step was written between %d and %d; nearly all others are %d apart."
+    cases = {"whole": (whole, None), "hole": (whole[:20] + whole[30:], between % (195, 300, 10)), "one": (whole[:20] + whole[21:], between % (195, 210, 10)),
+             "thinner": (list(range(30)) + list(range(30, 600, 20)), None), "few": (whole[:8] + whole[12:16], None), "once": ([0] + whole[30:], between % (5, 300, 10)),
+             "two": (whole[:20] + whole[22:40] + whole[41:], "No step was written between 195 and 220, 395 and 410; nearly all others are 10 apart.")}
+    for name, (steps, said) in cases.items():
+        place = w.root / "holes" / name
+        logs.write(place / "metrics.csv", "step,train/loss,val/loss\n" + "".join("%d,%r,\n%d,,%r\n" % (i, falls(i), i + 5, falls(i)) for i in steps))
+        done, report, _ = w.run(place, ranks=w.ranks[-1] if name == "hole" else 1)
+        text = " ".join(done.out.split())
+        w.checks.expect(report and (said in text if said else "No step was written" not in text) and
+                        ("Every worker wrote every step." in text) == (said is None), "%s: %s" % (name, done))
+    done, _, _ = w.run(w.root / "holes" / "whole", w.root / "holes" / "hole")
+    w.checks.expect("1 other trial is whole" in done.out and "wrote every step" not in done.out, "of two, one with a hole: %s" % done)
+    rows = ["%d,%r" % (i, falls(i)) for i in range(60)]
+    rows[20:23] = ["20,\0\0\0\0", "21,%r\0" % falls(21), "2\x002,%r" % falls(22)]
+    logs.write(w.root / "holes" / "zeros" / "metrics.csv", "step,train/loss\n" + "\n".join(rows + ["\0" * 30, "60,1.0"]) + "\n")
+    done, _, _ = w.run(w.root / "holes" / "zeros")
+    w.checks.expect("but for 4 bad rows" in " ".join(done.out.split()), "zeros in a table: %s" % done)
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 
@@ -528,7 +551,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, secrets, low_precision, beside, refused, silent, printouts, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -101,6 +101,7 @@ bool metrics_table_number(const metrics_table *t, size_t column, metrics_log *lo
         return false;
     if (metrics_number(assay_csv_text(&t->csv, column), length, value))
         return true;
-    metrics_add(log, METRICS_TEXTS);
+    const bool zeros = memchr(assay_csv_text(&t->csv, column), '\0', length) != NULL; /* as a disk leaves them */
+    metrics_add(log, zeros ? METRICS_BAD_ROWS : METRICS_TEXTS);
     return false;
 }

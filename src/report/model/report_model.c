@@ -84,6 +84,8 @@ const char *report_steps_in_words(const assay_trial_outcome *trial)
                : assay_event_files_kinds(&trial->catalog.events) == 1u << ASSAY_EVENTS_DUMP
                    ? "The trial has dumps of flight recorders and no tensors."
                    : "The trial has profiler data and no tensors.";
+    if (report_put_holes(trial->info, NULL))
+        return "Every worker wrote each step that any wrote.";
     return assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step." : "No worker wrote any step.";
 }
 

@@ -135,6 +135,9 @@ bool report_find_slow_before(const assay_trial *info, const report_rule *rule, a
 void report_put_slow(const assay_slow_step *slow, assay_buf *out);
 void report_put_slow_json(const assay_slow_step *slow, assay_buf *out);
 
+/* Appends where no worker wrote a step, though nearly all steps come at one distance: "No step was written between 499
+ * and 600; nearly all others are 1 apart". False: nowhere. `out` may be NULL. */
+bool report_put_holes(const assay_trial *info, assay_buf *out);
 /* What is said of a trial's steps where none is incomplete: "Every worker wrote every step." */
 const char *report_steps_in_words(const assay_trial_outcome *trial);
 

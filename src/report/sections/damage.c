@@ -139,6 +139,13 @@ void sections_put_completeness(const assay_trial_outcome *trial, doc *d)
         put_map(trial, &names, d);
         put_incomplete(trial, &names, d);
     }
+    assay_buf holes = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    if (report_put_holes(trial->info, &holes)) {
+        doc_paragraph(d);
+        doc_put_words(d, (const char *)holes.data, holes.size);
+        doc_put(d, ".");
+    }
+    assay_buf_release(&holes);
     assay_worker_names_release(&names);
 }
 
@@ -211,7 +218,7 @@ void sections_put_problems(const assay_trial_outcome *trial, doc *d)
 static bool is_whole(const assay_trial_outcome *trial)
 {
     return trial->status == ASSAY_OK && trial->incomplete_count == 0 && trial->problems.total == 0 &&
-           !put_unused(&trial->catalog.log, NULL);
+           !put_unused(&trial->catalog.log, NULL) && !report_put_holes(trial->info, NULL);
 }
 
 static void put_trial(const assay_report *report, size_t t, doc *d)

@@ -1,0 +1,77 @@
+/* holes.c - steps that no worker wrote, though nearly all others come at one distance.
+ *
+ * The distance is the one of nearly all steps of training (of the mode that has most steps, where there are none of
+ * training). Between the first and the last of these, steps of any mode that are farther apart have a hole between
+ * them. Where steps come at no such distance, nobody can tell. */
+#include <inttypes.h>
+
+#include "report/model/report_model.h"
+
+enum { DISTANCES_LEAST = 20, ODD_MOST = 20 /* one of so many distances may be another */, SHOWN = 3 };
+
+static int mode_of_most(const assay_trial *info)
+{
+    int most = ASSAY_MODE_TRAIN;
+    for (int mode = ASSAY_MODE_NONE; mode < ASSAY_MODES && assay_trial_mode_steps(info, ASSAY_MODE_TRAIN) == 0; mode++)
+        if (assay_trial_mode_steps(info, mode) > assay_trial_mode_steps(info, most))
+            most = mode;
+    return most;
+}
+
+/* Steps of one mode: the distance that nearly all neighbours have, and where the first and the last one stands. */
+typedef struct course {
+    int64_t distance;
+    uint64_t first, last;
+} course;
+
+static bool find_course(const assay_trial *info, int mode, course *out)
+{
+    const uint64_t steps = assay_trial_steps(info);
+    uint64_t distances = 0, same = 0;
+    *out = (course){.first = steps};
+    for (int round = 0; round < 2; round++) { /* what most of them are is found first, and counted then */
+        int64_t before = 0;
+        uint64_t lead = 0;
+        bool any = false;
+        for (uint64_t i = 0; i < steps; i++) {
+            const assay_step_info *step = assay_trial_step(info, i);
+            const int64_t distance = step->step - before;
+            if (step->mode != mode || (any && distance == 0))
+                continue;
+            if (!any) {
+                out->first = i;
+            } else if (round > 0) {
+                distances++;
+                same += distance == out->distance;
+            } else {
+                out->distance = lead > 0 ? out->distance : distance;
+                lead = distance == out->distance ? lead + 1 : lead - 1;
+            }
+            any = true;
+            before = step->step;
+            out->last = i;
+        }
+    }
+    return distances >= DISTANCES_LEAST && (distances - same) * ODD_MOST <= distances;
+}
+
+bool report_put_holes(const assay_trial *info, assay_buf *out)
+{
+    course c;
+    uint64_t holes = 0;
+    if (!find_course(info, mode_of_most(info), &c))
+        return false;
+    for (uint64_t i = c.first + 1; i <= c.last; i++) {
+        const int64_t before = assay_trial_step(info, i - 1)->step, next = assay_trial_step(info, i)->step;
+        if (next - before <= c.distance)
+            continue;
+        if (holes++ < SHOWN && out)
+            assay_put_format(out, "%s%" PRId64 " and %" PRId64, holes == 1 ? "No step was written between " : ", ",
+                             before, next);
+    }
+    if (holes > SHOWN && out)
+        assay_put_format(out, " and at %" PRIu64 " more places", holes - SHOWN);
+    if (holes > 0 && out)
+        assay_put_format(out, "; nearly all others are %" PRId64 " apart", c.distance);
+    return holes > 0;
+}
