@@ -217,6 +217,27 @@ static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, c
     }
 }
 
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, int64_t *rank)
+{
+    joblog_line read = {.prefix = {.rank = -1, .local_rank = -1}};
+    size_t at = joblog_front_of(line, length, &read.prefix.rank, &read.prefix.local_rank);
+    const size_t front = at;
+    while (at < length && line[at] == ' ')
+        at++;
+    const bool empty = at == length && front > 0, indented = at < length && at > front;
+    const unsigned char c = at < length ? (unsigned char)line[at] : ' ';
+    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == 'F' ||
+        (front == 0 && (assay_is_digit((char)c) || c == '['))) /* a frame, or more in front */
+        return false;
+    joblog_block *block = block_of(r, &read);
+    if (block && (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0))
+        return false;
+    if (block)
+        block->left--;
+    *rank = read.prefix.rank >= 0 ? read.prefix.rank : read.prefix.local_rank;
+    return true;
+}
+
 bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length)
 {
     if (r->block.count > 0 && r->line >= r->next_look)

@@ -15,6 +15,7 @@ typedef struct joblog_prefix {
     int64_t agent; /* the launcher on a node that passed the line on, where ranks are counted by local_rank; -1 */
     size_t own;    /* bytes of what launchers put in front: the process wrote the rest */
     size_t length; /* bytes of all of it, times and levels included */
+    const char *times[2][2]; /* where the first times begin and end, in the line; NULL */
 } joblog_prefix;
 
 /* Takes a line without escapes apart. */
@@ -28,6 +29,9 @@ int64_t joblog_per_node(const char *line, size_t length, int64_t *most);
 /* Only the rank at its very beginning, or the local one where there is no other: quick, for every line of a file. -1: there
  * is none. */
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
+/* How many bytes of a line say its rank, or its local rank, and nothing else: "[rank3]: ", "[default3]:", "3: ", with one blank at
+ * their end; 0: none. Quick. */
+size_t joblog_front_of(const char *line, size_t length, int64_t *rank, int64_t *local);
 /* May the word of letters, digits and '.' that goes on behind byte `at` be the first one of its line, or of what is behind its
  * prefix? False: it is surely not. */
 bool joblog_may_be_first(const char *line, size_t at);
@@ -258,6 +262,9 @@ uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line);
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, uint64_t number);
 /* What a line would be in a traceback; *name gets where the name of a frame's file begins. */
 joblog_part joblog_part_of(const char *body, size_t length, size_t *name);
+/* Takes the reader's line, in which no literal lies: is it indented behind a rank that stands in front, or behind nothing, and no
+ * frame? Then it means nothing but that the block of its rank has a line more. False: it has to be looked at. */
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, int64_t *rank);
 /* Offers the reader's line, which is like another one, to the open block of its rank. False: it has to be looked at. */
 bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;

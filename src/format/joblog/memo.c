@@ -37,6 +37,15 @@ static const joblog_form *keep_form(joblog_reader *r, const joblog_form *form)
     return place;
 }
 
+/* Does the byte lie in a time that stands in front? It does not say who wrote the line. */
+static bool is_in_time(const joblog_prefix *p, const char *byte)
+{
+    bool inside = false;
+    for (size_t i = 0; i < sizeof p->times / sizeof *p->times; i++)
+        inside = inside || (p->times[i][0] && byte >= p->times[i][0] && byte < p->times[i][1]);
+    return inside;
+}
+
 /* Makes the form of lines whose shape is this one: which of the bytes in front say who wrote them is seen when another
  * digit stands there. Many have the same in front, which is tried once. */
 static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, size_t length, uint64_t shape)
@@ -52,7 +61,7 @@ static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, s
         for (size_t i = 0; i < front && form.count <= sizeof form.at; i++) {
             char *byte = &r->bytes[from + i];
             const char digit = *byte;
-            if (!assay_is_digit(digit))
+            if (!assay_is_digit(digit) || (plain && is_in_time(&line->prefix, byte)))
                 continue;
             *byte = digit == '0' ? '1' : '0';
             if (hash_writer(r, from, from + length, plain) != who) {

@@ -232,6 +232,7 @@ static bool take_level(text *t, double *time)
 
 static bool take_time(text *t, joblog_prefix *out, bool *glog)
 {
+    const char *const begin = t->at;
     double time = 0;
     uint8_t timed = ASSAY_LOG_UNTIMED;
     *glog = false;
@@ -249,6 +250,12 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
         else if (t->at[3] == ' ')
             (void)take_month(t, &time, &timed);
     }
+    for (size_t i = 0; i < sizeof out->times / sizeof *out->times && timed != ASSAY_LOG_UNTIMED; i++)
+        if (!out->times[i][0]) {
+            out->times[i][0] = begin;
+            out->times[i][1] = t->at;
+            break;
+        }
     if (timed > out->timed) {
         out->time = time;
         out->timed = timed;
@@ -481,6 +488,8 @@ static bool take_logger(text *t, bool timed)
     enum { FIELDS_MOST = 4 };
     text try = *t, end = *t;
     bool separated = skip_separator(&try), level = false;
+    if (!separated && (t->left < 5 || *t->at < 'C' || *t->at > 'W')) /* most lines */
+        return false;
     for (int field = 0; field < FIELDS_MOST; field++) {
         const char *const word = try.at;
         size_t length = 0;
@@ -638,11 +647,30 @@ void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_
     out->rank = rank >= 0 ? rank : local >= 0 && local < per_node ? agent * per_node + local : -1;
 }
 
+size_t joblog_front_of(const char *line, size_t length, int64_t *rank, int64_t *local)
+{
+    text t = {line, length};
+    *rank = *local = -1;
+    if (length > 0 && *line == '[') {
+        int64_t *number = skip_word(&t, "[rank") ? rank : skip_word(&t, "[default") ? local : NULL;
+        if (!number || !take_number(&t, 1, RANK_DIGITS, number) || !skip_word(&t, "]:"))
+            return 0;
+    } else if (length == 0 || !assay_is_digit(*line) || !take_number(&t, 1, RANK_DIGITS, rank) || !skip_byte(&t, ':') ||
+               (t.left > 0 && *t.at != ' ')) {
+        return 0;
+    }
+    (void)skip_byte(&t, ' ');
+    return length - t.left;
+}
+
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
 {
-    text t = {line, length < 96 ? length : 96};
-    joblog_prefix prefix = {.rank = -1, .local_rank = -1};
+    const size_t most = length < 96 ? length : 96;
     int64_t rank, agent, local;
+    if (per_node == 0 && joblog_front_of(line, most, &rank, &local) > 0 && rank >= 0) /* as most have it */
+        return rank;
+    text t = {line, most};
+    joblog_prefix prefix = {.rank = -1, .local_rank = -1};
     if (per_node > 0) {
         read_agent(line, t.left, &agent, &local, &rank);
         return rank >= 0 ? rank : agent >= 0 && local >= 0 && local < per_node ? agent * per_node + local : -1;
@@ -651,9 +679,6 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
         return prefix.rank;
     if (length < 4 || line[0] != '[')
         return -1;
-    text quick = {line, t.left}; /* "[rank3]", as most have it */
-    if (skip_word(&quick, "[rank") && take_number(&quick, 1, RANK_DIGITS, &rank) && skip_byte(&quick, ']'))
-        return rank;
     for (int part = 0; part < 2 && take_bracket(&t, part == 0, &prefix) && prefix.rank < 0; part++)
         continue;
     return prefix.rank >= 0 ? prefix.rank : prefix.local_rank;
@@ -665,6 +690,8 @@ static bool is_behind_level(const char *line, size_t end)
     size_t from = end, word = 0;
     while (from > 0 && is_field_byte(line[from - 1]))
         from--;
+    while (from < end && line[from] == ':') /* of "[default1]:" */
+        from++;
     while (from + word < end && is_name_byte(line[from + word]))
         word++;
     return is_level(line + from, word);

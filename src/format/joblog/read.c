@@ -234,6 +234,17 @@ static bool ask_memo(joblog_reader *r)
     return true;
 }
 
+/* Counts the line [from, to) of a rank's row where count_to() has come to it, as that would. */
+static void count_line(joblog_reader *r, assay_log_rank *row, size_t from, size_t to)
+{
+    if (r->counted != from || to >= r->have || r->bytes[to] != '\n')
+        return;
+    row->lines++;
+    row->last_at = r->base + from;
+    row->last_line = r->line++;
+    r->counted = to + 1;
+}
+
 /* A line like another one becomes what that one did. False: it has to be looked at. */
 static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, size_t to, int *status)
 {
@@ -242,13 +253,8 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     *status = open_blocks(r, memo->opens, memo->who);
     if (memo->event)
         joblog_count_again(r, memo->event - 1, r->base + from, r->line);
-    if (memo->row && r->counted == from && to < r->have && r->bytes[to] == '\n') { /* as count_to() would */
-        assay_log_rank *row = &r->out->rank.list[memo->row - 1];
-        row->lines++;
-        row->last_at = r->base + from;
-        row->last_line = r->line++;
-        r->counted = to + 1;
-    }
+    if (memo->row)
+        count_line(r, &r->out->rank.list[memo->row - 1], from, to);
     return true;
 }
 
@@ -300,6 +306,13 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     found here, *f = &here;
     forget_literals(f);
     note_literals(r, to, from, literals, f);
+    int64_t rank;
+    if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, &rank)) {
+        assay_log_rank *row = r->tracked ? joblog_row_of(r, rank) : NULL;
+        if (row)
+            count_line(r, row, from, to);
+        return r->tracked && !row ? ASSAY_ENOMEM : ASSAY_OK;
+    }
     const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
     const bool plain = !wrapped && to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
     size_t number = JOBLOG_NUMBERS; /* of none */

@@ -50,6 +50,7 @@ static const front FRONTS[] = {
     {"[a/b] x", -1, -1, "", "[a/b] x", ASSAY_LOG_UNTIMED, 0},
     {"- ERROR - ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
     {"ERROR:root:ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
+    {"[default1]:ERROR:root:x", -1, 1, "", "x", ASSAY_LOG_UNTIMED, 0},
     {"ERROR: x", -1, -1, "", "ERROR: x", ASSAY_LOG_UNTIMED, 0},
     {"ERROR ValueError: x", -1, -1, "", "ERROR ValueError: x", ASSAY_LOG_UNTIMED, 0},
     {"2026-11-27 03:12:07,500 ERROR ValueError: x", -1, -1, "", "ValueError: x", ASSAY_LOG_DATED, AT + 0.5},
@@ -394,6 +395,54 @@ static void test_slow(void)
     free(text);
 }
 
+static void test_fronts(void)
+{
+    static const struct {
+        const char *line;
+        int64_t rank, local_rank;
+        size_t size;
+    } LINES[] = {
+        {"[rank3]: x", 3, -1, 9},  {"[rank3]:", 3, -1, 8},    {"[rank3] x", -1, -1, 0}, {"[default7]:x", -1, 7, 11},
+        {"12:   x", 12, -1, 4},    {"12:30:07 x", -1, -1, 0}, {"", -1, -1, 0},          {"[rank1234567]: x", -1, -1, 0},
+        {"[ranks]: x", -1, -1, 0}, {"  x", -1, -1, 0}};
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        int64_t rank, local;
+        CU_ASSERT_EQUAL(joblog_front_of(LINES[i].line, strlen(LINES[i].line), &rank, &local), LINES[i].size);
+        if (LINES[i].size > 0)
+            CU_ASSERT(rank == LINES[i].rank && local == LINES[i].local_rank);
+    }
+}
+
+/* Lines of a traceback that are passed over count to it: it is given up behind so many of its rank, and of no other. */
+static void test_passed(void)
+{
+    enum { MOST = 400, ROOM = 100000 };
+    static const char *const fronts[] = {"[rank3]: ", "[default3]:", "3: ", ""};
+    char *text = malloc(ROOM);
+    CU_ASSERT_FATAL(text != NULL);
+    for (size_t f = 0; f < sizeof fronts / sizeof *fronts; f++)
+        for (int lines = MOST - 2; lines < MOST + 2; lines++) {
+            assay_log_file file;
+            const char *own = fronts[f];
+            size_t put = (size_t)snprintf(text, ROOM, "%sTraceback (most recent call last):\n", own);
+            for (int i = 0; i < lines; i++)
+                put += (size_t)snprintf(text + put, ROOM - put, "%s  %s\n[rank4]:   loss = 1\n", own,
+                                        i == 1 ? "File \"/a/b.py\", line 7, in <module>" : "x = [1]");
+            put += (size_t)snprintf(text + put, ROOM - put, "%sKeyError: 1\n", own);
+            read_text(text, put, 0, &file);
+            CU_ASSERT_EQUAL_FATAL(file.event.count, 1);
+            CU_ASSERT_EQUAL(file.event.list[0].in_traceback, lines < MOST);
+            CU_ASSERT_EQUAL(file.event.list[0].place != NULL, lines < MOST);
+            CU_ASSERT_EQUAL(file.lines, 2 * (uint64_t)lines + 2);
+            for (size_t i = 0; i < file.rank.count; i++)
+                if (file.rank.list[i].rank == 4)
+                    CU_ASSERT(file.rank.list[i].lines == (uint64_t)lines &&
+                              file.rank.list[i].last_line == 2 * (uint64_t)lines + 1);
+            assay_log_file_release(&file);
+        }
+    free(text);
+}
+
 /* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
 static void test_alike(void)
 {
@@ -524,10 +573,11 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix},     {"find", test_find},     {"first_words", test_first_words},
-                           {"agents", test_agents},     {"steps", test_steps},   {"clean", test_clean},
-                           {"wrapped", test_wrapped},   {"slow", test_slow},     {"masks", test_masks},
-                           {"sentence", test_sentence}, {"heads", test_heads},   {"alike", test_alike},
-                           {"pieces", test_pieces},     {"unlike", test_unlike}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"prefix", test_prefix},   {"find", test_find},   {"first_words", test_first_words},
+                           {"agents", test_agents},   {"steps", test_steps}, {"clean", test_clean},
+                           {"wrapped", test_wrapped}, {"slow", test_slow},   {"fronts", test_fronts},
+                           {"passed", test_passed},   {"masks", test_masks}, {"sentence", test_sentence},
+                           {"heads", test_heads},     {"alike", test_alike}, {"pieces", test_pieces},
+                           {"unlike", test_unlike},   CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
