@@ -131,7 +131,6 @@ def _torch():
     return sys.modules.get("torch")
 
 
-MOST_FILLED = 64 << 20  # bytes of a sparse tensor that is saved with its zeros
 _WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
 _WRAPPED = {"_orig_mod", "_fsdp_wrapped_module", "_fpw_module", "_checkpoint_wrapped_module"}
 
@@ -511,14 +510,9 @@ class Hook:
         tensor, own = assay_hook_topology.local_piece(tensor)
         tensor, layout = tensor.detach(), layout or own
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
-        if code is None:
-            return self._pass_over(name, tensor.dtype)
-        if tensor.layout != _torch().strided:  # the gradient of a sparse table
-            if tensor.numel() * tensor.element_size() > MOST_FILLED:
-                return self._pass_over(name, "%s of more than %d MiB" % (tensor.layout, MOST_FILLED >> 20))
-            if not _lib.assay_hook_wants(self._handle, encoded):
-                return None
-            tensor = tensor.to_dense()
+        if code is None or tensor.layout != _torch().strided:
+            from assay_recording.sparse import save_filled
+            return save_filled(self, name, code, tensor, layout)
         if tensor.device.type != self._host:
             if not _lib.assay_hook_wants(self._handle, encoded):
                 return None

@@ -186,7 +186,15 @@ def critic_of_distances(path, seed):
             return -made.mean()
     apart, fooled, hook = DistanceLoss(), MadeLoss(), hook_for(path, 1)
     opts = optim.RMSprop(critic.parameters(), 2e-3), optim.RMSprop(net.parameters(), 1e-3)
-    both = nn.ModuleDict({"made": net, "critic": critic})
+
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.critic = net, critic
+
+        def forward(self, z):
+            return self.net(z)
+    both = Both()
     hook.register_module(both)
     hook.register_loss(apart)
     hook.register_loss(fooled)
@@ -195,13 +203,14 @@ def critic_of_distances(path, seed):
         g = rng(seed, step)
         real = torch.randn(48, 2, generator=g) @ turn + 1
         opts[0].zero_grad()
-        apart(critic(real), critic(net(torch.randn(48, 4, generator=g)).detach())).backward()
+        made = both(torch.randn(48, 4, generator=g))
+        apart(critic(real), critic(made.detach())).backward()
         opts[0].step()
         with torch.no_grad():
             for p in critic.parameters():
                 p.clamp_(-0.1, 0.1)
         opts[1].zero_grad()
-        fooled(critic(net(torch.randn(48, 4, generator=g))), None).backward()
+        fooled(critic(made), None).backward()
         opts[1].step()
     finish(hook)
 
