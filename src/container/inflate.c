@@ -105,8 +105,8 @@ static int unzstd_step(assay_inflater *i, const char *path, assay_error *err)
 }
 
 /* Unpacks until `size` bytes are out, or the stream has ended. */
-static int inflate_some(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
-                        size_t size, assay_error *err)
+static int inflate_some(assay_inflater *i, const assay_packed_source *source, uint8_t *to, size_t size,
+                        assay_error *err)
 {
     int status = ASSAY_OK;
     i->stream.next_out = to;
@@ -114,12 +114,12 @@ static int inflate_some(assay_inflater *i, assay_view_read *read, void *context,
     while (status == ASSAY_OK && i->stream.avail_out > 0 && !i->ended) {
         if (i->stream.avail_in == 0 && i->at < i->end) {
             const size_t take = i->end - i->at < INPUT ? (size_t)(i->end - i->at) : INPUT;
-            ASSAY_TRY(status = read(context, i->at, i->input, take, err));
+            ASSAY_TRY(source->read(source->context, i->at, i->input, take, err));
             i->at += take;
             i->stream.next_in = i->input;
             i->stream.avail_in = (uInt)take;
         }
-        status = i->zstd ? unzstd_step(i, path, err) : inflate_step(i, path, err);
+        status = i->zstd ? unzstd_step(i, source->path, err) : inflate_step(i, source->path, err);
     }
     return status;
 }
@@ -129,60 +129,62 @@ uint64_t assay_inflater_at(const assay_inflater *i)
     return i->at - i->stream.avail_in;
 }
 
-int assay_inflater_some(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
-                        size_t size, size_t *got, assay_error *err)
+/* zlib counts what is left in 32 bits: larger requests are taken in several. */
+enum { AT_ONCE = 1 << 30 };
+
+int assay_inflater_some(assay_inflater *i, const assay_packed_source *source, uint8_t *to, size_t size, size_t *got,
+                        assay_error *err)
 {
-    enum { AT_ONCE = 1 << 30 };
     const size_t take = size < AT_ONCE ? size : AT_ONCE;
-    const int status = inflate_some(i, read, context, path, to, take, err);
+    const int status = inflate_some(i, source, to, take, err);
     *got = take - i->stream.avail_out;
     return status;
 }
 
-int assay_inflater_next(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
-                        size_t size, assay_error *err)
+int assay_inflater_next(assay_inflater *i, const assay_packed_source *source, uint8_t *to, size_t size,
+                        assay_error *err)
 {
-    enum { AT_ONCE = 1 << 30 };
     while (size > 0) {
         const size_t take = size < AT_ONCE ? size : AT_ONCE;
-        ASSAY_TRY(inflate_some(i, read, context, path, to, take, err));
+        ASSAY_TRY(inflate_some(i, source, to, take, err));
         if (i->stream.avail_out > 0)
-            return damaged(i, path, "the compressed bytes give less than the directory says", err);
+            return damaged(i, source->path, "the compressed bytes give less than the directory says", err);
         to += take;
         size -= take;
     }
     return ASSAY_OK;
 }
 
-int assay_inflater_end(assay_inflater *i, assay_view_read *read, void *context, const char *path, assay_error *err)
+int assay_inflater_end(assay_inflater *i, const assay_packed_source *source, assay_error *err)
 {
     uint8_t more;
     int status = ASSAY_OK;
     bool rest = false;
-    if (!i->ended) {
-        status = inflate_some(i, read, context, path, &more, 1, err);
+    if (!i->ended) { /* all elements are out, but the stream's end mark may not be read yet */
+        status = inflate_some(i, source, &more, 1, err);
         rest = i->stream.avail_out == 0;
     }
     if (status == ASSAY_OK && (rest || i->stream.avail_in > 0 || i->at < i->end))
-        status = damaged(i, path, "the compressed bytes give more than the directory says", err);
+        status = damaged(i, source->path, "the compressed bytes give more than the directory says", err);
     return status;
 }
 
-int assay_inflate_whole(assay_view_read *read, void *context, const char *path, uint64_t at, uint64_t compressed,
-                        assay_zip_method method, uint64_t size, uint8_t **out, assay_error *err)
+int assay_inflate_whole(const assay_packed_source *source, const assay_packed_range *range, uint8_t **out,
+                        assay_error *err)
 {
-    const bool deflated = method != ASSAY_ZIP_STORED;
-    uint8_t *bytes = assay_heap_alloc_large((size_t)size);
-    assay_inflater *i = deflated ? assay_inflater_new(method, at, at + compressed) : NULL;
-    int status = bytes && (i || !deflated) ? ASSAY_OK
-                                           : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for %llu bytes", path,
-                                                        (unsigned long long)size);
+    const bool deflated = range->method != ASSAY_ZIP_STORED;
+    const size_t size = (size_t)range->size;
+    uint8_t *bytes = assay_heap_alloc_large(size);
+    assay_inflater *i = deflated ? assay_inflater_new(range->method, range->at, range->at + range->compressed) : NULL;
+    int status = bytes && (i || !deflated)
+                     ? ASSAY_OK
+                     : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for %zu bytes", source->path, size);
     if (status == ASSAY_OK && !deflated && size > 0)
-        status = read(context, at, bytes, (size_t)size, err);
+        status = source->read(source->context, range->at, bytes, size, err);
     if (status == ASSAY_OK && deflated)
-        status = assay_inflater_next(i, read, context, path, bytes, (size_t)size, err);
+        status = assay_inflater_next(i, source, bytes, size, err);
     if (status == ASSAY_OK && deflated)
-        status = assay_inflater_end(i, read, context, path, err);
+        status = assay_inflater_end(i, source, err);
     assay_inflater_free(i);
     if (status == ASSAY_OK)
         *out = bytes;

@@ -304,11 +304,17 @@ typedef struct unpacked {
     uint64_t end; /* of what was used of the source */
 } unpacked;
 
-/* Appends what is packed in [at, end) of a source, up to `most` bytes of all. */
-static int unpack(const source *s, assay_zip_method method, uint64_t at, uint64_t end, uint64_t most, unpacked *out,
-                  assay_error *err)
+/* Packed bytes [at, end) of a source. */
+typedef struct packed {
+    assay_zip_method method;
+    uint64_t at, end;
+} packed;
+
+/* Appends what is packed there, up to `most` bytes of all. */
+static int unpack(const source *s, const packed *p, uint64_t most, unpacked *out, assay_error *err)
 {
-    assay_inflater *inflater = assay_inflater_new(method, at, end);
+    const assay_packed_source from = {read_source, (void *)s, s->path};
+    assay_inflater *inflater = assay_inflater_new(p->method, p->at, p->end);
     assay_error why = {""};
     size_t got = 1;
     int status = inflater ? ASSAY_OK : ASSAY_ENOMEM;
@@ -324,11 +330,10 @@ static int unpack(const source *s, assay_zip_method method, uint64_t at, uint64_
             out->bytes = grown;
             out->room = room;
         }
-        status = assay_inflater_some(inflater, read_source, (void *)s, s->path, out->bytes + out->size,
-                                     out->room - out->size, &got, &why);
+        status = assay_inflater_some(inflater, &from, out->bytes + out->size, out->room - out->size, &got, &why);
         out->size += got;
     }
-    out->end = inflater && status == ASSAY_OK ? assay_inflater_at(inflater) : end;
+    out->end = inflater && status == ASSAY_OK ? assay_inflater_at(inflater) : p->end;
     assay_inflater_free(inflater);
     /* what is damaged is named by whoever needs it; the bytes before that may be loaded */
     return status == ASSAY_ENOMEM || status == ASSAY_EIO ? assay_fail(err, status, "%s", why.text) : ASSAY_OK;
@@ -346,12 +351,11 @@ static int look_at_unpacked(const source *s, unpacked *u, const char *name, walk
     return status;
 }
 
-/* What is packed in [at, end), as a file by itself. */
-static int look_at_packed(const source *s, assay_zip_method method, uint64_t at, uint64_t end, const char *name,
-                          walk *w, assay_error *err)
+/* What is packed, as a file by itself. */
+static int look_at_packed(const source *s, const packed *p, const char *name, walk *w, assay_error *err)
 {
     unpacked u = {0};
-    const int status = unpack(s, method, at, end, w->visitor->most, &u, err);
+    const int status = unpack(s, p, w->visitor->most, &u, err);
     if (status == ASSAY_OK)
         return look_at_unpacked(s, &u, name, w, err);
     free(u.bytes);
@@ -388,7 +392,7 @@ static int look_at_gzip(const source *s, walk *w, assay_error *err)
     int status = find_member(s, 0, &begin, err);
     const bool known = begin > 0;
     while (status == ASSAY_OK && begin > 0 && u.size < w->visitor->most) {
-        status = unpack(s, ASSAY_ZIP_DEFLATED, begin, s->size, w->visitor->most, &u, err);
+        status = unpack(s, &(packed){ASSAY_ZIP_DEFLATED, begin, s->size}, w->visitor->most, &u, err);
         at = u.end + BEHIND;
         begin = 0;
         if (status == ASSAY_OK && at < s->size)
@@ -408,7 +412,8 @@ static int look_at_entry(const source *s, const assay_zip_entry *e, const char *
     if (e->size < 2)
         return ASSAY_OK;
     if (e->method != ASSAY_ZIP_STORED)
-        return look_at_packed(s, (assay_zip_method)e->method, e->data, e->data + e->compressed, name, w, err);
+        return look_at_packed(s, &(packed){(assay_zip_method)e->method, e->data, e->data + e->compressed}, name, w,
+                              err);
     const source inner = {.file = s->file,
                           .bytes = s->file ? NULL : s->bytes + e->data,
                           .base = s->base + e->data,
@@ -499,9 +504,9 @@ static int look_at(const source *s, content kind, walk *w, assay_error *err)
     case GZIP:
         return look_at_gzip(s, w, err);
     case ZLIB:
-        return look_at_packed(s, ASSAY_ZIP_DEFLATED, 2, s->size, "packed.pkl", w, err);
+        return look_at_packed(s, &(packed){ASSAY_ZIP_DEFLATED, 2, s->size}, "packed.pkl", w, err);
     case ZSTD:
-        return look_at_packed(s, ASSAY_ZIP_ZSTD, 0, s->size, "packed.pkl", w, err);
+        return look_at_packed(s, &(packed){ASSAY_ZIP_ZSTD, 0, s->size}, "packed.pkl", w, err);
     case CLOSED:
         return leave(w, "it is packed in a way that is not unpacked here, and what lies in it was not looked at", true);
     case NOTHING:

@@ -529,6 +529,7 @@ static int read_file(void *context, uint64_t at, void *bytes, size_t size, assay
 /* The checksum of a task's bytes. ASSAY_EFORMAT: they cannot be inflated. */
 static int sum_of(range_reader *r, const task *t, uint8_t *block, uint32_t *sum, assay_error *err)
 {
+    const assay_packed_source source = {read_file, r, r->path};
     int status = ASSAY_OK;
     assay_inflater *inflater = t->method == ASSAY_ZIP_STORED
                                    ? NULL
@@ -538,7 +539,7 @@ static int sum_of(range_reader *r, const task *t, uint8_t *block, uint32_t *sum,
     *sum = 0;
     for (uint64_t done = 0; done < t->size && status == ASSAY_OK;) {
         const size_t size = t->size - done < BLOCK ? (size_t)(t->size - done) : BLOCK;
-        status = inflater ? assay_inflater_next(inflater, read_file, r, r->path, block, size, err)
+        status = inflater ? assay_inflater_next(inflater, &source, block, size, err)
                           : read_file(r, t->offset + done, block, size, err);
         if (status == ASSAY_OK)
             *sum = assay_crc32(*sum, block, size);

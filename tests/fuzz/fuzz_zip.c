@@ -33,11 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(zip.names); i++) {
         const assay_zip_entry *e = &zip.entry[i];
+        const assay_packed_source source = {read_bytes, &b, "file"};
+        const assay_packed_range range = {e->data, e->compressed, e->size, (assay_zip_method)e->method};
         uint8_t *out = NULL;
         if (e->data > size || e->compressed > size - e->data)
             abort();
-        if (e->size < 1 << 20 && assay_inflate_whole(read_bytes, &b, "file", e->data, e->compressed,
-                                                     (assay_zip_method)e->method, e->size, &out, &err) == ASSAY_OK)
+        if (e->size < 1 << 20 && assay_inflate_whole(&source, &range, &out, &err) == ASSAY_OK)
             assay_crc32(0, out, (size_t)e->size);
         free(out);
     }

@@ -197,10 +197,15 @@ static int check_crc(uint32_t said, uint32_t sum, const char *path, uint64_t off
                                     path, (unsigned long long)offset, sum, said);
 }
 
-/* For assay_inflater_next(). */
 static int read_view(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
     return assay_view_copy(context, at, at + size, bytes, err);
+}
+
+/* For assay_inflater_next(). */
+static assay_packed_source source_of(assay_view *view)
+{
+    return (assay_packed_source){read_view, view, view->path};
 }
 
 /* False: more elements, or bytes, than 64 bits count. */
@@ -245,13 +250,14 @@ static int pull_packed(pulling *p, assay_view *view, uint64_t from, uint8_t *to,
 static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err)
 {
     pulling *p = d->state;
+    const assay_packed_source source = source_of(view);
     int status;
     if (p->piece)
         status = assay_pieces_read(&p->place, p->piece, &d->row, from, to, size, err);
     else if (p->place.flags & ASSAY_CKPT_PACKED)
         status = pull_packed(p, view, from, to, size, err);
     else if (p->inflater)
-        status = assay_inflater_next(p->inflater, read_view, view, view->path, to, size, err);
+        status = assay_inflater_next(p->inflater, &source, to, size, err);
     else
         status = assay_view_copy(view, p->offset + from, p->offset + from + size, to, err);
     if (status != ASSAY_OK)
@@ -263,7 +269,7 @@ static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, 
     if (p->done < p->size)
         return ASSAY_OK;
     if (p->inflater)
-        status = assay_inflater_end(p->inflater, read_view, view, view->path, err);
+        status = assay_inflater_end(p->inflater, &source, err);
     if (status == ASSAY_OK && p->place.flags & ASSAY_CKPT_CHECKED)
         status = check_crc(p->place.crc, p->crc, view->path, p->offset, err);
     return status;
@@ -313,8 +319,9 @@ static int load_range(assay_view *view, const assay_ckpt_place *place, const ass
                       uint64_t *size, assay_error *err)
 {
     *size = place->flags & ASSAY_CKPT_DEFLATED ? place->inflated : r->length;
-    return assay_inflate_whole(read_view, view, view->path, r->offset, r->length, assay_ckpt_method(place), *size, out,
-                               err);
+    const assay_packed_source source = source_of(view);
+    const assay_packed_range range = {r->offset, r->length, *size, assay_ckpt_method(place)};
+    return assay_inflate_whole(&source, &range, out, err);
 }
 
 static int refuse_budget(const assay_view *view, const assay_ckpt_place *place, uint64_t bytes, size_t budget,
@@ -402,9 +409,10 @@ static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, 
     uint8_t start[12] = {0};
     size_t at = 0, wide = ASSAY_NPY_LEAST;
     assay_error what = {{0}};
-    int status = assay_inflater_next(i, read_view, view, view->path, start, wide, err);
+    const assay_packed_source source = source_of(view);
+    int status = assay_inflater_next(i, &source, start, wide, err);
     if (status == ASSAY_OK && start[6] > 1) {
-        status = assay_inflater_next(i, read_view, view, view->path, start + wide, sizeof start - wide, err);
+        status = assay_inflater_next(i, &source, start + wide, sizeof start - wide, err);
         wide = sizeof start;
     }
     const uint64_t size =
@@ -414,7 +422,7 @@ static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, 
     if (status == ASSAY_OK)
         status = assay_decoded_reserve(d, (size_t)size) == ASSAY_OK ? ASSAY_OK : no_memory(view, err);
     if (status == ASSAY_OK)
-        status = assay_inflater_next(i, read_view, view, view->path, d->bytes, (size_t)size, err);
+        status = assay_inflater_next(i, &source, d->bytes, (size_t)size, err);
     if (status == ASSAY_OK && assay_npy_head_read((const char *)d->bytes, (size_t)size,
                                                   assay_trial_options_void_dtypes(d->options), head, &at, &what))
         status = wrong(view, 0, what.text, err);

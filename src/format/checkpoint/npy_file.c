@@ -20,8 +20,9 @@ typedef struct array {
 static int read_next(array *a, void *bytes, size_t size, assay_error *err)
 {
     const uint64_t at = a->at + a->done;
+    const assay_packed_source source = {assay_ckpt_read, a->f, a->f->path};
     a->done += size;
-    return a->inflater ? assay_inflater_next(a->inflater, assay_ckpt_read, a->f, a->f->path, bytes, size, err)
+    return a->inflater ? assay_inflater_next(a->inflater, &source, bytes, size, err)
                        : assay_ckpt_read(a->f, at, bytes, size, err);
 }
 

@@ -345,8 +345,9 @@ static int read_entry(const assay_torch *t, uint32_t number, uint64_t most, uint
     assay_error err = {{0}};
     if (e->size > most || e->compressed > most)
         return damaged(t, "its pickle has more than 1 GiB");
-    int status = assay_inflate_whole(assay_ckpt_read, t->file, t->file->path, e->data, e->compressed,
-                                     (assay_zip_method)e->method, e->size, out, &err);
+    const assay_packed_source source = {assay_ckpt_read, t->file, t->file->path};
+    const assay_packed_range range = {e->data, e->compressed, e->size, (assay_zip_method)e->method};
+    int status = assay_inflate_whole(&source, &range, out, &err);
     if (status == ASSAY_OK && e->crc != 0 && assay_crc32(0, *out, (size_t)e->size) != e->crc) {
         free(*out);
         *out = NULL;
