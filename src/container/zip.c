@@ -260,13 +260,23 @@ typedef struct window {
     size_t size;
 } window;
 
-/* `size` bytes of a local header, valid until the next call. NULL and *status when they cannot be read. */
-static const uint8_t *read_local(const source *s, const directory *d, window *w, uint64_t at, size_t size,
-                                 uint64_t next, int *status)
+/* Local headers, in the order of the file. */
+typedef struct locals {
+    const source *s;
+    uint64_t directory; /* where it begins: behind all of them */
+    window window;
+    uint64_t free_from; /* behind the data of the entries so far */
+} locals;
+
+/* `size` bytes of a local header, valid until the next call; the one behind it is at `next`. NULL and *status when they
+ * cannot be read. */
+static const uint8_t *read_local(locals *l, uint64_t at, size_t size, uint64_t next, int *status)
 {
+    const source *s = l->s;
+    window *w = &l->window;
     if (at >= w->at && at - w->at <= w->size && size <= w->size - (at - w->at))
         return w->bytes + (at - w->at);
-    const uint64_t left = d->at - at;
+    const uint64_t left = l->directory - at;
     size_t all = next - at > NEAR ? size : left < WINDOW ? (size_t)left : WINDOW;
     *status = s->read(s->context, at, w->bytes, all, s->err);
     if (*status != ASSAY_OK && *status != ASSAY_ENOMEM && all > size) /* what is wrong may lie behind the header */
@@ -277,18 +287,19 @@ static const uint8_t *read_local(const source *s, const directory *d, window *w,
 }
 
 /* Holds an entry against its local header, which must not begin before `free_from` and whose data must end before the
- * directory; tells where they end. The next entry is at `next`. */
-static int check_local(const source *s, const directory *d, const assay_zip *zip, assay_zip_entry *e, uint64_t next,
-                       window *w, uint64_t *free_from)
+ * directory; moves `free_from` to where they end. The next entry is at `next`. */
+static int check_local(locals *l, const assay_zip *zip, assay_zip_entry *e, uint64_t next)
 {
+    const source *s = l->s;
+    const uint64_t end = l->directory;
     size_t length = 0;
     int status = ASSAY_OK;
     const char *name = assay_dict_name(zip->names, (uint32_t)(e - zip->entry), &length);
-    if (e->header < *free_from)
+    if (e->header < l->free_from)
         return wrong(s, e->header, "two entries lie over one another");
-    if (e->header > d->at || d->at - e->header < LOCAL + length)
+    if (e->header > end || end - e->header < LOCAL + length)
         return wrong(s, e->header, "an entry lies behind the directory");
-    const uint8_t *b = read_local(s, d, w, e->header, LOCAL + length, next, &status);
+    const uint8_t *b = read_local(l, e->header, LOCAL + length, next, &status);
     if (!b)
         return status;
     if (!is_mark(b, 3, 4))
@@ -296,9 +307,9 @@ static int check_local(const source *s, const directory *d, const assay_zip *zip
     if (u16(b + 26) != length || memcmp(b + LOCAL, name, length) != 0)
         return wrong(s, e->header, "an entry has another name than the directory says");
     e->data = e->header + LOCAL + length + u16(b + 28);
-    if (e->data > d->at || d->at - e->data < e->compressed)
+    if (e->data > end || end - e->data < e->compressed)
         return wrong(s, e->header, "an entry goes on into the directory");
-    *free_from = e->data + e->compressed;
+    l->free_from = e->data + e->compressed;
     return ASSAY_OK;
 }
 
@@ -323,16 +334,15 @@ static assay_zip_entry **order_by_place(const source *s, const assay_zip *zip, s
 static int check_locals(const source *s, const directory *d, assay_zip *zip)
 {
     const size_t count = (size_t)d->entries;
-    uint64_t free_from = 0;
-    window w = {.bytes = assay_alloc(WINDOW)};
-    int status = w.bytes ? ASSAY_OK : no_memory(s);
+    locals l = {.s = s, .directory = d->at, .window = {.bytes = assay_alloc(WINDOW)}};
+    int status = l.window.bytes ? ASSAY_OK : no_memory(s);
     assay_zip_entry **order = status == ASSAY_OK ? order_by_place(s, zip, count, &status) : NULL;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
         const uint64_t next = i + 1 == count ? d->at : order ? order[i + 1]->header : zip->entry[i + 1].header;
-        status = check_local(s, d, zip, order ? order[i] : &zip->entry[i], next, &w, &free_from);
+        status = check_local(&l, zip, order ? order[i] : &zip->entry[i], next);
     }
     free(order);
-    free(w.bytes);
+    free(l.window.bytes);
     return status;
 }
 
