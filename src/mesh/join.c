@@ -63,19 +63,25 @@ static int block_end(const assay_join_level *level, uint32_t k, int64_t size, in
     return ASSAY_OK;
 }
 
-/* Adds what of `from` lies in [begin, end) along a dimension, moved so that it begins at `at`. */
-static int add_slice(assay_join *to, const assay_join *from, int dim, int64_t begin, int64_t end, int64_t at,
-                     assay_error *err)
+/* A stretch [begin, end) of a piece along a dimension, and where it begins in the whole. */
+typedef struct slice {
+    int dim;
+    int64_t begin, end, at;
+} slice;
+
+/* Adds what of `from` lies in the stretch. */
+static int add_slice(assay_join *to, const assay_join *from, const slice *s, assay_error *err)
 {
+    const int dim = s->dim;
     int status = ASSAY_OK;
     for (size_t b = 0; b < from->boxes && status == ASSAY_OK; b++) {
         assay_join_box box = from->box[b];
-        const int64_t first = box.first[dim] > begin ? box.first[dim] : begin;
-        const int64_t last = box.first[dim] + box.size[dim] < end ? box.first[dim] + box.size[dim] : end;
+        const int64_t first = box.first[dim] > s->begin ? box.first[dim] : s->begin;
+        const int64_t last = box.first[dim] + box.size[dim] < s->end ? box.first[dim] + box.size[dim] : s->end;
         if (first >= last)
             continue;
         box.from[dim] += first - box.first[dim];
-        box.first[dim] = at + first - begin;
+        box.first[dim] = s->at + first - s->begin;
         box.size[dim] = last - first;
         status = add_box(to, &box, err);
     }
@@ -110,11 +116,11 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
     int status = begin ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for the pieces of a tensor");
     for (uint32_t k = 0; k < blocks && status == ASSAY_OK; k++)
         for (uint32_t c = 0; c < children && status == ASSAY_OK; c++) {
-            int64_t end = 0;
-            status = block_end(level, k, child[c].shape[dim], begin[c], &end, err);
-            ASSAY_THEN(status, add_slice(out, &child[c], dim, begin[c], end, at, err));
-            at += end - begin[c];
-            begin[c] = end;
+            slice s = {dim, begin[c], 0, at};
+            status = block_end(level, k, child[c].shape[dim], begin[c], &s.end, err);
+            ASSAY_THEN(status, add_slice(out, &child[c], &s, err));
+            at += s.end - begin[c];
+            begin[c] = s.end;
         }
     free(begin);
     out->shape[dim] = total;
@@ -141,29 +147,37 @@ static int cut(assay_join *join, int64_t numel, assay_error *err)
     return ASSAY_OK;
 }
 
-/* How many of the pieces from the first on have its coordinate on a level. */
-static uint32_t same_at(const assay_join_piece *piece, uint32_t pieces, uint32_t level)
+/* Pieces in a row, of those that are joined. */
+typedef struct run {
+    const assay_join_piece *piece;
+    uint32_t count;
+    uint32_t number; /* of the first one among all */
+} run;
+
+/* The pieces from the i-th of a run on that have its coordinate on a level. */
+static run same_at(const run *of, uint32_t i, uint32_t level)
 {
-    uint32_t n = 1;
-    while (n < pieces && piece[n].at[level] == piece[0].at[level])
-        n++;
-    return n;
+    run same = {of->piece + i, 1, of->number + i};
+    while (i + same.count < of->count && same.piece[same.count].at[level] == same.piece[0].at[level])
+        same.count++;
+    return same;
 }
 
-/* The levels from `depth` on; as deep as there are axes. */
-static int join_level(const assay_join_level *level, uint32_t depth, uint32_t levels, const assay_join_piece *piece,
-                      uint32_t pieces, uint32_t number, assay_join *out, assay_error *err)
+/* What the levels from `depth` on make of a run; as deep as there are axes. */
+static int join_level(const assay_join_level *level, uint32_t depth, uint32_t levels, const run *pieces,
+                      assay_join *out, assay_error *err)
 {
     if (depth == levels)
-        return join_one(piece, number, out, err);
-    uint32_t children = 0, n;
-    for (uint32_t i = 0; i < pieces; i += same_at(piece + i, pieces - i, depth))
+        return join_one(pieces->piece, pieces->number, out, err);
+    uint32_t children = 0;
+    for (uint32_t i = 0; i < pieces->count; i += same_at(pieces, i, depth).count)
         children++;
     assay_join *child = assay_alloc_zeroed(children, sizeof *child);
     int status = child ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for the pieces of a tensor");
-    for (uint32_t c = 0, i = 0; c < children && status == ASSAY_OK; c++, i += n) {
-        n = same_at(piece + i, pieces - i, depth);
-        status = join_level(level, depth + 1, levels, piece + i, n, number + i, &child[c], err);
+    for (uint32_t c = 0, i = 0; c < children && status == ASSAY_OK; c++) {
+        const run same = same_at(pieces, i, depth);
+        status = join_level(level, depth + 1, levels, &same, &child[c], err);
+        i += same.count;
     }
     ASSAY_THEN(status, concatenate(&level[depth], child, children, out, err));
     if (status == ASSAY_OK && level[depth].flat && level[depth].numel >= 0)
@@ -178,7 +192,7 @@ int assay_join_pieces(const assay_join_level *level, uint32_t levels, const assa
                       assay_join *out, assay_error *err)
 {
     assay_join join = {0};
-    int status = join_level(level, 0, levels, piece, pieces, 0, &join, err);
+    int status = join_level(level, 0, levels, &(run){piece, pieces, 0}, &join, err);
     if (status == ASSAY_OK)
         *out = join;
     else
