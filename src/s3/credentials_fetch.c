@@ -273,18 +273,13 @@ static int put_authorization(assay_buf *out, assay_error *err)
     return status == ASSAY_ENOTFOUND ? ASSAY_EUSAGE : status;
 }
 
-static int fetch_json(const char *who, const char *url, const char *header, const char *ca_file, double connect,
-                      s3_keys *out, assay_error *err)
+/* The keys in the JSON that a GET gives; its answer is wiped, as it has them in plain text. */
+static int fetch_json(const char *who, assay_http_request request, s3_keys *out, assay_error *err)
 {
-    const char *const headers[] = {header, NULL};
-    const assay_http_request request = {.method = "GET",
-                                        .url = url,
-                                        .headers = headers,
-                                        .most = ANSWER_MOST,
-                                        .ca_file = ca_file,
-                                        .connect_seconds = connect,
-                                        .seconds = 10};
     assay_http_answer answer;
+    request.method = "GET";
+    request.most = ANSWER_MOST;
+    request.seconds = 10;
     assay_http_answer_init(&answer);
     int status = ask(&request, who, &answer, err);
     ASSAY_THEN(status, s3_keys_from_json(who, answer.body.data, answer.body.size, "Token", out, err));
@@ -312,8 +307,11 @@ int s3_keys_from_container(const char *ca_file, s3_keys *out, assay_buf *looked,
             "and the addresses of container agents only");
     assay_buf header = ASSAY_BUF(ANSWER_MOST);
     int status = put_authorization(&header, err);
-    ASSAY_THEN(status, fetch_json("the container's credentials (AWS_CONTAINER_CREDENTIALS_..._URI)", url,
-                                  (const char *)header.data, ca_file, 2, out, err));
+    if (status == ASSAY_OK) {
+        const char *const headers[] = {(const char *)header.data, NULL};
+        const assay_http_request request = {.url = url, .headers = headers, .ca_file = ca_file, .connect_seconds = 2};
+        status = fetch_json("the container's credentials (AWS_CONTAINER_CREDENTIALS_..._URI)", request, out, err);
+    }
     if (header.data)
         explicit_bzero(header.data, header.size);
     assay_buf_release(&header);
@@ -326,15 +324,21 @@ int s3_keys_from_container(const char *ca_file, s3_keys *out, assay_buf *looked,
 
 static const char INSTANCE[] = "the instance's metadata";
 
-/* PUT for the token that version 2 takes, or GET with it; the answer's text without what ends its first line. */
-static int ask_instance(const char *method, const char *endpoint, const char *path, const char *header, assay_buf *out,
-                        assay_http_answer *answer, assay_error *err)
+/* PUT for the token that version 2 takes, or GET with it. */
+typedef struct question {
+    const char *method, *path, *header;
+} question;
+
+/* Appends the answer's text, without what ends its first line. A second is enough to connect: the service is on this
+ * very link, and a machine that is no instance, where nobody answers, is not to wait longer. */
+static int ask_instance(const char *endpoint, const question *q, assay_buf *out, assay_http_answer *answer,
+                        assay_error *err)
 {
     char url[2048];
-    const char *const headers[] = {header, NULL};
-    snprintf(url, sizeof url, "%s%s", endpoint, path);
+    const char *const headers[] = {q->header, NULL};
+    snprintf(url, sizeof url, "%s%s", endpoint, q->path);
     const assay_http_request request = {
-        .method = method, .url = url, .headers = headers, .most = ANSWER_MOST, .connect_seconds = 1, .seconds = 5};
+        .method = q->method, .url = url, .headers = headers, .most = ANSWER_MOST, .connect_seconds = 1, .seconds = 5};
     assay_http_answer_release(answer);
     assay_http_answer_init(answer);
     ASSAY_TRY(ask(&request, INSTANCE, answer, err));
@@ -353,12 +357,14 @@ static int walk_instance(const char *endpoint, s3_keys *out, assay_http_answer *
     char url[2048];
     assay_buf header = ASSAY_BUF(ANSWER_MOST), role = ASSAY_BUF(1024);
     assay_put_format(&header, "X-aws-ec2-metadata-token: ");
-    int status = ask_instance("PUT", endpoint, "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600",
-                              &header, answer, err);
-    ASSAY_THEN(status, ask_instance("GET", endpoint, roles, (const char *)header.data, &role, answer, err));
+    const question token = {"PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600"};
+    int status = ask_instance(endpoint, &token, &header, answer, err);
+    const char *const headers[] = {(const char *)header.data, NULL};
+    ASSAY_THEN(status, ask_instance(endpoint, &(question){"GET", roles, headers[0]}, &role, answer, err));
     if (status == ASSAY_OK) {
         snprintf(url, sizeof url, "%s%s%s", endpoint, roles, (const char *)role.data);
-        status = fetch_json(INSTANCE, url, (const char *)header.data, NULL, 1, out, err);
+        const assay_http_request request = {.url = url, .headers = headers, .connect_seconds = 1};
+        status = fetch_json(INSTANCE, request, out, err);
     }
     assay_buf_release(&header);
     assay_buf_release(&role);
