@@ -22,24 +22,30 @@ static const char *const NUMBERS[] = {"num_warmup_adjustments", "num_batch_layer
                                       "num_learning_rate_adjustments", "num_retraining", "num_monitor_transitions"};
 enum { NUMBER_COUNT = sizeof NUMBERS / sizeof *NUMBERS };
 
-/* *out gets the place of the text under `key` among the words, or 0 where it is missing. */
-static int word(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *const *known,
-                int count, int *out)
+/* The words that a key may have. */
+typedef struct words {
+    const char *const *known;
+    int count;
+} words;
+
+/* *out gets the place of the text under `key` among the words, or 0 where it is missing: before the first
+ * launch the file has nothing but settings. */
+static int word(const job_reader *r, const char *place, const cJSON *object, const char *key, words may, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     *out = 0;
     if (!item)
         return ASSAY_OK;
-    for (int i = 0; cJSON_IsString(item) && i < count; i++) {
-        if (strcmp(item->valuestring, known[i]) == 0) {
+    for (int i = 0; cJSON_IsString(item) && i < may.count; i++) {
+        if (strcmp(item->valuestring, may.known[i]) == 0) {
             *out = i;
             return ASSAY_OK;
         }
     }
     char list[200] = "";
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < may.count; i++) {
         size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s\"%s\"", i ? ", " : "", known[i]);
+        snprintf(list + used, sizeof list - used, "%s\"%s\"", i ? ", " : "", may.known[i]);
     }
     return job_fail(r, place, "\"%s\" has to be one of %s", key, list);
 }
@@ -104,10 +110,12 @@ static int read_own(const job_reader *r, assay_pilot *pilot)
     ASSAY_THEN(status, job_known_keys(r, "pilot", own, known));
     ASSAY_THEN(status, text(r, "pilot", own, "job_id", pilot->job_id, sizeof pilot->job_id));
     ASSAY_THEN(status, text(r, "pilot", own, "reason", reason, sizeof reason));
-    ASSAY_THEN(status, word(r, "pilot", own, "message", pilot_message_word, PILOT_MESSAGES, &message));
-    ASSAY_THEN(status, word(r, "", pilot->document, "next_action", pilot_action_word, PILOT_ACTIONS, &action));
-    ASSAY_THEN(status, word(r, "", pilot->document, "job_status", pilot_job_word, PILOT_JOBS, &job));
-    ASSAY_THEN(status, word(r, "", pilot->document, "rule_status", pilot_rule_word, PILOT_RULES, &rule));
+    const words messages = {pilot_message_word, PILOT_MESSAGES}, actions = {pilot_action_word, PILOT_ACTIONS},
+                jobs = {pilot_job_word, PILOT_JOBS}, rules = {pilot_rule_word, PILOT_RULES};
+    ASSAY_THEN(status, word(r, "pilot", own, "message", messages, &message));
+    ASSAY_THEN(status, word(r, "", pilot->document, "next_action", actions, &action));
+    ASSAY_THEN(status, word(r, "", pilot->document, "job_status", jobs, &job));
+    ASSAY_THEN(status, word(r, "", pilot->document, "rule_status", rules, &rule));
     if (status == ASSAY_OK)
         snprintf(pilot->reason, sizeof pilot->reason, "%.*s", PILOT_REASON - 1, reason);
     pilot->next_action = (pilot_action)action;
