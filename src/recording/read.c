@@ -9,10 +9,19 @@
 
 enum { CHUNK = 1024 /* elements widened at a time */ };
 
-/* A row's record of a kind, in memory or open in the reader. */
+/* What a caller asks for: a tensor at one of its rows. The recording's lock is held while it is read. */
+typedef struct cell {
+    assay_recording *r;
+    uint32_t tensor;
+    size_t row;
+} cell;
+
+/* Its record of a kind, in memory or open in the reader, which has room for one: the next that is opened takes its
+ * place. */
 typedef struct opened {
     const uint8_t *kept; /* NULL: it is open in the reader */
     const recording_item *item;
+    assay_recorded_head head;
 } opened;
 
 /* Where a message is about: the trial, the tensor, the step and the worker. */
@@ -24,47 +33,47 @@ static int fail_unsaved(const assay_recording *r, uint32_t tensor, const assay_p
                       assay_recording_worker(r, part->worker));
 }
 
-static int open_kind(assay_recording *r, uint32_t tensor, size_t row, int kind, opened *out, assay_recorded_head *head,
-                     assay_error *err)
+static int open_kind(const cell *c, int kind, opened *out, assay_error *err)
 {
+    assay_recording *r = c->r;
     const recording_item *items;
     size_t count;
-    ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
+    ASSAY_TRY(recording_row(r, c->tensor, c->row, &items, &count, err));
     out->item = recording_item_of(items, count, kind);
     if (!out->item)
-        return fail_unsaved(r, tensor, items->part, kind == ASSAY_RAW ? "the value" : assay_recording_kind_name(kind),
-                            err);
-    out->kept = recording_kept_find(&r->kept, &r->reader, out->item->part, out->item->entry, head);
+        return fail_unsaved(r, c->tensor, items->part,
+                            kind == ASSAY_RAW ? "the value" : assay_recording_kind_name(kind), err);
+    out->kept = recording_kept_find(&r->kept, &r->reader, out->item->part, out->item->entry, &out->head);
     if (out->kept)
         return ASSAY_OK;
     assay_record record;
     int status = assay_trial_record(&r->reader, out->item->part, out->item->entry, &record, err);
     if (status == ASSAY_OK)
-        recording_head_of(&record, head);
+        recording_head_of(&record, &out->head);
     return status;
 }
 
-/* The next content of an open record; *size is 0 at the end. */
-static int next_piece(assay_recording *r, const opened *o, const assay_recorded_head *head, uint64_t done,
-                      const uint8_t **piece, size_t *size, assay_error *err)
+/* The next content of an open record, of which `done` elements were taken; *size is 0 at the end. */
+static int next_piece(assay_recording *r, const opened *o, uint64_t done, const uint8_t **piece, size_t *size,
+                      assay_error *err)
 {
     if (!o->kept)
         return assay_reader_content(r->reader.records, 0, piece, size, err);
-    *piece = o->kept;
-    *size = done == 0 ? (size_t)head->bytes : 0;
+    *piece = o->kept; /* all of it in one piece */
+    *size = done == 0 ? (size_t)o->head.bytes : 0;
     return ASSAY_OK;
 }
 
-static int widen(assay_recording *r, const opened *o, const assay_recorded_head *head, assay_read_as as, void *buffer,
-                 assay_error *err)
+static int widen(assay_recording *r, const opened *o, assay_read_as as, void *buffer, assay_error *err)
 {
+    const assay_recorded_head *head = &o->head;
     const size_t element = assay_dtype_size(head->dtype);
     const uint8_t *piece;
     size_t size;
     uint64_t done = 0;
     double chunk[CHUNK];
     int status;
-    while ((status = next_piece(r, o, head, done, &piece, &size, err)) == ASSAY_OK && size > 0) {
+    while ((status = next_piece(r, o, done, &piece, &size, err)) == ASSAY_OK && size > 0) {
         for (size_t left = size / element, n; left > 0; left -= n, piece += n * element, done += n) {
             n = left < CHUNK ? left : CHUNK;
             if (as == ASSAY_AS_FLOAT64) {
@@ -85,21 +94,24 @@ static bool is_as_saved(int dtype, assay_read_as as)
            (as == ASSAY_AS_FLOAT64 && dtype == ASSAY_FLOAT64);
 }
 
-static int read_value(assay_recording *r, uint32_t tensor, size_t row, assay_read_as as, void *buffer, size_t room,
-                      assay_recorded_head *head, assay_error *err)
+/* *head is set where the value is there, also where there is too little room for it. */
+static int read_value(const cell *c, assay_read_as as, void *buffer, size_t room, assay_recorded_head *head,
+                      assay_error *err)
 {
+    assay_recording *r = c->r;
     opened o = {0};
-    ASSAY_TRY(open_kind(r, tensor, row, ASSAY_RAW, &o, head, err));
+    ASSAY_TRY(open_kind(c, ASSAY_RAW, &o, err));
+    *head = o.head;
     if (head->dtype == ASSAY_STRING)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has strings, not numbers",
-                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+                          assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL));
     const size_t wide = as == ASSAY_AS_FLOAT32 ? sizeof(float) : sizeof(double);
     const bool fits = as == ASSAY_AS_SAVED ? head->bytes <= room : head->elements <= room / wide;
     if (!fits)
         return assay_fail(err, ASSAY_EBUDGET, "%s: the value of \"%.200s\" takes more than %zu bytes",
-                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL), room);
+                          assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL), room);
     if (!is_as_saved(head->dtype, as))
-        return widen(r, &o, head, as, buffer, err);
+        return widen(r, &o, as, buffer, err);
     if (!o.kept)
         return recording_pull(r->reader.records, buffer, head->bytes, err);
     if (head->bytes > 0)
@@ -116,7 +128,7 @@ int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_
     head = head ? head : &unwanted;
     *head = (assay_recorded_head){0}; /* a reader whose memory does not suffice never comes to fill it */
     pthread_mutex_lock(&r->lock);
-    int status = read_value(r, tensor, row, as, buffer, room, head, err);
+    int status = read_value(&(cell){r, tensor, row}, as, buffer, room, head, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -147,7 +159,7 @@ int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_
     pthread_mutex_lock(&r->lock);
     for (*done = 1; *done < count && (*done + 1) * size <= room; (*done)++) {
         uint8_t *to = (uint8_t *)buffer + *done * size;
-        if (read_value(r, tensor, (size_t)rows[*done], as, to, size, &next, NULL) != ASSAY_OK ||
+        if (read_value(&(cell){r, tensor, (size_t)rows[*done]}, as, to, size, &next, NULL) != ASSAY_OK ||
             !is_alike(&next, &first))
             break;
     }
@@ -161,8 +173,11 @@ static int read_head(assay_recording *r, uint32_t tensor, size_t row, assay_reco
     size_t count;
     opened o = {0};
     ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
-    if (recording_item_of(items, count, ASSAY_RAW))
-        return open_kind(r, tensor, row, ASSAY_RAW, &o, head, err);
+    if (recording_item_of(items, count, ASSAY_RAW)) {
+        ASSAY_TRY(open_kind(&(cell){r, tensor, row}, ASSAY_RAW, &o, err));
+        *head = o.head;
+        return ASSAY_OK;
+    }
     const assay_shape_entry *shape = recording_shape(r, tensor, items);
     if (!shape)
         return fail_unsaved(r, tensor, items->part, "the shape", err);
@@ -182,19 +197,19 @@ int assay_recording_head(assay_recording *r, uint32_t tensor, size_t row, assay_
     return status;
 }
 
-static int read_strings(assay_recording *r, uint32_t tensor, size_t row, char *buffer, size_t room, uint64_t *ends,
-                        size_t ends_room, assay_error *err)
+static int read_strings(const cell *c, char *buffer, size_t room, uint64_t *ends, size_t ends_room, assay_error *err)
 {
-    assay_recorded_head head;
+    assay_recording *r = c->r;
     opened o = {0};
     size_t end = 0;
-    ASSAY_TRY(open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err));
+    ASSAY_TRY(open_kind(c, ASSAY_RAW, &o, err));
+    const assay_recorded_head head = o.head;
     if (head.dtype != ASSAY_STRING)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has numbers, not strings",
-                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+                          assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL));
     if (head.elements > ends_room || head.bytes > room)
         return assay_fail(err, ASSAY_EBUDGET, "%s: \"%.200s\" has %" PRIu64 " strings of %" PRIu64 " bytes",
-                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL), head.elements,
+                          assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL), head.elements,
                           head.bytes);
     for (uint64_t i = 0; i < head.elements; i++) {
         size_t length;
@@ -210,23 +225,22 @@ int assay_recording_read_strings(assay_recording *r, uint32_t tensor, size_t row
                                  uint64_t *ends, size_t ends_room, assay_error *err)
 {
     pthread_mutex_lock(&r->lock);
-    int status = read_strings(r, tensor, row, buffer, room, ends, ends_room, err);
+    int status = read_strings(&(cell){r, tensor, row}, buffer, room, ends, ends_room, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
 
-static int read_reduction(assay_recording *r, uint32_t tensor, size_t row, int kind, double *value, assay_error *err)
+static int read_reduction(const cell *c, int kind, double *value, assay_error *err)
 {
-    assay_recorded_head head;
     opened o = {0};
     if (kind <= ASSAY_RAW || !assay_recording_kind_name(kind)[0])
         return assay_fail(err, ASSAY_EUSAGE, "%d is not a kind of reduction", kind);
-    int status = open_kind(r, tensor, row, kind, &o, &head, err);
+    int status = open_kind(c, kind, &o, err);
     if (status != ASSAY_OK || !o.kept)
-        return status == ASSAY_OK ? assay_reader_number(r->reader.records, value, err) : status;
-    if (head.elements != 1)
+        return status == ASSAY_OK ? assay_reader_number(c->r->reader.records, value, err) : status;
+    if (o.head.elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
-    assay_to_double(head.dtype, o.kept, 1, value);
+    assay_to_double(o.head.dtype, o.kept, 1, value);
     return ASSAY_OK;
 }
 
@@ -234,7 +248,7 @@ int assay_recording_reduction(assay_recording *r, uint32_t tensor, size_t row, i
                               assay_error *err)
 {
     pthread_mutex_lock(&r->lock);
-    int status = read_reduction(r, tensor, row, kind, value, err);
+    int status = read_reduction(&(cell){r, tensor, row}, kind, value, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -272,18 +286,17 @@ int recording_measure(assay_trial_reader *reader, int dtype, assay_stats *stats,
     return status;
 }
 
-static int read_stats(assay_recording *r, uint32_t tensor, size_t row, assay_stats *stats, assay_error *err)
+static int read_stats(const cell *c, assay_stats *stats, assay_error *err)
 {
-    assay_recorded_head head;
     opened o = {0};
-    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err);
+    int status = open_kind(c, ASSAY_RAW, &o, err);
     if (status != ASSAY_OK || !o.kept)
-        return status == ASSAY_OK ? recording_measure(&r->reader, head.dtype, stats, err) : status;
+        return status == ASSAY_OK ? recording_measure(&c->r->reader, o.head.dtype, stats, err) : status;
     assay_stats_acc acc;
-    status = assay_stats_init(&acc, head.dtype);
+    status = assay_stats_init(&acc, o.head.dtype);
     if (status != ASSAY_OK)
-        return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(head.dtype));
-    assay_stats_feed(&acc, o.kept, head.elements);
+        return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(o.head.dtype));
+    assay_stats_feed(&acc, o.kept, o.head.elements);
     assay_stats_finish(&acc, stats);
     return ASSAY_OK;
 }
@@ -291,30 +304,37 @@ static int read_stats(assay_recording *r, uint32_t tensor, size_t row, assay_sta
 int assay_recording_stats(assay_recording *r, uint32_t tensor, size_t row, assay_stats *stats, assay_error *err)
 {
     pthread_mutex_lock(&r->lock);
-    int status = read_stats(r, tensor, row, stats, err);
+    int status = read_stats(&(cell){r, tensor, row}, stats, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
 
-static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool lasting, char *path, size_t room,
-                      uint64_t *offset, assay_recorded_head *head, assay_error *err)
+/* Where a value lies, for who maps it. */
+typedef struct stretch {
+    char *path; /* `room` bytes */
+    size_t room;
+    uint64_t *offset;
+} stretch;
+
+static int find_place(const cell *c, bool lasting, const stretch *out, assay_recorded_head *head, assay_error *err)
 {
+    assay_recording *r = c->r;
     const recording_item *items;
     size_t count;
     assay_record record;
-    ASSAY_TRY(recording_row(r, tensor, row, &items, &count, err));
+    ASSAY_TRY(recording_row(r, c->tensor, c->row, &items, &count, err));
     const recording_item *item = recording_item_of(items, count, ASSAY_RAW);
     if (!item)
-        return fail_unsaved(r, tensor, items->part, "the value", err);
+        return fail_unsaved(r, c->tensor, items->part, "the value", err);
     if (r->reader.records) /* the first record of all is read as it comes */
         assay_reader_want_heads_only(r->reader.records, true);
     int status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
     if (r->reader.records)
         assay_reader_want_heads_only(r->reader.records, false);
     ASSAY_TRY(status);
-    if (!recording_place(&r->reader, &record, lasting, path, room, offset))
+    if (!recording_place(&r->reader, &record, lasting, out->path, out->room, out->offset))
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: the value of \"%.200s\" is not one stretch of a file here",
-                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+                          assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL));
     recording_head_of(&record, head);
     return ASSAY_OK;
 }
@@ -323,7 +343,7 @@ int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, bool 
                           uint64_t *offset, assay_recorded_head *head, assay_error *err)
 {
     pthread_mutex_lock(&r->lock);
-    int status = find_place(r, tensor, row, lasting, path, room, offset, head, err);
+    int status = find_place(&(cell){r, tensor, row}, lasting, &(stretch){path, room, offset}, head, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
