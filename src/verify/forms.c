@@ -53,13 +53,12 @@ static int tell(const assay_diff *d, char **text)
     return *text ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *other, size_t memory, char **text,
-                               assay_error *err)
+static int compare_paths(assay_comm *comm, const char *model, const char *other, size_t memory, char **text,
+                         assay_error *err)
 {
     const assay_diff_options options = {.from = INT64_MIN, .to = INT64_MAX, .memory = memory / 4};
     assay_diff diff = {0};
     assay_error what = {""};
-    *text = NULL;
     int status = assay_diff_run(comm, model, other, &options, &diff, &what);
     const bool fatal = status == ASSAY_ENOMEM || status == ASSAY_EMPI;
     if (status == ASSAY_OK)
@@ -69,6 +68,18 @@ int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *
     else /* who reads the files by themselves says what is wrong with them */
         status = ASSAY_OK;
     assay_diff_release(&diff);
+    return status;
+}
+
+int assay_verify_compare_forms(assay_comm *comm, const assay_verify_forms_pair *pair, char **text, assay_error *err)
+{
+    char *model = *pair->model ? assay_path_join(pair->trial, pair->model) : assay_copy_text(pair->trial),
+         *other = assay_path_join(pair->trial, pair->other);
+    *text = NULL;
+    int status = assay_comm_agree(comm, model && other ? ASSAY_OK : ASSAY_ENOMEM, err);
+    ASSAY_THEN(status, compare_paths(comm, model, other, pair->memory, text, err));
+    free(model);
+    free(other);
     return status;
 }
 
@@ -123,20 +134,14 @@ static int add_remark(assay_verify_remarks *remarks, int64_t step, const char *f
     return status;
 }
 
-static int compare_one(assay_comm *comm, const char *trial, const char *place, const char *file, int64_t step,
-                       size_t memory, assay_verify_remarks *remarks, assay_error *err)
+static int compare_one(assay_comm *comm, const assay_verify_forms_pair *pair, int64_t step,
+                       assay_verify_remarks *remarks, assay_error *err)
 {
-    char *model = *place ? assay_path_join(trial, place) : assay_copy_text(trial),
-         *other = assay_path_join(trial, file);
     char *text = NULL;
-    int status = assay_comm_agree(comm, model && other ? ASSAY_OK : ASSAY_ENOMEM, err);
+    int status = assay_verify_compare_forms(comm, pair, &text, err);
     if (status == ASSAY_OK)
-        status = assay_verify_compare_forms(comm, model, other, memory, &text, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, text ? add_remark(remarks, step, file, text) : ASSAY_OK, err);
+        status = assay_comm_agree(comm, text ? add_remark(remarks, step, pair->other, text) : ASSAY_OK, err);
     free(text);
-    free(model);
-    free(other);
     return status;
 }
 
@@ -156,7 +161,8 @@ int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_fi
         assay_get_bytes(&in, strlen(place) + 1);
         const char *file = (const char *)aside.data + in.at;
         assay_get_bytes(&in, strlen(file) + 1);
-        status = compare_one(comm, trial, place, file, step, options->memory, remarks, err);
+        const assay_verify_forms_pair pair = {trial, place, file, options->memory};
+        status = compare_one(comm, &pair, step, remarks, err);
     }
     assay_buf_release(&aside);
     return status;

@@ -13,7 +13,12 @@ int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_fi
 
 /* Are two files of one directory forms of one model, by their names? */
 bool assay_verify_are_forms(const char *a, const char *b);
-/* Compares a checkpoint, directory or file, with a file that has all or a part of the same model in another form.
- * *text, which the caller frees, says what differs; NULL: nothing. Collective; on rank 0. */
-int assay_verify_compare_forms(assay_comm *comm, const char *model, const char *other, size_t memory, char **text,
-                               assay_error *err);
+/* A checkpoint, directory or file, and a file that has all or a part of the same model in another form. */
+typedef struct assay_verify_forms_pair {
+    const char *trial;
+    const char *model, *other; /* paths below the trial; "": the trial itself */
+    size_t memory;
+} assay_verify_forms_pair;
+
+/* Compares them. *text, which the caller frees, says what differs; NULL: nothing. Collective; on rank 0. */
+int assay_verify_compare_forms(assay_comm *comm, const assay_verify_forms_pair *pair, char **text, assay_error *err);

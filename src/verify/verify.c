@@ -434,26 +434,22 @@ static int add_unlike(assay_verification *one, const char *text)
     return step->why ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Holds a file against those before it that have the same model in another form. Collective. */
-static int compare_with_earlier(assay_comm *comm, const char *trial, const assay_buf *models, const char *name,
-                                const assay_verify_options *options, assay_verification *one, assay_error *err)
+/* Holds pair.other, which is one of `models`, against those before it that have the same model in another form.
+ * Collective. */
+static int compare_with_earlier(assay_comm *comm, const assay_buf *models, assay_verify_forms_pair pair,
+                                assay_verification *one, assay_error *err)
 {
     int status = ASSAY_OK;
-    for (const char *other = (const char *)models->data; other < name && status == ASSAY_OK;
-         other += strlen(other) + 1) {
+    for (pair.model = (const char *)models->data; pair.model < pair.other && status == ASSAY_OK;
+         pair.model += strlen(pair.model) + 1) {
         char *text = NULL;
-        if (!assay_verify_are_forms(other, name))
+        if (!assay_verify_are_forms(pair.model, pair.other))
             continue;
-        char *path[2] = {assay_path_join(trial, other), assay_path_join(trial, name)};
-        status = assay_comm_agree(comm, path[0] && path[1] ? ASSAY_OK : ASSAY_ENOMEM, err);
-        if (status == ASSAY_OK)
-            status = assay_verify_compare_forms(comm, path[0], path[1], options->memory, &text, err);
+        status = assay_verify_compare_forms(comm, &pair, &text, err);
         const int added = status == ASSAY_OK && text ? add_unlike(one, text) : ASSAY_OK;
         if (status == ASSAY_OK)
             status = assay_comm_agree(comm, added, err);
         free(text);
-        free(path[0]);
-        free(path[1]);
     }
     return status;
 }
@@ -466,6 +462,7 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
     int status = ASSAY_OK;
     for (size_t at = 0; at < models->size && status == ASSAY_OK;) {
         const char *name = (const char *)models->data + at;
+        const assay_verify_forms_pair pair = {.trial = trial, .other = name, .memory = options->memory};
         assay_verification one = {.last_sound = -1};
         char *path = assay_path_join(trial, name);
         at += strlen(name) + 1;
@@ -473,7 +470,7 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
         if (status == ASSAY_OK)
             status = run_steps(comm, path, options, &one, err);
         if (status == ASSAY_OK)
-            status = compare_with_earlier(comm, trial, models, name, options, &one, err);
+            status = compare_with_earlier(comm, models, pair, &one, err);
         free(path);
         if (status == ASSAY_OK) {
             one.state = one.state > out->state ? one.state : out->state;
