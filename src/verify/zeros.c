@@ -109,11 +109,18 @@ static int look_into(const extents *at, assay_store_file *file, assay_verify_rem
 
 /* ---- records that lie in one file each ---- */
 
-/* The records of [first, end) as extents; none where they are not all plain bytes without a checksum. */
-static int take_records(const assay_trial_files *trial, const assay_part *part, size_t first, size_t end, extents *at)
+/* Entries [first, end) of a part, whose records lie in one file. */
+typedef struct file_records {
+    const assay_part *part;
+    size_t first, end;
+} file_records;
+
+/* The records as extents; none where they are not all plain bytes without a checksum. */
+static int take_records(const assay_trial_files *trial, const file_records *of, extents *at)
 {
+    const assay_part *part = of->part;
     const assay_trial_format *format = assay_format_of(part->format);
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = of->first; i < of->end; i++) {
         const assay_entry *entry = &trial->shard.entries[i];
         const assay_file *file = file_of(part, entry);
         assay_note_facts facts;
@@ -131,12 +138,12 @@ static int take_records(const assay_trial_files *trial, const assay_part *part, 
 }
 
 /* What cannot be opened or read is named where its tensors are read. */
-static int look_at_records(const assay_trial_files *trial, const assay_part *part, size_t first, size_t end,
-                           extents *at, assay_verify_remarks *remarks, assay_error *err)
+static int look_at_records(const assay_trial_files *trial, const file_records *of, extents *at,
+                           assay_verify_remarks *remarks, assay_error *err)
 {
     assay_store_file *file = NULL;
     at->list.count = 0;
-    int status = take_records(trial, part, first, end, at);
+    int status = take_records(trial, of, at);
     if (status != ASSAY_OK || at->list.count == 0)
         return status;
     status = assay_store_open_file(trial->store, at->path, &file, err);
@@ -224,7 +231,7 @@ static int look_at_part(const assay_trial_files *trial, const assay_part *part, 
                strcmp(file_of(part, &shard->entries[end])->name, at->path) == 0)
             end++;
         if (file && file->note)
-            status = look_at_records(trial, part, e, end, at, remarks, err);
+            status = look_at_records(trial, &(file_records){part, e, end}, at, remarks, err);
     }
     for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
         at->path = part->files->file[f].name;
