@@ -294,14 +294,19 @@ void assay_group_files_describe(const assay_group_files *files, assay_buf *out)
         assay_put_format(out, "%s%u trace%s", d > 0 ? " and " : "", t, assay_plural(t));
 }
 
-/* `info` gets whether a trace said all of its groups in one place. */
-static int read_text(assay_group_files *files, const void *bytes, size_t size, bool whole, assay_group_file *kind,
-                     bool *info, assay_error *err)
+/* What a text turned out to be. */
+typedef struct text_kind {
+    assay_group_file file;
+    bool info; /* a trace that said all of its groups in one place: the rest of it adds none */
+} text_kind;
+
+static int read_text(assay_group_files *files, const void *bytes, size_t size, bool whole, text_kind *kind,
+                     assay_error *err)
 {
     const char *text = bytes;
     reading r = {.files = files};
     int status = ASSAY_OK;
-    *kind = ASSAY_GROUPS_NONE;
+    *kind = (text_kind){.file = ASSAY_GROUPS_NONE};
     while (size > 0 && strchr(" \t\r\n", *text) && *text) {
         text++;
         size--;
@@ -326,8 +331,7 @@ static int read_text(assay_group_files *files, const void *bytes, size_t size, b
         assay_pull_release(&r.pull);
     }
     free(r.rank);
-    *kind = r.kind;
-    *info = r.info;
+    *kind = (text_kind){r.kind, r.info};
     if (r.no_memory)
         return ASSAY_ENOMEM;
     return status == ASSAY_OK && r.wrong
@@ -338,8 +342,10 @@ static int read_text(assay_group_files *files, const void *bytes, size_t size, b
 int assay_groups_read(assay_group_files *files, const void *bytes, size_t size, bool whole, assay_group_file *kind,
                       assay_error *err)
 {
-    bool info = false;
-    return read_text(files, bytes, size, whole, kind, &info, err);
+    text_kind found;
+    const int status = read_text(files, bytes, size, whole, &found, err);
+    *kind = found.file;
+    return status;
 }
 
 /* Does a name look like a dump's or a trace's? */
@@ -358,16 +364,18 @@ static int read_trace(assay_lines *lines, assay_buf *text, assay_group_files *fi
                       assay_error *why)
 {
     enum { BEGINNING = 1 << 20 };
-    bool info = false;
+    text_kind found = {.file = *kind};
     int status = assay_lines_take(lines, text, BEGINNING, why);
     if (status == ASSAY_OK && text->size >= BEGINNING) {
-        status = read_text(files, text->data, text->size, false, kind, &info, why);
-        if (info || status != ASSAY_OK)
+        status = read_text(files, text->data, text->size, false, &found, why);
+        *kind = found.file;
+        if (found.info || status != ASSAY_OK)
             return status;
         status = assay_lines_take(lines, text, ASSAY_GROUP_TRACE_MOST, why);
     }
     if (status == ASSAY_OK)
-        status = read_text(files, text->data, text->size, text->size < ASSAY_GROUP_TRACE_MOST, kind, &info, why);
+        status = read_text(files, text->data, text->size, text->size < ASSAY_GROUP_TRACE_MOST, &found, why);
+    *kind = found.file;
     return status;
 }
 
