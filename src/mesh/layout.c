@@ -196,21 +196,23 @@ static int add_replacement(renaming *n, const assay_topology_entry *e, const ass
     return grow(n->t, e, r, n->worker, &list[at].number) ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
 }
 
-static int put_name(const assay_topology *t, const recorded *said, uint32_t worker, const char *name, size_t length,
-                    assay_buf *out, assay_error *err)
+/* The name that a tensor has without its worker's numbering. */
+static int put_name(renaming *n, const recorded *said, const char *name, size_t length, assay_buf *out,
+                    assay_error *err)
 {
-    size_t from, size, done = 0;
-    assay_parameter_of(name, length, &from, &size);
-    renaming n = {.t = t, .worker = worker, .parameter = name + from, .length = size};
+    const assay_topology *t = n->t;
+    size_t from, done = 0;
+    assay_parameter_of(name, length, &from, &n->length);
+    n->parameter = name + from;
     for (uint32_t i = 0; i < said->entries; i++) {
         const assay_topology_entry *e = &t->entry[said->entry[i]];
-        for (uint32_t k = 0; k < e->numbers && n.count < 2 * NUMBERS_MOST - 1; k++)
-            ASSAY_TRY(add_replacement(&n, e, &e->number[k], err));
+        for (uint32_t k = 0; k < e->numbers && n->count < 2 * NUMBERS_MOST - 1; k++)
+            ASSAY_TRY(add_replacement(n, e, &e->number[k], err));
     }
-    for (uint32_t i = 0; i < n.count; i++) {
-        assay_put_bytes(out, name + done, from + n.list[i].from - done);
-        assay_put_format(out, "%" PRId64, n.list[i].number);
-        done = from + n.list[i].end;
+    for (uint32_t i = 0; i < n->count; i++) {
+        assay_put_bytes(out, name + done, from + n->list[i].from - done);
+        assay_put_format(out, "%" PRId64, n->list[i].number);
+        done = from + n->list[i].end;
     }
     assay_put_bytes(out, name + done, length - done);
     return assay_buf_status(out);
@@ -248,7 +250,8 @@ uint32_t assay_layouts_meet(assay_layouts *l, const assay_topology *t, uint32_t 
     if (number == ASSAY_NO_ID)
         return ASSAY_NO_ID;
     const recorded *said = (const recorded *)l->said + number;
-    *status = put_name(t, said, worker, name, length, own, err);
+    renaming n = {.t = t, .worker = worker};
+    *status = put_name(&n, said, name, length, own, err);
     if (*status != ASSAY_OK)
         return ASSAY_NO_ID;
     assay_layout *layout = layout_of(l, (const char *)own->data, own->size, &said->layout, &id);
