@@ -115,14 +115,19 @@ static bool is_number(const uint8_t *value, size_t length)
     return length > 0 && strchr("KMJGN\x8a", *value) && push_length(value, value + length) == length;
 }
 
-/* Leaves the bytes from `from` to `at` fixed, and has a hole there. */
-static void put_hole(assay_pickle_forms *f, assay_pickle_form *form, const uint8_t *bytes, size_t *from, size_t at,
-                     size_t length, unsigned number)
+/* A number in an element, and which one it is: of the feed's, or behind those, of a list. */
+typedef struct gap {
+    size_t at, length;
+    unsigned number;
+} gap;
+
+/* Leaves the bytes from `from` to the number fixed, and has a hole there. */
+static void put_hole(assay_pickle_forms *f, assay_pickle_form *form, const uint8_t *bytes, size_t *from, gap g)
 {
-    form->hole[form->holes++] = (assay_pickle_hole){(uint16_t)(at - *from), (uint8_t)number};
-    memcpy(f->bytes.list + f->bytes.count, bytes + *from, at - *from);
-    f->bytes.count += at - *from;
-    *from = at + length;
+    form->hole[form->holes++] = (assay_pickle_hole){(uint16_t)(g.at - *from), (uint8_t)g.number};
+    memcpy(f->bytes.list + f->bytes.count, bytes + *from, g.at - *from);
+    f->bytes.count += g.at - *from;
+    *from = g.at + g.length;
 }
 
 /* The numbers within a list: how many there are, or holes for them. */
@@ -134,7 +139,7 @@ static unsigned find_nested(assay_pickle_machine *m, assay_pickle_form *form, co
         const size_t length = push_length(bytes + at, bytes + end);
         if (length > 0 && strchr("KMJ\x8a", bytes[at])) {
             if (form)
-                put_hole(&m->forms, form, bytes, from, at, length, m->feed->number_count + form->nested++);
+                put_hole(&m->forms, form, bytes, from, (gap){at, length, m->feed->number_count + form->nested++});
             count++;
         }
         at += length > 0 ? length : 1;
@@ -206,7 +211,7 @@ const assay_pickle_form *assay_pickle_forms_learn(assay_pickle_machine *m, const
         if (what >= (int)m->feed->number_count && nested <= ASSAY_PICKLE_FORM_NESTED && bytes[value] == ']')
             find_nested(m, &form, bytes, value, end, &from);
         else if (what >= 0 && what < (int)m->feed->number_count && is_number(bytes + value, end - value)) {
-            put_hole(f, &form, bytes, &from, value, end - value, (unsigned)what);
+            put_hole(f, &form, bytes, &from, (gap){value, end - value, (unsigned)what});
             form.absent &= ~(1u << what);
         }
     }
