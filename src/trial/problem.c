@@ -52,16 +52,16 @@ void assay_problems_release(assay_problems *p)
     *p = (assay_problems){0};
 }
 
-/* Keeps one more; takes `file` and `text`, also when it fails. */
-static int keep(assay_problems *p, int kind, int64_t step, char *file, int64_t offset, char *text, uint32_t tensor)
+/* Keeps one more; takes its texts, also when it fails. */
+static int keep(assay_problems *p, const assay_problem *one)
 {
-    if (!file || !text || !assay_vec_reserve(&p->list, &p->room, p->kept + 1, sizeof *p->list)) {
-        free(file);
-        free(text);
+    if (!one->file || !one->text || !assay_vec_reserve(&p->list, &p->room, p->kept + 1, sizeof *p->list)) {
+        free(one->file);
+        free(one->text);
         p->status = ASSAY_ENOMEM;
         return ASSAY_ENOMEM;
     }
-    p->list[p->kept++] = (assay_problem){kind, step, file, offset, text, tensor};
+    p->list[p->kept++] = *one;
     return ASSAY_OK;
 }
 
@@ -112,7 +112,9 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
             return;
         count(p, kind);
     }
-    keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text), ASSAY_NO_TENSOR);
+    const assay_problem one = {kind,           step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text),
+                               ASSAY_NO_TENSOR};
+    keep(p, &one);
 }
 
 void assay_problems_name_file(assay_problems *p, struct assay_store *store, int64_t step, const char *path)
@@ -177,8 +179,10 @@ int assay_problems_append(assay_problems *earlier, const assay_problems *later)
         }
         if (full)
             continue;
-        if (keep(earlier, q->kind, q->step, assay_copy_text(q->file), q->offset, assay_copy_text(q->text), q->tensor) !=
-            ASSAY_OK)
+        assay_problem copy = *q;
+        copy.file = assay_copy_text(q->file);
+        copy.text = assay_copy_text(q->text);
+        if (keep(earlier, &copy) != ASSAY_OK)
             break;
     }
     return earlier->status;
