@@ -41,6 +41,9 @@ typedef struct aligner {
     uint32_t *table; /* of nodes by (mode, mode step, occurrence); NONE: free */
     size_t mask;
     uint32_t head;
+    uint32_t *of_row; /* the node of each row */
+    uint32_t *order;  /* nodes as they come behind one another */
+    uint32_t *bound;  /* of each in that order: the place of the next node of a lower worker, or NONE */
 } aligner;
 
 static size_t slot_of(const aligner *a, int mode, int64_t mode_step, uint32_t occurrence)
@@ -79,9 +82,9 @@ static uint32_t node_of(aligner *a, const assay_worker_step *row, uint32_t befor
 
 /* Makes the numbers ascend. A node keeps its own where that lies behind the one before and in front of the next that a
  * lower worker has. `order` has room for all nodes, as has `bound`. */
-static void number_nodes(aligner *a, uint32_t *order, uint32_t *bound)
+static void number_nodes(aligner *a)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, *order = a->order, *bound = a->bound;
     for (uint32_t n = a->head; n != NONE; n = a->nodes[n].next)
         order[count++] = n;
     for (uint32_t i = count; i-- > 0;) { /* the next node of a lower worker, by way of those behind */
@@ -158,9 +161,9 @@ static int note_shifts(assay_worker_step *const *sorted, size_t count, assay_ste
     return ASSAY_OK;
 }
 
-static int align(aligner *a, assay_worker_step **sorted, uint32_t *of_row, uint32_t *order, uint32_t *bound,
-                 size_t count, assay_step_shifts *shifts)
+static int align(aligner *a, assay_worker_step **sorted, size_t count, assay_step_shifts *shifts)
 {
+    uint32_t *of_row = a->of_row;
     for (size_t i = 0; i <= a->mask; i++)
         a->table[i] = NONE;
     qsort(sorted, count, sizeof *sorted, compare_rows);
@@ -179,7 +182,7 @@ static int align(aligner *a, assay_worker_step **sorted, uint32_t *of_row, uint3
             before = of_row[i] = node_of(a, row, before);
         }
     }
-    number_nodes(a, order, bound);
+    number_nodes(a);
     for (size_t i = 0; i < count; i++)
         sorted[i]->step = a->nodes[of_row[i]].number;
     return note_shifts(sorted, count, shifts);
@@ -192,16 +195,21 @@ int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *
         room *= 2;
     if (count >= NONE / 2)
         return ASSAY_ENOMEM;
+    assay_worker_step **sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    uint32_t *numbers = assay_alloc_zeroed(3 * count, sizeof *numbers);
     aligner a = {.nodes = assay_alloc_zeroed(count, sizeof *a.nodes),
                  .table = assay_alloc(room * sizeof *a.table),
                  .mask = room - 1,
                  .head = NONE};
-    assay_worker_step **sorted = assay_alloc_zeroed(count, sizeof *sorted);
-    uint32_t *numbers = assay_alloc_zeroed(3 * count, sizeof *numbers);
     int status = a.nodes && a.table && sorted && numbers ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         sorted[i] = &rows[i];
-    ASSAY_THEN(status, align(&a, sorted, numbers, numbers + count, numbers + 2 * count, count, shifts));
+    if (status == ASSAY_OK) {
+        a.of_row = numbers;
+        a.order = numbers + count;
+        a.bound = numbers + 2 * count;
+        status = align(&a, sorted, count, shifts);
+    }
     free(a.nodes);
     free(a.table);
     free(sorted);
