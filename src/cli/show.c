@@ -195,9 +195,8 @@ static void put_text_head(show_sink *sink, const show_row *row)
 }
 
 /* Values: all elements of the row's tensor, whose record is open in `reader`. Damage that shows behind the elements is
- * logged, printed with the row and sets *damaged. */
-static int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, bool *damaged,
-                           assay_error *err)
+ * logged, printed with the row and noted in the sink. */
+static int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, assay_error *err)
 {
     int status = ASSAY_OK;
     assay_error cause = {""};
@@ -227,7 +226,7 @@ static int show_put_values(show_sink *sink, const show_row *row, assay_trial_rea
     else if (row->elements > 0 && sink->form == ASSAY_LISTING_TEXT)
         assay_put_u8(out, '\n');
     if (cause.text[0]) {
-        *damaged = true;
+        sink->damaged = true;
         assay_log_warn("%s", cause.text);
     }
     if (sink->form == ASSAY_LISTING_JSON)
@@ -355,8 +354,7 @@ static show_row start_row(const assay_recording *r, uint32_t tensor, const recor
 }
 
 /* Prints a row, from the highest kind down: the tensor itself is read last and stays open. */
-static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sink *sink, bool *damaged,
-                    assay_error *err)
+static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sink *sink, assay_error *err)
 {
     const recording_item *items = NULL;
     size_t count = 0;
@@ -371,13 +369,12 @@ static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sin
         if (status == ASSAY_ENOMEM)
             return assay_fail(err, status, "%s", cause.text);
         if (status != ASSAY_OK) {
-            *damaged = true;
+            sink->damaged = true;
             assay_log_warn("%s", cause.text);
             memcpy(row.error, cause.text, sizeof row.error);
         }
     }
-    return sink->values ? show_put_values(sink, &row, &r->reader, damaged, err)
-                        : show_put_row(sink, &row, &r->reader, err);
+    return sink->values ? show_put_values(sink, &row, &r->reader, err) : show_put_row(sink, &row, &r->reader, err);
 }
 
 static bool is_row_wanted(const show_options *options, uint32_t worker, const assay_saved *row)
@@ -448,7 +445,7 @@ static void ask_ahead(row_queue *q, size_t i)
 }
 
 static int show_tensor(assay_recording *r, const show_options *options, uint32_t worker, uint32_t tensor,
-                       show_sink *sink, bool *damaged, assay_error *err)
+                       show_sink *sink, assay_error *err)
 {
     row_queue q = {.r = r, .options = options, .worker = worker, .tensor = tensor};
     int status = assay_recording_saved(r, tensor, &q.rows, &q.count, err);
@@ -458,14 +455,14 @@ static int show_tensor(assay_recording *r, const show_options *options, uint32_t
         ask_ahead(&q, i);
         if (sink->rows == 0)
             show_put_start(sink);
-        status = show_one(r, tensor, i, sink, damaged, err);
+        status = show_one(r, tensor, i, sink, err);
         ASSAY_THEN(status, show_flush(sink, false, err));
     }
     return status;
 }
 
 static int show_all(assay_recording *r, const show_options *options, const uint8_t *wanted, show_sink *sink,
-                    bool *damaged, assay_error *err)
+                    assay_error *err)
 {
     const assay_catalog *catalog = &r->files.catalog;
     uint32_t worker = options->worker ? assay_catalog_worker(catalog, options->worker) : ASSAY_NO_ID;
@@ -475,7 +472,7 @@ static int show_all(assay_recording *r, const show_options *options, const uint8
                           assay_recording_location(r), options->worker);
     for (uint32_t t = 0; t < assay_recording_tensors(r) && status == ASSAY_OK; t++)
         if (wanted[t])
-            status = show_tensor(r, options, worker, t, sink, damaged, err);
+            status = show_tensor(r, options, worker, t, sink, err);
     if (status == ASSAY_OK && sink->rows == 0)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: %s saved that fits; `assay ls` lists steps and tensors",
                           assay_recording_location(r), options->values ? "no tensor was" : "nothing was");
@@ -496,7 +493,8 @@ static int show_trial(assay_recording *r, const show_options *options, const cha
     if (sink.form == ASSAY_LISTING_TEXT)
         sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &r->names};
     assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
-    ASSAY_THEN(status, show_all(r, options, wanted, &sink, damaged, err));
+    ASSAY_THEN(status, show_all(r, options, wanted, &sink, err));
+    *damaged = *damaged || sink.damaged;
     assay_buf_release(&sink.out);
     show_chart_release(&sink.chart);
     free(wanted);

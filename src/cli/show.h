@@ -52,6 +52,7 @@ typedef struct show_sink {
     assay_listing_form form;
     bool values;
     uint64_t rows; /* so far */
+    bool damaged;  /* something of a row could not be read */
     assay_buf out;
     assay_listing list;
     assay_jw json;       /* JSON: what the rows are in */
