@@ -119,18 +119,25 @@ static int make_rows(const assay_buf *walked, assay_file_list *list)
 
 enum { MOST_AHEAD = 8 << 20 }; /* bytes of one file */
 
-/* Asks for no more than may be held, the i-th file included. With `whole`, only for files that come as a whole. */
-static void ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i, uint64_t to,
-                      bool whole, uint64_t *asked)
+/* Files that are read one behind another. */
+typedef struct file_row {
+    const uint64_t *order; /* their numbers in the list; NULL: as they stand there */
+    uint64_t i, to;        /* the one that is read now; behind the last */
+    bool whole;            /* only files that come as a whole are asked for */
+} file_row;
+
+/* Asks for no more than may be held, the one that is read included. */
+static void ask_ahead(assay_store *store, const assay_file_list *list, const file_row *of, uint64_t *asked)
 {
+    const uint64_t i = of->i, to = of->to;
     size_t files;
     uint64_t bytes;
     assay_store_depth(store, &files, &bytes);
     const uint64_t end = to - i > files ? i + 1 + files : to;
     for (uint64_t k = i; k < end && assay_store_waits(store); k++) {
-        const uint64_t row = order ? order[k] : k;
+        const uint64_t row = of->order ? of->order[k] : k;
         const assay_packed_file *f = &list->files[row];
-        const bool left_out = f->kind != ASSAY_PACKED_FILE || (whole && f->size > MOST_AHEAD);
+        const bool left_out = f->kind != ASSAY_PACKED_FILE || (of->whole && f->size > MOST_AHEAD);
         const uint64_t size = left_out ? 0 : f->size < MOST_AHEAD ? f->size : MOST_AHEAD;
         if (size > bytes && k > i + 1) /* the next one is asked for in any case */
             return;
@@ -146,7 +153,7 @@ static void ask_ahead(assay_store *store, const assay_file_list *list, const uin
 void assay_file_list_ask_ahead(assay_store *store, const assay_file_list *list, const uint64_t *order, uint64_t i,
                                uint64_t to, uint64_t *asked)
 {
-    ask_ahead(store, list, order, i, to, false, asked);
+    ask_ahead(store, list, &(file_row){order, i, to, false}, asked);
 }
 
 /* Sizes of the files [i, end) as listings tell them, but for those before *sized: what is asked for ahead goes by them
@@ -173,7 +180,7 @@ static int probe(assay_file_list *list, assay_store *store, uint64_t from, uint6
         assay_store_file *file = NULL;
         assay_error why = {""};
         take_listed_sizes(list, store, i, to - i > files ? i + 1 + files : to, &sized);
-        ask_ahead(store, list, NULL, i, to, true, &asked);
+        ask_ahead(store, list, &(file_row){NULL, i, to, true}, &asked);
         uint32_t kind = list->files[i].kind;
         int status =
             kind == ASSAY_PACKED_FILE ? assay_store_open_file(store, assay_file_name(list, i), &file, &why) : ASSAY_OK;
