@@ -5,7 +5,7 @@
  * holds cell by cell, and needs sketches alone: Freivalds' check (1977), tile by tile.
  *
  * A cell's error, of independent roundings (Higham and Mary 2019), with q^2 = sum x^2 W^2 over all its products:
- *     of the factors, rounded before they are multiplied     5 u_in q
+ *     of the factors, rounded before they are multiplied     5 u_in q + 2 u_in sqrt(sum y^2), where they are alike
  *     of the sums of K products                              6 u_acc (sqrt(K) / 3 + 2) sqrt(q^2 + sum y^2)
  *     of the output's type                                   4 u_out sqrt(sum y^2)
  * each six times its standard deviation (docs/laws.md). Convolutions may be computed by transforms that round more
@@ -97,7 +97,7 @@ void linear_bounds(const linear_rounding *r, double products, double outputs, do
     const double rest = 6 * r->sums * (sqrt(r->products) / 3 + 2) * sqrt(products + outputs) +
                         4 * r->output * sqrt(outputs) + r->least * sqrt(elements);
     for (int form = 0; form < LINEAR_FORMS; form++)
-        bound[form] = 5 * fmax(r->factors, FACTORS[form]) * q + rest;
+        bound[form] = fmax(r->factors, FACTORS[form]) * (5 * q + 2 * sqrt(outputs)) + rest;
 }
 
 /* What a form comes to: the worst cell, and how many rows and columns have one beyond its bound. */
@@ -149,6 +149,19 @@ static void multiply(const linear *l, uint64_t g, uint64_t h, double *sum, doubl
         *sum += xs[k] * ws[k];
         *squares += x2[k] * w2[k];
     }
+}
+
+/* What rounded factors of one cell add up to where its rows are alike: each meets the sum of the others in its group, whose
+ * square is larger than the sum of their squares, and is rounded as they are. */
+static double of_alike_rows(const linear *l, uint64_t g, uint64_t h)
+{
+    const uint64_t inputs = l->w->columns;
+    const double *xs = l->xs + g * inputs, *x2 = l->x2 + g * inputs;
+    const double *ws = l->w->sum + h * inputs, *w2 = l->w->squares + h * inputs;
+    double sum = 0;
+    for (uint64_t k = 0; k < inputs; k++)
+        sum += xs[k] * xs[k] * w2[k] + x2[k] * ws[k] * ws[k];
+    return sum / 2;
 }
 
 /* Along an axis, the outputs [from, end) of which element k of the kernel meets the input and not its padding. */
@@ -213,8 +226,12 @@ static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, 
     for (uint64_t i = 0; i < l->places; i++) {
         double bound[LINEAR_FORMS];
         linear_bounds(&l->rounding, factors[i] + of_bias, l->y2[at + i], elements, bound);
+        const double apart = fabs(l->ys[at + i] - (sum[i] + bias));
+        if (apart > bound[LINEAR_TF32] && l->conv.channels == 0) /* rarely: this takes as long as all before */
+            linear_bounds(&l->rounding, fmax(factors[i], of_alike_rows(l, g, h)) + of_bias, l->y2[at + i], elements,
+                          bound);
         for (int form = 0; form < LINEAR_FORMS; form++)
-            look(&fits[form], l, g, h, fabs(l->ys[at + i] - (sum[i] + bias)), bound[form]);
+            look(&fits[form], l, g, h, apart, bound[form]);
     }
 }
 

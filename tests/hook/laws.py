@@ -114,9 +114,24 @@ def rounded_factors():
 
     def sums(t):
         return numpy.stack([t.sum(1)[None], (t * t).sum(1)[None]])
-    exact, squares = (t.item() for t in Laws.sums_of_products(nn.Linear(8, 8), sums(x), sums(y)))
+    exact, squares = (t.item() for t in Laws.sums_of_products(nn.Linear(8, 8), sums(x), sums(y))[:2])
     off = [((y * (1 + random.uniform(-u, u, y.shape))).sum(1) * (x * (1 + random.uniform(-u, u, x.shape))).sum(1)).sum() - exact for _ in range(1000)]
     assert numpy.std(off) < 1.1 * u * (2 * squares / 3) ** 0.5, (numpy.std(off), squares)
+
+
+def rows_in_order():
+    """Sums of rows that cancel those before them round as large sums do, which what comes out does not tell."""
+    from assay_recording.laws import Laws
+    random, count, u = numpy.random.default_rng(1), 8192, 2.0 ** -24
+    x, y = (1 + 0.05 * random.normal(size=(2, count, 4))).astype(numpy.float32)
+    y[count // 2:] *= -1
+    exact, on_the_way = (t[..., 0] for t in Laws.sums_on_the_way(x.astype(float).T, y.astype(float).T))
+    single = numpy.array([[numpy.cumsum(y[:, j] * x[:, k], dtype=numpy.float32)[-1] for k in range(4)] for j in range(4)])
+    of_products = (y.astype(float) ** 2).T @ x.astype(float) ** 2
+
+    def worst(outputs):
+        return (abs(single - exact) / (6 * u * (count ** 0.5 / 3 + 2) * numpy.sqrt(of_products + outputs))).max()
+    assert worst(exact ** 2) > 2 and worst(on_the_way) < 0.5, (worst(exact ** 2), worst(on_the_way))
 
 
 def broken(name, test, tensor, step, fault, network=Net):
@@ -145,6 +160,7 @@ def main():
     healthy()
     healthy_alike()
     rounded_factors()
+    rows_in_order()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
     broken("groups", "linear", "linear/conv_output_0", BROKEN, of_output(6), InGroups)

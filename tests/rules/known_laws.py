@@ -112,10 +112,48 @@ def healthy_momentum(folder):
 
 @case
 def factors_of_tf32(folder):
-    def rounded(x):
-        bits = numpy.ascontiguousarray(x).view(numpy.int32)
-        return ((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fff).view(SINGLE)
-    return Training(factors=rounded).write(folder), [rule("laws", "LawViolated", quiet(250))]
+    return Training(factors=of_tf32).write(folder), [rule("laws", "LawViolated", quiet(250))]
+
+
+def of_tf32(x):
+    bits = numpy.ascontiguousarray(x).view(numpy.int32)
+    return ((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fff).view(SINGLE)
+
+
+def plus(rows):
+    """1 for each row whose sign is plus in a sketch (assay_sketch_sign()), else 0."""
+    mask, signs = (1 << 64) - 1, []
+    for i in range(1, rows // 64 + 2):
+        x = i * 0x9e3779b97f4a7c15 & mask
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & mask
+        x = (x ^ x >> 27) * 0x94d049bb133111eb & mask
+        signs += [1 - ((x ^ x >> 31) >> k & 1) for k in range(64)]
+    return numpy.array(signs[:rows])
+
+
+def rows_alike(folder, fault=None):
+    """Rows that are one, or zero where their sign in a sketch is minus: their factors round alike, and do not cancel."""
+    made, random = Made(folder), numpy.random.default_rng(3)
+    weight = random.normal(size=(64, 48)).astype(SINGLE)
+    for step in range(12):
+        x = (random.normal(size=48) * plus(3000)[:, None]).astype(SINGLE)
+        y = of_tf32(x) @ of_tf32(weight).T
+        if fault and step == 7:
+            fault(y)
+        made.step(step, "TRAIN", step, {"worker_0": {"fc_input_0": x, "fc_output_0": y, "Net_fc.weight": weight}})
+    return made.end()
+
+
+@case
+def factors_of_rows_that_are_alike(folder):
+    return rows_alike(folder), [rule("laws", "LawViolated", holds(linear=1))]
+
+
+@case
+def one_of_rows_that_are_alike(folder):
+    def fault(y):
+        y[1500, 7] += SINGLE(1.45)  # below the bound of bfloat16, of which nothing has to be said here
+    return rows_alike(folder, fault), [rule("laws", "LawViolated", first(step=7, tensor="fc_output_0", test="linear"))]
 
 
 @case

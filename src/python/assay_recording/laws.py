@@ -23,6 +23,8 @@ CELL, MOST_CELLS = 8192, 256  # elements of a cell
 ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
 SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
+HALF_STEP = {1: 2.0 ** -24, 2: 2.0 ** -53, 14: 2.0 ** -8, 19: 2.0 ** -11}  # of dtypes
+PARTS = 8  # of the rows of a sum
 KNOWN, GROUPED_TILES = (1, 2, 14, 19), 2  # dtypes; tiles of a convolution with groups, whose joined kernels are larger
 
 
@@ -167,7 +169,9 @@ class Laws:
             return
         groups, tiles = of_x.shape[1], of_w.shape[1]
         sign, places = self.signs(outputs), output.numel() // (rows * outputs)
-        want, products = (self.multiply(module, a, b, x.shape[1:], places) for a, b in zip(of_x[:2], of_w[:2]))
+        factors = [(of_x[0], of_w[0]), (of_x[1], of_w[1]), (of_x[0] * of_x[0], of_w[1]), (of_x[1], of_w[0] * of_w[0])]
+        want, products, rows_alike, columns_alike = (self.multiply(module, a, b, x.shape[1:], places) for a, b in factors)
+        products = numpy.maximum(products, (rows_alike + columns_alike) / 2)
         if module.bias is not None:
             bias = host(module.bias).double().numpy()
             want += numpy.outer(self.join(self.signs(rows), rows, groups), self.join(sign * bias, outputs, tiles))[..., None]
@@ -209,7 +213,22 @@ class Laws:
         the sum of their squares where rows are alike."""
         (x, x2), (y, y2) = of_inputs, of_outputs
         independent, of_x, of_y = (cls.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2)))
-        return [cls.multiply_gradient(module, x, y), numpy.maximum(independent, (of_x + of_y) / 2)]
+        if module.weight.dim() == 2:
+            got, on_the_way = cls.sums_on_the_way(x, y)
+        else:
+            got, on_the_way = cls.multiply_gradient(module, x, y), numpy.zeros_like(independent)
+        return [got, numpy.maximum(independent, (of_x + of_y) / 2), on_the_way]
+
+    @staticmethod
+    def sums_on_the_way(x, y):
+        """The products of all rows, and how large the square of their sum was on the way to that, of a cell and of all in mean: where rows are
+        in order, such as by label, it is far larger than what comes out, and roundings are as large as it."""
+        ends = numpy.arange(PARTS + 1) * x.shape[1] // PARTS
+        got, largest = numpy.zeros((len(y), len(x))), 0.0
+        for begin, end in zip(ends, ends[1:]):
+            got = got + y[:, begin:end] @ x[:, begin:end].T
+            largest = numpy.maximum(largest, numpy.maximum(got * got, (got * got).mean()))
+        return got[..., None], largest[..., None]
 
     @_goes_on
     def output_gradient(self, module, dtype, of_inputs, gradient):
@@ -221,14 +240,20 @@ class Laws:
         types = [self.dtypes[str(t)[6:]] for t in (dtype, gradient.dtype)]
         self.expect(module.weight, products, types, self.sums_of_products(module, of_inputs, of_outputs))
         if module.bias is not None and module.bias.requires_grad:
-            self.expect(module.bias, products, [types[1], types[1]], [t.reshape(len(t), 1, -1).sum(2, keepdims=True) for t in of_outputs])
+            y, y2 = (t.reshape(len(t), -1) for t in of_outputs)
+            got, on_the_way = self.sums_on_the_way(numpy.ones((1, products)), y)
+            self.expect(module.bias, products, [types[1], types[1]], [got, y2.sum(1).reshape(got.shape), on_the_way])
 
     def expect(self, parameter, products, types, sums):
-        """Adds to what a gradient has to be, of all passes."""
+        """Adds to what a gradient has to be, of all passes: each is rounded before it is added."""
         name = self.names.get(id(parameter))
+        u = HALF_STEP[types[1]]  # sums on the way are of float32: what they round, in units of the output's
+        sums[2] = sums[2] * min(1, 6 * HALF_STEP[1] * (products ** 0.5 / 3 + 2) / (4 * u)) ** 2 if u > HALF_STEP[1] else sums[2]
         if name in self.expected:
             before = self.expected[name]
+            alone = sum((t[0] * t[0]).mean() for t in (sums, before[2]))
             products, sums = products + before[0], [a + b for a, b in zip(sums, before[2])]
+            sums[2] = sums[2] + alone
         self.expected[name] = products, types, sums
 
     def compare_gradient(self, gradient, products, types, sums):
@@ -243,7 +268,7 @@ class Laws:
         got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * sign[:, None], of_rows[1]))
         code = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else self.dtypes[str(gradient.dtype)[6:]]  # cast behind a product
         head = [products, outputs, inputs, groups, tiles, int(gradient.dim() != 2)] + types + [code]
-        return head, self.worst([got - sums[0], sums[1], squares])
+        return head, self.worst([got - sums[0], sums[1], numpy.maximum(squares, sums[2])])
 
     @staticmethod
     def worst(cells):
