@@ -44,6 +44,7 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
 typedef struct history {
     double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
     double residual[HISTORY_MOST]; /* the newest r, at (residuals - 1) % window */
+    double sorted[HISTORY_MOST];   /* the same, ascending */
     double start, record, most;
     bool signs;                /* it was below zero: zero is no floor, and a logarithm toward it says nothing */
     uint64_t count, residuals; /* ever taken in */
@@ -53,6 +54,12 @@ typedef struct history_score {
     double level, start, most, z, r, record;
     double rise, size; /* value - level; and weighed by sqrt(r), 0 where it falls */
 } history_score;
+
+/* What is asked, read once: there is a score for each step. */
+typedef struct history_asked {
+    double threshold, ratio, share;
+    uint64_t window, least; /* least: values of a mode before the first that is tested */
+} history_asked;
 
 /* A history for each mode; the caller frees it. NULL without memory. */
 static inline history *history_new(void)
@@ -95,6 +102,15 @@ static inline uint64_t history_least(const assay_params *params)
     return least < 2 ? 2 : least;
 }
 
+static inline history_asked history_asked_of(const assay_params *params)
+{
+    return (history_asked){.threshold = assay_param_real(params, "threshold"),
+                           .ratio = assay_param_real(params, "ratio"),
+                           .share = assay_param_real(params, "share"),
+                           .window = (uint64_t)assay_param_int(params, "window"),
+                           .least = history_least(params)};
+}
+
 /* Values below it are compared as they are, above it by logarithm. */
 static inline double history_unit(const history *h, double linear)
 {
@@ -108,12 +124,12 @@ static inline double history_residual(double value, double level, double c)
 }
 
 /* The score of a value; infinite where it is not finite. False without enough of a past. */
-static inline bool history_look(const history *histories, int mode, const assay_params *params, double linear,
+static inline bool history_look(const history *histories, int mode, const history_asked *asked, double linear,
                                 double value, history_score *score)
 {
     const history *h = &histories[mode];
-    uint64_t window = (uint64_t)assay_param_int(params, "window");
-    if (h->count < history_least(params))
+    const uint64_t window = asked->window;
+    if (h->count < asked->least)
         return false;
     *score = (history_score){.level = history_level(h), .record = h->record};
     history_scale(histories, score);
@@ -126,11 +142,8 @@ static inline bool history_look(const history *histories, int mode, const assay_
         return true;
     score->r = history_residual(value, score->level, history_unit(h, linear));
     score->size = score->r > 0 ? score->rise * sqrt(score->r) : 0;
-    double copy[HISTORY_MOST];
     uint64_t n = h->residuals < window ? h->residuals : window;
-    for (uint64_t i = 0; i < n; i++)
-        copy[i] = h->residual[i];
-    robust_center center = n > 1 ? robust_center_of(copy, n, 0) : (robust_center){0};
+    robust_center center = n > 1 ? robust_center_of_sorted(h->sorted, n) : (robust_center){0};
     center.spread = fmax(center.spread, HISTORY_FLOOR);
     if (n > 0)
         center.spread *= 1 + HISTORY_FEW * (1 / (double)n - 1 / (double)window);
@@ -138,27 +151,41 @@ static inline bool history_look(const history *histories, int mode, const assay_
     return true;
 }
 
-static inline bool history_spike(const assay_params *params, double value, const history_score *score)
+static inline bool history_spike(const history_asked *asked, double value, const history_score *score)
 {
     if (!isfinite(value))
         return true;
-    bool beside_noise = score->z > assay_param_real(params, "threshold") &&
-                        score->rise > assay_param_real(params, "share") * score->start;
-    return (beside_noise || value > assay_param_real(params, "ratio") * score->most) &&
-           score->r > HISTORY_BEYOND * score->record &&
-           score->rise > (assay_param_real(params, "ratio") - 1) * fabs(score->level);
+    bool beside_noise = score->z > asked->threshold && score->rise > asked->share * score->start;
+    return (beside_noise || value > asked->ratio * score->most) && score->r > HISTORY_BEYOND * score->record &&
+           score->rise > (asked->ratio - 1) * fabs(score->level);
+}
+
+/* Keeps r, in place of the oldest where the window is full. */
+static inline void history_keep(history *h, uint64_t window, double r)
+{
+    double *const place = &h->residual[h->residuals % window];
+    size_t n = h->residuals < window ? (size_t)h->residuals : (size_t)window, at = n;
+    if (n == window) {
+        for (at = 0; at + 1 < n && h->sorted[at] != *place;)
+            at++;
+        for (; at + 1 < n; at++)
+            h->sorted[at] = h->sorted[at + 1];
+    }
+    for (; at > 0 && h->sorted[at - 1] > r; at--)
+        h->sorted[at] = h->sorted[at - 1];
+    h->sorted[at] = *place = r;
+    h->residuals++;
 }
 
 /* Takes a finite value in. `spike`: its residual is no example of noise. */
-static inline void history_push(history *h, const assay_params *params, double linear, double value, bool spike)
+static inline void history_push(history *h, const history_asked *asked, double linear, double value, bool spike)
 {
-    uint64_t window = (uint64_t)assay_param_int(params, "window");
     double level = history_level(h);
     if (h->count == 0)
         h->record = 0;
     if (h->count >= 2 && level != 0 && h->start != 0 && !spike) {
         double r = history_residual(value, level, history_unit(h, linear));
-        h->residual[h->residuals++ % window] = r;
+        history_keep(h, asked->window, r);
         h->record = r > h->record ? r : h->record;
     }
     if (h->count == 0)
@@ -182,7 +209,7 @@ typedef struct history_peak {
 
 /* One curve: the rows of a tensor and worker, row[0 .. count), ascending in step. */
 typedef struct history_curve {
-    const assay_params *params;
+    history_asked asked;
     const assay_series *series;
     const uint64_t *row;
     uint64_t count;
@@ -204,10 +231,10 @@ static inline void history_score_curve(history_curve *c, history *histories, dou
     for (uint64_t i = 0; i < c->count; i++) {
         double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
         int mode = history_mode(c, i);
-        c->known[i] = history_look(histories, mode, c->params, linear, value, &c->score[i]);
-        c->spike[i] = c->known[i] && history_spike(c->params, value, &c->score[i]);
+        c->known[i] = history_look(histories, mode, &c->asked, linear, value, &c->score[i]);
+        c->spike[i] = c->known[i] && history_spike(&c->asked, value, &c->score[i]);
         if (isfinite(value))
-            history_push(&histories[mode], c->params, linear, value, c->spike[i]);
+            history_push(&histories[mode], &c->asked, linear, value, c->spike[i]);
     }
 }
 
@@ -302,7 +329,7 @@ static inline int history_walk(const assay_params *params, const assay_series *s
         next = history_end(series, order, i, count);
         longest = next - i > longest ? next - i : longest;
     }
-    history_curve c = {.params = params, .series = series};
+    history_curve c = {.asked = history_asked_of(params), .series = series};
     c.score = calloc(longest, sizeof *c.score);
     c.known = calloc(longest, sizeof *c.known);
     c.spike = calloc(longest, sizeof *c.spike);

@@ -55,6 +55,24 @@ static inline robust_center robust_center_of(double *x, size_t n, double floor)
     return c;
 }
 
+/* The same of numbers that ascend, and stay: those on either side of the median ascend by their distance. */
+static inline robust_center robust_center_of_sorted(const double *x, size_t n)
+{
+    robust_center c = {.median = n == 0 ? NAN : n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2};
+    size_t below = (n + 1) / 2, above = below; /* x[below - 1] and x[above] are the next ones */
+    double last = NAN, before = NAN;
+    for (size_t i = 0; i <= n / 2 && n > 0; i++) {
+        const double left = below > 0 ? fabs(x[below - 1] - c.median) : INFINITY;
+        const double right = above < n ? fabs(x[above] - c.median) : INFINITY;
+        before = last;
+        last = left <= right ? left : right;
+        below -= left <= right && below > 0;
+        above += !(left <= right) && above < n;
+    }
+    c.spread = n % 2 ? last : before / 2 + last / 2;
+    return c;
+}
+
 typedef struct robust_score {
     double z, median;
 } robust_score;
