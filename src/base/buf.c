@@ -2,6 +2,7 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,12 +86,15 @@ void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value)
         buf->data[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-static void put_little_endian(assay_buf *buf, uint64_t value, unsigned size)
+/* Its lowest bytes are the first ones, whatever the machine has. */
+static inline void put_little_endian(assay_buf *buf, uint64_t value, unsigned size)
 {
-    uint8_t bytes[8];
-    for (unsigned i = 0; i < size; i++)
-        bytes[i] = (uint8_t)(value >> (8 * i));
-    assay_put_bytes(buf, bytes, size);
+    const uint64_t bytes = htole64(value);
+    uint8_t *at = reserve(buf, size);
+    if (!at)
+        return;
+    memcpy(at, &bytes, size);
+    buf->size += size;
 }
 
 void assay_put_u32(assay_buf *buf, uint32_t value)
@@ -170,13 +174,13 @@ const uint8_t *assay_get_bytes(assay_cursor *in, size_t size)
     return at;
 }
 
-static uint64_t get_little_endian(assay_cursor *in, unsigned size)
+static inline uint64_t get_little_endian(assay_cursor *in, unsigned size)
 {
     const uint8_t *bytes = assay_get_bytes(in, size);
     uint64_t value = 0;
-    for (unsigned i = 0; bytes && i < size; i++)
-        value |= (uint64_t)bytes[i] << (8 * i);
-    return value;
+    if (bytes)
+        memcpy(&value, bytes, size);
+    return le64toh(value);
 }
 
 uint8_t assay_get_u8(assay_cursor *in)
