@@ -1,8 +1,9 @@
 /* metrics.c - the format's table, and what it makes of a log: units, rows, notes.
  *
  * The log is read once, while the trial is listed. Its values go to every rank as the catalog's only place of this
- * format: tables of tags and workers, the units in order, and their values. The index copies the values of its units
- * into a note, and a record is a place in that note. Tensors of event files stay where they are. */
+ * format: tables of tags and workers, the units in order, and their values. The index copies the values into notes, each
+ * of a block of units, and a record is a place in a note. Which units are a block follows from the place alone: ranks
+ * that read other units come to the same. Tensors of event files stay where they are. */
 #include "format/metrics/metrics.h"
 
 #include <stdio.h>
@@ -20,7 +21,11 @@
 #include "format/tfrecord/typed.h"
 #include "trial/shard.h"
 
-enum { VALUE_BYTES = 8 };
+enum {
+    VALUE_BYTES = 8,
+    TAG_BYTES = METRICS_ROW_BYTES - VALUE_BYTES,
+    BLOCK_ROWS = 512 /* that share a note: a block of steps is handed out as one */
+};
 static const char PREFIX[] = METRICS_PREFIX;
 
 /* ---- listing ---- */
@@ -318,26 +323,42 @@ static packed_unit unit_at(const packed *p, uint64_t i)
     return unit;
 }
 
-/* The unit of a step, a worker (as the place counts them) and a mode. */
-static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t mode, packed_unit *out)
+static int compare_unit(const packed_unit *u, int64_t step, uint32_t worker, uint32_t mode)
 {
-    uint64_t low = 0, high = p->unit_count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        const packed_unit u = unit_at(p, middle);
-        int order = ASSAY_ORDER(u.step, step);
-        order = order ? order : ASSAY_ORDER(u.worker, worker);
-        order = order ? order : ASSAY_ORDER(u.mode, mode);
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == p->unit_count)
+    int order = ASSAY_ORDER(u->step, step);
+    order = order ? order : ASSAY_ORDER(u->worker, worker);
+    return order ? order : ASSAY_ORDER(u->mode, mode);
+}
+
+/* Are the rows of the i-th unit there? Sets it. */
+static bool take_unit(const packed *p, uint64_t i, packed_unit *out)
+{
+    if (i >= p->unit_count)
         return false;
-    *out = unit_at(p, low);
-    return out->step == step && out->worker == worker && out->mode == mode && out->count <= p->row_count &&
-           out->first <= p->row_count - out->count;
+    *out = unit_at(p, i);
+    return out->count <= p->row_count && out->first <= p->row_count - out->count;
+}
+
+/* The unit of a step, a worker (as the place counts them) and a mode. *next: the number of the one that is likely, then
+ * of the one behind it. */
+static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t mode, uint64_t *next, packed_unit *out)
+{
+    uint64_t low = *next;
+    if (!take_unit(p, low, out) || compare_unit(out, step, worker, mode) != 0) {
+        low = 0;
+        for (uint64_t high = p->unit_count; low < high;) {
+            const uint64_t middle = low + (high - low) / 2;
+            const packed_unit u = unit_at(p, middle);
+            if (compare_unit(&u, step, worker, mode) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (!take_unit(p, low, out) || compare_unit(out, step, worker, mode) != 0)
+            return false;
+    }
+    *next = low + 1;
+    return true;
 }
 
 /* So many words that are 0. */
@@ -409,7 +430,10 @@ typedef struct indexer {
     uint32_t *tensor; /* by tag: its number, ASSAY_NO_ID: not asked for so far */
     uint32_t *worker; /* by the catalog's number: that of the place */
     char **name;      /* of the files of a part; owned */
-    assay_buf note;   /* of the part under way */
+    uint64_t next;    /* number of the unit that is likely to be asked for */
+    uint64_t block;
+    assay_files *files; /* of the parts of that block; NULL: of none so far */
+    assay_buf note;     /* of the block under way */
 } indexer;
 
 static uint32_t tensor_of(indexer *x, uint32_t tag)
@@ -428,9 +452,8 @@ static uint32_t tensor_of(indexer *x, uint32_t tag)
 static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
 {
     assay_cursor in = assay_cursor_over(x->place.rows + (unit->first + row) * METRICS_ROW_BYTES, METRICS_ROW_BYTES);
-    const uint32_t tag = assay_get_u32(&in) & ~METRICS_VECTOR_BIT;
-    in.at = 0;
-    const bool vector = (assay_get_u32(&in) & METRICS_VECTOR_BIT) != 0;
+    const uint32_t word = assay_get_u32(&in), tag = word & ~METRICS_VECTOR_BIT;
+    const bool vector = (word & METRICS_VECTOR_BIT) != 0;
     const uint64_t bits = assay_get_u64(&in);
     assay_entry *to = &x->shard->entries[x->shard->entry_count];
     if (tag >= x->place.tags.count || (vector && bits >= x->place.vector_count))
@@ -438,20 +461,21 @@ static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
     const uint32_t tensor = tensor_of(x, tag);
     if (tensor == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    *to = (assay_entry){.offset = x->note.size, .length = VALUE_BYTES, .tensor = tensor, .kind = ASSAY_RAW};
+    *to = (assay_entry){.offset = (unit->first + row - x->block * BLOCK_ROWS) * VALUE_BYTES,
+                        .length = VALUE_BYTES,
+                        .tensor = tensor,
+                        .kind = ASSAY_RAW};
     if (vector) {
         assay_cursor at = assay_cursor_over(x->place.vectors + bits * METRICS_VECTOR_BYTES, METRICS_VECTOR_BYTES);
         to->file = (1 + assay_get_u32(&at)) & 0xffffff;
         to->offset = assay_get_u64(&at);
         to->length = assay_get_u64(&at);
-    } else {
-        assay_put_u64(&x->note, bits);
     }
     x->shard->entry_count++;
-    return assay_buf_status(&x->note);
+    return ASSAY_OK;
 }
 
-/* The files of a part: the log, with the note of the part's values, then the files that tensors lie in. */
+/* The files of the parts of a block: the log, with the note of their values, then the files that tensors lie in. */
 static assay_files *files_of(const indexer *x)
 {
     const uint32_t count = 1 + x->place.files.count;
@@ -466,6 +490,51 @@ static assay_files *files_of(const indexer *x)
     }
     free(list);
     return files;
+}
+
+static bool are_same(const assay_files *a, const assay_files *b)
+{
+    bool same = a->count == b->count && a->file[0].note && b->file[0].note &&
+                a->file[0].note_size == b->file[0].note_size &&
+                memcmp(a->file[0].note, b->file[0].note, a->file[0].note_size) == 0;
+    for (uint32_t i = 0; same && i < a->count; i++)
+        same = strcmp(a->file[i].name, b->file[i].name) == 0;
+    return same;
+}
+
+/* Where the units before were read by another call, the block may have begun there. */
+static void share_begun(indexer *x)
+{
+    const assay_shard *s = x->shard;
+    assay_files *begun = s->count > 0 ? s->parts[s->count - 1].files : NULL;
+    if (!begun || begun->count == 0 || !are_same(begun, x->files))
+        return;
+    assay_files_release(x->files);
+    x->files = assay_files_share(begun);
+}
+
+/* Makes the files of the block that the unit lies in, unless it is the one before; x->next is the unit behind it. The
+ * block's rows are those from its number on up to the end of its last unit. 0 or ASSAY_ENOMEM. */
+static int enter_block(indexer *x, const packed_unit *unit)
+{
+    const uint64_t block = unit->first / BLOCK_ROWS;
+    if (x->files && x->block == block)
+        return ASSAY_OK;
+    uint64_t end = unit->first + unit->count;
+    packed_unit later;
+    for (uint64_t i = x->next; take_unit(&x->place, i, &later) && later.first / BLOCK_ROWS == block; i++)
+        end = later.first + later.count > end ? later.first + later.count : end;
+    assay_files_release(x->files);
+    x->files = NULL;
+    x->block = block;
+    assay_buf_clear(&x->note);
+    for (uint64_t row = block * BLOCK_ROWS; row < end; row++)
+        assay_put_bytes(&x->note, x->place.rows + row * METRICS_ROW_BYTES + TAG_BYTES, VALUE_BYTES);
+    ASSAY_TRY(assay_buf_status(&x->note));
+    x->files = files_of(x);
+    if (x->files)
+        share_begun(x);
+    return x->files ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* The names of those files, terminated. */
@@ -487,9 +556,11 @@ static int add_part(indexer *x, const assay_unit *unit)
     assay_shard *s = x->shard;
     packed_unit own;
     if (x->worker[unit->worker] == ASSAY_NO_ID ||
-        !find_unit(&x->place, unit->step, x->worker[unit->worker], unit->mode, &own))
+        !find_unit(&x->place, unit->step, x->worker[unit->worker], unit->mode, &x->next, &own))
         return ASSAY_OK;
     int status = assay_shard_reserve(s, 1, own.count, 0);
+    if (status == ASSAY_OK)
+        status = enter_block(x, &own);
     assay_part part = {.step = unit->step,
                        .mode_step = unit->step,
                        .worker = unit->worker,
@@ -497,15 +568,14 @@ static int add_part(indexer *x, const assay_unit *unit)
                        .mode = (uint8_t)unit->mode,
                        .first = (uint32_t)s->entry_count,
                        .first_shape = (uint32_t)s->shape_count};
-    assay_buf_clear(&x->note);
     for (uint64_t i = 0; i < own.count && status == ASSAY_OK; i++)
         status = add_entry(x, &own, i);
-    if (status == ASSAY_OK && !(part.files = files_of(x)))
-        status = ASSAY_ENOMEM;
     if (status != ASSAY_OK)
         return status;
+    part.files = assay_files_share(x->files);
     part.count = (uint32_t)(s->entry_count - part.first);
-    qsort(&s->entries[part.first], part.count, sizeof *s->entries, assay_entry_compare);
+    if (part.count > 1)
+        qsort(&s->entries[part.first], part.count, sizeof *s->entries, assay_entry_compare);
     s->parts[s->count++] = part;
     return ASSAY_OK;
 }
@@ -543,6 +613,7 @@ static int index_units(assay_store *store, const assay_catalog *catalog, const a
     free(x.name);
     free(x.tensor);
     free(x.worker);
+    assay_files_release(x.files);
     assay_buf_release(&x.note);
     release_packed(&x.place);
     return status;
