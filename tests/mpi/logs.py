@@ -267,7 +267,8 @@ def tables(w):
     head = ["training_iteration", "loss", "val_loss"]
     cases = {"semicolons": (";", head, rows, 40), "tabs": ("\t", head, rows, 40), "path": (",", ["time/total_timesteps"] + head[1:], rows, 40),
              "pandas": (",", [""] + head[1:], rows, 40), "ragged": (",", head, rows + [["x"]] * 10, 40),
-             "no loss": (",", ["", "a", "b"], rows, None)}
+             "no loss": (",", ["", "a", "b"], rows, None), "rows": (",", ["loss", "val_loss"], [r[1:] for r in rows], 40),
+             "rows of models": (",", ["loss", "model"], [[r[1], "m" + r[0]] for r in rows], None), "one row": (",", ["loss", "acc"], [["1", "2"]], None)}
     for name, (between, columns, lines, steps) in cases.items():
         place = w.root / "tables" / name
         logs.write(place / "history.csv", "".join(between.join(line) + "\n" for line in [columns] + lines))

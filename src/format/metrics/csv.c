@@ -32,22 +32,46 @@ static bool is_step_of_others(const char *name, size_t length)
     return metrics_is_among(names, sizeof names / sizeof *names, name + from, length - from);
 }
 
+static bool has_loss(const metrics_table *t)
+{
+    for (size_t i = 0; i < t->columns; i++)
+        if (metrics_is_loss(t->column[i], t->length[i]))
+            return true;
+    return false;
+}
+
 /* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss has to
  * stand beside it. */
 static size_t step_column(const metrics_table *t)
 {
     static const char *const names[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
-    bool loss = false;
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         for (size_t i = 0; i < t->columns; i++)
             if (strcasecmp(t->column[i], names[n]) == 0 && t->length[i] == strlen(names[n]))
                 return i;
-    for (size_t i = 0; i < t->columns && !loss; i++)
-        loss = metrics_is_loss(t->column[i], t->length[i]);
-    for (size_t i = 0; i < t->columns && loss; i++)
+    for (size_t i = 0; i < t->columns && has_loss(t); i++)
         if (is_step_of_others(t->column[i], t->length[i]))
             return i;
     return SIZE_MAX;
+}
+
+/* Is a table without steps a course of losses? One stands in it, and its first rows are numbers throughout: tables of
+ * models or files have names in theirs. 1, 0 or a status. */
+static int is_counted(metrics_table *t, assay_error *err)
+{
+    double number = 0;
+    int rows = 0, values = 0, status = 1;
+    bool fits = has_loss(t) && strcmp(t->column[0], "vpp_stage") != 0;
+    while (fits && rows < ROWS_LOOKED_AT && (status = assay_csv_next(&t->csv, err)) == 1) {
+        rows++;
+        fits = t->csv.count == t->columns && !t->csv.oversized;
+        for (size_t i = 0; i < t->csv.count && fits; i++) {
+            const size_t length = t->csv.cells[i].length;
+            fits = length == 0 || metrics_number(assay_csv_text(&t->csv, i), length, &number);
+            values += fits && length > 0 && metrics_is_loss(t->column[i], t->length[i]);
+        }
+    }
+    return status < 0 ? status : fits && values > 1;
 }
 
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
@@ -59,7 +83,12 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     if (status != 1)
         return status;
     const size_t column = step_column(&t);
-    const bool fits = column != SIZE_MAX && t.columns > 1 && strcmp(t.column[0], "vpp_stage") != 0;
+    if (column == SIZE_MAX) {
+        status = is_counted(&t, err);
+        metrics_table_close(&t);
+        return status;
+    }
+    const bool fits = t.columns > 1 && strcmp(t.column[0], "vpp_stage") != 0;
     while (fits && rows < ROWS_LOOKED_AT && !found && (status = assay_csv_next(&t.csv, err)) == 1) {
         rows++;
         found = t.csv.count > column && !t.csv.oversized &&
@@ -241,7 +270,7 @@ static int read_file(metrics_log *log, const metrics_run *run, const metrics_fil
     status = columns ? ASSAY_OK : ASSAY_ENOMEM;
     if (!t.finished)
         metrics_add(log, METRICS_GROWING);
-    if (status == ASSAY_OK && steps != SIZE_MAX) {
+    if (status == ASSAY_OK) {
         take_columns(&t, run, exported, columns);
         status = read_rows(log, &t, steps, columns, err);
     }

@@ -5,7 +5,7 @@
 
 #define CSV_NEEDS                                                                                                        \
     "a CSV that is a log has a column step, global_step, iteration, iter, _step or epoch, one more column, and a whole " \
-    "number as step in one of its first ten rows"
+    "number as step in one of its first ten rows; or a loss and nothing but numbers"
 
 #define PRINTED_NEEDS                                                                                                  \
     "no line of it has a step and a loss, as trainings print them, or is one of nvidia-dlfw-inspect's logs"

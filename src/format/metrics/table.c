@@ -80,13 +80,18 @@ int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, i
                 metrics_add(log, METRICS_GROWING);
             return 0;
         }
-        const bool whole =
-            t->csv.count == t->columns && !t->csv.oversized &&
-            metrics_number(assay_csv_text(&t->csv, step_column), t->csv.cells[step_column].length, &number) &&
-            metrics_step_of(number, step);
+        const bool counted = step_column == SIZE_MAX;
+        const bool whole = t->csv.count == t->columns && !t->csv.oversized &&
+                           (counted || (metrics_number(assay_csv_text(&t->csv, step_column),
+                                                       t->csv.cells[step_column].length, &number) &&
+                                        metrics_step_of(number, step)));
+        if (counted)
+            *step = t->counted++;
         if (whole && *step >= 0) {
             if (log)
                 metrics_add(log, METRICS_ROWS);
+            if (log && counted)
+                metrics_add(log, METRICS_STEPS_BY_ORDER);
             return 1;
         }
         if (log)
