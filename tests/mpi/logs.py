@@ -267,14 +267,24 @@ def tables(w):
     head = ["training_iteration", "loss", "val_loss"]
     cases = {"semicolons": (";", head, rows, 40), "tabs": ("\t", head, rows, 40), "path": (",", ["time/total_timesteps"] + head[1:], rows, 40),
              "pandas": (",", [""] + head[1:], rows, 40), "ragged": (",", head, rows + [["x"]] * 10, 40),
+             "damaged": (",", ["Stex"] + head[1:], rows, 40), "samples": (",", ["seen"] + head[1:], [[str(64 * i)] + r[1:] for i, r in enumerate(rows)], 40),
              "no loss": (",", ["", "a", "b"], rows, None), "rows": (",", ["loss", "val_loss"], [r[1:] for r in rows], 40),
              "rows of models": (",", ["loss", "model"], [[r[1], "m" + r[0]] for r in rows], None), "one row": (",", ["loss", "acc"], [["1", "2"]], None)}
+    counted = {"rows": ("",), "samples": ('; if "seen" has them, call it step',)}
     for name, (between, columns, lines, steps) in cases.items():
         place = w.root / "tables" / name
         logs.write(place / "history.csv", "".join(between.join(line) + "\n" for line in [columns] + lines))
         done, report, _ = w.run(place)
         w.checks.expect(bool(report) == (steps is not None), "%s: %s" % (name, done))
         if report and steps:
+            said = [(p["kind"], p["text"]) for p in report["trials"][0]["problems"]]
+            w.checks.expect(said == ([("unknown-key", "history.csv: no column of steps: its rows were counted" + rest) for rest in counted.get(name, ())] or
+                                     [("damaged-header", "history.csv: no column of steps: its rows were counted; \"Stex\" is \"step\" but for a byte")] * (name == "damaged")),
+                            "%s: %s" % (name, said))
+            w.checks.expect(done.code == (3 if name == "damaged" else 0) and ("; rows without a step were counted" in report["verdict"]) == bool(said), "%s: %s" % (name, done))
+            for command in ("ls", "stats", "show"):
+                listed = run([w.assay, command, str(place)] + (["metrics/loss"] if command == "show" else ["--out", w.root / "table.csv"] if command == "stats" else []))
+                w.checks.expect(("its rows were counted" in listed.out + listed.err) == bool(said), "%s of %s: %s" % (command, name, listed))
             w.checks.expect("nothing wrong in 2 losses over %d steps" % steps in report["verdict"] and
                             ("; 10 of 50 rows could not be used" in report["verdict"]) == (name == "ragged"), "%s: %s" % (name, report["verdict"]))
 

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/keys.h"
 #include "base/path.h"
 #include "format/metrics/table.h"
 
@@ -40,14 +41,16 @@ static bool has_loss(const metrics_table *t)
     return false;
 }
 
+static const char *const STEP_NAMES[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
+enum { STEP_NAMES_COUNT = sizeof STEP_NAMES / sizeof *STEP_NAMES };
+
 /* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss has to
  * stand beside it. */
 static size_t step_column(const metrics_table *t)
 {
-    static const char *const names[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+    for (size_t n = 0; n < STEP_NAMES_COUNT; n++)
         for (size_t i = 0; i < t->columns; i++)
-            if (strcasecmp(t->column[i], names[n]) == 0 && t->length[i] == strlen(names[n]))
+            if (strcasecmp(t->column[i], STEP_NAMES[n]) == 0 && t->length[i] == strlen(STEP_NAMES[n]))
                 return i;
     for (size_t i = 0; i < t->columns && has_loss(t); i++)
         if (is_step_of_others(t->column[i], t->length[i]))
@@ -55,23 +58,94 @@ static size_t step_column(const metrics_table *t)
     return SIZE_MAX;
 }
 
-/* Is a table without steps a course of losses? One stands in it, and its first rows are numbers throughout: tables of
- * models or files have names in theirs. 1, 0 or a status. */
-static int is_counted(metrics_table *t, assay_error *err)
+/* What the first rows of a table without a column of steps hold. */
+typedef struct first_rows {
+    bool numbers;  /* alone: tables of models or files have names in theirs */
+    int losses;    /* values of them */
+    size_t counts; /* the first column whose whole numbers rise from row to row, as steps do; SIZE_MAX: none does */
+} first_rows;
+
+/* Goes on in *last, the number of the row before (`row` counts them). False: the cell is no number that rises. */
+static bool rises(double number, int row, double *last)
 {
-    double number = 0;
-    int rows = 0, values = 0, status = 1;
-    bool fits = has_loss(t) && strcmp(t->column[0], "vpp_stage") != 0;
-    while (fits && rows < ROWS_LOOKED_AT && (status = assay_csv_next(&t->csv, err)) == 1) {
+    int64_t step = 0;
+    const bool is = metrics_step_of(number, &step) && step >= 0 && (row == 1 || number > *last);
+    *last = number;
+    return is;
+}
+
+/* 0 or a status. */
+static int look_at_rows(metrics_table *t, first_rows *out, assay_error *err)
+{
+    double number = 0, *last = assay_alloc_zeroed(t->columns, sizeof *last);
+    bool *falls = assay_alloc_zeroed(t->columns, sizeof *falls);
+    int rows = 0, status = last && falls ? 1 : ASSAY_ENOMEM;
+    *out = (first_rows){.numbers = true, .counts = SIZE_MAX};
+    while (status == 1 && out->numbers && rows < ROWS_LOOKED_AT && (status = assay_csv_next(&t->csv, err)) == 1) {
         rows++;
-        fits = t->csv.count == t->columns && !t->csv.oversized;
-        for (size_t i = 0; i < t->csv.count && fits; i++) {
+        out->numbers = t->csv.count == t->columns && !t->csv.oversized;
+        for (size_t i = 0; i < t->columns && out->numbers; i++) {
             const size_t length = t->csv.cells[i].length;
-            fits = length == 0 || metrics_number(assay_csv_text(&t->csv, i), length, &number);
-            values += fits && length > 0 && metrics_is_loss(t->column[i], t->length[i]);
+            out->numbers = length == 0 || metrics_number(assay_csv_text(&t->csv, i), length, &number);
+            out->losses += out->numbers && length > 0 && metrics_is_loss(t->column[i], t->length[i]);
+            falls[i] = falls[i] || length == 0 || !out->numbers || !rises(number, rows, &last[i]);
         }
     }
-    return status < 0 ? status : fits && values > 1;
+    for (size_t i = t->columns; i-- > 0 && rows > 1 && status >= 0 && out->numbers;)
+        out->counts = falls[i] ? out->counts : i;
+    free(last);
+    free(falls);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+/* Is a table without a column of steps a course of losses, whose rows can be counted? 1, 0 or a status. */
+static int is_counted(metrics_table *t, assay_error *err)
+{
+    first_rows rows;
+    if (!has_loss(t) || strcmp(t->column[0], "vpp_stage") == 0)
+        return 0;
+    ASSAY_TRY(look_at_rows(t, &rows, err));
+    return rows.numbers && rows.losses > 1;
+}
+
+/* The name of a column of steps that the name is but for one byte, in any case; NULL: of none. */
+static const char *damaged_step(const char *name, size_t length)
+{
+    char lower[16];
+    if (length > sizeof lower)
+        return NULL;
+    for (size_t i = 0; i < length; i++)
+        lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20 : name[i]);
+    for (size_t n = 0; n < STEP_NAMES_COUNT; n++)
+        if (assay_key_is_off(lower, length, STEP_NAMES[n]))
+            return STEP_NAMES[n];
+    return NULL;
+}
+
+/* Says that the rows of a table are counted, and what looks as if it had the steps. 0 or a status. */
+static int name_counted(metrics_log *log, const char *path, assay_error *err)
+{
+    metrics_table t = {0};
+    first_rows rows;
+    int status = metrics_table_open(log->store, path, &t, err);
+    if (status != 1)
+        return status;
+    status = look_at_rows(&t, &rows, err);
+    const char *name = status == ASSAY_OK && rows.counts != SIZE_MAX ? t.column[rows.counts] : NULL;
+    const char *meant = name ? damaged_step(name, t.length[rows.counts]) : NULL;
+    if (status == ASSAY_OK && meant)
+        assay_problems_add(log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
+                           "%s: no column of steps: its rows were counted; \"%.100s\" is \"%s\" but for a byte", path,
+                           name, meant);
+    else if (status == ASSAY_OK && name)
+        assay_problems_add(log->problems, ASSAY_PROBLEM_KEY, -1, path, -1,
+                           "%s: no column of steps: its rows were counted; if \"%.100s\" has them, call it step", path,
+                           name);
+    else if (status == ASSAY_OK)
+        assay_problems_add(log->problems, ASSAY_PROBLEM_KEY, -1, path, -1,
+                           "%s: no column of steps: its rows were counted", path);
+    metrics_table_close(&t);
+    return status;
 }
 
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
@@ -270,6 +344,8 @@ static int read_file(metrics_log *log, const metrics_run *run, const metrics_fil
     status = columns ? ASSAY_OK : ASSAY_ENOMEM;
     if (!t.finished)
         metrics_add(log, METRICS_GROWING);
+    if (status == ASSAY_OK && steps == SIZE_MAX)
+        status = name_counted(log, file->path, err);
     if (status == ASSAY_OK) {
         take_columns(&t, run, exported, columns);
         status = read_rows(log, &t, steps, columns, err);
