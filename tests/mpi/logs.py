@@ -469,19 +469,44 @@ PRINTED = {
     "a restart": ("step: 1 loss: 3\nstep: 2 loss: 2\nstep: 3 loss: 1.5\nstep: 2 loss: 2.5\n", {("TRAIN", 1): {"loss": 3}, ("TRAIN", 2): {"loss": 2.5}}),
     "lines below": ("2024-03-01 12:00:00.123\thost:0\tINFO\t[step=10/739,epoch=0]\n    optim/total_grad_norm=2.5\n    train/CrossEntropyLoss=11.03\n    train/Perplexity=61,234\n",
                     {("TRAIN", 10): {"optim/total_grad_norm": 2.5, "train/CrossEntropyLoss": 11.03, "train/Perplexity": 61234}}),
+    "lines below a batch": ("[batch=10/4800]:\n\t Train time/batch: 9\n\t Train loss/train/total: 4.5\n", {("TRAIN", 10): {"Train loss/train/total": 4.5}}),
+    "rounds": ("[10:00:00] booster: gbtree\n[0]\ttrain-rmse:0.50000\tvalid-rmse:0.60000\n[1]\ttrain-rmse:0.40000\tvalid-rmse:0.55000\n[2]\ttrain-rmse:nan\tvalid-rmse:0.5\n",
+               {("TRAIN", 0): {"train-rmse": 0.5}, ("EVAL", 0): {"valid-rmse": 0.6}, ("TRAIN", 1): {"train-rmse": 0.4}, ("EVAL", 1): {"valid-rmse": 0.55},
+                ("TRAIN", 2): {"train-rmse": math.nan}, ("EVAL", 2): {"valid-rmse": 0.5}}),
+    "rounds and times": ("".join("%d:\tlearn: %.2f\ttotal: 1.5s\tremaining: 3s\n" % (i, 0.9 - 0.1 * i) for i in range(0, 6, 2)),
+                         {("TRAIN", i): {"learn": round(0.9 - 0.1 * i, 2), "total": 1.5, "remaining": 3} for i in range(0, 6, 2)}),
+    "a place in the source": ("".join("I0601 10:00:00.123456 140 writer.py:48] [%d] learning_rate=0.1, loss=%d\n" % (i, 9 - i) for i in range(3)),
+                              {("TRAIN", i): {"learning_rate": 0.1, "loss": 9 - i} for i in range(3)}),
+    "a solver": ("I0601 10:00:00.123456 12345 solver.cpp:228] Iteration 100, loss = 2.5\nI0601 10:00:00.123456 12345 solver.cpp:244]     Train net output #0: loss = 2.5 (* 1 = 2.5 loss)\n",
+                 {("TRAIN", 100): {"loss": 2.5}}),
+    "words in short": ("s:0 tel:11.0\ns:1 trl:10.9 lr:0.000001 norm:15.3\ns:1 eval:0.25\n", {("EVAL", 0): {"val loss": 11}, ("TRAIN", 1): {"train loss": 10.9, "lr": 1e-6, "norm": 15.3},
+                                                                                  ("EVAL", 1): {"eval": 0.25}}),
+    "a table of tabs": ("Epoch\tLR\tTrain Loss\tTest Loss\t\n1.000000\t0.1\t2.5\t2.75\t\n2.000000\t0.1\t2.25\tnan\t\n",
+                        {("TRAIN", 1): {"LR": 0.1, "Train Loss": 2.5}, ("PREDICT", 1): {"Test Loss": 2.75}, ("TRAIN", 2): {"LR": 0.1, "Train Loss": 2.25}, ("PREDICT", 2): {"Test Loss": math.nan}}),
+    "a table of blanks": ("epoch     train_loss  valid_loss  time    \n0         2.500000    2.750000    00:12     \n", {("TRAIN", 0): {"train_loss": 2.5}, ("EVAL", 0): {"valid_loss": 2.75}}),
+    "a table with a bar": ("      Epoch    GPU_mem   box_loss   cls_loss       Size\n        1/3      3.21G      2.5      1.5        640: 100%|####| 8/8 [00:01<00:00,  4.12it/s]\n",
+                           {("TRAIN", 1): {"box_loss": 2.5, "cls_loss": 1.5, "Size": 640}}),
+    "updates in an object": ('10:00 | INFO | train_inner | {"epoch": 1, "update": 1.0, "loss": "9.5", "num_updates": "100"}\n', {("TRAIN", 100): {"epoch": 1, "update": 1, "loss": 9.5}}),
+    "metrics.json": ('{"iteration": 19, "loss_cls": 0.5, "total_loss": 2.5, "lr": 0.001}\n{"iteration": 39, "total_loss": NaN}\n',
+                     {("TRAIN", 19): {"loss_cls": 0.5, "total_loss": 2.5, "lr": 0.001}, ("TRAIN", 39): {"total_loss": math.nan}}),
+    "run.log.json": ('{"env_info": "step: 7 loss: 1", "seed": null}\n{"mode": "train", "epoch": 1, "iter": 50, "loss": 2.5, "parts": {"a": 1.5}}\n{"mode": "val", "epoch": 1, "iter": 50, "acc": 0.5}\n',
+                     {("TRAIN", 50): {"epoch": 1, "loss": 2.5, "parts.a": 1.5}, ("EVAL", 50): {"epoch": 1, "acc": 0.5}}),
+    "history.jsonl": ('{"step": 1, "loss": 2.5, "note": "step: 9 loss: 7", "done": true}\nstep: 5 loss: 3\n{"step": 2, "loss": 2.25}\n', {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
 }
 NO_PRINTOUTS = ("at step 100 the loss is 2.5\n", "loss: 2.5\n", "mean loss of 3 tries, see section 4\n", "step 1: unpack the archive\nstep 2: run make\n", "torch==2.1\nlr-tools==1.0\n",
-                "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n")
+                "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n",
+                "".join("[%d] loss: 2.5\n" % (i % 2) for i in range(8)), "[7] loss: 2\n" * 9, "".join("17956%05d loss 2.5\n" % i for i in range(9)),
+                "id\tmodel\tloss\n1\ta\t2.5\n", "step\tloss\n1\tn/a\n")
 
 
 def printouts(w):
     """Lines of names and numbers with a step, however programs print them, and texts that are none."""
     for name, (text, expected) in PRINTED.items():
         place = w.root / "printed" / name
-        logs.write(place / "train.log", text)
-        done = run([w.assay, "stats", str(place), "-o", str(place / "table.csv")])
+        logs.write(place / (name if "." in name else "train.log"), text)
+        done = run([w.assay, "stats", str(place), "-o", str(w.root / "table.csv")])
         found = {}
-        for row in csv.DictReader(open(place / "table.csv")) if done.code == 0 else ():
+        for row in csv.DictReader(open(w.root / "table.csv")) if done.code == 0 else ():
             found.setdefault((row["mode"], int(row["mode_step"])), {})[row["tensor"][8:]] = math.nan if row["nan"] != "0" else float(row["mean"])
         w.checks.expect(repr({k: sorted(v.items()) for k, v in sorted(found.items())}) == repr({k: sorted((a, float(b)) for a, b in v.items()) for k, v in sorted(expected.items())}),
                         "%s: %s %s" % (name, found, done.err))
@@ -490,6 +515,10 @@ def printouts(w):
         logs.write(place / "notes.txt", text)
         done = run([w.assay, "ls", str(place)])
         w.checks.expect(done.code == 2 and "no line of it has a step and a loss" in done.err, "%r: %s" % (text, done))
+    place = w.root / "printed/data"
+    logs.write(place / "train.jsonl", '{"text": "step: 1 loss: 2.5"}\n' * 200 + '{"step": 1, "loss": 2.5}\n')
+    done = run([w.assay, "ls", str(place)])
+    w.checks.expect(done.code == 2 and "none of its first 100 lines is a JSON object with a step and a loss" in done.err, "data: %s" % done)
     place = w.root / "printed/several"
     for name in ("a.log", "b.log"):
         logs.write(place / name, "hello\n" + "".join("step: %d loss: %.2f\n" % (i, 9 - 0.1 * i) for i in range(30)))

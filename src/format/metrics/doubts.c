@@ -1,14 +1,15 @@
 /* doubts.c - why files that are called like logs are none, for the message about a place that is no trial. */
 #include <string.h>
 
-#include "format/metrics/metrics.h"
+#include "format/metrics/printed.h"
 
 #define CSV_NEEDS                                                                                                        \
     "a CSV that is a log has a column step, global_step, iteration, iter, _step or epoch, one more column, and a whole " \
     "number as step in one of its first ten rows; or a loss and nothing but numbers"
 
 #define PRINTED_NEEDS                                                                                                  \
-    "no line of it has a step and a loss, as trainings print them, or is one of nvidia-dlfw-inspect's logs"
+    "no line of it has a step and a loss, as trainings print them (\"step: 10 loss: 2.5\"), nor a table below such "   \
+    "names, nor does a number that rises stand before its losses, and none is one of nvidia-dlfw-inspect's logs"
 
 /* By the first kind whose files have such names. */
 static const char *const WHY[METRICS_KINDS] = {
@@ -23,6 +24,8 @@ static const char *const WHY[METRICS_KINDS] = {
     [METRICS_DLFW] = PRINTED_NEEDS,
     [METRICS_MEGATRON] = PRINTED_NEEDS,
     [METRICS_PRINTED] = PRINTED_NEEDS};
+
+#define ROWS_NEED "none of its first 100 lines is a JSON object with a step and a loss"
 
 const char *metrics_why_not(assay_store *store, const metrics_file *file)
 {
@@ -41,7 +44,7 @@ const char *metrics_why_not(assay_store *store, const metrics_file *file)
     int kind = 0;
     while (kind < METRICS_KINDS - 1 && !(file->named >> kind & 1))
         kind++;
-    return WHY[kind];
+    return metrics_is_row_name(metrics_base(file->path)) ? ROWS_NEED : WHY[kind];
 }
 
 bool metrics_doubts(assay_store *store, assay_buf *out)

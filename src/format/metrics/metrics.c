@@ -707,7 +707,8 @@ static int unit_places(assay_store *store, const assay_catalog *catalog, const a
 
 const assay_trial_format assay_format_metrics = {
     .name = "metrics",
-    .what = "a log of metrics (TensorBoard, W&B, MLflow, CSV, trainer_state.json, a log of Megatron-LM)",
+    .what = "a log of metrics (TensorBoard, W&B, MLflow, CSV, trainer_state.json, lines of names and numbers that a "
+            "training prints)",
     .probe = probe,
     .runs = metrics_locate,
     .doubts = metrics_doubts,

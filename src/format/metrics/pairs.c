@@ -73,7 +73,7 @@ static bool is_mode_word(const char *word, size_t length)
 
 static bool is_which_word(const char *word, size_t length)
 {
-    static const char *const words[] = {"global", "current", "optimizer", "num", "number", "no", "at"};
+    static const char *const words[] = {"global", "current", "optimizer", "num", "number", "no", "at", "completed"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
@@ -130,7 +130,36 @@ static void complete(const scan *s, metrics_pair *pair)
     out->used += pair->length;
 }
 
-static void add_pair(scan *s, double value, int64_t of, bool bracketed)
+bool metrics_pair_is_source(const metrics_pair *pair)
+{
+    static const char *const endings[] = {"py", "c", "cc", "cpp", "cu", "h", "hpp", "rs", "go", "java", "js", "ts"};
+    const char *dot = memrchr(pair->name, '.', pair->length);
+    return dot && metrics_is_among(endings, sizeof endings / sizeof *endings, dot + 1,
+                                   (size_t)(pair->name + pair->length - dot) - 1);
+}
+
+void metrics_pairs_add(metrics_pairs *pairs, const metrics_pair *pair)
+{
+    if (pairs->count == METRICS_PAIRS_MOST)
+        pairs->left++;
+    else
+        pairs->list[pairs->count++] = *pair;
+}
+
+/* Notes a number without a name: what is right before the first pair may number the line. A time in seconds since 1970
+ * does not. */
+static void note_number(metrics_pairs *pairs, const metrics_pair *pair)
+{
+    int64_t step = 0;
+    for (size_t i = 0; i < pairs->count; i++)
+        if (!metrics_pair_is_source(&pairs->list[i]))
+            return;
+    pairs->numbered = *pair;
+    if (!metrics_step_of(pair->value, &step) || step < 0 || step >= 1000000000 || pair->share)
+        pairs->numbered.value = -1;
+}
+
+static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool share)
 {
     const char *name = s->words ? s->name[0] : "";
     const size_t length = s->words ? (size_t)(s->name_end - name) : 0;
@@ -142,12 +171,16 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed)
                          .value = value,
                          .of = of,
                          .set = s->set,
-                         .bracketed = bracketed};
-    if (s->out->count == METRICS_PAIRS_MOST) {
-        s->out->left++;
-    } else if (pair.length > 0 || of >= 0) {
-        complete(s, &pair);
-        s->out->list[s->out->count++] = pair;
+                         .bracketed = bracketed,
+                         .share = share};
+    if (pair.length > 0 || of >= 0) {
+        if (s->out->count < METRICS_PAIRS_MOST)
+            complete(s, &pair);
+        metrics_pairs_add(s->out, &pair);
+        if (metrics_pair_is_source(&pair))
+            s->out->numbered.value = -1;
+    } else if (s->words == 0) {
+        note_number(s->out, &pair);
     }
     drop_name(s);
 }
@@ -243,7 +276,7 @@ static bool skip_unit(const char **at, const char *end)
         p = *at;
     else if (p - *at == 1 && strchr("kKmMbBgGtT", **at)) /* 1.5k: nobody knows what it is times */
         return false;
-    if (end - p > 1 && p[1] != ' ' && (strchr("-:._/", *p) || assay_is_digit(*p)) &&
+    if (end - p > 1 && p[1] != ' ' && p[1] != '\t' && (strchr("-:._/", *p) || assay_is_digit(*p)) &&
         (p > *at || *p != '/' || assay_is_digit(p[1])))
         return false;
     const char *next = skip_blanks(p, end), *stop = next;
@@ -271,6 +304,7 @@ static bool take_number(scan *s)
         return false;
     bool is = take_double(at, behind, &value);
     const int64_t of = take_of(&behind, end);
+    const bool share = behind < end && *behind == '%';
     if (!is || !skip_unit(&behind, end)) {
         while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
             behind++;
@@ -278,7 +312,7 @@ static bool take_number(scan *s)
     }
     s->p = behind;
     if (is && !(s->words == 0 && is_before_time(behind, end)))
-        add_pair(s, value, of, false);
+        add_pair(s, value, of, false, share);
     else
         drop_name(s);
     return true;
@@ -298,7 +332,7 @@ static void take_bracket(scan *s)
     behind = number ? skip_parentheses(behind, end) : NULL;
     if (number && behind < end && *behind == ']') {
         s->p = behind + 1;
-        add_pair(s, value, of, true);
+        add_pair(s, value, of, true, false);
         return;
     }
     s->p++;
@@ -331,7 +365,7 @@ static void take_word(scan *s)
         from++;
     const bool named = s->words > 0 && (s->set || metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0])));
     if (named && metrics_number(from, (size_t)(s->p - from), &value) && !isfinite(value))
-        add_pair(s, value, -1, false);
+        add_pair(s, value, -1, false, false);
     else if (!letters || is_word(from, s->p, none, sizeof none / sizeof *none))
         drop_name(s);
     else if (!(s->brackets && s->words == 0 && s->p < s->end && *s->p == ':')) /* "[file.c:12]" */
@@ -358,12 +392,103 @@ static void take_next(scan *s)
     }
 }
 
-void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length)
+void metrics_pairs_clear(metrics_pairs *pairs)
 {
-    scan s = {.out = pairs, .p = line, .end = line + length};
     pairs->count = pairs->used = 0;
     pairs->left = 0;
     pairs->object = false;
+    pairs->mode = 0;
+    pairs->numbered = (metrics_pair){.name = "", .value = -1, .of = -1};
+}
+
+void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length)
+{
+    scan s = {.out = pairs, .p = line, .end = line + length};
+    metrics_pairs_clear(pairs);
     while (s.p < s.end)
         take_next(&s);
+}
+
+bool metrics_pair_number(const char *text, size_t length, double *value, int64_t *of)
+{
+    const char *end = text + length, *behind = number_end(text, end);
+    if (behind && take_double(text, behind, value)) {
+        *of = take_of(&behind, end);
+        if (behind == end)
+            return true;
+    }
+    *of = -1;
+    return metrics_number(text, length, value) && !isfinite(*value);
+}
+
+/* ---- JSON ---- */
+
+/* The name of a member, in the pairs' texts behind the name of what it is in; NULL: there is no more room. */
+static const char *put_name(metrics_pairs *pairs, const metrics_pair *in, const char *key, size_t length, size_t *size)
+{
+    char *to = pairs->texts + pairs->used;
+    *size = in->length + (in->length > 0) + length;
+    if (*size > METRICS_PAIR_NAME_MOST || *size > sizeof pairs->texts - pairs->used)
+        return NULL;
+    memcpy(to, in->name, in->length);
+    if (in->length > 0)
+        to[in->length] = '.';
+    memcpy(to + *size - length, key, length);
+    pairs->used += *size;
+    return to;
+}
+
+static bool is_mode_key(const char *key, size_t length)
+{
+    static const char *const keys[] = {"mode", "split", "phase", "stage"};
+    return metrics_is_among(keys, sizeof keys / sizeof *keys, key, length);
+}
+
+static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth);
+
+static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
+{
+    metrics_pair pair = {.of = -1, .set = true};
+    const char *key = NULL;
+    size_t length = 0;
+    if (!assay_pull_key(pull, &key, &length))
+        return false;
+    const bool mode = depth == 0 && is_mode_key(key, length);
+    pair.name = put_name(pairs, in, key, length, &pair.length);
+    const char first = assay_pull_peek(pull);
+    if (first == '{' && pair.name && depth < 8)
+        return take_object(pairs, pull, &pair, depth + 1);
+    if (first == '"' && mode) {
+        if (!assay_pull_string(pull, &key, &length))
+            return false;
+        pairs->mode = metrics_mode_of(key, length);
+        return true;
+    }
+    if (first == '{' || first == '[') {
+        metrics_json other = {.pull = pull};
+        return metrics_json_skip(&other);
+    }
+    const metrics_scalar is = metrics_json_scalar(pull, &pair.value);
+    if (is == METRICS_NUMBER && pair.name && first != 't' && first != 'f')
+        metrics_pairs_add(pairs, &pair);
+    else if (is == METRICS_NUMBER)
+        pairs->left += !pair.name;
+    return is != METRICS_DAMAGED;
+}
+
+static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
+{
+    for (bool more = assay_pull_open(pull, '{', '}'); more; more = assay_pull_more(pull, '}'))
+        if (!take_member(pairs, pull, in, depth))
+            return false;
+    return pull->fault == NULL;
+}
+
+bool metrics_pairs_take_json(metrics_pairs *pairs, assay_pull *pull, const char *line, size_t length)
+{
+    const metrics_pair whole = {.name = ""};
+    metrics_pairs_clear(pairs);
+    pairs->object = true;
+    assay_pull_start(pull, line, length);
+    return assay_pull_peek(pull) == '{' && take_object(pairs, pull, &whole, 0) && assay_pull_end(pull);
 }

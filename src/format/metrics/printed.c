@@ -11,6 +11,12 @@ bool metrics_is_printed_name(const char *name)
            assay_path_ends(name, ".err");
 }
 
+bool metrics_is_row_name(const char *name)
+{
+    return assay_path_ends(name, ".jsonl") || assay_path_ends(name, ".log.json") || strcmp(name, "metrics.json") == 0 ||
+           strcmp(name, "scalars.json") == 0;
+}
+
 int metrics_has_line(assay_store *store, const char *path, metrics_line_test *test, assay_error *err)
 {
     assay_lines *lines = NULL;

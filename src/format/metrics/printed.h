@@ -6,6 +6,8 @@
 
 /* .log, .out, .txt and .err. */
 bool metrics_is_printed_name(const char *name);
+/* Those whose lines are JSON objects, as programs call them: .jsonl, .log.json, metrics.json and scalars.json. */
+bool metrics_is_row_name(const char *name);
 /* Does the file have a line of which `take` makes something? 1, 0 or a status. */
 typedef bool metrics_line_test(const char *line, size_t length);
 int metrics_has_line(assay_store *store, const char *path, metrics_line_test *test, assay_error *err);

@@ -1,8 +1,10 @@
 /* printout.c - what training programs print: lines of names and numbers with a step, as torchtitan, DeepSpeed, litgpt,
- * nanoGPT, fairseq, Keras, Hugging Face's trainer and many scripts have them. Each file is a run.
+ * nanoGPT, fairseq, Keras, Hugging Face's trainer and many scripts have them, and files whose lines are JSON objects.
+ * Each file is a run.
  *
- * How it works. A line is cut into pairs (pairs.h); one of them is its step, in this order: a global step or a number of
- * updates, an iteration, a step, a batch of an epoch ("[50/1251]"), an epoch. Where a step falls and the epoch rises,
+ * How it works. A line is cut into pairs (pairs.h); one of them is its step, in this order: a number of updates, a global
+ * step, an iteration, a step, a batch of an epoch ("[50/1251]"), an epoch. A number in front of the others ("[10]
+ * train-rmse:0.5") is one where no line has another step, and where it rises in the file. Where a step falls and the epoch rises,
  * steps are counted anew in each epoch: counting goes on from the last. A line of validation without a step of its own
  * stands at the last step of training; rows of a printed dictionary without one are counted. A line that has neither a
  * step nor a figure that trainings have is unknown. */
@@ -12,17 +14,34 @@
 #include <strings.h>
 
 #include "base/fault.h"
-#include "format/metrics/pairs.h"
+#include "format/metrics/columns.h"
 #include "format/metrics/printed.h"
 
-enum { NOT_KNOWN = -1 };
+enum {
+    NOT_KNOWN = -1,
+    ROWS_LOOKED_AT = 100, /* of a file of JSON objects: others have data in them */
+    NUMBERED_ENOUGH = 64, /* lines whose numbers in front never fall: those are their steps, and no ranks */
+    NUMBERED_LEAST = 3    /* of a file that ends sooner */
+};
 
-typedef enum step_kind { GLOBAL_STEP, ITERATION, STEP, BATCH, EPOCH, STEP_KINDS } step_kind;
+typedef enum step_kind { UPDATES, GLOBAL_STEP, ITERATION, STEP, NUMBERED, BATCH, EPOCH, STEP_KINDS } step_kind;
+
+/* What proves a file to be a log. */
+typedef enum proof { NO_PROOF, BY_STEP, BY_NUMBER } proof;
 
 typedef struct reader {
     metrics_log *log;
     assay_buf plain; /* a line without its colour codes */
     metrics_pairs pairs;
+    metrics_columns columns;
+    assay_pull pull;
+    bool json;     /* the file's lines are JSON objects */
+    bool numbered; /* numbers in front of lines are steps */
+    struct {
+        int64_t last;
+        unsigned lines, rises;
+        bool falls;
+    } in_front;             /* while a proof is looked for */
     int64_t raw, of, epoch; /* as the last line of training printed them; NOT_KNOWN: none did */
     int64_t offset;         /* of the epochs before, where each counts anew */
     int64_t last;           /* step of training */
@@ -62,9 +81,10 @@ static bool has_word(const char *name, size_t length, const char *const *words, 
 /* Is it a figure that trainings print, and hardly anything else does? */
 static bool is_figure(const metrics_pair *pair)
 {
-    static const char *const words[] = {"lr",   "acc",    "accuracy", "top1", "top5", "ppl",  "perplexity", "gnorm",
-                                        "norm", "acc@1",  "acc@5",    "f1",   "auc",  "map",  "miou",       "bleu",
-                                        "wer",  "reward", "mse",      "mae",  "rmse", "psnr", "ssim",       "return"};
+    static const char *const words[] = {"lr",   "acc",    "accuracy", "top1", "top5",  "ppl",  "perplexity", "gnorm",
+                                        "norm", "acc@1",  "acc@5",    "f1",   "auc",   "map",  "miou",       "bleu",
+                                        "wer",  "reward", "mse",      "mae",  "rmse",  "psnr", "ssim",       "return",
+                                        "l1",   "l2",     "logloss",  "mape", "rmsle", "ndcg", "learn"};
     return metrics_is_loss(pair->name, pair->length) ||
            has_word(pair->name, pair->length, words, sizeof words / sizeof *words) ||
            (pair->length >= 13 && strncasecmp(pair->name, "learning", 8) == 0 &&
@@ -75,7 +95,10 @@ static bool is_figure(const metrics_pair *pair)
 static bool is_no_tag(const metrics_pair *pair)
 {
     static const char *const names[] = {"rank", "local_rank", "global_rank", "gpu", "node", "pid", "eta", "version"};
-    return pair->length == 0 || metrics_is_among(names, sizeof names / sizeof *names, pair->name, pair->length);
+    const char *blank = memrchr(pair->name, ' ', pair->length);
+    const size_t before = blank ? (size_t)(blank + 1 - pair->name) : 0;
+    return pair->length == 0 || metrics_pair_is_source(pair) || (pair->share && metrics_pair_is_mode(pair)) ||
+           metrics_is_among(names, sizeof names / sizeof *names, pair->name + before, pair->length - before);
 }
 
 static bool is_epoch(const metrics_pair *pair)
@@ -91,11 +114,13 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
                              *const iterations[] = {"iter", "iters", "iteration", "iterations", "it", "itr"},
                              *const batches[] = {"batch", "batches", "minibatch"};
 #define CALLED(words) metrics_pair_is_called(pair, words, sizeof words / sizeof *words)
-    static const char *const global[] = {"global"};
+    static const char *const global[] = {"global"}, *const number[] = {"num"};
     if (!metrics_step_of(pair->value, value) || *value < 0)
         return STEP_KINDS;
     if (pair->length == 0)
         return pair->of > 0 ? BATCH : STEP_KINDS;
+    if (CALLED(updates) && has_word(pair->name, pair->length, number, 1)) /* "update" may be a share of the epoch */
+        return UPDATES;
     if (CALLED(updates) || (CALLED(globals) && has_word(pair->name, pair->length, global, 1)))
         return GLOBAL_STEP;
     if (CALLED(iterations))
@@ -106,6 +131,12 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
         return BATCH;
     return is_epoch(pair) ? EPOCH : STEP_KINDS;
 #undef CALLED
+}
+
+static bool is_step(const metrics_pair *pair)
+{
+    int64_t value = 0;
+    return pair->length > 0 && kind_of_step(pair, &value) != STEP_KINDS;
 }
 
 /* Does the name have a word for evaluation, or for prediction? */
@@ -120,15 +151,20 @@ static void note_mode(said *s, const metrics_pair *pair)
     s->predict = s->predict || mode == ASSAY_MODE_PREDICT || has_word(name, pair->length, tests, 1);
 }
 
-static said look_at(const metrics_pairs *pairs)
+static said look_at(const metrics_pairs *pairs, bool numbered)
 {
-    said s = {.eval = false};
+    said s = {.eval = pairs->mode == ASSAY_MODE_EVAL, .predict = pairs->mode == ASSAY_MODE_PREDICT};
+    if (numbered && pairs->numbered.value >= 0) {
+        s.step[NUMBERED] = &pairs->numbered;
+        s.value[NUMBERED] = (int64_t)pairs->numbered.value;
+    }
     for (size_t i = 0; i < pairs->count; i++) {
         const metrics_pair *pair = &pairs->list[i];
         int64_t value = 0;
         const step_kind kind = kind_of_step(pair, &value);
         if (kind == BATCH && pair->of > 0 && i > 0 && !s.step[EPOCH] && metrics_pair_is_mode(pair - 1) &&
-            pair[-1].of < 0 && metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
+            pair[-1].of < 0 && !pair[-1].share &&
+            metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
             s.step[EPOCH] = pair - 1;
         s.epoch = s.epoch || is_epoch(pair);
         if (kind != STEP_KINDS && !s.step[kind]) {
@@ -223,6 +259,9 @@ static int put_pairs(reader *r, const said *s, int64_t step, int mode)
         if (is_no_tag(pair) || (kind != STEP_KINDS && pair == s->step[kind]) ||
             (pair == s->step[BATCH] && pair->of >= 0))
             continue;
+        int64_t same = 0;
+        if (kind != STEP_KINDS && kind_of_step(pair, &same) == kind && same == s->value[kind])
+            continue; /* "step=7 ... step=7" */
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
         status = metrics_put(r->log, epoch ? "epoch" : pair->name, epoch ? 5 : pair->length, own && !epoch ? 0 : mode,
@@ -241,24 +280,83 @@ static bool is_code(const char *line, size_t length)
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (memmem(line, length, signs[i], strlen(signs[i])))
             return true;
-    return length > 0 && line[length - 1] == ':';
+    const bool block = length > 1 && *line == '[' && line[length - 2] == ']'; /* "[batch=10/4800]:" */
+    return length > 0 && line[length - 1] == ':' && !block;
+}
+
+/* A few words in short, as GPT-2 trainings in C print them: "s:10 trl:3.2 lr:0.0006 norm:1.2", "s:20 tel:3.4". Is it such a line? */
+static bool spell_out(metrics_pairs *pairs)
+{
+    static const struct {
+        const char *word, *name;
+    } words[] = {{"s", "step"}, {"trl", "train loss"}, {"tel", "val loss"}};
+    if (pairs->count < 2 || pairs->object || pairs->list[0].length != 1 || *pairs->list[0].name != 's' ||
+        !pairs->list[0].set)
+        return false;
+    for (size_t i = 0; i < pairs->count; i++)
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            if (pairs->list[i].length == strlen(words[w].word) &&
+                memcmp(pairs->list[i].name, words[w].word, pairs->list[i].length) == 0) {
+                pairs->list[i].name = words[w].name;
+                pairs->list[i].length = strlen(words[w].name);
+            }
+    return true;
+}
+
+/* Takes the line's pairs. False: it is none of values. *known: all of them are figures of a training. */
+static bool take_pairs(reader *r, const char *line, size_t length, bool code, bool *known)
+{
+    *known = false;
+    if (r->json)
+        return metrics_pairs_take_json(&r->pairs, &r->pull, line, length);
+    if (!code && metrics_columns_open(&r->columns, line, length, is_step, is_figure))
+        return false;
+    if (code || !metrics_columns_take(&r->columns, &r->pairs, line, length)) {
+        metrics_pairs_take(&r->pairs, line, length);
+        *known = spell_out(&r->pairs);
+    }
+    return true;
+}
+
+/* Notes the number in front of a line that has no step, while a proof is looked for. */
+static void note_number(reader *r, const said *s)
+{
+    const double number = r->pairs.numbered.value;
+    if (number < 0 || !s->figure || r->pairs.object || numbered_by(s, false) != STEP_KINDS)
+        return;
+    r->in_front.falls = r->in_front.falls || (r->in_front.lines > 0 && (int64_t)number < r->in_front.last);
+    r->in_front.rises += r->in_front.lines > 0 && (int64_t)number > r->in_front.last;
+    r->in_front.last = (int64_t)number;
+    r->in_front.lines++;
+}
+
+static bool is_numbered(const reader *r, unsigned lines)
+{
+    return r->in_front.lines >= lines && r->in_front.rises > 1 && !r->in_front.falls;
 }
 
 /* A line, or what a bar of progress wrote over itself. 1: nothing is known of it. */
 static int take_part(reader *r, const char *line, size_t length)
 {
-    metrics_pairs_take(&r->pairs, line, length);
-    const said s = look_at(&r->pairs);
-    if (is_code(line, length) && !(s.loss && numbered_by(&s, false) < BATCH))
+    const bool code = !r->json && is_code(line, length);
+    bool known = false;
+    if (!take_pairs(r, line, length, code, &known))
         return 1;
+    said s = look_at(&r->pairs, r->numbered);
+    if (code && !(s.loss && numbered_by(&s, false) <= STEP))
+        return 1;
+    s.figure = s.figure || known;
+    note_number(r, &s);
     const bool header = r->header;
     const bool validation = r->pairs.object && is_row_of_validation(&r->pairs);
     const bool aside = s.eval || s.predict || validation || s.closing;
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
         const step_kind kind = r->pairs.object || aside ? STEP_KINDS : numbered_by(&s, false);
-        if (kind == STEP_KINDS || kind == BATCH)
+        if (kind == STEP_KINDS || kind == NUMBERED || (kind == BATCH && s.step[BATCH]->length == 0)) {
+            r->header = header && kind == STEP_KINDS && r->pairs.count > 0;
             return 1;
+        }
         r->by_epoch = kind == EPOCH;
         r->header = true;
         count_on(r, kind, &s);
@@ -312,13 +410,14 @@ static int take(void *context, const char *line, size_t length)
     return taken;
 }
 
-static reader *reader_new(metrics_log *log)
+static reader *reader_new(metrics_log *log, const char *path)
 {
     reader *r = assay_alloc_zeroed(1, sizeof *r);
     if (!r)
         return NULL;
     r->log = log;
     r->raw = r->of = r->epoch = r->last = NOT_KNOWN;
+    r->json = metrics_is_row_name(metrics_base(path));
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
     return r;
@@ -326,30 +425,48 @@ static reader *reader_new(metrics_log *log)
 
 static void reader_free(reader *r)
 {
-    if (r)
+    if (r) {
+        assay_pull_release(&r->pull);
         assay_buf_release(&r->plain);
+    }
     free(r);
 }
 
-/* Goes on until the first line that proves the file. */
+/* Goes on until the first line that proves the file, or that none will. */
 static int take_proof(void *context, const char *line, size_t length)
 {
+    reader *r = context;
     const int taken = take(context, line, length);
-    return ((reader *)context)->proven ? METRICS_ENOUGH : taken;
+    const bool enough = r->json && r->log->counts[METRICS_LINES] >= ROWS_LOOKED_AT;
+    return r->proven || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH : taken;
 }
 
-static int proven(assay_store *store, const metrics_file *file, assay_error *err)
+/* What proves the file, or a status. */
+static int prove(assay_store *store, const char *path, assay_error *err)
 {
     assay_problems problems;
     metrics_log log;
     assay_problems_init(&problems);
     int status = metrics_log_init(&log, store, NULL, &problems);
-    reader *r = status == ASSAY_OK ? reader_new(&log) : NULL;
-    status = r ? metrics_read_lines(&log, file->path, take_proof, r, err) : ASSAY_ENOMEM;
+    reader *r = status == ASSAY_OK ? reader_new(&log, path) : NULL;
+    status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
+    if (status >= 0)
+        status = r->proven ? BY_STEP : is_numbered(r, NUMBERED_LEAST) ? BY_NUMBER : NO_PROOF;
     reader_free(r);
     metrics_log_release(&log);
     assay_problems_release(&problems);
-    return status == METRICS_ENOUGH ? 1 : status;
+    return status;
+}
+
+static int proven(assay_store *store, const metrics_file *file, assay_error *err)
+{
+    const int by = prove(store, file->path, err);
+    return by > 0 ? 1 : by;
+}
+
+static bool named(const char *name)
+{
+    return metrics_is_printed_name(name) || metrics_is_row_name(name);
 }
 
 /* Files of a directory may be ranks, attempts or other trainings: nobody knows, and no value is dropped. */
@@ -377,13 +494,17 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     (void)place;
     int status = ASSAY_OK;
     for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
-        reader *r = reader_new(log);
+        const char *path = run->files[i]->path;
+        reader *r = reader_new(log, path);
         log->part = (uint32_t)i;
-        status = r ? metrics_read_lines(log, run->files[i]->path, take, r, err) : ASSAY_ENOMEM;
+        const int by = r ? prove(log->store, path, err) : ASSAY_ENOMEM;
+        if (by >= 0)
+            r->numbered = by == BY_NUMBER;
+        status = by < 0 ? by : metrics_read_lines(log, path, take, r, err);
         reader_free(r);
     }
     return status;
 }
 
 const metrics_kind metrics_printout = {
-    .name = "printed", .named = metrics_is_printed_name, .proven = proven, .divide = divide, .read = read};
+    .name = "printed", .named = named, .proven = proven, .divide = divide, .read = read};
