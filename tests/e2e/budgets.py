@@ -83,6 +83,30 @@ def series_of_a_log(folder, n):
     (folder / "metrics.csv").write_text("step,%s\n" % names + "".join("%d%s\n" % (step, ",1" * n) for step in range(2)))
 
 
+def steps_of_a_log(folder, n):
+    (folder / "metrics.csv").write_text("step,loss,lr\n" + "".join("%d,%g,0.1\n" % (i, 1 / (i + 1)) for i in range(n)))
+
+
+def restarts_of_a_log(folder, n):
+    (folder / "train.log").write_text("".join("step: %d loss: 2.5\n" % (i % 100 + i // 100) for i in range(n)))
+
+
+def names_in_lines(folder, n):
+    logs.write(folder / "train.log", "".join("step: %d t%d_loss: 2.5 lr: 0.1\n" % (i, i) for i in range(n)))
+
+
+def rows_of_json(folder, n):
+    logs.write(folder / "metrics.json", "".join('{"iteration": %d, "total_loss": 2.5, "parts": {"a%d": 1}}\n' % (i, i % 9) for i in range(n)))
+
+
+def numbers_in_front(folder, n):
+    logs.write(folder / "train.log", "".join("[%d]\ttrain-rmse:0.5\tvalid-rmse:0.6\n" % i for i in range(n)))
+
+
+def columns_of_a_table(folder, n):
+    logs.write(folder / "train.log", "epoch\tloss\n" + "".join("%d\t2.5\n" % i for i in range(n)))
+
+
 def calls_of_a_dump(folder, n):
     tensor = {"type": "torch.Tensor", "Max": 1, "Min": 0, "Mean": 0.5, "Norm": 1}
     logs.write(folder / "step0" / "rank0" / "dump.json",
@@ -138,7 +162,8 @@ def ranks_with_traces(folder, n):
     made_traces.write(folder, made_traces.job(ranks=n // 50 // 2 * 2, steps=2), packed=False)
 
 
-GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
+GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
+                 rows_of_json, numbers_in_front, columns_of_a_table, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
           "verify": (tensor_parallel_ranks,),
           "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
