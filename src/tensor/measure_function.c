@@ -62,7 +62,8 @@ static int start(assay_meter *m, assay_error *err)
     return status;
 }
 
-/* f(x), and the size of what its arithmetic rounds. */
+/* f(x), and the size of what its arithmetic rounds. x / (1 + exp(-x)) is 0 where exp is infinite: up to |x| times the
+ * least number is lost there. */
 static double function_of(int function, double x, double *size)
 {
     double y;
@@ -85,7 +86,7 @@ static double function_of(int function, double x, double *size)
         return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case ASSAY_FUNCTION_SILU:
         y = x / (1 + exp(-x));
-        *size = fabs(y) * (1 + fabs(x));
+        *size = fabs(y) * (1 + fabs(x)) + 0x1p-972 * fabs(x);
         return y;
     case ASSAY_FUNCTION_TANH:
         y = tanh(x);
@@ -124,7 +125,7 @@ static void functions_of(const assay_meter *m, int function, const double *x, si
     for (size_t i = 0; i < n; i++) {
         const double factor = function == ASSAY_FUNCTION_SIGMOID ? 1 : x[i];
         y[i] = factor / (1 + e[i]);
-        size[i] = gelu ? fabs(x[i]) : fabs(y[i]) * (1 + fabs(x[i]));
+        size[i] = gelu ? fabs(x[i]) : fabs(y[i]) * (1 + fabs(x[i])) + 0x1p-105 * fabs(factor);
     }
 }
 

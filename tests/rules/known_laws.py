@@ -319,6 +319,20 @@ def healthy_attention(folder):
 
 
 @case
+def silu_whose_exp_is_infinite(folder):
+    """x / (1 + exp(-x)) is 0 from -88.8 on, where what it should be is no subnormal number yet."""
+    made, random = Made(folder), numpy.random.default_rng(6)
+    for step in range(10):
+        x = random.normal(size=(20, 30)).astype(SINGLE)
+        if step == 7:
+            x[3] = numpy.linspace(-95, -85, 30)
+        with numpy.errstate(over="ignore"):
+            y = x / (1 + numpy.exp(-x))
+        made.step(step, "TRAIN", step, {"worker_0": {"act_input_0": x, "act_output_0": y}})
+    return made.end(), [rule("laws", "LawViolated", holds(activation=1))]
+
+
+@case
 def attention_that_is_off(folder):
     """One number each: of an embedding, of attention's weights, of a residual sum, of a gradient."""
     def fault(t):
