@@ -5,7 +5,8 @@
 
 A fault changes one number, or a part of a tensor, in a training that goes on with it; five follow each other in one. It counts as named
 where the first new finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed.
---record: all, projections alone (laws=True of the hook), or weights and the optimizer's state as checkpoints have them. Faults
+Some are of all workers at once, and named where any of them is. "reduction" is an average over the workers that is wrong for a part of one
+parameter: without this worker's share, or the sum. --record: all, projections alone (laws=True of the hook), or weights and the optimizer's state as checkpoints have them. Faults
 that leave rounding (a change below 64 roundings of the tensor's root mean square) or make something that is not finite are
 not counted: no law, or another rule, finds those. The tables go to standard output as Markdown; an interrupt ends it early.
 """
@@ -24,7 +25,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
-KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "backward", "gradient", "first moment", "second moment"]
+KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "backward", "gradient", "reduction", "first moment",
+         "second moment"]
+EVERYONE = -1  # of workers
 OF_PASS = ("output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile")
 BY_BACKWARD = ("mlp", "cnn", "pooled", "grouped")  # whose parameters all have the law of gradients, or a norm's
 HAVE = {"backward": BY_BACKWARD, "norm": ("transformer", "moe"), "pooling": ("cnn", "pooled"), "dropout": ("moe", "pooled")}  # only these networks
@@ -53,6 +56,10 @@ class Change:
         self.kind, self.at, self.worker, self.bits, self.stuck = kind, step, worker, bits, stuck
         self.random, self.now, self.record = random.Random(seed), -1, record
         self.place, self.size, self.scale, self.tensors = None, 0.0, 1.0, []
+        self.wrong = self.random.choice(["without", "sum"])
+
+    def is_of(self, worker):
+        return self.worker in (worker, EVERYONE)
 
     def active(self):
         return self.now == self.at or (self.stuck and self.now >= self.at)
@@ -63,18 +70,18 @@ class Change:
 
     def before_hooks(self, worker, net):
         import torch
-        if worker == self.worker and self.kind == "backward":
+        if self.is_of(worker) and self.kind == "backward":
             parts = [m for m in net.modules() if isinstance(m, (torch.nn.Linear, torch.nn.Conv2d))]
             chosen = self.random.choice([p for m in parts for p in m.parameters()])
             self.tensors = ["%s_%s" % (type(net).__name__, n) for n, p in net.named_parameters() if p is chosen]
             chosen.register_hook(self.change_backward)
-        if worker != self.worker or self.kind not in OF_PASS or self.kind == "loss":
+        if not self.is_of(worker) or self.kind not in OF_PASS or self.kind == "loss":
             return
         nn = torch.nn
         names = {"activation": (nn.ReLU, nn.Tanh, nn.SiLU, nn.GELU), "norm": nn.LayerNorm, "dropout": (nn.Dropout, nn.Dropout2d),
                  "pooling": (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)}.get(self.kind, (nn.Linear, nn.Conv2d))
         chosen = self.random.choice([(n, m) for n, m in net.named_modules() if isinstance(m, names)])
-        self.tensors = [chosen[0] + "_output_0"]
+        self.tensors = ["%s_output_%d" % (chosen[0], number) for number in range(2)]  # "tied" has layers that are used twice
         chosen[1].register_forward_hook(self.change_output)
 
     def change_backward(self, gradient):
@@ -86,7 +93,7 @@ class Change:
         return new
 
     def before_loss(self, worker, loss):
-        if worker == self.worker and self.kind == "loss":
+        if self.is_of(worker) and self.kind == "loss":
             self.tensors = ["CrossEntropyLoss_output_0"]
             loss.register_forward_hook(self.change_output)
 
@@ -121,12 +128,25 @@ class Change:
         return named[self.place[0]][1], self.place[1]
 
     def gradients(self, number, worker, net):
-        if self.kind == "gradient" and self.active() and worker == self.worker:
+        if self.kind == "gradient" and self.active() and self.is_of(worker):
             parameter, index = self.choose(net)
             self.note(flipped(parameter.grad, index, self.bits), parameter.grad)
 
+    def averaged(self, number, worker, net, local, workers):
+        """Gradients are the mean of the workers'; `local` are this worker's own."""
+        import torch
+        if self.kind != "reduction" or not self.active() or not self.is_of(worker):
+            return
+        parameter, index = self.choose(net)
+        mean, own = parameter.grad.view(-1), local[self.place[0]].view(-1)
+        part = slice(index // 2, index // 2 + max(1, len(mean) // 4))
+        old = mean[part].clone()
+        with torch.no_grad():
+            mean[part] = old - own[part] / workers if self.wrong == "without" else old * workers
+        self.note(float((mean[part] - old).abs().max()), mean)
+
     def updated(self, number, worker, net, optimizer):
-        if not self.active() or worker != self.worker or self.kind not in ("weight", "first moment", "second moment"):
+        if not self.active() or not self.is_of(worker) or self.kind not in ("weight", "first moment", "second moment"):
             return
         parameter, index = self.choose(net)
         state = optimizer.state.get(parameter, {})
@@ -136,7 +156,7 @@ class Change:
             self.note(flipped(tensor.data, index, self.bits), tensor.data)
 
     def seen_at(self):
-        return self.at if self.kind in OF_PASS + ("backward",) or (self.kind == "gradient" and self.record == "laws") else self.at + 1
+        return self.at if self.kind in OF_PASS + ("backward",) or (self.kind in ("gradient", "reduction") and self.record == "laws") else self.at + 1
 
 
 def straight():
@@ -181,7 +201,7 @@ def outcome(findings, fault, until):
     strongest = max((f for f in new if f["step"] == first), key=strength)
     tensor = re.sub(r"^state/laws/\w+/", "", strongest["tensor"])
     right = first == at and any(tensor == t or tensor.startswith(t + "/") for t in fault.tensors)
-    return "named" if right and strongest["worker"] == "worker_%d" % fault.worker else "seen"
+    return "named" if right and fault.worker in (EVERYONE, int(strongest["worker"].rpartition("_")[2])) else "seen"
 
 
 def group_of(bits):
@@ -208,15 +228,17 @@ def inject(options, build, work, job, chance, table):
     import trainings
     seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
     workers = chance.choice([1, 4])
-    kinds = [k for k in options.kinds or KINDS if (k != "backward" or options.record == "laws") and network in HAVE.get(k, [network]) and ("moment" not in k or "adam" in optimizer)]
+    kinds = [k for k in options.kinds or KINDS if (k != "backward" or options.record == "laws") and network in HAVE.get(k, [network]) and
+             ("moment" not in k or "adam" in optimizer) and (k != "reduction" or workers > 1)]
     faults = []
     if not kinds:
         return
     for number in range(IN_ONE):
         bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
         last = number == IN_ONE - 1
-        faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * number, chance.randrange(workers), bits, seed + number,
-                             last and chance.random() < 0.5, options.record))
+        worker = EVERYONE if options.everyone or (workers > 1 and chance.random() < 0.2) else chance.randrange(workers)
+        faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * number, worker, bits, seed + number, last and chance.random() < 0.5,
+                             options.record))
     trial, steps = work / "trial", FIRST + BETWEEN * IN_ONE
     shutil.rmtree(trial, ignore_errors=True)
     criterion = chance.choice(list(trainings.LOSSES))
@@ -228,7 +250,8 @@ def inject(options, build, work, job, chance, table):
         if not 2.0 ** -18 * fault.scale < fault.size < 1e30 or wild <= fault.seen_at():
             continue
         result = outcome(reports["LawViolated"]["findings"], fault, fault.at + BETWEEN)
-        table[fault.kind, "-" if fault.kind in ("row", "tile") else group_of(fault.bits)][result] += 1
+        kind = fault.kind + (" of all workers" if fault.worker == EVERYONE else "")
+        table[kind, "-" if fault.kind in ("row", "tile", "reduction") else group_of(fault.bits)][result] += 1
         if options.verbose and result != "named":
             print(result, fault.kind, fault.bits, network, optimizer, workers, "worker", fault.worker, "step", fault.seen_at(), fault.tensors[:1],
                   fault.place, "size", fault.size, "scale", fault.scale, "seed", seed, "stuck", fault.stuck,
@@ -244,6 +267,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="faults of these kinds alone")
     parser.add_argument("--record", choices=["all", "laws", "state"], default="all")
+    parser.add_argument("--everyone", action="store_true", help="all faults are of all workers")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     build = options.build.resolve()

@@ -177,6 +177,9 @@ class Fault:
     def gradients(self, number, worker, net):
         """Gradients were recorded, and averaged over the workers; they are not used yet."""
 
+    def averaged(self, number, worker, net, local, workers):
+        """Gradients were averaged over the workers; `local` are those that this worker had."""
+
     def updated(self, number, worker, net, optimizer):
         """The optimizer has stepped."""
 
@@ -266,7 +269,7 @@ def join(worker, workers, meeting, fault, results, given):
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         distributed.init_process_group("gloo", init_method="file://%s/store" % meeting, rank=worker, world_size=workers)
         work(worker, *given)
-        learnt = [(at, vars(f)) for at, f in enumerate(fault.faults) if f.worker == worker]
+        learnt = [(at, vars(f)) for at, f in enumerate(fault.faults) if max(f.worker, 0) == worker]
     finally:
         results.put(learnt)
 
@@ -307,7 +310,9 @@ def work(worker, directory, network, optimizer, workers, steps, seed, fault, pre
         save_state(hook, net, update)
         loss(out.float(), y).backward()
         if workers > 1:
+            local = [p.grad.clone() for p in net.parameters()]
             average(net, workers)
+            fault.averaged(number, worker, net, local, workers)
         fault.gradients(number, worker, net)
         update.step()
         fault.updated(number, worker, net, update)
