@@ -70,13 +70,13 @@ uint32_t assay_boxes_tensor(assay_boxes *b, const char *name, size_t length)
     return id;
 }
 
-int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *place, const int64_t *first, uint32_t file,
-                    uint64_t offset, uint64_t length)
+int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *place, const int64_t *first,
+                    const assay_ckpt_stretch *at)
 {
     if (!assay_vec_reserve(&b->box, &b->box_room, b->boxes + 1, sizeof *b->box))
         return ASSAY_ENOMEM;
     box *new = &b->box[b->boxes];
-    *new = (box){.place = *place, .file = file, .next = NONE, .offset = offset, .length = length};
+    *new = (box){.place = *place, .file = at->file, .next = NONE, .offset = at->offset, .length = at->length};
     memcpy(new->first, first, (size_t)place->dims * sizeof *first);
     boxed *t = &b->tensor[tensor];
     if (t->first == NONE)
@@ -208,7 +208,8 @@ static bool find_overlap(const boxed *t, box **list, uint32_t count)
 static void add_whole(const assay_boxes *b, const boxed *t, assay_contents *c, const char *name, size_t length)
 {
     const box *x = &b->box[t->first];
-    assay_contents_add(c, ASSAY_CKPT_MODEL, name, length, x->file, x->offset, x->length, &x->place, NULL);
+    const assay_ckpt_stretch at = {x->file, x->offset, x->length};
+    assay_contents_add(c, &(assay_ckpt_found){ASSAY_CKPT_MODEL, name, length, at, &x->place, NULL});
 }
 
 static int add_pieces(const boxed *t, box *const *list, assay_contents *c, const char *name, size_t length)
@@ -228,8 +229,8 @@ static int add_pieces(const boxed *t, box *const *list, assay_contents *c, const
         memcpy(piece[i].first, list[i]->first, sizeof piece[i].first);
         memcpy(piece[i].size, list[i]->place.shape, sizeof piece[i].size);
     }
-    assay_contents_add(c, ASSAY_CKPT_MODEL, name, length, list[0]->file, list[0]->offset, list[0]->length, &place,
-                       piece);
+    const assay_ckpt_stretch at = {list[0]->file, list[0]->offset, list[0]->length};
+    assay_contents_add(c, &(assay_ckpt_found){ASSAY_CKPT_MODEL, name, length, at, &place, piece});
     free(piece);
     return c->status;
 }

@@ -10,10 +10,10 @@ assay_boxes *assay_boxes_new(void);
 void assay_boxes_free(assay_boxes *b); /* NULL is ignored */
 /* The number of a tensor, added when it is new; ASSAY_NO_ID without memory. */
 uint32_t assay_boxes_tensor(assay_boxes *b, const char *name, size_t length);
-/* Adds a piece: `place` has its dtype, its own shape and how its elements lie in [offset, offset + length) of a file;
- * `first` its place in the tensor. 0 or ASSAY_ENOMEM. */
-int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *place, const int64_t *first, uint32_t file,
-                    uint64_t offset, uint64_t length);
+/* Adds a piece: `place` has its dtype, its own shape and how its elements lie at `at`; `first` its place in the tensor.
+ * 0 or ASSAY_ENOMEM. */
+int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *place, const int64_t *first,
+                    const assay_ckpt_stretch *at);
 /* Says how large a tensor is. Without it, it ends where its pieces do. */
 int assay_boxes_set_shape(assay_boxes *b, uint32_t tensor, const int64_t *shape, int dims);
 /* Some pieces of the tensor cannot be read: the tensor is left out, without further messages. */

@@ -201,12 +201,11 @@ static void name_other_model(assay_contents *c, const char *path, const char *fi
                        first);
 }
 
-uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
-                            uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
-                            const assay_ckpt_piece *pieces)
+uint32_t assay_contents_add(assay_contents *c, const assay_ckpt_found *found)
 {
+    const uint32_t file = found->at.file;
     bool known = false;
-    assay_ckpt_tensor *added = find_tensor(c, name, name_length, &known);
+    assay_ckpt_tensor *added = find_tensor(c, found->name, found->name_length, &known);
     if (!added)
         return ASSAY_NO_ID;
     if (known && added->state == ASSAY_CKPT_HELD) {
@@ -223,14 +222,14 @@ uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char 
             return added->name;
     }
     const size_t note = c->notes.size;
-    put_note(&c->notes, place, length, pieces);
+    put_note(&c->notes, found->place, found->at.length, found->pieces);
     *added = (assay_ckpt_tensor){.name = added->name,
                                  .file = file,
-                                 .offset = offset,
-                                 .length = length,
+                                 .offset = found->at.offset,
+                                 .length = found->at.length,
                                  .note = note,
                                  .note_size = c->notes.size - note,
-                                 .role = (uint8_t)role,
+                                 .role = (uint8_t)found->role,
                                  .in_order = c->in_order};
     c->status = assay_buf_status(&c->notes);
     return added->name;

@@ -32,6 +32,12 @@ enum {                            /* flags */
        ASSAY_CKPT_ZSTD = 64       /* DEFLATED, too: but by Zstandard */
 };
 
+/* Bytes of a file of the checkpoint. */
+typedef struct assay_ckpt_stretch {
+    uint32_t file; /* in assay_contents.files */
+    uint64_t offset, length;
+} assay_ckpt_stretch;
+
 /* A box of a tensor, in C order in a range of a file; of RUNS a stretch of the flattened tensor, in one dimension. */
 typedef struct assay_ckpt_piece {
     uint32_t file;
@@ -132,11 +138,18 @@ int assay_contents_reserve(assay_contents *c, size_t more);
  * numbers: they need not be looked up once more. False: there are names already, or an index says that more files have
  * some, and these stay the caller's. */
 bool assay_contents_take_names(assay_contents *c, assay_dict *names);
-/* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
- * names the second; where a directory has several models, it names the file of the second, and is no loss. Returns the number of the name, ASSAY_NO_ID without memory. */
-uint32_t assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length,
-                            uint32_t file, uint64_t offset, uint64_t length, const assay_ckpt_place *place,
-                            const assay_ckpt_piece *pieces);
+/* A tensor as a file has it. */
+typedef struct assay_ckpt_found {
+    assay_ckpt_role role;
+    const char *name;
+    size_t name_length;
+    assay_ckpt_stretch at;
+    const assay_ckpt_place *place;  /* how its elements lie there */
+    const assay_ckpt_piece *pieces; /* of a place that has some; NULL: none */
+} assay_ckpt_found;
+/* Adds it; of two of one name the first counts, and a problem names the second; where a directory has several models, it
+ * names the file of the second, and is no loss. Returns the number of the name, ASSAY_NO_ID without memory. */
+uint32_t assay_contents_add(assay_contents *c, const assay_ckpt_found *found);
 /* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
 /* Releases the problems of a reading that is done again later, and named then. What could not be read is noted in the

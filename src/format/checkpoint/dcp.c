@@ -388,9 +388,8 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
                            what.text);
         return ASSAY_EFORMAT;
     }
-    return status == ASSAY_OK
-               ? assay_boxes_add(d->boxes, tensor, &place, k->first, d->open.number, range.offset, range.length)
-               : status;
+    const assay_ckpt_stretch at = {d->open.number, range.offset, range.length};
+    return status == ASSAY_OK ? assay_boxes_add(d->boxes, tensor, &place, k->first, &at) : status;
 }
 
 /* ---- tensors ---- */

@@ -42,9 +42,10 @@ static int take_universal(assay_torch *t, void *context)
     const int found = assay_torch_tensor(t, below, &place, &range, &what);
     if (found == ASSAY_EFORMAT)
         assay_ckpt_problem(t->file, ASSAY_PROBLEM_RECORD, -1, "%s", what.text);
+    const assay_ckpt_stretch at = {t->file->number, range.offset, range.length};
     if (found == 1)
-        assay_contents_add(t->file->to, ASSAY_CKPT_OPTIMIZER, n->name, n->length, t->file->number, range.offset,
-                           range.length, &place, NULL);
+        assay_contents_add(t->file->to,
+                           &(assay_ckpt_found){ASSAY_CKPT_OPTIMIZER, n->name, n->length, at, &place, NULL});
     return found == ASSAY_ENOMEM ? found : t->file->to->status;
 }
 
@@ -186,10 +187,10 @@ static int add_flat(saved *s, assay_torch *t, assay_zero *z, uint32_t group, con
     }
     if (found == 1 && z == s->frozen)
         flatten(&place);
-    return found == 1 && place.dims <= 1 ? assay_zero_add_flat(z, s->rank, group, key, length, &place, t->file->number,
-                                                               range.offset, range.length)
-           : found == ASSAY_ENOMEM       ? found
-                                         : ASSAY_OK;
+    const assay_ckpt_stretch at = {t->file->number, range.offset, range.length};
+    if (found == 1 && place.dims <= 1)
+        return assay_zero_add_flat(z, (assay_zero_part){s->rank, group}, key, length, &place, &at);
+    return found == ASSAY_ENOMEM ? found : ASSAY_OK;
 }
 
 /* What is frozen: each parameter by itself, whole, or a piece of it in each file. */

@@ -119,8 +119,9 @@ static int add(array *a, const char *name, size_t length, const assay_zip_entry 
         place.flags = ASSAY_CKPT_CHECKED;
     }
     place.flags |= e ? assay_ckpt_flags_of(e->method) : 0;
+    const assay_ckpt_stretch at = {a->f->number, a->at, a->compressed};
     if (good && status == ASSAY_OK)
-        assay_contents_add(a->f->to, a->f->role, name, length, a->f->number, a->at, a->compressed, &place, NULL);
+        assay_contents_add(a->f->to, &(assay_ckpt_found){a->f->role, name, length, at, &place, NULL});
     assay_inflater_free(a->inflater);
     return status == ASSAY_ENOMEM ? status : a->f->to->status;
 }

@@ -103,11 +103,10 @@ static int64_t *list_offsets(const assay_ckpt_file *f, const assay_safetensors *
 /* ---- tensors ---- */
 
 static void add_piece(const assay_ckpt_file *f, const char *name, size_t length, const assay_ckpt_place *place,
-                      const int64_t *first, uint64_t offset, uint64_t size)
+                      const int64_t *first, const assay_ckpt_stretch *at)
 {
     const uint32_t tensor = assay_boxes_tensor(f->to->boxes, name, length);
-    if (tensor == ASSAY_NO_ID ||
-        assay_boxes_add(f->to->boxes, tensor, place, first, f->number, offset, size) != ASSAY_OK)
+    if (tensor == ASSAY_NO_ID || assay_boxes_add(f->to->boxes, tensor, place, first, at) != ASSAY_OK)
         f->to->status = ASSAY_ENOMEM;
 }
 
@@ -154,11 +153,11 @@ static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, ui
         place.flags = assay_ckpt_is_packed(t->dtype) ? ASSAY_CKPT_PACKED : 0;
         for (uint32_t d = 0; d < t->dims; d++)
             place.shape[d] = s->dim[t->first_dim + d];
+        const assay_ckpt_stretch at = {f->number, data + t->begin, t->end - t->begin};
         if (first)
-            add_piece(f, name, length, &place, first + (size_t)i * ASSAY_MAX_DIMS, data + t->begin, t->end - t->begin);
+            add_piece(f, name, length, &place, first + (size_t)i * ASSAY_MAX_DIMS, &at);
         else
-            assay_contents_add(f->to, f->role, name, length, f->number, data + t->begin, t->end - t->begin, &place,
-                               NULL);
+            assay_contents_add(f->to, &(assay_ckpt_found){f->role, name, length, at, &place, NULL});
     }
     if (cut > 0)
         assay_ckpt_problem(f, ASSAY_PROBLEM_SHORT, (int64_t)f->size,

@@ -126,8 +126,8 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
     const bool first = g->role == ASSAY_CKPT_MODEL && !assay_contents_holds(f->to, path, length);
     if (first && is_alias(g, &range, &place, path, length))
         return true;
-    const uint32_t added =
-        assay_contents_add(f->to, g->role, path, length, f->number, range.offset, range.length, &place, NULL);
+    const assay_ckpt_stretch at = {f->number, range.offset, range.length};
+    const uint32_t added = assay_contents_add(f->to, &(assay_ckpt_found){g->role, path, length, at, &place, NULL});
     if (first && added != ASSAY_NO_ID && g->use[range.entry].node == 0)
         g->use[range.entry] = (first_use){node + 1, added};
     return true;

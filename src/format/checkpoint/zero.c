@@ -123,8 +123,8 @@ int assay_zero_add_parameter(assay_zero *z, uint32_t group, const char *name, si
     return ASSAY_OK;
 }
 
-int assay_zero_add_flat(assay_zero *z, uint32_t rank, uint32_t group, const char *key, size_t key_length,
-                        const assay_ckpt_place *place, uint32_t file, uint64_t offset, uint64_t length)
+int assay_zero_add_flat(assay_zero *z, assay_zero_part of, const char *key, size_t key_length,
+                        const assay_ckpt_place *place, const assay_ckpt_stretch *at)
 {
     flat *grown = grow(z->flat, z->flats, &z->flat_room, sizeof *grown);
     const uint32_t id = grown ? assay_dict_add(z->keys, key, key_length) : ASSAY_NO_ID;
@@ -134,11 +134,11 @@ int assay_zero_add_flat(assay_zero *z, uint32_t rank, uint32_t group, const char
         return ASSAY_ENOMEM;
     z->flat[z->flats++] =
         (flat){.key = id,
-               .group = group,
-               .rank = rank,
-               .file = file,
-               .offset = offset,
-               .length = length,
+               .group = of.group,
+               .rank = of.rank,
+               .file = at->file,
+               .offset = at->offset,
+               .length = at->length,
                .elements = place->dims ? (uint64_t)place->shape[0] : 1,
                .crc = place->crc,
                .flags = place->flags,
@@ -229,9 +229,14 @@ static int add_tensor(assay_zero *z, uint32_t id, const flat *first)
     assay_buf_init(&text, SIZE_MAX);
     const bool own = put_name(z, id, first->key, &text);
     const int status = assay_buf_status(&text);
+    const assay_ckpt_found found = {.role = own ? ASSAY_CKPT_MODEL : ASSAY_CKPT_OPTIMIZER,
+                                    .name = (const char *)text.data,
+                                    .name_length = text.size,
+                                    .at = {file, offset, bytes},
+                                    .place = &place,
+                                    .pieces = z->run};
     if (status == ASSAY_OK)
-        assay_contents_add(z->c, own ? ASSAY_CKPT_MODEL : ASSAY_CKPT_OPTIMIZER, (const char *)text.data, text.size,
-                           file, offset, bytes, &place, z->run);
+        assay_contents_add(z->c, &found);
     assay_buf_release(&text);
     return status == ASSAY_OK ? z->c->status : status;
 }

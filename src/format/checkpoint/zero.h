@@ -21,10 +21,14 @@ int assay_zero_add_parameter(assay_zero *z, uint32_t group, const char *name, si
                              int dims);
 uint32_t assay_zero_parameters(const assay_zero *z);
 
-/* Adds what a rank has of a group under a key; `place` is the tensor's, in [offset, offset + length) of a file. One
- * without dimensions is every parameter's of the group. Ranks are added in order. 0 or ASSAY_ENOMEM. */
-int assay_zero_add_flat(assay_zero *z, uint32_t rank, uint32_t group, const char *key, size_t key_length,
-                        const assay_ckpt_place *place, uint32_t file, uint64_t offset, uint64_t length);
+/* What one rank has of a group. */
+typedef struct assay_zero_part {
+    uint32_t rank, group;
+} assay_zero_part;
+/* Adds a tensor that is such a part under a key. One without dimensions is every parameter's of the group. Ranks are
+ * added in order. 0 or ASSAY_ENOMEM. */
+int assay_zero_add_flat(assay_zero *z, assay_zero_part of, const char *key, size_t key_length,
+                        const assay_ckpt_place *place, const assay_ckpt_stretch *at);
 /* A group of stage 3 may have fewer partitions than there are ranks. 0 or ASSAY_ENOMEM. */
 int assay_zero_set_partitions(assay_zero *z, uint32_t group, uint32_t partitions);
 
