@@ -350,11 +350,20 @@ static void name_empty(const assay_contents *c, const char *path)
                            *path ? path : ".");
 }
 
-static int read_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, const char *path,
-                     int64_t latest, assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+/* Where units are read from, and where their rows go. */
+typedef struct indexing {
+    assay_store *store;
+    const assay_catalog *catalog;
+    int64_t latest; /* the newest step that is said to be whole; -1: none is */
+    assay_dict *tensors;
+    assay_shard *shard;
+} indexing;
+
+static int read_unit(const indexing *x, const assay_unit *unit, const char *path, assay_problems *problems)
 {
+    const assay_catalog *catalog = x->catalog;
     assay_contents c;
-    int status = assay_contents_init(&c, store, unit->step, path, problems);
+    int status = assay_contents_init(&c, x->store, unit->step, path, problems);
     c.options = catalog->options;
     c.places = places_of(catalog);
     c.place = unit->place;
@@ -366,32 +375,31 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
         status = assay_contents_limit_work(&c);
     if (status == ASSAY_OK && c.count == 0 && problems->total == 0)
         name_empty(&c, path);
-    const bool unfinished = is_unfinished(problems, unit->step, latest);
+    const bool unfinished = is_unfinished(problems, unit->step, x->latest);
     if (status == ASSAY_OK && !unfinished)
         status = assay_ckpt_name(&c);
     if (status == ASSAY_OK && !unfinished)
-        status = add_manifest(&c, unit, tensors, shard);
+        status = add_manifest(&c, unit, x->tensors, x->shard);
     keep_held(&c);
     if (status == ASSAY_OK && !unfinished)
-        status = add_part(&c, unit, tensors, shard);
+        status = add_part(&c, unit, x->tensors, x->shard);
     assay_contents_release(&c);
     return status;
 }
 
-static int index_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, int64_t latest,
-                      assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+static int index_unit(const indexing *x, const assay_unit *unit, assay_problems *problems)
 {
     assay_problems own;
-    const char *path = place_of_unit(catalog, unit);
+    const char *path = place_of_unit(x->catalog, unit);
     if (!path)
         return ASSAY_OK;
     assay_problems_init(&own);
-    int status = read_unit(store, catalog, unit, path, latest, tensors, shard, &own);
-    if (status == ASSAY_OK && is_unfinished(&own, unit->step, latest))
+    int status = read_unit(x, unit, path, &own);
+    if (status == ASSAY_OK && is_unfinished(&own, unit->step, x->latest))
         assay_problems_add(problems, ASSAY_PROBLEM_UNFINISHED, unit->step, path, -1,
                            "%s was not written to its end, and step %lld is said to be the newest that was: %s; it is "
                            "not evaluated",
-                           path, (long long)latest, own.kept > 0 ? own.list[0].text : "something is missing");
+                           path, (long long)x->latest, own.kept > 0 ? own.list[0].text : "something is missing");
     else if (status == ASSAY_OK)
         status = assay_problems_append(problems, &own);
     assay_problems_release(&own);
@@ -401,10 +409,14 @@ static int index_unit(assay_store *store, const assay_catalog *catalog, const as
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                            assay_dict *tensors, assay_shard *shard, assay_problems *problems)
 {
-    const int64_t latest = count > 0 ? assay_ckpt_latest_step(store, catalog->options) : -1;
+    const indexing x = {.store = store,
+                        .catalog = catalog,
+                        .latest = count > 0 ? assay_ckpt_latest_step(store, catalog->options) : -1,
+                        .tensors = tensors,
+                        .shard = shard};
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
-        status = index_unit(store, catalog, &units[i], latest, tensors, shard, problems);
+        status = index_unit(&x, &units[i], problems);
     return status;
 }
 
