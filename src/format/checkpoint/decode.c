@@ -402,9 +402,15 @@ static int decode_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place
     return ASSAY_OK;
 }
 
-/* The header of a deflated one, whose elements come next. Its CRC-32 goes to *crc. */
+typedef struct npy_start {
+    assay_npy_head head;
+    uint64_t data; /* where its elements begin */
+    uint32_t crc;  /* CRC-32 of what is before them */
+} npy_start;
+
+/* The header of a deflated one, whose elements come next. */
 static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, const assay_ckpt_place *place,
-                         assay_npy_head *head, uint64_t *data, uint32_t *crc, assay_error *err)
+                         npy_start *out, assay_error *err)
 {
     uint8_t start[12] = {0};
     size_t at = 0, wide = ASSAY_NPY_LEAST;
@@ -424,11 +430,11 @@ static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, 
     if (status == ASSAY_OK)
         status = assay_inflater_next(i, &source, d->bytes, (size_t)size, err);
     if (status == ASSAY_OK && assay_npy_head_read((const char *)d->bytes, (size_t)size,
-                                                  assay_trial_options_void_dtypes(d->options), head, &at, &what))
+                                                  assay_trial_options_void_dtypes(d->options), &out->head, &at, &what))
         status = wrong(view, 0, what.text, err);
     if (status == ASSAY_OK)
-        *crc = assay_crc32(assay_crc32(0, start, wide), d->bytes, (size_t)size);
-    *data = wide + size;
+        out->crc = assay_crc32(assay_crc32(0, start, wide), d->bytes, (size_t)size);
+    out->data = wide + size;
     return status;
 }
 
@@ -437,23 +443,21 @@ static int stream_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place
                       bool *streamed, assay_error *err)
 {
     assay_ckpt_place elements = *place;
-    assay_npy_head head = {0};
-    uint64_t data = 0;
-    uint32_t crc = 0;
+    npy_start from = {0};
     assay_inflater *i = inflate_range(place, r);
-    int status = i ? read_npy_head(i, d, view, place, &head, &data, &crc, err) : no_memory(view, err);
-    elements.dtype = head.dtype;
-    elements.dims = head.dims;
-    elements.flags |= head.swapped ? ASSAY_CKPT_SWAPPED : 0;
-    memcpy(elements.shape, head.shape, sizeof elements.shape);
-    *streamed = status == ASSAY_OK && !head.fortran && set_shape(r, &elements) && r->elements > 0 &&
-                r->content_bytes == place->inflated - data;
+    int status = i ? read_npy_head(i, d, view, place, &from, err) : no_memory(view, err);
+    elements.dtype = from.head.dtype;
+    elements.dims = from.head.dims;
+    elements.flags |= from.head.swapped ? ASSAY_CKPT_SWAPPED : 0;
+    memcpy(elements.shape, from.head.shape, sizeof elements.shape);
+    *streamed = status == ASSAY_OK && !from.head.fortran && set_shape(r, &elements) && r->elements > 0 &&
+                r->content_bytes == place->inflated - from.data;
     if (*streamed)
         status = begin_pulling(d, view, &elements, NULL, r, err);
     pulling *p = *streamed ? d->state : NULL;
     if (p) {
         p->inflater = i;
-        p->crc = crc;
+        p->crc = from.crc;
     } else {
         assay_inflater_free(i);
     }
