@@ -195,9 +195,15 @@ static uint32_t find_entry(const assay_torch *t, const char *key, uint64_t size)
     return assay_dict_find(t->file->zip.names, name + skip, length + (size_t)size - skip);
 }
 
-/* A storage: its entry, and how many elements of the tensor's dtype it has. */
-static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtype, uint32_t *entry, uint64_t *elements,
-                        assay_error *what)
+/* What a tensor's elements are taken from. */
+typedef struct storage {
+    int dtype;         /* the tensor's */
+    uint32_t entry;    /* of the zip file */
+    uint64_t elements; /* of that dtype */
+} storage;
+
+/* `said` is the dtype that the tensor itself has, NONE: that of its storage. */
+static int find_storage(const assay_torch *t, uint32_t node, int said, storage *out, assay_error *what)
 {
     const assay_pickle *p = &t->pickle;
     const uint32_t id = is_kind(t, node, ASSAY_PICKLE_PERSISTENT) ? p->node[node].a : ASSAY_PICKLE_NOTHING;
@@ -208,18 +214,18 @@ static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtyp
         key->kind != ASSAY_PICKLE_TEXT || !get_number(t, assay_pickle_at(p, id, 4), &count))
         return damaged(what, "its storage is not told as torch tells one");
     const int own = storage_dtype(t, assay_pickle_at(p, id, 1), &untyped);
-    *dtype = said != NONE ? said : own;
-    if (*dtype == NONE || (own == NONE && !untyped))
+    out->dtype = said != NONE ? said : own;
+    if (out->dtype == NONE || (own == NONE && !untyped))
         return damaged(what, "its storage or dtype is of a kind that nobody knows");
-    *entry = find_entry(t, (const char *)p->bytes + key->a, key->size);
-    if (*entry == ASSAY_NO_ID)
+    out->entry = find_entry(t, (const char *)p->bytes + key->a, key->size);
+    if (out->entry == ASSAY_NO_ID)
         return damaged(what, "the file has no entry for its storage");
-    const uint64_t bytes = t->file->zip.entry[*entry].size;
+    const uint64_t bytes = t->file->zip.entry[out->entry].size;
     const uint64_t element = assay_dtype_size(untyped ? ASSAY_UINT8 : own);
     if (bytes / element < (uint64_t)count)
         return assay_fail(what, ASSAY_EFORMAT, "its storage should have %lld elements, but its entry has %llu bytes",
                           (long long)count, (unsigned long long)bytes);
-    *elements = (uint64_t)count * element / assay_dtype_size(*dtype);
+    out->elements = (uint64_t)count * element / assay_dtype_size(out->dtype);
     return ASSAY_OK;
 }
 
@@ -396,15 +402,15 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     const int said = version == 3 ? named_dtype(t, assay_pickle_at(p, c.arguments, 6)) : NONE;
     if (version == 3 && said == NONE)
         return damaged(what, "its dtype is one that is not read");
-    uint64_t stored = 0;
+    storage from = {0};
     int64_t first = 0;
-    int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &range->entry, &stored, what);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &from, what));
+    place->dtype = from.dtype;
+    range->entry = from.entry;
     place->dims = assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 2), place->shape);
     if (place->dims < 0 || assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
         !get_number(t, assay_pickle_at(p, c.arguments, 1), &first))
         return damaged(what, "its offset, size and stride do not fit one another");
     place->flags = version > 1 ? lazy_flags(t, assay_pickle_at(p, c.arguments, version == 3 ? 7 : 6)) : 0;
-    return place_view(t, stored, first, place, range, what);
+    return place_view(t, from.elements, first, place, range, what);
 }
