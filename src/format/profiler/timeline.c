@@ -100,16 +100,22 @@ static int take_byte(splitter *s, char c, element_visit *visit, void *context)
     }
 }
 
+/* Where event files lie, and the count of the bytes that were read of them. */
+typedef struct event_place {
+    assay_store *store;
+    uint64_t *bytes;
+} event_place;
+
 /* Visits the elements of a file that is one array. *whole: it is one, as far as brackets tell. */
-static int visit_array(assay_store *store, const char *path, element_visit *visit, void *context, bool *whole,
-                       uint64_t *bytes, assay_error *err)
+static int visit_array(const event_place *from, const char *path, element_visit *visit, void *context, bool *whole,
+                       assay_error *err)
 {
     splitter s = {.where = BEFORE};
     assay_lines *lines = NULL;
     const char *line = NULL;
     size_t length = 0;
     assay_buf_init(&s.element, ASSAY_LINE_MOST);
-    int status = assay_lines_open(store, path, &lines, err);
+    int status = assay_lines_open(from->store, path, &lines, err);
     while (status == ASSAY_OK && s.where != BROKEN) {
         const int more = assay_lines_next(lines, &line, &length, err);
         status = more < 0 ? more : ASSAY_OK;
@@ -123,7 +129,7 @@ static int visit_array(assay_store *store, const char *path, element_visit *visi
     }
     *whole = status == ASSAY_OK && s.where == AFTER;
     if (lines)
-        *bytes += assay_lines_bytes_read(lines);
+        *from->bytes += assay_lines_bytes_read(lines);
     assay_lines_close(lines);
     assay_buf_release(&s.element);
     return status;
@@ -143,11 +149,11 @@ static int check_element(void *context, const char *text, size_t length, uint64_
 }
 
 /* Is the file one JSON array? */
-static int check_array(assay_profiler_file *f, assay_store *store, bool *is_array, uint64_t *bytes, assay_error *err)
+static int check_array(assay_profiler_file *f, const event_place *from, bool *is_array, assay_error *err)
 {
     checker c = {&f->forms.pull, true};
     assay_error why = {{0}};
-    int status = visit_array(store, f->file->path, check_element, &c, is_array, bytes, &why);
+    int status = visit_array(from, f->file->path, check_element, &c, is_array, &why);
     *is_array = *is_array && c.sound;
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s", why.text) : ASSAY_OK;
 }
@@ -176,19 +182,18 @@ static int read_element(void *context, const char *text, size_t length, uint64_t
 /* ---- lines ---- */
 
 /* The first line that is no event: reads the rest as an array where the file is one, and says so. */
-static int read_as_array(assay_profiler_file *f, assay_timeline_reader *r, assay_store *store, uint64_t done,
-                         bool *is_array, uint64_t *bytes, assay_error *err)
+static int read_as_array(assay_profiler_file *f, assay_timeline_reader *r, const event_place *from, uint64_t done,
+                         bool *is_array, assay_error *err)
 {
-    int status = check_array(f, store, is_array, bytes, err);
+    int status = check_array(f, from, is_array, err);
     if (status != ASSAY_OK || !*is_array)
         return status;
     array_reader a = {f, r, done};
-    status = visit_array(store, f->file->path, read_element, &a, is_array, bytes, err);
+    status = visit_array(from, f->file->path, read_element, &a, is_array, err);
     return status == ASSAY_OK ? assay_profiler_go_on(f) : status;
 }
 
-static int read_lines(assay_profiler_file *f, assay_timeline_reader *r, assay_store *store, uint64_t *bytes,
-                      assay_error *err)
+static int read_lines(assay_profiler_file *f, assay_timeline_reader *r, const event_place *from, assay_error *err)
 {
     const char *line = NULL;
     size_t length = 0;
@@ -207,7 +212,7 @@ static int read_lines(assay_profiler_file *f, assay_timeline_reader *r, assay_st
             status = assay_timeline_reader_take(r, line, length, assay_lines_number(f->lines), &sound);
         if (status == ASSAY_OK && (!sound || opened > 1) && !looked) {
             looked = true;
-            status = read_as_array(f, r, store, done, &is_array, bytes, err);
+            status = read_as_array(f, r, from, done, &is_array, err);
             if (status != ASSAY_OK || is_array)
                 return status;
         }
@@ -222,7 +227,7 @@ int assay_profiler_read_timeline(assay_profiler_file *f, assay_store *store, uin
 {
     assay_timeline_reader *r = NULL;
     int status = assay_timeline_reader_new(f, &r);
-    ASSAY_THEN(status, read_lines(f, r, store, bytes, err));
+    ASSAY_THEN(status, read_lines(f, r, &(event_place){store, bytes}, err));
     assay_timeline_reader_free(r);
     return status == ASSAY_ENOMEM && err && !err->text[0]
                ? assay_fail(err, status, "%s: out of memory while it is read", f->file->path)
