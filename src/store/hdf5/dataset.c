@@ -185,13 +185,17 @@ typedef struct chunk {
 } chunk;
 
 typedef struct list { /* a fixed array's header */
+    const assay_h5_dataset *of;
+    const char *name; /* for messages */
     bool filtered;
     unsigned entry, page_bits;
     uint64_t entries, at;
 } list;
 
-static int read_list(const assay_h5_dataset *d, const char *name, list *l, assay_buf *room, assay_error *err)
+static int read_list(list *l, assay_buf *room, assay_error *err)
 {
+    const assay_h5_dataset *d = l->of;
+    const char *name = l->name;
     assay_cursor in;
     ASSAY_TRY(assay_h5_block(d->file, d->address, LIST_HEADER, "FAHD", room, &in, name, err));
     unsigned version = assay_get_u8(&in);
@@ -208,9 +212,10 @@ static int read_list(const assay_h5_dataset *d, const char *name, list *l, assay
 }
 
 /* Reads the part of the list that has the entry: all of it, or a page. *in stands at the entry. */
-static int read_page(const assay_h5_dataset *d, const char *name, const list *l, uint64_t number, assay_buf *room,
-                     assay_cursor *in, assay_error *err)
+static int read_page(const list *l, uint64_t number, assay_buf *room, assay_cursor *in, assay_error *err)
 {
+    const assay_h5_dataset *d = l->of;
+    const char *name = l->name;
     const size_t head = 4 + 1 + 1 + 8;
     const uint64_t page = (uint64_t)1 << l->page_bits, pages = (l->entries + page - 1) / page;
     if (pages <= 1) {
@@ -241,13 +246,13 @@ static int find_chunk(const assay_h5_dataset *d, const char *name, uint64_t numb
     const uint64_t whole = d->chunk * d->row;
     assay_buf room = ASSAY_BUF(SIZE_MAX);
     assay_cursor in;
-    list l;
+    list l = {.of = d, .name = name};
     if (d->layout == ASSAY_H5_ONE_CHUNK) {
         *out = (chunk){d->address, d->bytes, d->left_out};
         return ASSAY_OK;
     }
-    int status = read_list(d, name, &l, &room, err);
-    ASSAY_THEN(status, read_page(d, name, &l, number, &room, &in, err));
+    int status = read_list(&l, &room, err);
+    ASSAY_THEN(status, read_page(&l, number, &room, &in, err));
     if (status == ASSAY_OK) {
         *out = (chunk){assay_get_u64(&in), whole, 0};
         if (l.filtered) {
