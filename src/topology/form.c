@@ -299,6 +299,18 @@ typedef struct bases {
     uint32_t count; /* files of the list so far */
 } bases;
 
+/* Copies of one leader, of the step that is parts [first, end). */
+typedef struct led {
+    const copy *copy;
+    size_t copies, first, end;
+} led;
+
+/* How each of them is put together, one behind another. */
+typedef struct recipes {
+    assay_buf text;
+    size_t *end; /* of each, in the text */
+} recipes;
+
 static int put_recipe(const forming *f, const copy *c, const bases *b, size_t first, assay_buf *out)
 {
     const assay_layout *layout = &f->layouts->list[f->layout_of[f->piece[c->first].tensor]];
@@ -338,8 +350,10 @@ static int put_recipe(const forming *f, const copy *c, const bases *b, size_t fi
 
 /* Where the lists of the parts come that the copies' pieces are in. A part of one file without a list takes one place.
  */
-static void find_bases(const forming *f, const copy *c, size_t copies, size_t first, size_t end, bases *b)
+static void find_bases(const forming *f, const led *l, bases *b)
 {
+    const copy *c = l->copy;
+    const size_t copies = l->copies, first = l->first, end = l->end;
     memset(b->base, 0, (end - first) * sizeof *b->base);
     b->count = (uint32_t)copies;
     for (size_t i = 0; i < copies; i++)
@@ -355,9 +369,11 @@ static void find_bases(const forming *f, const copy *c, size_t copies, size_t fi
 
 /* Fills the list of files: the copies with their recipes, then those of the parts. `paths` keeps names that no list
  * has. */
-static int fill_files(const forming *f, const copy *c, size_t copies, size_t first, size_t end, const bases *b,
-                      const assay_buf *recipes, const size_t *recipe_end, assay_file *list, assay_dict *paths)
+static int fill_files(const forming *f, const led *l, const bases *b, const recipes *made, assay_file *list,
+                      assay_dict *paths)
 {
+    const copy *c = l->copy;
+    const size_t copies = l->copies, first = l->first, end = l->end;
     char room[ASSAY_PATH_ROOM];
     for (size_t p = 0; p < end - first; p++) {
         const assay_part *part = &f->shard->parts[first + p];
@@ -379,30 +395,30 @@ static int fill_files(const forming *f, const copy *c, size_t copies, size_t fir
     for (size_t i = 0; i < copies; i++) {
         const piece *from = &f->piece[c[i].first];
         const assay_part *part = &f->shard->parts[from->part];
-        const size_t at = i ? recipe_end[i - 1] : 0;
+        const size_t at = i ? made->end[i - 1] : 0;
         const uint32_t file = b->base[from->part - first] + (part->files ? f->shard->entries[from->entry].file : 0);
-        list[i] = (assay_file){list[file].name, recipes->data + at, (uint32_t)(recipe_end[i] - at)};
+        list[i] = (assay_file){list[file].name, made->text.data + at, (uint32_t)(made->end[i] - at)};
     }
     return ASSAY_OK;
 }
 
 /* The rows of the copies of one leader, as a part behind all others. */
-static int add_part(forming *f, const copy *c, size_t copies, size_t first, size_t end, bases *b)
+static int add_part(forming *f, const led *l, bases *b)
 {
+    const copy *c = l->copy;
+    const size_t copies = l->copies;
     assay_shard *s = f->shard;
-    assay_buf recipes;
-    assay_buf_init(&recipes, UINT32_MAX);
-    find_bases(f, c, copies, first, end, b);
-    size_t *recipe_end = assay_alloc_zeroed(copies, sizeof *recipe_end);
+    recipes made = {.text = ASSAY_BUF(UINT32_MAX), .end = assay_alloc_zeroed(copies, sizeof *made.end)};
+    find_bases(f, l, b);
     assay_file *list = assay_alloc_zeroed(b->count, sizeof *list);
     assay_dict *paths = assay_dict_new();
-    int status = recipe_end && list && paths ? assay_shard_reserve(s, 1, copies, 0) : ASSAY_ENOMEM;
+    int status = made.end && list && paths ? assay_shard_reserve(s, 1, copies, 0) : ASSAY_ENOMEM;
     for (size_t i = 0; i < copies && status == ASSAY_OK; i++) {
-        status = put_recipe(f, &c[i], b, first, &recipes);
-        recipe_end[i] = recipes.size;
+        status = put_recipe(f, &c[i], b, l->first, &made.text);
+        made.end[i] = made.text.size;
     }
     if (status == ASSAY_OK)
-        status = fill_files(f, c, copies, first, end, b, &recipes, recipe_end, list, paths);
+        status = fill_files(f, l, b, &made, list, paths);
     assay_files *files = status == ASSAY_OK ? assay_files_new(list, b->count) : NULL;
     if (status == ASSAY_OK && !files)
         status = ASSAY_ENOMEM;
@@ -422,10 +438,10 @@ static int add_part(forming *f, const copy *c, size_t copies, size_t first, size
                                                          .file = (uint32_t)i & (ASSAY_FILES_MOST - 1)};
         s->parts[s->count++] = part;
     }
-    assay_buf_release(&recipes);
+    assay_buf_release(&made.text);
     assay_dict_free(paths);
     free(list);
-    free(recipe_end);
+    free(made.end);
     return status;
 }
 
@@ -443,7 +459,7 @@ static int form_step(forming *f, size_t first, size_t end)
              i + n < f->copies && f->copy[i + n].leader == f->copy[i].leader && f->copy[i + n].mode == f->copy[i].mode;
              n++)
             continue;
-        status = add_part(f, &f->copy[i], n, first, end, &b);
+        status = add_part(f, &(led){&f->copy[i], n, first, end}, &b);
     }
     free(b.base);
     return status;
