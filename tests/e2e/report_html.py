@@ -116,6 +116,13 @@ def check_findings(checks, page, report, name):
                               "%s: %s without data is not named" % (name, rule["name"]))
 
 
+def check_phone(checks, page, name):
+    """On a phone one row of links stands before the verdict, and nothing of the page lies beyond its side."""
+    top, row, wide = page.run("return [document.querySelector('.verdict').getBoundingClientRect().top + scrollY,"
+                              " document.querySelector('nav').getBoundingClientRect().height, document.documentElement.scrollWidth]")
+    checks.expect(top < 160 and row < 60 and wide <= 400, "%s: the verdict at %d px under links %d px high, the page %d px wide" % (name, top, row, wide))
+
+
 def check_order(checks, page, name):
     """What matters first comes first: verdict, what to do, the loss, findings; what is to be looked up is folded."""
     order = page.run("return [...document.querySelectorAll('.verdict, main > .advice, #loss, #findings, #untested, #trials, #run')]"
@@ -332,6 +339,7 @@ def check_one(checks, browser, assay, folder):
         pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(browser.pdf())))
         checks.expect(1 <= pages <= 4, "%s prints on %d pages" % (trial, pages))
         check_order(checks, browser.open(path, 1400), trial)
+        check_phone(checks, browser.open(path, 400), trial)
     told = Path(folder) / "settings-trial"
     shutil.copytree(TRIALS / "linreg_nan", told)
     (told / "run").mkdir()
