@@ -191,21 +191,33 @@ static uint64_t onset_place(const assay_onsets *onsets, uint32_t tensor, uint32_
 }
 
 /* [onsets] For gradients: up to which step the weight was good on the worker. Where that was not recorded, any weight
- * that has a gradient there. ASSAY_NO_STEP: not known. NULL without memory; the caller frees it. */
+ * that has a gradient there. A loss that is good shows it of all weights that were never seen otherwise: it is computed
+ * from them. ASSAY_NO_STEP: not known. NULL without memory; the caller frees it. */
 static int64_t *weights_good_until(const assay_rule *rule, const assay_onsets *onsets)
 {
     const uint64_t count = assay_onsets_count(onsets);
     const uint32_t workers = assay_trial_workers(rule->trial);
-    int64_t *own = malloc((count + 1) * sizeof *own), *any = malloc((workers + (size_t)1) * sizeof *any);
+    int64_t *own = malloc((count + 1) * sizeof *own), *any = malloc((workers + (size_t)1) * 2 * sizeof *any);
     bool made = own && any;
-    for (uint32_t w = 0; made && w < workers; w++)
+    int64_t *losses = made ? any + workers : NULL;
+    for (uint32_t w = 0; made && w < 2 * workers; w++)
         any[w] = ASSAY_NO_STEP;
+    for (uint64_t i = 0; made && i < count; i++) {
+        const assay_onset o = assay_onsets_get(onsets, i);
+        if (o.worker < workers && assay_trial_role(rule->trial, o.tensor) == ASSAY_ROLE_LOSS &&
+            o.tested[ASSAY_MODE_TRAIN] > 0 && o.first_bad == ASSAY_NO_STEP && o.last_good != ASSAY_NO_STEP &&
+            o.last_good > losses[o.worker])
+            losses[o.worker] = o.last_good;
+    }
     for (uint64_t i = 0; made && i < count; i++) {
         assay_onset o = assay_onsets_get(onsets, i);
         bool gradient = assay_trial_role(rule->trial, o.tensor) == ASSAY_ROLE_GRADIENT && o.worker < workers;
         uint32_t weight = gradient ? weight_of_gradient(rule->trial, o.tensor) : ASSAY_NO_TENSOR;
         uint64_t place = weight == ASSAY_NO_TENSOR ? count : onset_place(onsets, weight, o.worker);
+        const bool seen_bad = place < count && assay_onsets_get(onsets, place).first_bad != ASSAY_NO_STEP;
         own[i] = place < count ? assay_onsets_get(onsets, place).last_good : ASSAY_NO_STEP;
+        if (gradient && !seen_bad && losses[o.worker] != ASSAY_NO_STEP && losses[o.worker] > own[i])
+            own[i] = losses[o.worker];
         if (own[i] != ASSAY_NO_STEP && own[i] > any[o.worker])
             any[o.worker] = own[i];
     }

@@ -60,6 +60,28 @@ def updates_left_out_and_saved_now_and_then(folder):
         rule("scaled", "ExplodingTensor", left_out(2), strict=False)]
 
 
+def scaled_without_weights(folder, loss):
+    """Weights were saved at the first step only; the gradient overflows at steps 0 and 17."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(40):
+        made.step(step, "TRAIN", step, {
+            **({} if step else {"fc.weight": numpy.full(8, 0.5, "float32")}), "CrossEntropyLoss_output_0": numpy.float32([loss(step)]),
+            "gradient/fc.weight": numpy.float32([1e-2] * 7 + [INF if step in (0, 17) else 1e-2])})
+    return made.end()
+
+
+@case
+def updates_left_out_as_the_loss_shows(folder):
+    return scaled_without_weights(folder, lambda step: 2 - 0.03 * step), [rule("scaled", "ExplodingTensor", left_out(2), strict=False)]
+
+
+@case
+def overflow_that_the_loss_shows(folder):
+    """The weight was made infinite by step 17, and the loss NaN behind it."""
+    return scaled_without_weights(folder, lambda step: NAN if step > 17 else 2 - 0.03 * step), [
+        rule("applied", "ExplodingTensor", lambda e: e["status"] == "IssuesFound" and e["first"]["step"] <= 17, strict=False)]
+
+
 @case
 def overflow_that_goes_on(folder):
     """The scale never comes down again: no update is made from step 25 on."""
