@@ -1,5 +1,5 @@
-/* weight_course.c - WeightCourse: weights that jump, are overwritten by their updates, or shrink away.
- * docs/rules/WeightCourse.md.
+/* weight_course.c - WeightCourse: weights that jump, are overwritten by their updates, grow without end, or
+ * shrink away. docs/rules/WeightCourse.md.
  *
  * For each weight and worker, over its saved TRAIN steps (all steps where it has none): r = |W_s - W_p| / |W_p|, p the
  * saved step before, `gap` mode steps earlier.
@@ -12,7 +12,10 @@
  *            At the first update FIRST_LARGE is enough, where it is so of half of the worker's weights with two axes or
  *            more and the loss right behind it is FIRST_RISE times what it was
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
- *            them, and so it is for two of three such weights of the worker
+ *            them, and so it is for two of three such weights of the worker; likewise of those with one axis, the gains
+ *            of normalisations, where there are two or more
+ *   grown    of weights with two axes or more: |W_s| > GREW times the first, where the last is `grown` times it or more,
+ *            and so it is for two of three such weights of the worker, of which no update was `large`
  *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
  *
  * What an optimizer does changes slowly from step to step; what is set from outside does not. */
@@ -25,10 +28,10 @@
 #include "selection.h"
 #include "too_few.h"
 
-enum { JUMP, LARGE, SHRUNK, SLOW };
-static const char *const tests[] = {"jump", "large", "shrunk", "slow", NULL};
-enum { RATIO, GAP, NORM, TINY, ZEROS, MATRIX, WIDTH }; /* values of a row; RATIO NaN: no step before */
-enum { IS_LOSS = -1 };                                 /* as MATRIX: NORM is its mean, GAP its mode step */
+enum { GROWN, JUMP, LARGE, SHRUNK, SLOW };
+static const char *const tests[] = {"grown", "jump", "large", "shrunk", "slow", NULL};
+enum { RATIO, GAP, NORM, TINY, ZEROS, MATRIX, VECTOR, WIDTH }; /* values of a row; RATIO NaN: no step before */
+enum { IS_LOSS = -1 };                                         /* as MATRIX: NORM is its mean, GAP its mode step */
 enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define BEYOND      5.0
 #define LEAST_JUMP  0.1
@@ -38,6 +41,7 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define FIRST_RISE  1.5
 #define SLOWEST     5e-7 /* rounding alone makes 1e-7 of a smaller update */
 #define HALF        0.5
+#define GREW        5.0  /* what is learned seldom makes a norm four times as large */
 #define PRUNED      0.05 /* of the elements become zero */
 #define HARDLY      0.03 /* of the norm, in all: no training of a network from its beginning */
 #define NOTHING     1e-3 /* root mean square of weights that begin as zeros, or nearly */
@@ -47,6 +51,7 @@ static const assay_param_def params[] = {
     ASSAY_REAL_PARAM("large", "2", 0, 1e308,
                      "And one that changes a weight by so many times its own norm in one step."),
     ASSAY_REAL_PARAM("shrunk", "0.1", 0, 1, "And weights of which less than this share of their first norm is left."),
+    ASSAY_REAL_PARAM("grown", "20", 1, 1e308, "And weights that come to so many times their first norm."),
     {0},
 };
 
@@ -95,6 +100,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                             !(assay_trial_tensor_modes(rule->trial, item->tensor) & 1u << ASSAY_MODE_TRAIN);
         if (!assay_view_has_values(item) || !trains)
             continue;
+        row[VECTOR] = item->dims == 1 && item->stats->count > 1;
         row[NORM] = assay_stats_l2(item->stats);
         row[ZEROS] = (double)item->stats->zeros / (double)item->stats->count;
         set_ratio(rule, view, item, row);
@@ -116,12 +122,14 @@ typedef struct walk {
     const assay_series *series;
     const uint64_t *order;
     assay_findings *findings;
-    uint64_t *shrank, *matrices; /* [workers] */
-    uint64_t *slow;              /* [workers] */
-    uint64_t *first;             /* [workers] whose first update was large */
-    bool rose;                   /* the loss, right behind the first update */
-    bool gradients;              /* of any weight were saved */
-    double way;                  /* of the weight with two axes or more that moved farthest; NaN: it is not known */
+    uint64_t *shrank, *matrices;    /* [workers] */
+    uint64_t *shrank_gains, *gains; /* [workers] of weights with one axis */
+    uint64_t *grew, *leapt;         /* [workers] */
+    uint64_t *slow;                 /* [workers] */
+    uint64_t *first;                /* [workers] whose first update was large */
+    bool rose;                      /* the loss, right behind the first update */
+    bool gradients;                 /* of any weight were saved */
+    double way;                     /* of the weight with two axes or more that moved farthest; NaN: it is not known */
 } walk;
 
 static int test(const walk *w, assay_row row, uint32_t which, bool fired, double value, double threshold,
@@ -210,6 +218,33 @@ static bool has_shrunk(const walk *w, uint64_t from, uint64_t to)
     return last < assay_param_real(w->rule->params, "shrunk") * first_norm(w, from, to);
 }
 
+static bool is_gain(const walk *w, uint64_t from, uint64_t to)
+{
+    return to - from > 1 && assay_series_row(w->series, w->order[from]).value[VECTOR] != 0;
+}
+
+/* Of what began as next to nothing a factor says nothing: its next row, if any, is TINY. */
+static bool has_grown(const walk *w, uint64_t from, uint64_t to)
+{
+    const double *first = assay_series_row(w->series, w->order[from]).value,
+                 *next = assay_series_row(w->series, w->order[from + 1]).value,
+                 *last = assay_series_row(w->series, w->order[to - 1]).value;
+    return next[TINY] == 0 && first[NORM] > 0 && isfinite(last[NORM]) &&
+           last[NORM] >= assay_param_real(w->rule->params, "grown") * first[NORM];
+}
+
+/* Did an update overwrite it? Then that says more than how far it came. */
+static bool has_leapt(const walk *w, uint64_t from, uint64_t to)
+{
+    const double large = assay_param_real(w->rule->params, "large");
+    for (uint64_t i = from + 1; i < to; i++) {
+        const double *row = assay_series_row(w->series, w->order[i]).value;
+        if (row[TINY] == 0 && row[RATIO] > large * pow(row[GAP], CANCELS))
+            return true;
+    }
+    return false;
+}
+
 /* How far it moved in all, in parts of its norm; NaN where that is not known of every saved step. */
 static double way_of(const walk *w, uint64_t from, uint64_t to)
 {
@@ -250,18 +285,25 @@ static int test_slow(const walk *w, uint64_t from, uint64_t to)
 
 static int test_norms(const walk *w, uint64_t from, uint64_t to)
 {
-    const uint32_t worker = assay_series_row(w->series, w->order[from]).worker;
-    const double first = first_norm(w, from, to);
-    const bool found = has_shrunk(w, from, to) && 3 * w->shrank[worker] >= 2 * w->matrices[worker];
+    const assay_row begin = assay_series_row(w->series, w->order[from]);
+    const bool gain = is_gain(w, from, to);
+    const uint64_t shrank = gain ? w->shrank_gains[begin.worker] : w->shrank[begin.worker],
+                   all = gain ? w->gains[begin.worker] : w->matrices[begin.worker];
+    const double large = first_norm(w, from, to), end = assay_series_row(w->series, w->order[to - 1]).value[NORM];
+    const bool shrunk = has_shrunk(w, from, to) && 3 * shrank >= 2 * all && (!gain || all > 1);
+    const bool grown =
+        !gain && has_grown(w, from, to) && 3 * w->grew[begin.worker] >= 2 * all && w->leapt[begin.worker] == 0;
     int status = ASSAY_OK;
     for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
-        const bool fires = found && row.value[NORM] < HALF * first;
+        const double norm = row.value[NORM];
+        const bool shrinks = shrunk && norm < HALF * large, grows = grown && norm > GREW * begin.value[NORM];
         char note[NOTE_ROOM] = "";
-        if (fires)
-            snprintf(note, sizeof note, "from norm %.3g to %.3g in the end", first,
-                     assay_series_row(w->series, w->order[to - 1]).value[NORM]);
-        status = test(w, row, SHRUNK, fires, row.value[NORM] / first, HALF, note);
+        if (shrinks || grows)
+            snprintf(note, sizeof note, "from norm %.3g to %.3g in the end", shrinks ? large : begin.value[NORM], end);
+        status = test(w, row, SHRUNK, shrinks, norm / large, HALF, note);
+        if (!gain)
+            ASSAY_THEN(status, test(w, row, GROWN, grows, norm / begin.value[NORM], GREW, note));
     }
     return status;
 }
@@ -296,8 +338,12 @@ static int walk_weights(walk *w)
                 w->rose = w->rose || rises_at_once(w, from, to);
                 continue;
             }
-            const bool matrix = is_matrix(w, from, to);
+            const bool matrix = is_matrix(w, from, to), gain = is_gain(w, from, to);
             if (pass == 0) {
+                w->gains[first.worker] += gain;
+                w->shrank_gains[first.worker] += gain && has_shrunk(w, from, to);
+                w->grew[first.worker] += matrix && has_grown(w, from, to);
+                w->leapt[first.worker] += matrix && has_leapt(w, from, to);
                 w->first[first.worker] +=
                     matrix && is_large_first(w, assay_series_row(w->series, w->order[from + 1]), 0);
                 w->matrices[first.worker] += matrix;
@@ -308,7 +354,7 @@ static int walk_weights(walk *w)
                 continue;
             }
             status = test_ratios(w, from, to);
-            if (status == ASSAY_OK && matrix)
+            if (status == ASSAY_OK && (matrix || gain))
                 status = test_norms(w, from, to);
             if (status == ASSAY_OK && matrix)
                 status = test_slow(w, from, to);
@@ -324,20 +370,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
     for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++)
         w.gradients = w.gradients || weight_of_gradient(rule->trial, t) != ASSAY_NO_TENSOR;
-    w.shrank = calloc(workers, sizeof *w.shrank);
-    w.matrices = calloc(workers, sizeof *w.matrices);
-    w.slow = calloc(workers, sizeof *w.slow);
-    w.first = calloc(workers, sizeof *w.first);
-    int status = w.shrank && w.matrices && w.slow && w.first && (order || assay_series_count(series) == 0)
-                     ? ASSAY_OK
-                     : ASSAY_ENOMEM;
+    uint64_t **const counts[] = {&w.shrank, &w.matrices, &w.shrank_gains, &w.gains,
+                                 &w.grew,   &w.leapt,    &w.slow,         &w.first};
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    uint64_t *room = calloc(COUNTS * workers, sizeof *room);
+    for (size_t i = 0; room && i < COUNTS; i++)
+        *counts[i] = room + i * workers;
+    int status = room && (order || assay_series_count(series) == 0) ? ASSAY_OK : ASSAY_ENOMEM;
     ASSAY_THEN(status, walk_weights(&w));
     if (w.way > 0 && w.way < HARDLY) /* the report's first line tells from it why a loss stands */
         assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
-    free(w.shrank);
-    free(w.matrices);
-    free(w.slow);
-    free(w.first);
+    free(room);
     free(order);
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
@@ -353,20 +396,23 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 const assay_rule_ops assay_rule_weight_course = {
     ASSAY_RULE_HEAD,
     .name = "WeightCourse",
-    .summary = "Weights that jump, are overwritten by their updates, or shrink away.",
+    .summary = "Weights that jump, are overwritten by their updates, grow without end, or shrink away.",
     .advice = "An optimizer changes weights little by little. Look at what happened at the step named: a restart, a "
               "learning rate, a bad batch, or a decay that is larger than what the gradients put against it.",
     .remedies =
         ASSAY_TEXTS("If one layer alone jumped: was it restored, initialised or set from outside at that step?",
                     "If all did: look at the learning rate and its schedule there, and at that step's batch and loss.",
-                    "If they shrink: lower the weight decay; with Adam take AdamW."),
+                    "If they shrink: lower the weight decay; with Adam take AdamW.",
+                    "If they grow: lower the learning rate and the momentum, and look at the sign of the decay."),
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS([JUMP] = "of the weights' norm", [LARGE] = "of the weights' norm",
-                               [SHRUNK] = "of the first norm", [SLOW] = "of the norm a step"),
-    .sentences = ASSAY_TEXTS([JUMP] = "{tensor}{of} jumped at {when}{note}",
+    .value_units =
+        ASSAY_TEXTS([GROWN] = "times the first norm", [JUMP] = "of the weights' norm", [LARGE] = "of the weights' norm",
+                    [SHRUNK] = "of the first norm", [SLOW] = "of the norm a step"),
+    .sentences = ASSAY_TEXTS([GROWN] = "{tensor}{of} grew without end, seen at {when}{note}",
+                             [JUMP] = "{tensor}{of} jumped at {when}{note}",
                              [LARGE] = "one update changed {tensor}{of} by more than its norm at {when}",
                              [SHRUNK] = "{tensor}{of} shrank toward zero, seen at {when}{note}",
                              [SLOW] = "{tensor}{of} hardly moved by {when}{note}"),

@@ -82,10 +82,11 @@ static bool explains(const suspect *a, const suspect *b)
     return (a->kind->explains & assay_finding_bit(b->evidence)) != 0 || a->evidence->rule == b->evidence->rule;
 }
 
-/* A rate that is too high drives the loss up before any update is as large as the weights. */
+/* A rate that is too high drives the loss up before any update is as large as the weights, or they have grown. */
 static bool builds_up(const suspect *s)
 {
-    return strcmp(s->kind->name, "rate-too-high") == 0 || strcmp(s->kind->name, "inputs-too-large") == 0;
+    return strcmp(s->kind->name, "rate-too-high") == 0 || strcmp(s->kind->name, "inputs-too-large") == 0 ||
+           strcmp(s->kind->name, "weights-grow") == 0;
 }
 
 /* Of a loss that rose, or never came down: its rule waits until there are enough losses to tell. So it is with weights

@@ -234,5 +234,45 @@ def constant_weights(folder):
     ]
 
 
+# -- norms of weights
+
+def course(name, test=None, first=None):
+    """That test of WeightCourse alone fires, first at that step; without a test nothing does."""
+    return rule(name, "WeightCourse", lambda e: e["status"] == "NoIssuesFound" if test is None else (
+        {f["test"] for f in e["findings"]} == {test} and e["first"]["step"] == first))
+
+
+def scaled(folder, factors, others=lambda s: 1.0):
+    """A matrix and two gains of normalisations, each times a factor at each step."""
+    made, rng = Made(folder, collections={"weights": "weight$"}), numpy.random.default_rng(14)
+    w, gain = rng.normal(0, 1, (20, 30)), numpy.ones(20)
+    for s in range(40):
+        made.step(s, "TRAIN", s, {"fc.weight": w * factors(s), "ln1.weight": gain * others(s), "ln2.weight": gain * others(s)})
+    return made.end()
+
+
+@case
+def weights_that_grow_without_end(folder):
+    """By 15 % a step: the thirteenth is the first at which they are five times what they were."""
+    return scaled(folder, lambda s: 1.15 ** s), [course("grown", "grown", 12)]
+
+
+@case
+def weights_that_grow_as_they_learn(folder):
+    return scaled(folder, lambda s: 1.07 ** s), [course("growing")]
+
+
+@case
+def weights_overwritten_and_grown(folder):
+    """The update at which they become seven times what they were says more."""
+    return scaled(folder, lambda s: 40.0 if s > 20 else 7.0 if s > 9 else 1.0), [course("overwritten", "large", 10)]
+
+
+@case
+def gains_that_shrink(folder):
+    """Those of two normalisations, while the matrix stays: half is left at the seventh step."""
+    return scaled(folder, lambda s: 1.0, lambda s: 0.9 ** s), [course("gains", "shrunk", 7)]
+
+
 if __name__ == "__main__":
     main()

@@ -192,6 +192,12 @@ static void test_upstream(void)
         CU_ASSERT_EQUAL(strstr(d.cause[0].sentence, "they are about 120") != NULL, i > 0);
         assay_diagnosis_release(&d);
     }
+    const assay_evidence grow[] = {evidence_of(0, "DeadRelu", "", 20, ASSAY_ROLE_ACTIVATION),
+                                   evidence_of(1, "WeightCourse", "grown", 24, ASSAY_ROLE_WEIGHT)};
+    diagnose(grow, 2, &NO_FACTS, &d); /* they grew before there were enough of it to tell */
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "weights-grow");
+    assay_diagnosis_release(&d);
     diagnose(stands, 2, &NO_FACTS, &d);
     CU_ASSERT_EQUAL_FATAL(d.causes, 1);
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "loss-stands");
