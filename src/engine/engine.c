@@ -551,7 +551,7 @@ static int check_memory(const assay_job *job, size_t memory, assay_error *err)
                       memory >> 20, job->trial_count, TRIAL_KEEPS >> 10, (kept >> 20) + 1);
 }
 
-int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err)
 {
     if (!is_divisible(job, options))
@@ -573,4 +573,15 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     if (status != ASSAY_OK)
         assay_outcome_release(out);
     return status == ASSAY_EFORMAT ? run_trials(comm, job, options, out, err) : status;
+}
+
+int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+                     assay_error *err)
+{
+    const int status = run_parts(comm, job, options, out, err);
+    if (status == ASSAY_OK) {
+        out->from = options->from;
+        out->to = options->to;
+    }
+    return status;
 }

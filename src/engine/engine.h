@@ -69,7 +69,8 @@ typedef struct assay_outcome {
                             is owned, the rest belongs to the job that was run */
     assay_trial_outcome *trials; /* [job->trial_count] */
     size_t trial_count;
-    FILE *rows; /* of many trials those of the implicit aggregations: assay_outcome_rows(); owned; NULL: none */
+    int64_t from, to; /* as in the options; 0, 0: all steps, of an outcome that no engine made */
+    FILE *rows;       /* of many trials those of the implicit aggregations: assay_outcome_rows(); owned; NULL: none */
     assay_plan_figures plan;
     assay_run_figures run;
 } assay_outcome;

@@ -149,6 +149,20 @@ static void put_losses(const assay_trial_outcome *trial, const char *before, ass
     assay_put_format(out, problems->losses > 1 ? ", ..." : "");
 }
 
+/* "; only steps 400 to 699 were looked at": of the others nothing is said. */
+static void put_range(const assay_outcome *outcome, assay_buf *out)
+{
+    const bool begins = outcome->from > INT64_MIN, ends = outcome->to < INT64_MAX;
+    if (outcome->from >= outcome->to || (!begins && !ends))
+        return;
+    if (!ends)
+        assay_put_format(out, "; only steps from %" PRId64 " on were looked at", outcome->from);
+    else if (!begins)
+        assay_put_format(out, "; only steps before %" PRId64 " were looked at", outcome->to);
+    else
+        assay_put_format(out, "; only steps %" PRId64 " to %" PRId64 " were looked at", outcome->from, outcome->to - 1);
+}
+
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     if (trial->status != ASSAY_OK) {
@@ -195,4 +209,5 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (!passed && facts->recorded_workers < facts->run_workers)
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
                          facts->run_workers);
+    put_range(outcome, out);
 }
