@@ -6,6 +6,7 @@
 
 #include <assay/measure.h>
 #include <assay/status.h>
+#include <assay/tensor.h>
 
 #include "base/arena.h"
 
@@ -55,6 +56,8 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 /* A SKETCH whose reference has its shape is fed without it: these are the sums and squares that it made of that. Called
  * once, before the first element. */
 void assay_meter_put_before(assay_meter *meter, const double *sums);
+/* What a comparison (CHANGE) of a tensor with itself comes to, by its statistics: no element is looked at again. */
+void assay_change_of_itself(const assay_measure *measure, const assay_stats *stats, assay_change *out);
 /* Gives back what a meter that has not ended borrowed; its result's room goes with assay_arena_clear(). */
 void assay_meter_drop(assay_meter *meter);
 

@@ -383,4 +383,14 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     return ASSAY_OK;
 }
 
+void assay_change_of_itself(const assay_measure *measure, const assay_stats *stats, assay_change *out)
+{
+    const uint64_t infinities = stats->pos_inf + stats->neg_inf;
+    *out = (assay_change){.found = true, .same_shape = true, .same_dtype = true};
+    out->apart = measure->equal_nan ? 0 : stats->nan;
+    out->close = out->apart == 0;
+    out->squares = stats->nan + infinities > 0 ? (double)NAN : 0; /* as inf - inf is */
+    out->reference_squares = stats->nan > 0 ? (double)NAN : infinities > 0 ? (double)INFINITY : stats->squares;
+}
+
 const meter_kind meter_change = {sizeof(change_state), start, feed_raw, NULL, end};

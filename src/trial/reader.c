@@ -83,7 +83,7 @@ enum {
     HEAD = 16 << 10,     /* of a record that is much larger than the window: the rest may be put elsewhere */
     SHORT_HEAD = 4 << 10 /* where nobody wants more of a record */
 };
-enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64, SOME = 32 << 10 /* whole blocks to statistics */ };
+enum { BLOCK = 32 << 10, PIECE = 64 << 10, ALIGN = 64, SOME = 32 << 10 /* whole blocks to statistics */ };
 
 struct assay_reader {
     const assay_trial_format *format;

@@ -10,7 +10,7 @@
 #include "store/storage.h"
 
 enum {
-    ASSAY_READER_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */
+    ASSAY_READER_WINDOW = 128 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */
 };
 
 typedef struct assay_reader assay_reader;

@@ -58,6 +58,7 @@ typedef struct assay_file_pool {
     assay_same_step *others; /* [plan->pair_count][ASSAY_OPEN_FILES] of the trials compared with; NULL: none so far */
     uint32_t other_turn;     /* which of those for a step is taken next */
     uint64_t tensor;         /* counts the tensors that were measured */
+    size_t twin_at;          /* of the step's results, behind the last one that was taken over (measures.c) */
     uint64_t bytes_read, records_read, files_opened;
 } assay_file_pool;
 

@@ -122,6 +122,8 @@ typedef struct assay_active_measure {
     uint32_t number;    /* the engine's */
     assay_meter *meter; /* NULL: given up, or done */
     assay_reference reference;
+    bool found;      /* there is a reference */
+    bool itself;     /* it is the record: what that comes to, the statistics say */
     bool pulls;      /* the reference has the same shape: its elements are fed alongside */
     uint32_t leader; /* measures with one reference pull it together: the first of them */
 } active_measure;
@@ -159,7 +161,7 @@ static int give_up(const assay_measures *g, int status, const assay_error *err)
 static uint32_t find_leader(const active_measure *list, uint32_t k)
 {
     for (uint32_t j = 0; j < k; j++)
-        if (list[j].pulls && list[j].leader == j && list[j].reference.file == list[k].reference.file)
+        if (list[j].pulls && !list[j].itself && list[j].leader == j && list[j].reference.file == list[k].reference.file)
             return j;
     return k;
 }
@@ -287,7 +289,6 @@ static int start_meter(const assay_measures *g, active_measure *active, const as
 /* Starts comparison k. */
 static int start_comparison(const assay_measures *g, uint32_t k, const assay_shape *shape, assay_error *err)
 {
-    assay_file_pool *pool = g->record->pool;
     active_measure *active = &g->list[k];
     const assay_measure *measure = measure_of(g, active);
     int found = assay_reference_find(g->record, measure, &active->reference, err);
@@ -306,11 +307,9 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     active->pulls =
         found && reference.dims == shape->dims &&
         (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
-    active->leader = active->pulls ? find_leader(g->list, k) : k;
-    if (active->pulls && active->leader == k && file->from == ASSAY_FROM_FILE) {
-        pool->bytes_read += file->record.length;
-        assay_reader_expect(file->reader, file->record.offset, file->record.offset + file->record.length);
-    }
+    active->found = found;
+    active->itself = active->pulls && measure->kind == ASSAY_MEASURE_CHANGE && file->from == ASSAY_FROM_ITSELF;
+    active->leader = active->pulls && !active->itself ? find_leader(g->list, k) : k;
     if (active->pulls && measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
         cache_oldest(g, file);
     return ASSAY_OK;
@@ -366,11 +365,15 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
 
 /* The next bytes of a reference, `size` at most and as many as there are in one piece; `piece` are those of the record
  * itself. */
-static int pull_reference(assay_open_file *file, const uint8_t *piece, size_t most, const uint8_t **pulled,
-                          size_t *size, assay_error *err)
+static int pull_reference(const assay_measures *g, assay_open_file *file, const uint8_t *piece, size_t most,
+                          const uint8_t **pulled, size_t *size, assay_error *err)
 {
     *size = most;
     if (file->from == ASSAY_FROM_FILE) {
+        if (file->consumed == 0) {
+            g->record->pool->bytes_read += file->record.length;
+            assay_reader_expect(file->reader, file->record.offset, file->record.offset + file->record.length);
+        }
         int status = assay_reader_content(file->reader, most, pulled, size, err);
         if (status == ASSAY_OK && *size == 0)
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
@@ -427,7 +430,7 @@ static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = pull_reference(file, piece, (size_t)elements * other, &pulled, &size, err);
+        int status = pull_reference(g, file, piece, (size_t)elements * other, &pulled, &size, err);
         uint64_t got = size / other;
         ASSAY_THEN(status, feed_led(g, leader, piece, pulled, got, element, err));
         ASSAY_TRY(status);
@@ -455,7 +458,7 @@ int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t 
     for (uint32_t k = 0; k < g->count; k++) {
         active_measure *active = &list[k];
         assay_error err = {""};
-        if (!active->meter || (active->pulls && active->leader != k) ||
+        if (!active->meter || active->itself || (active->pulls && active->leader != k) ||
             (finite && assay_meter_pass_finite(active->meter, elements)))
             continue;
         int status = active->pulls ? feed_comparisons(g, k, piece, elements, element, &err)
@@ -496,7 +499,27 @@ static void keep_sums(const assay_measures *g, const assay_measure *measure, con
     assay_reference_cache_end(w->pool->reference_cache, key, w->entry, &sums);
 }
 
-int assay_measures_end(const assay_measures *g, bool *again)
+/* Ends a meter; what it is of itself needs none. */
+static int end_meter(const assay_measures *g, active_measure *active, const assay_stats *stats, assay_result *result,
+                     assay_error *err)
+{
+    int status = ASSAY_OK;
+    if (active->itself) {
+        memset(result, 0, sizeof *result);
+        result->kind = ASSAY_MEASURE_CHANGE;
+        assay_change_of_itself(measure_of(g, active), stats, &result->of.change);
+        assay_meter_drop(active->meter);
+        return ASSAY_OK;
+    }
+    if (active->pulls)
+        status = end_reference(g, g->list[active->leader].reference.file, err);
+    if (status == ASSAY_OK)
+        return assay_meter_end(active->meter, result, err);
+    assay_meter_drop(active->meter);
+    return status;
+}
+
+int assay_measures_end(const assay_measures *g, const assay_stats *stats, bool *again)
 {
     *again = false;
     for (uint32_t k = 0; k < g->count; k++) {
@@ -505,11 +528,7 @@ int assay_measures_end(const assay_measures *g, bool *again)
         assay_result result;
         if (!active->meter)
             continue;
-        int status = active->pulls ? end_reference(g, g->list[active->leader].reference.file, &err) : ASSAY_OK;
-        if (status != ASSAY_OK)
-            assay_meter_drop(active->meter);
-        else
-            status = assay_meter_end(active->meter, &result, &err);
+        int status = end_meter(g, active, stats, &result, &err);
         if (status == 1) {
             *again = true;
             continue;
@@ -530,4 +549,88 @@ int assay_measures_end(const assay_measures *g, bool *again)
             return status;
     }
     return ASSAY_OK;
+}
+
+/* ---- what another worker's record came to ---- */
+
+/* The result of that tensor and worker at the step under way. The records of a worker come in the order of those of the
+ * one before, so that the next one is most often it. */
+static const assay_tensor_result *find_result(const assay_record_work *w, uint32_t worker)
+{
+    enum { TRIES = 64 };
+    const assay_step_work *step = w->step;
+    size_t at = w->pool->twin_at;
+    for (size_t i = 0; i < TRIES && i < step->count; i++, at++) {
+        at = at < step->count ? at : 0;
+        const assay_tensor_view *view = &step->results[at]->view;
+        if (view->tensor == w->entry->tensor && view->worker == worker) {
+            w->pool->twin_at = at + 1;
+            return step->results[at];
+        }
+    }
+    return NULL;
+}
+
+/* Does the measure come to what it came to for `first`, whose record has the same content? Comparisons with the step
+ * before do, where that was so there as well. */
+static bool is_shared(const assay_measures *g, const active_measure *active, const assay_tensor_view *first)
+{
+    const assay_record_work *w = g->record;
+    const assay_measure *measure = measure_of(g, active);
+    const assay_result *result = first->results ? first->results[first->place[active->number]] : NULL;
+    if (!active->meter || !result)
+        return false;
+    if (!assay_measure_compares(measure))
+        return measure->kind != ASSAY_MEASURE_UNITS || measure->window <= 1;
+    if (measure->kind != ASSAY_MEASURE_CHANGE)
+        return false;
+    const assay_change *change = &result->of.change;
+    if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER)
+        return active->pulls;
+    if (measure->reference != ASSAY_REFERENCE_SAVED_BEFORE || measure->steps != 1)
+        return false;
+    return active->found ? change->found && active->pulls && change->step == active->reference.place.part->step &&
+                               assay_reference_cache_is_twin(w->pool->reference_cache, assay_record_work_key(w),
+                                                             active->reference.place.entry)
+                         : !change->found;
+}
+
+const assay_tensor_result *assay_measures_twin(const assay_measures *g, const uint8_t **content)
+{
+    enum { LEAST = 512 << 10 }; /* bytes: finding out takes what a few of these do */
+    const assay_record_work *w = g->record;
+    const active_measure *to_first = NULL;
+    if (w->record->content_bytes < LEAST || assay_store_waits(w->pool->source->source->store))
+        return NULL; /* the reference before is not kept then, and opening its file would be waited for */
+    for (uint32_t k = 0; k < g->count && !to_first; k++) {
+        const assay_measure *measure = measure_of(g, &g->list[k]);
+        if (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER &&
+            g->list[k].pulls && g->list[k].reference.file->from == ASSAY_FROM_CACHE &&
+            g->list[k].reference.file->record.dtype == w->record->dtype)
+            to_first = &g->list[k];
+    }
+    const assay_place place = to_first ? to_first->reference.place : (assay_place){NULL, NULL};
+    if (!to_first || place.part->mode != w->part->mode)
+        return NULL;
+    const assay_tensor_result *first = find_result(w, place.part->worker);
+    if (!first || !first->view.stats || first->view.dtype != w->record->dtype)
+        return NULL;
+    for (uint32_t k = 0; k < g->count; k++)
+        if (!is_shared(g, &g->list[k], &first->view))
+            return NULL;
+    *content = to_first->reference.file->bytes;
+    return first;
+}
+
+void assay_measures_take_over(const assay_measures *g, const assay_tensor_result *first)
+{
+    const assay_record_work *w = g->record;
+    for (uint32_t k = 0; k < g->count; k++) {
+        active_measure *active = &g->list[k];
+        assay_meter_drop(active->meter);
+        active->meter = NULL;
+        assay_record_work_put(g->record, active->number, first->view.results[first->view.place[active->number]]);
+    }
+    assay_reference_cache_set_twin(w->pool->reference_cache, assay_record_work_key(w), w->entry,
+                                   assay_measures_is_passed_by(g));
 }

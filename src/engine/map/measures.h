@@ -16,8 +16,15 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape);
 uint8_t *assay_measures_place(const assay_measures *g);
 /* The next `elements` of `element` bytes each; `finite`: all of them are known to be. */
 int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite);
-/* After the last piece. *again is set when a meter wants the content once more; the others are done. */
-int assay_measures_end(const assay_measures *g, bool *again);
+/* After the last piece, with the statistics of all. *again is set when a meter wants the content once more; the others are done. */
+int assay_measures_end(const assay_measures *g, const assay_stats *stats, bool *again);
+
+/* Replicas are most often equal. Where the first worker's copy is at hand (*content), and everything wanted of this
+ * record comes to what it came to there as long as both have the same bytes, the first worker's result; else NULL.
+ * Nothing has been fed then. */
+const assay_tensor_result *assay_measures_twin(const assay_measures *g, const uint8_t **content);
+/* The bytes are the same: takes over its results in place of feeding and ending the measures. */
+void assay_measures_take_over(const assay_measures *g, const assay_tensor_result *first);
 
 /* After a record that could not be read to its end: returns the working memory of the measures. */
 void assay_measures_drop(const assay_measures *g);

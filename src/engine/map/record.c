@@ -36,26 +36,72 @@ static int measure_reduction(assay_record_work *w, assay_error *err)
 
 /* ---- a raw tensor ---- */
 
-/* One pass over the content. `copy_to`: where it is copied, or NULL; a reference may lie there, so each piece is copied
+/* The content on its way to those that want it. A reference may lie where it is copied to, so each piece is copied
  * after it was compared. */
-static int read_content(const assay_measures *measures, assay_stats_acc *stats, uint8_t *copy_to, assay_error *err)
+typedef struct passing {
+    const assay_measures *measures;
+    assay_stats_acc *stats;           /* NULL: none */
+    uint8_t *copy_to;                 /* NULL: nowhere */
+    const assay_tensor_result *first; /* what the first worker's copy came to (assay_measures_twin); NULL: none */
+    const uint8_t *twin;              /* its content */
+    uint64_t equal;                   /* bytes of it that are the same, and have gone nowhere else */
+    bool cached;                      /* it is copied into the reference cache */
+} passing;
+
+static int pass(passing *p, const uint8_t *piece, size_t size)
 {
-    assay_record_work *w = measures->record;
-    size_t element = assay_dtype_size(w->record->dtype);
+    const size_t element = assay_dtype_size(p->measures->record->record->dtype);
+    const uint64_t elements = size / element;
+    if (p->stats)
+        assay_stats_feed(p->stats, piece, elements);
+    ASSAY_TRY(assay_measures_feed(p->measures, piece, elements, element, p->stats && assay_stats_is_finite(p->stats)));
+    if (p->copy_to) {
+        memcpy(p->copy_to, piece, size);
+        p->copy_to += size;
+    }
+    return ASSAY_OK;
+}
+
+/* Asks the reference cache for room, where a later record is compared with this one. *apart as it says. */
+static uint8_t *begin_cached(const assay_measures *measures, bool *apart)
+{
+    const assay_record_work *w = measures->record;
+    return assay_measures_is_looked_back_at(measures)
+               ? assay_reference_cache_begin(w->pool->reference_cache, assay_record_work_key(w), w->record,
+                                             assay_measures_is_passed_by(measures), apart)
+               : NULL;
+}
+
+/* The record is another one than the first worker's after all: what was the same goes the usual way. */
+static int part_ways(passing *p)
+{
+    enum { PIECE = 64 << 10 };
+    const uint8_t *same = p->twin;
+    bool apart = false;
+    int status = ASSAY_OK;
+    p->twin = NULL;
+    p->copy_to = begin_cached(p->measures, &apart);
+    p->cached = p->copy_to != NULL;
+    for (uint64_t at = 0; status == ASSAY_OK && at < p->equal; at += PIECE)
+        status = pass(p, same + at, p->equal - at < PIECE ? (size_t)(p->equal - at) : PIECE);
+    return status;
+}
+
+/* One pass over the content. */
+static int read_content(passing *p, assay_error *err)
+{
+    assay_record_work *w = p->measures->record;
     for (;;) {
         const uint8_t *piece;
         size_t size;
         int status = assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
         if (status != ASSAY_OK || size == 0)
             return status;
-        uint64_t elements = size / element;
-        if (stats)
-            assay_stats_feed(stats, piece, elements);
-        ASSAY_TRY(status =
-                      assay_measures_feed(measures, piece, elements, element, stats && assay_stats_is_finite(stats)));
-        if (copy_to) {
-            memcpy(copy_to, piece, size);
-            copy_to += size;
+        if (p->twin && size <= w->record->content_bytes - p->equal && memcmp(piece, p->twin + p->equal, size) == 0) {
+            p->equal += size;
+        } else {
+            status = p->twin ? part_ways(p) : ASSAY_OK;
+            ASSAY_TRY(ASSAY_THEN(status, pass(p, piece, size)));
         }
         assay_progress_add(w->pool->progress, size);
         w->reported += size;
@@ -63,23 +109,29 @@ static int read_content(const assay_measures *measures, assay_stats_acc *stats, 
 }
 
 /* The first pass, with the statistics, and a copy for the reference cache when a later record is compared with this
- * one. */
-static int read_first(const assay_measures *measures, assay_stats_acc *stats, assay_error *err)
+ * one. A record that is equal to the first worker's takes over what that came to: *taken. */
+static int read_first(const assay_measures *measures, assay_stats_acc *stats, const assay_tensor_result **taken,
+                      assay_error *err)
 {
     assay_record_work *w = measures->record;
-    assay_reference_key key = assay_record_work_key(w);
-    bool apart = w->record->content_bytes > ASSAY_READER_WINDOW;
-    uint8_t *cached = NULL;
-    if (assay_measures_is_looked_back_at(measures))
-        cached = assay_reference_cache_begin(w->pool->reference_cache, key, w->record,
-                                             assay_measures_is_passed_by(measures), &apart);
-    uint8_t *place = cached && apart ? cached : assay_measures_place(measures);
-    if (place)
-        assay_reader_put_at(w->pool->main->reader, place);
-    int status = read_content(measures, stats, place == cached ? NULL : cached, err);
-    if (status == ASSAY_OK && cached)
-        assay_reference_cache_end(w->pool->reference_cache, key, w->entry, w->record);
-    return status;
+    passing p = {.measures = measures, .stats = stats};
+    p.first = assay_measures_twin(measures, &p.twin);
+    if (!p.first) {
+        bool apart = w->record->content_bytes > ASSAY_READER_WINDOW;
+        uint8_t *cached = begin_cached(measures, &apart);
+        uint8_t *place = cached && apart ? cached : assay_measures_place(measures);
+        if (place)
+            assay_reader_put_at(w->pool->main->reader, place);
+        p.copy_to = place == cached ? NULL : cached;
+        p.cached = cached != NULL;
+    }
+    ASSAY_TRY(read_content(&p, err));
+    if (p.twin && p.equal < w->record->content_bytes)
+        ASSAY_TRY(part_ways(&p));
+    *taken = p.twin ? p.first : NULL;
+    if (p.cached)
+        assay_reference_cache_end(w->pool->reference_cache, assay_record_work_key(w), w->entry, w->record);
+    return ASSAY_OK;
 }
 
 /* One more pass, for measures that need it. */
@@ -88,28 +140,35 @@ static int read_again(const assay_measures *measures, assay_error *err)
     assay_record_work *w = measures->record;
     assay_record same;
     int status = open_record(w, &same, err);
-    return status == ASSAY_OK ? read_content(measures, NULL, NULL, err) : status;
+    passing p = {.measures = measures};
+    return status == ASSAY_OK ? read_content(&p, err) : status;
 }
 
 static int measure_values(assay_record_work *w, assay_error *err)
 {
     assay_measures measures = {.record = w};
     assay_stats_acc stats;
+    const assay_tensor_result *taken = NULL;
     bool again = false;
     assay_shape shape = {w->record->dtype, w->record->dims, w->result->view.shape, w->record->elements};
     int status = assay_stats_init(&stats, w->record->dtype);
     ASSAY_THEN(status, assay_measures_start(&measures, &shape));
-    ASSAY_THEN(status, read_first(&measures, &stats, err));
-    ASSAY_THEN(status, assay_measures_end(&measures, &again));
+    ASSAY_THEN(status, read_first(&measures, &stats, &taken, err));
+    if (status == ASSAY_OK && taken) {
+        *w->stats = *taken->view.stats;
+        assay_measures_take_over(&measures, taken);
+    } else if (status == ASSAY_OK) {
+        assay_stats_finish(&stats, w->stats);
+        status = assay_measures_end(&measures, w->stats, &again);
+    }
     while (status == ASSAY_OK && again) {
         status = read_again(&measures, err);
-        ASSAY_THEN(status, assay_measures_end(&measures, &again));
+        ASSAY_THEN(status, assay_measures_end(&measures, w->stats, &again));
     }
     if (status != ASSAY_OK) {
         assay_measures_drop(&measures);
         return status;
     }
-    assay_stats_finish(&stats, w->stats);
     w->result->view.stats = w->stats;
     return ASSAY_OK;
 }

@@ -18,6 +18,7 @@ typedef struct slot {
     const assay_entry *asked;       /* what the window went back to last */
     assay_cached_reference *recent; /* [recent_count] small contents between the oldest and the newest, in order */
     uint32_t recent_count, recent_room;
+    const assay_entry *twin[2]; /* equal to the first worker's: the newest, and one that is not passed by */
 } slot;
 
 /* Memory that nobody uses now. To take it from the system and to give it back costs more than to fill it. */
@@ -413,4 +414,21 @@ void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key
     if (!s->is_passed_by)
         drop(k, &s->before);
     set(&s->newest, entry, record);
+}
+
+void assay_reference_cache_set_twin(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
+                                    bool passed_by)
+{
+    slot *s = slot_for(k, key);
+    if (!s)
+        return;
+    assay_reference_cache_evict(k, key);
+    s->twin[0] = entry;
+    s->twin[1] = passed_by ? s->twin[1] : entry;
+}
+
+bool assay_reference_cache_is_twin(const assay_reference_cache *k, assay_reference_key key, const assay_entry *entry)
+{
+    const slot *s = find_slot(k, key);
+    return s && entry && (s->twin[0] == entry || s->twin[1] == entry);
 }

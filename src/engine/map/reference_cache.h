@@ -63,3 +63,10 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_referenc
 /* The bytes are complete, and the record was sound. Without this call they are never found. */
 void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                const assay_record *record);
+
+/* Instead of a content: the record of that entry has the same one as the first worker's record of its step. What was
+ * kept of that tensor and worker before is released. Known of the newest record, and as above of the one before it. */
+void assay_reference_cache_set_twin(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                                    bool passed_by);
+bool assay_reference_cache_is_twin(const assay_reference_cache *kept, assay_reference_key key,
+                                   const assay_entry *entry);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "take.h"
+#include "tensor/stats.h"
 
 typedef struct expected {
     uint64_t apart;
@@ -352,6 +353,27 @@ static void close_by_a_hair(void)
     assay_arena_free(arena);
 }
 
+/* What the statistics say of a tensor beside itself is what looking at its elements says. */
+static void beside_itself(void)
+{
+    const int64_t dim[1] = {10007};
+    for (size_t d = 0; d < sizeof NUMERIC / sizeof *NUMERIC; d++)
+        for (int kind = 0; kind < 2 * DATA_KINDS; kind++) {
+            const assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .equal_nan = kind < DATA_KINDS};
+            tensor t = tensor_of(NUMERIC[d], (data_kind)(kind % DATA_KINDS), 1, dim);
+            const expected e = compare(&measure, &t, &t);
+            assay_change of_stats;
+            assay_stats_acc acc;
+            assay_stats stats;
+            CU_ASSERT_EQUAL(assay_stats_init(&acc, NUMERIC[d]), ASSAY_OK);
+            assay_stats_feed(&acc, t.bytes, t.shape.elements);
+            assay_stats_finish(&acc, &stats);
+            assay_change_of_itself(&measure, &stats, &of_stats);
+            CU_ASSERT_TRUE(matches(&e, &of_stats, true));
+            tensor_release(&t);
+        }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},
@@ -362,6 +384,7 @@ int main(void)
                            {"no reference, other shapes", no_pair},
                            {"close by a hair", close_by_a_hair},
                            {"distances of workers", distances},
+                           {"beside itself", beside_itself},
                            CU_TEST_INFO_NULL};
     return unit_main("comparisons", tests);
 }

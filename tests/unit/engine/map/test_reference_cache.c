@@ -257,6 +257,25 @@ static void test_budget(void)
     assay_reference_cache_free(kept);
 }
 
+static void test_twins(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry first = {.offset = 1}, second = {.offset = 2}, third = {.offset = 3};
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first));
+    CU_ASSERT_PTR_NOT_NULL(put(kept, KEY, &first, 1));
+    assay_reference_cache_next(kept);
+    assay_reference_cache_set_twin(kept, KEY, &second, false);
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second));
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
+    assay_reference_cache_set_twin(kept, KEY, &third, true);
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second));
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &third));
+    assay_reference_cache_set_twin(kept, KEY, &first, false);
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &second));
+    assay_reference_cache_free(kept);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"found by its entry", test_found_by_entry},
@@ -266,6 +285,7 @@ int main(void)
                            {"the same without room for two", test_passed_by_without_room},
                            {"what a window goes back to", test_oldest_of_a_window},
                            {"what a moving window comes to", test_moving_window},
+                           {"equal to the first worker's", test_twins},
                            {"a budget", test_budget},
                            CU_TEST_INFO_NULL};
     return unit_main("reference cache", tests);
