@@ -18,7 +18,6 @@ A mistake in the configuration raises; after that nothing here stops a training.
 import atexit
 import contextlib
 import copy
-import ctypes
 import ctypes.util
 import functools
 import json

@@ -89,32 +89,32 @@ static bool is_day(int64_t month, int64_t day)
 /* "03:12:07.123" */
 static bool take_clock(text *t, double *seconds)
 {
-    text try = *t;
+    text ahead = *t;
     int64_t h, m, s;
-    if (!take_number(&try, 2, 2, &h) || !skip_byte(&try, ':') || !take_number(&try, 2, 2, &m) ||
-        !skip_byte(&try, ':') || !take_number(&try, 2, 2, &s) || h > 23 || m > 59 || s > 60)
+    if (!take_number(&ahead, 2, 2, &h) || !skip_byte(&ahead, ':') || !take_number(&ahead, 2, 2, &m) ||
+        !skip_byte(&ahead, ':') || !take_number(&ahead, 2, 2, &s) || h > 23 || m > 59 || s > 60)
         return false;
     *seconds = (double)(3600 * h + 60 * m + s);
-    if (try.left > 1 && (*try.at == '.' || *try.at == ',') && assay_is_digit(try.at[1])) {
+    if (ahead.left > 1 && (*ahead.at == '.' || *ahead.at == ',') && assay_is_digit(ahead.at[1])) {
         double unit = 0.1;
-        skip(&try, 1);
-        for (; try.left > 0 && assay_is_digit(*try.at); skip(&try, 1), unit /= 10)
-            *seconds += unit * (*try.at - '0');
+        skip(&ahead, 1);
+        for (; ahead.left > 0 && assay_is_digit(*ahead.at); skip(&ahead, 1), unit /= 10)
+            *seconds += unit * (*ahead.at - '0');
     }
-    *t = try;
+    *t = ahead;
     return true;
 }
 
 static void skip_zone(text *t)
 {
     int64_t number;
-    text try = *t;
-    if (skip_byte(&try, 'Z') || skip_word(&try, " UTC")) {
-        *t = try;
-    } else if ((skip_byte(&try, '+') || skip_byte(&try, '-')) && try.left >= 4) {
-        text four = try;
-        if (take_number(&try, 2, 2, &number) && skip_byte(&try, ':') && take_number(&try, 2, 2, &number))
-            *t = try;
+    text ahead = *t;
+    if (skip_byte(&ahead, 'Z') || skip_word(&ahead, " UTC")) {
+        *t = ahead;
+    } else if ((skip_byte(&ahead, '+') || skip_byte(&ahead, '-')) && ahead.left >= 4) {
+        text four = ahead;
+        if (take_number(&ahead, 2, 2, &number) && skip_byte(&ahead, ':') && take_number(&ahead, 2, 2, &number))
+            *t = ahead;
         else if (take_number(&four, 4, 4, &number))
             *t = four;
     }
@@ -123,31 +123,31 @@ static void skip_zone(text *t)
 /* "2026-11-27T03:12:07", "2026/11/27 03:12:07", "11/27/2026 03:12:07" */
 static bool take_date(text *t, double *time)
 {
-    text try = *t;
+    text ahead = *t;
     int64_t a, b, c;
     double clock;
     char sign;
-    if (try.left < 19)
+    if (ahead.left < 19)
         return false;
-    if (take_number(&try, 4, 4, &a)) {
-        sign = *try.at;
-        if ((sign != '-' && sign != '/') || !skip_byte(&try, sign) || !take_number(&try, 2, 2, &b) ||
-            !skip_byte(&try, sign) || !take_number(&try, 2, 2, &c))
+    if (take_number(&ahead, 4, 4, &a)) {
+        sign = *ahead.at;
+        if ((sign != '-' && sign != '/') || !skip_byte(&ahead, sign) || !take_number(&ahead, 2, 2, &b) ||
+            !skip_byte(&ahead, sign) || !take_number(&ahead, 2, 2, &c))
             return false;
     } else {
-        try = *t;
-        if (!take_number(&try, 2, 2, &b) || !skip_byte(&try, '/') || !take_number(&try, 2, 2, &c) ||
-            !skip_byte(&try, '/') || !take_number(&try, 4, 4, &a))
+        ahead = *t;
+        if (!take_number(&ahead, 2, 2, &b) || !skip_byte(&ahead, '/') || !take_number(&ahead, 2, 2, &c) ||
+            !skip_byte(&ahead, '/') || !take_number(&ahead, 4, 4, &a))
             return false;
     }
-    if (!is_day(b, c) || try.left == 0 || (*try.at != ' ' && *try.at != 'T'))
+    if (!is_day(b, c) || ahead.left == 0 || (*ahead.at != ' ' && *ahead.at != 'T'))
         return false;
-    skip(&try, 1);
-    if (!take_clock(&try, &clock))
+    skip(&ahead, 1);
+    if (!take_clock(&ahead, &clock))
         return false;
-    skip_zone(&try);
+    skip_zone(&ahead);
     *time = seconds_of(a, b, c, clock);
-    *t = try;
+    *t = ahead;
     return true;
 }
 
@@ -155,49 +155,50 @@ static bool take_date(text *t, double *time)
 static bool take_month(text *t, double *time, uint8_t *timed)
 {
     static const char days[] = "MonTueWedThuFriSatSun", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    text try = *t;
+    text ahead = *t;
     int64_t month = 0, day, year;
     double clock;
-    if (try.left < 15)
+    if (ahead.left < 15)
         return false;
     for (size_t i = 0; i < sizeof days - 1; i += 3)
-        if (memcmp(try.at, days + i, 3) == 0 && try.at[3] == ' ') {
-            skip(&try, 4);
+        if (memcmp(ahead.at, days + i, 3) == 0 && ahead.at[3] == ' ') {
+            skip(&ahead, 4);
             break;
         }
-    for (size_t i = 0; i < sizeof months - 1 && try.left > 3; i += 3)
-        if (memcmp(try.at, months + i, 3) == 0)
+    for (size_t i = 0; i < sizeof months - 1 && ahead.left > 3; i += 3)
+        if (memcmp(ahead.at, months + i, 3) == 0)
             month = (int64_t)i / 3 + 1;
     if (month == 0)
         return false;
-    skip(&try, 3);
-    skip_blanks(&try);
-    if (!take_number(&try, 1, 2, &day) || !is_day(month, day) || !skip_byte(&try, ' ') || !take_clock(&try, &clock))
+    skip(&ahead, 3);
+    skip_blanks(&ahead);
+    if (!take_number(&ahead, 1, 2, &day) || !is_day(month, day) || !skip_byte(&ahead, ' ') ||
+        !take_clock(&ahead, &clock))
         return false;
-    text behind = try;
+    text behind = ahead;
     const bool has_year = skip_byte(&behind, ' ') && take_number(&behind, 4, 4, &year) && year > 1999;
     if (has_year)
-        try = behind;
+        ahead = behind;
     *time = seconds_of(has_year ? year : 2000, month, day, clock);
     *timed = has_year ? ASSAY_LOG_DATED : ASSAY_LOG_YEARLESS;
-    *t = try;
+    *t = ahead;
     return true;
 }
 
 /* "E1127 03:12:07.123456"; PyTorch's own has no zero in front of the month: "E623 03:12:07.1" */
 static bool take_glog(text *t, double *time)
 {
-    text try = *t;
+    text ahead = *t;
     int64_t day;
     double clock;
-    if (try.left < 13 || !strchr("IWEFD", *try.at))
+    if (ahead.left < 13 || !strchr("IWEFD", *ahead.at))
         return false;
-    skip(&try, 1);
-    if (!take_number(&try, 3, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&try, ' ') ||
-        !take_clock(&try, &clock))
+    skip(&ahead, 1);
+    if (!take_number(&ahead, 3, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&ahead, ' ') ||
+        !take_clock(&ahead, &clock))
         return false;
     *time = seconds_of(2000, day / 100, day % 100, clock);
-    *t = try;
+    *t = ahead;
     return true;
 }
 
@@ -216,17 +217,17 @@ static void skip_stream(text *t)
 static bool take_level(text *t, double *time)
 {
     static const char *const levels[] = {"ERROR ", "WARNING ", "INFO "};
-    text try = *t;
+    text ahead = *t;
     int64_t month, day;
     double clock;
     bool level = false;
     for (size_t i = 0; i < sizeof levels / sizeof *levels && !level; i++)
-        level = skip_word(&try, levels[i]);
-    if (!level || !take_number(&try, 2, 2, &month) || !skip_byte(&try, '-') || !take_number(&try, 2, 2, &day) ||
-        !is_day(month, day) || !skip_byte(&try, ' ') || !take_clock(&try, &clock))
+        level = skip_word(&ahead, levels[i]);
+    if (!level || !take_number(&ahead, 2, 2, &month) || !skip_byte(&ahead, '-') || !take_number(&ahead, 2, 2, &day) ||
+        !is_day(month, day) || !skip_byte(&ahead, ' ') || !take_clock(&ahead, &clock))
         return false;
     *time = seconds_of(2000, month, day, clock);
-    *t = try;
+    *t = ahead;
     return true;
 }
 
@@ -403,30 +404,30 @@ static bool take_bracket(text *t, bool first, joblog_prefix *out)
 static bool take_host(text *t, joblog_prefix *out)
 {
     const size_t length = name_length(t);
-    text try = *t;
+    text ahead = *t;
     int64_t number;
     if (length == 0 || length + 1 >= t->left || t->at[length] != ':')
         return false;
-    skip(&try, length + 1);
-    if (take_number(&try, 1, 8, &number) && skip_byte(&try, ':') && take_number(&try, 1, 8, &number) &&
-        skip_word(&try, " [")) {
+    skip(&ahead, length + 1);
+    if (take_number(&ahead, 1, 8, &number) && skip_byte(&ahead, ':') && take_number(&ahead, 1, 8, &number) &&
+        skip_word(&ahead, " [")) {
         set_node(out, t->at, length);
-        if (take_number(&try, 1, 3, &number) && skip_byte(&try, ']') && out->local_rank < 0)
+        if (take_number(&ahead, 1, 3, &number) && skip_byte(&ahead, ']') && out->local_rank < 0)
             out->local_rank = number;
-        *t = try;
+        *t = ahead;
         return true;
     }
-    try = *t;
-    skip(&try, length);
+    ahead = *t;
+    skip(&ahead, length);
     static const char daemon[] = "slurmstepd-"; /* its name stays part of what it says */
     if (length > sizeof daemon - 1 && memcmp(t->at, daemon, sizeof daemon - 1) == 0) {
         set_node(out, t->at + sizeof daemon - 1, length - (sizeof daemon - 1));
         return false;
     }
-    if (!is_host(t->at, length) || !skip_word(&try, ": "))
+    if (!is_host(t->at, length) || !skip_word(&ahead, ": "))
         return false;
     set_node(out, t->at, length);
-    *t = try;
+    *t = ahead;
     return true;
 }
 
@@ -434,24 +435,24 @@ static bool take_host(text *t, joblog_prefix *out)
 static bool take_column(text *t, joblog_prefix *out)
 {
     const size_t length = name_length(t);
-    text try = *t;
+    text ahead = *t;
     size_t digits = 0, blanks = 0;
     while (digits < length && assay_is_digit(t->at[length - 1 - digits]))
         digits++;
     if (digits == 0 || digits + 1 >= length || !strchr("-_", t->at[length - 1 - digits]) || *t->at < 'a' ||
         *t->at > 'z')
         return false;
-    skip(&try, length);
-    for (; try.left > 0 && *try.at == ' '; blanks++)
-        skip(&try, 1);
-    if (skip_byte(&try, '|')) {
-        if (try.left > 0 && !skip_byte(&try, ' '))
+    skip(&ahead, length);
+    for (; ahead.left > 0 && *ahead.at == ' '; blanks++)
+        skip(&ahead, 1);
+    if (skip_byte(&ahead, '|')) {
+        if (ahead.left > 0 && !skip_byte(&ahead, ' '))
             return false;
     } else if (blanks < 2 || !is_host(t->at, length)) {
         return false;
     }
     set_node(out, t->at, length);
-    *t = try;
+    *t = ahead;
     return true;
 }
 
@@ -473,12 +474,12 @@ static bool is_field_byte(char c)
 /* What separates fields of a logger: " - ", " | ". */
 static bool skip_separator(text *t)
 {
-    text try = *t;
-    skip_blanks(&try);
-    if ((!skip_byte(&try, '-') && !skip_byte(&try, '|')) || !skip_byte(&try, ' '))
+    text ahead = *t;
+    skip_blanks(&ahead);
+    if ((!skip_byte(&ahead, '-') && !skip_byte(&ahead, '|')) || !skip_byte(&ahead, ' '))
         return false;
-    skip_blanks(&try);
-    *t = try;
+    skip_blanks(&ahead);
+    *t = ahead;
     return true;
 }
 
@@ -486,19 +487,19 @@ static bool skip_separator(text *t)
 static bool take_logger(text *t, bool timed)
 {
     enum { FIELDS_MOST = 4 };
-    text try = *t, end = *t;
-    bool separated = skip_separator(&try), level = false;
+    text ahead = *t, end = *t;
+    bool separated = skip_separator(&ahead), level = false;
     if (!separated && (t->left < 5 || *t->at < 'C' || *t->at > 'W')) /* most lines */
         return false;
     for (int field = 0; field < FIELDS_MOST; field++) {
-        const char *const word = try.at;
+        const char *const word = ahead.at;
         size_t length = 0;
-        while (length < try.left && is_field_byte(word[length]))
+        while (length < ahead.left && is_field_byte(word[length]))
             length++;
-        const size_t name = name_length(&try);
+        const size_t name = name_length(&ahead);
         if (length == 0 || (level && *word >= 'A' && *word <= 'Z')) /* which may be an exception */
             break;
-        skip(&try, length);
+        skip(&ahead, length);
         if (!level && field == 0 && length > name + 1 && is_level(word, name)) { /* the text may follow at once */
             const char *colon = memchr(word + name + 1, ':', length - name - 1);
             if (colon)
@@ -508,14 +509,12 @@ static bool take_logger(text *t, bool timed)
         }
         const bool now = is_level(word, length);
         level = level || now;
-        if (skip_separator(&try)) {
+        if (skip_separator(&ahead)) {
             separated = true;
-            end = level ?
-            try : end
-                ;
+            end = level ? ahead : end;
         } else {
-            if (now && (timed || separated) && skip_byte(&try, ' '))
-                end = try;
+            if (now && (timed || separated) && skip_byte(&ahead, ' '))
+                end = ahead;
             break;
         }
     }
@@ -528,12 +527,12 @@ static bool take_logger(text *t, bool timed)
 /* Behind a time of syslog: "n0123 kernel: " */
 static void take_syslog_host(text *t, joblog_prefix *out)
 {
-    text try = *t;
-    skip_blanks(&try);
-    const size_t length = name_length(&try);
-    if (length == 0 || length + 2 >= try.left || try.at[length] != ' ')
+    text ahead = *t;
+    skip_blanks(&ahead);
+    const size_t length = name_length(&ahead);
+    if (length == 0 || length + 2 >= ahead.left || ahead.at[length] != ' ')
         return;
-    text behind = try;
+    text behind = ahead;
     skip(&behind, length + 1);
     const size_t program = name_length(&behind);
     if (program == 0 || program + 1 >= behind.left)
@@ -545,21 +544,21 @@ static void take_syslog_host(text *t, joblog_prefix *out)
         pid && (size_t)(pid - behind.at) + 1 < behind.left && pid[1] == ':' && assay_is_digit(behind.at[program + 1]);
     if (!kernel && !daemon)
         return;
-    set_node(out, try.at, length);
+    set_node(out, ahead.at, length);
     skip(&behind, kernel ? program + 1 : (size_t)(pid + 2 - behind.at));
     *t = behind;
 }
 
 static bool take_task(text *t, joblog_prefix *out)
 {
-    text try = *t;
+    text ahead = *t;
     int64_t rank;
-    skip_blanks(&try);
-    if (!take_number(&try, 1, RANK_DIGITS, &rank) || !skip_byte(&try, ':') || (try.left > 0 && *try.at != ' '))
+    skip_blanks(&ahead);
+    if (!take_number(&ahead, 1, RANK_DIGITS, &rank) || !skip_byte(&ahead, ':') || (ahead.left > 0 && *ahead.at != ' '))
         return false;
     out->rank = rank;
-    (void)skip_byte(&try, ' ');
-    *t = try;
+    (void)skip_byte(&ahead, ' ');
+    *t = ahead;
     return true;
 }
 
@@ -607,11 +606,11 @@ void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out)
     (void)take_task(&t, out);
     out->own = length - t.left;
     for (int part = 0; part < PARTS_MOST; part++) {
-        text try = t;
+        text ahead = t;
         bool who = false;
-        if (!take_part(&try, part == 0, &who, out))
+        if (!take_part(&ahead, part == 0, &who, out))
             break;
-        t = try;
+        t = ahead;
         own = own && who;
         if (own)
             out->own = length - t.left;
