@@ -19,15 +19,15 @@ typedef struct metrics_pair {
 typedef struct metrics_pairs {
     metrics_pair list[METRICS_PAIRS_MOST];
     size_t count;
-    uint64_t left; /* beyond so many */
-    bool object;   /* braces are in it: the line may be a whole row */
-    int mode;      /* of a JSON object: what a text of it says ("mode": "val"); 0: nothing */
-    metrics_pair
-        numbered;         /* the whole number without a name right before the first pair; its value is negative: none */
-    char texts[16 << 10]; /* names that are put together */
-    size_t used;          /* of these */
+    uint64_t left;         /* beyond so many */
+    bool object;           /* braces are in it: the line may be a whole row */
+    int mode;              /* of a JSON object: what a text of it says ("mode": "val"); 0: nothing */
+    metrics_pair numbered; /* a whole number without a name right before the first pair; its value < 0: none */
+    char texts[16 << 10];  /* names that are put together */
+    size_t used;           /* of these */
 } metrics_pairs;
 
+/* As of a line that has none. */
 void metrics_pairs_clear(metrics_pairs *pairs);
 /* Takes the pairs out of a line without colour codes. */
 void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length);
