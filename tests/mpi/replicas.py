@@ -40,6 +40,19 @@ def make(folder):
     made.end()
 
 
+def make_left(folder):
+    """worker_0 leaves behind step 0. There worker_2's copy is its, and worker_1's is other; from then on worker_1's is the first, and all keep it."""
+    made, rng = Made(folder, 3, {"weights": "weight$"}), numpy.random.default_rng(4)
+    first, other = (rng.normal(0, 1, ELEMENTS).astype("float32") for _ in range(2))
+    made.step(0, "TRAIN", 0, {w: {"net.weight": other if w == "worker_1" else first} for w in made.workers})
+    for step in (1, 2):
+        made.step(step, "TRAIN", step, {w: {"net.weight": other} for w in made.workers[1:]})
+    made.end()
+
+
+LEFT = {"unchanged": [(1, "worker_1"), (2, "worker_1"), (2, "worker_2")], "apart": [(0, "worker_1")], "bad": []}
+
+
 def found(report):
     return {rule["name"]: [(f["step"], f["worker"]) for f in rule["findings"]] for rule in report["trials"][0]["rules"]}
 
@@ -52,20 +65,22 @@ def main():
     both = lambda step: [(step, "worker_0"), (step, "worker_1")]
     expected = {"apart": [(2, "worker_1"), (5, "worker_1"), (7, "worker_1")], "unchanged": both(4) + [(5, "worker_1")] + both(9),
                 "bad": [(7, "worker_1")]}
-    checks, bodies = Checks(), set()
+    checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         job = where / "job.json"
         job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in RULES]}))
         make(where / "trial")
-        for ranks in args.ranks:
-            done = mpirun(ranks, [args.assay, "run", job, "--trial", where / "trial", "--out", where / "out", "--quiet"])
-            checks.expect(done.code == 0, "%d ranks: %s" % (ranks, done))
-            report = (where / "out" / "report.json").read_bytes()
-            bodies.add(body_of(report))
-            got = found(json.loads(report))
-            checks.expect(got == expected, "%d ranks: %s" % (ranks, got))
-        checks.expect(len(bodies) == 1, "the reports differ")
+        make_left(where / "left")
+        for name, wanted in (("trial", expected), ("left", LEFT)):
+            bodies = set()
+            for ranks in args.ranks:
+                done = mpirun(ranks, [args.assay, "run", job, "--trial", where / name, "--out", where / "out", "--quiet"])
+                report = (where / "out" / "report.json").read_bytes()
+                bodies.add(body_of(report))
+                got = found(json.loads(report))
+                checks.expect(got == wanted, "%s, %d ranks: %s, %s" % (name, ranks, got, done))
+            checks.expect(len(bodies) == 1, "%s: the reports differ" % name)
     checks.done()
 
 

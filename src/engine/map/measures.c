@@ -553,6 +553,14 @@ int assay_measures_end(const assay_measures *g, const assay_stats *stats, bool *
 
 /* ---- what another worker's record came to ---- */
 
+/* Has the result the kind and the shape of the record under way? A leader has its piece and the whole tensor, too. */
+static bool is_alike(const assay_record_work *w, const assay_tensor_result *result)
+{
+    const assay_tensor_view *view = &result->view;
+    return result->kinds >> w->entry->kind & 1 && view->dtype == w->record->dtype && view->dims == w->record->dims &&
+           (view->dims == 0 || memcmp(view->shape, w->record->shape, (size_t)view->dims * sizeof *view->shape) == 0);
+}
+
 /* The result of that tensor and worker at the step under way. The records of a worker come in the order of those of the
  * one before, so that the next one is most often it. */
 static const assay_tensor_result *find_result(const assay_record_work *w, uint32_t worker)
@@ -563,7 +571,7 @@ static const assay_tensor_result *find_result(const assay_record_work *w, uint32
     for (size_t i = 0; i < TRIES && i < step->count; i++, at++) {
         at = at < step->count ? at : 0;
         const assay_tensor_view *view = &step->results[at]->view;
-        if (view->tensor == w->entry->tensor && view->worker == worker) {
+        if (view->tensor == w->entry->tensor && view->worker == worker && is_alike(w, step->results[at])) {
             w->pool->twin_at = at + 1;
             return step->results[at];
         }
@@ -591,7 +599,7 @@ static bool is_shared(const assay_measures *g, const active_measure *active, con
         return false;
     return active->found ? change->found && active->pulls && change->step == active->reference.place.part->step &&
                                assay_reference_cache_is_twin(w->pool->reference_cache, assay_record_work_key(w),
-                                                             active->reference.place.entry)
+                                                             active->reference.place.entry, first->worker)
                          : !change->found;
 }
 
@@ -613,7 +621,7 @@ const assay_tensor_result *assay_measures_twin(const assay_measures *g, const ui
     if (!to_first || place.part->mode != w->part->mode)
         return NULL;
     const assay_tensor_result *first = find_result(w, place.part->worker);
-    if (!first || !first->view.stats || first->view.dtype != w->record->dtype)
+    if (!first || !first->view.stats)
         return NULL;
     for (uint32_t k = 0; k < g->count; k++)
         if (!is_shared(g, &g->list[k], &first->view))
@@ -631,6 +639,6 @@ void assay_measures_take_over(const assay_measures *g, const assay_tensor_result
         active->meter = NULL;
         assay_record_work_put(g->record, active->number, first->view.results[first->view.place[active->number]]);
     }
-    assay_reference_cache_set_twin(w->pool->reference_cache, assay_record_work_key(w), w->entry,
+    assay_reference_cache_set_twin(w->pool->reference_cache, assay_record_work_key(w), w->entry, first->view.worker,
                                    assay_measures_is_passed_by(g));
 }

@@ -18,7 +18,10 @@ typedef struct slot {
     const assay_entry *asked;       /* what the window went back to last */
     assay_cached_reference *recent; /* [recent_count] small contents between the oldest and the newest, in order */
     uint32_t recent_count, recent_room;
-    const assay_entry *twin[2]; /* equal to the first worker's: the newest, and one that is not passed by */
+    struct {
+        const assay_entry *entry;
+        uint32_t worker; /* whose record has the same content */
+    } twin[2];           /* the newest, and one that is not passed by */
 } slot;
 
 /* Memory that nobody uses now. To take it from the system and to give it back costs more than to fill it. */
@@ -417,18 +420,24 @@ void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key
 }
 
 void assay_reference_cache_set_twin(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
-                                    bool passed_by)
+                                    uint32_t worker, bool passed_by)
 {
     slot *s = slot_for(k, key);
     if (!s)
         return;
     assay_reference_cache_evict(k, key);
-    s->twin[0] = entry;
-    s->twin[1] = passed_by ? s->twin[1] : entry;
+    s->twin[0].entry = entry;
+    s->twin[0].worker = worker;
+    if (!passed_by)
+        s->twin[1] = s->twin[0];
 }
 
-bool assay_reference_cache_is_twin(const assay_reference_cache *k, assay_reference_key key, const assay_entry *entry)
+bool assay_reference_cache_is_twin(const assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
+                                   uint32_t worker)
 {
     const slot *s = find_slot(k, key);
-    return s && entry && (s->twin[0] == entry || s->twin[1] == entry);
+    bool is = false;
+    for (size_t i = 0; s && entry && i < sizeof s->twin / sizeof *s->twin; i++)
+        is = is || (s->twin[i].entry == entry && s->twin[i].worker == worker);
+    return is;
 }

@@ -64,9 +64,9 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_referenc
 void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                const assay_record *record);
 
-/* Instead of a content: the record of that entry has the same one as the first worker's record of its step. What was
+/* Instead of a content: the record of that entry has the same one as that worker's record of its step. What was
  * kept of that tensor and worker before is released. Known of the newest record, and as above of the one before it. */
 void assay_reference_cache_set_twin(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
-                                    bool passed_by);
-bool assay_reference_cache_is_twin(const assay_reference_cache *kept, assay_reference_key key,
-                                   const assay_entry *entry);
+                                    uint32_t worker, bool passed_by);
+bool assay_reference_cache_is_twin(const assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                                   uint32_t worker);

@@ -261,18 +261,19 @@ static void test_twins(void)
 {
     assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
     assay_entry first = {.offset = 1}, second = {.offset = 2}, third = {.offset = 3};
-    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first));
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first, 0));
     CU_ASSERT_PTR_NOT_NULL(put(kept, KEY, &first, 1));
     assay_reference_cache_next(kept);
-    assay_reference_cache_set_twin(kept, KEY, &second, false);
-    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second));
-    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first));
+    assay_reference_cache_set_twin(kept, KEY, &second, 0, false);
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second, 0));
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &second, 1)); /* another worker was the first one */
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &first, 0));
     CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
-    assay_reference_cache_set_twin(kept, KEY, &third, true);
-    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second));
-    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &third));
-    assay_reference_cache_set_twin(kept, KEY, &first, false);
-    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &second));
+    assay_reference_cache_set_twin(kept, KEY, &third, 0, true);
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &second, 0));
+    CU_ASSERT_TRUE(assay_reference_cache_is_twin(kept, KEY, &third, 0));
+    assay_reference_cache_set_twin(kept, KEY, &first, 0, false);
+    CU_ASSERT_FALSE(assay_reference_cache_is_twin(kept, KEY, &second, 0));
     assay_reference_cache_free(kept);
 }
 
