@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Types by how they begin, the first that fits; those of a network itself are known by "rms" alone. */
 static const struct {
@@ -24,15 +23,25 @@ static const struct {
     {"torch.Sigmoid", ASSAY_MODULE_FUNCTION},    {"torch.", ASSAY_MODULE_OTHER},
 };
 
+/* "RMSNorm", "T5RmsNorm", "rms_norm": words, not letters of others as in "LayerNormSimple". */
+static bool begins_with_rms(const char *at, bool word)
+{
+    return strncmp(at, "RMS", 3) == 0 || strncmp(at, "Rms", 3) == 0 || (word && strncmp(at, "rms", 3) == 0);
+}
+
 int assay_module_kind_of(const char *what)
 {
     if (!what)
         return ASSAY_MODULE_UNKNOWN;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
-        if (strncmp(what, TYPES[i].begin, strlen(TYPES[i].begin)) == 0)
-            return TYPES[i].kind;
+        if (strncmp(what, TYPES[i].begin, strlen(TYPES[i].begin)) == 0) {
+            double eps; /* PyTorch's own goes by dtype and version where none is given */
+            return TYPES[i].kind == ASSAY_MODULE_NORM_ROOT && !assay_module_number(what, "eps", 0, &eps)
+                       ? ASSAY_MODULE_OTHER
+                       : TYPES[i].kind;
+        }
     for (const char *at = what; *at && *at != ' '; at++)
-        if (strncasecmp(at, "rms", 3) == 0)
+        if (begins_with_rms(at, at == what || at[-1] == '_'))
             return ASSAY_MODULE_NORM_ROOT;
     return ASSAY_MODULE_UNKNOWN;
 }
@@ -57,8 +66,11 @@ bool assay_module_number(const char *what, const char *argument, int at, double 
     if (!value || (!isdigit((unsigned char)*value) && *value != '-' && *value != '.'))
         return false;
     char *end;
-    *number = strtod(value, &end);
-    return isfinite(*number) && (*end == '\0' || *end == ' ' || *end == ',');
+    const double said = strtod(value, &end);
+    const bool is = isfinite(said) && (*end == '\0' || *end == ' ' || *end == ',');
+    if (is)
+        *number = said;
+    return is;
 }
 
 bool assay_module_says(const char *what, const char *argument, const char *value)

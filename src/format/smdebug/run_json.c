@@ -109,9 +109,11 @@ static void take_recorded(assay_run_facts *facts, const cJSON *recorded)
 }
 
 /* What modules are: each worker may have others. Where two differ, nothing is known of the name. */
-static int add_modules(assay_run_facts *facts, const cJSON *modules)
+static int add_modules(assay_run_facts *facts, const char *file, const cJSON *modules, assay_problems *problems)
 {
+    enum { OTHERS = 64 }; /* facts that come behind: who did not close is one of them */
     const assay_run_facts sorted = *facts;
+    uint64_t left = 0;
     int status = ASSAY_OK;
     for (const cJSON *item = modules ? modules->child : NULL; status == ASSAY_OK && item; item = item->next) {
         if (!item->string || !cJSON_IsString(item))
@@ -119,6 +121,11 @@ static int add_modules(assay_run_facts *facts, const cJSON *modules)
         char *name = join_name("module", item->string);
         ASSAY_HAVE(name);
         assay_run_fact *known = assay_run_facts_find(&sorted, name);
+        if (!known && facts->count + OTHERS >= ASSAY_RUN_FACTS_MOST) {
+            left++;
+            free(name);
+            continue;
+        }
         if (!known) {
             status = assay_run_facts_put(facts, name, assay_copy_text(item->valuestring));
             continue;
@@ -128,6 +135,11 @@ static int add_modules(assay_run_facts *facts, const cJSON *modules)
         free(name);
     }
     assay_run_facts_sort(facts);
+    if (left > 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_KEY, -1, file, -1,
+                           "%s: %" PRIu64
+                           " of the modules that it describes are too many, and read as if it said nothing of them",
+                           file, left);
     return status;
 }
 
@@ -203,7 +215,7 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
     if (assay_json_is_changed(text, size))
         assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
     status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);
-    ASSAY_THEN(status, add_modules(facts, cJSON_GetObjectItemCaseSensitive(document, "modules")));
+    ASSAY_THEN(status, add_modules(facts, file, cJSON_GetObjectItemCaseSensitive(document, "modules"), problems));
     take_recorded(facts, cJSON_GetObjectItemCaseSensitive(document, "recorded"));
     facts->files++;
     facts->closed_at = closed_at(document);

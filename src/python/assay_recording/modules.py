@@ -1,6 +1,7 @@
 """modules.py - what the modules of a network are, for the facts of the run (docs/format.md): the type, and arguments that their tensors do not
 show. A type of PyTorch whose forward() the network has not replaced is "torch.TYPE"; all others stand as they are called."""
 import numbers
+import sys
 
 import assay_hook
 from assay_hook import _plain_name
@@ -30,9 +31,16 @@ def type_of(module):
     return "".join(type(module).__name__.split()) if own else "torch." + kind.__name__
 
 
+def eps_of(module):
+    """Of a norm that takes that of its dtype: all versions of PyTorch agree for single and double precision."""
+    eps, weight = vars(module).get("eps"), getattr(module, "weight", None)
+    single = eps is None and "eps" in vars(module) and str(getattr(weight, "dtype", "")) in ("torch.float32", "torch.float64")
+    return sys.modules["torch"].finfo(weight.dtype).eps if single else eps
+
+
 def described(module):
     """"torch.Conv2d stride=2,2 padding=1,1 dilation=1,1 groups=4 kernel_size=3,3" """
-    said = [(name, text_of(vars(module).get(name))) for name in ARGUMENTS]
+    said = [(name, text_of(vars(module).get(name) if name != "eps" else eps_of(module))) for name in ARGUMENTS]
     return " ".join([type_of(module)] + ["%s=%s" % pair for pair in said if pair[1] is not None])
 
 
