@@ -57,8 +57,7 @@ static int list_on_first(sharing *s, const char *location, const char *topology,
     ASSAY_THEN(status, assay_comm_broadcast(s->comm, &s->mine));
     if (status == ASSAY_OK && !first)
         status = take_listing(location, &s->mine, t, err);
-    if (status == ASSAY_OK && assay_comm_size(s->comm) > 1)
-        status = assay_store_keep_sizes(t->store);
+    ASSAY_THEN(status, assay_store_keep_sizes(t->store));
     assay_buf_clear(&s->mine);
     return assay_comm_agree(s->comm, status, err);
 }
@@ -205,7 +204,7 @@ int assay_diff_check_files(assay_comm *comm, const assay_diff *diff, int status,
     assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
     ASSAY_THEN(status, starts ? ASSAY_OK : ASSAY_ENOMEM);
-    if (status == ASSAY_OK && assay_comm_size(comm) > 1) {
+    if (status == ASSAY_OK) {
         assay_store_pack_sizes(diff->a.store, &mine);
         assay_store_pack_sizes(diff->b.store, &mine);
     }

@@ -37,7 +37,7 @@ static int take_universal(assay_torch *t, void *context)
     const assay_pickle *p = &t->pickle;
     const uint32_t below = assay_walk_is_dict(p, p->root) ? assay_pickle_get(p, p->root, "param") : p->root;
     assay_ckpt_place place;
-    assay_torch_range range;
+    assay_torch_range range = {0};
     assay_error what = {{0}};
     const int found = assay_torch_tensor(t, below, &place, &range, &what);
     if (found == ASSAY_EFORMAT)
