@@ -531,6 +531,39 @@ def printouts(w):
     w.checks.expect(trials == [(n, "printed", {"lines": 31, "unknown": 1}, "hello") for n in ("a.log", "b.log")], "two files: %s" % trials)
 
 
+def tables_end(w):
+    """Below a table other numbers stand, too, and lines between its rows are what they are without it: no value goes over to another."""
+    rows = ["%d %.2f %.2f 00:12" % (i, 3 - 0.1 * i, 0.5 + 0.01 * i) for i in range(20)]
+    lines = ["step %d loss %.2f" % (10 * i, 5 - 0.1 * i) for i in range(40)]
+    matrix = ["%d %d %d %d" % (50 + i, i, 2, 700) for i in range(4)]
+    both = [line for i in range(20) for line in (lines[2 * i], lines[2 * i + 1], rows[i])]
+    for name, text, expected in (("matrix", ["epoch val_loss acc time"] + rows + matrix, {"val_loss": 20, "acc": 20}),
+                                 ("pairs", ["step loss"] + ["%d %.2f" % (i, 5 - 0.1 * i) for i in range(30)] + ["%d %d" % (i, 20 + i) for i in range(8)], {"loss": 30}),
+                                 ("between", ["epoch val_loss acc time"] + both, {"val_loss": 20, "acc": 20, "loss": 40})):
+        place = w.root / "ends" / name
+        logs.write(place / "train.log", "\n".join(text) + "\n")
+        done = run([w.assay, "stats", str(place), "-o", str(w.root / "ends.csv")])
+        found = {}
+        for row in csv.DictReader(open(w.root / "ends.csv")) if done.code == 0 else ():
+            found[row["tensor"][8:]] = found.get(row["tensor"][8:], 0) + 1
+        w.checks.expect(found == expected, "a table with %s: %s %s" % (name, found, done.err))
+
+
+def no_courses(w):
+    """Numbers in front that are places of a list, ranks, settings; and objects that are samples."""
+    grid = ["%g,%g,%.2f" % (10.0 ** -i, 0.1 * i, 1 + i) for i in range(12)]
+    episodes = ['{"episode": %d, "step": %d, "reward": 1}' % (e, s) for e in range(30) for s in range(12)]
+    samples = ['{"id": "a%d", "text": "x", "epoch": 1, "loss": 0.7}' % i for i in range(40)]
+    for name, lines in (("sweep.txt", ["%d. lr=%g loss=%.2f" % (i + 1, 10.0 ** (i - 5), 2 + i) for i in range(8)]),
+                        ("ranks.out", ["%d: final loss = %.2f" % (i, 2 + 0.1 * i) for i in range(8)]),
+                        ("other.out", ["[%d] final loss = %.2f" % (i, 2 + 0.1 * i) for i in range(8)]),
+                        ("grid.csv", ["lr,weight_decay,loss"] + grid), ("data.jsonl", samples), ("games.jsonl", episodes)):
+        place = w.root / "no-course" / name
+        logs.write(place / name, "\n".join(lines) + "\n")
+        done = run([w.assay, "run", str(place), "--out", str(w.root / "no-course-out")])
+        w.checks.expect(done.code == 2 and "not a trial" in done.err, "%s is no log: %s" % (name, done))
+
+
 def outputs_of_ranks(w):
     """Of several ranks the last one prints the losses: the outputs of the others are named, and are no damage."""
     place = w.root / "outputs"
@@ -595,7 +628,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -6,6 +6,8 @@
 #include "format/metrics/columns.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct cell {
@@ -60,21 +62,24 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
     cell cells[METRICS_COLUMNS_MOST + 1];
     const char between = memchr(line, '\t', length) ? '\t' : memchr(line, ',', length) ? ',' : ' ';
     size_t count = divide(line, length, between, 2, cells), used = 0;
-    bool step = false, figure = false;
+    size_t step = SIZE_MAX;
+    bool figure = false;
     if (between == ' ' && count < 2)
         count = divide(line, length, between, 1, cells);
     for (size_t i = 0; i < count && count <= METRICS_COLUMNS_MOST; i++) {
         const metrics_pair pair = {.name = cells[i].text, .length = cells[i].length, .value = 1, .of = -1, .set = true};
         if (!is_name(&cells[i]))
             return false;
-        step = step || is_step(&pair);
+        step = step == SIZE_MAX && is_step(&pair) ? i : step;
         figure = figure || is_figure(&pair);
         used += cells[i].length;
     }
-    if (!step || !figure || count < 2 || count > METRICS_COLUMNS_MOST || used > sizeof columns->text)
+    if (step == SIZE_MAX || !figure || count < 2 || count > METRICS_COLUMNS_MOST || used > sizeof columns->text)
         return false;
     columns->count = count;
     columns->between = between;
+    columns->step = step;
+    columns->last = columns->distance = -1;
     for (size_t i = 0, at = 0; i < count; at += cells[i++].length) {
         memcpy(columns->text + at, cells[i].text, cells[i].length);
         columns->name[i].at = at;
@@ -83,10 +88,25 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
     return true;
 }
 
-bool metrics_columns_take(const metrics_columns *columns, metrics_pairs *pairs, const char *line, size_t length)
+/* Is it the step of a next row? It may be that of the last one, as bars of progress are drawn again. */
+static bool goes_on(metrics_columns *columns, double step)
+{
+    enum { FAR = 10 };
+    const double distance = step - columns->last;
+    if (step < 0 || (columns->last >= 0 && distance < 0) ||
+        (columns->distance > 0 && distance > FAR * columns->distance))
+        return false;
+    if (columns->last >= 0)
+        columns->distance = fmax(columns->distance, distance);
+    columns->last = step;
+    return true;
+}
+
+bool metrics_columns_take(metrics_columns *columns, metrics_pairs *pairs, const char *line, size_t length)
 {
     cell cells[METRICS_COLUMNS_MOST + 1];
     size_t numbers = 0;
+    double step = -1;
     if (columns->count == 0)
         return false;
     const size_t count = divide(line, length, columns->between, 1, cells);
@@ -104,6 +124,12 @@ bool metrics_columns_take(const metrics_columns *columns, metrics_pairs *pairs, 
             continue;
         metrics_pairs_add(pairs, &pair);
         numbers++;
+        step = i == columns->step ? pair.value : step;
     }
-    return numbers > 1 && 2 * numbers >= columns->count;
+    if (step < 0 || numbers < 2 || 2 * numbers < columns->count)
+        return false;
+    if (goes_on(columns, step))
+        return true;
+    columns->count = 0;
+    return false;
 }

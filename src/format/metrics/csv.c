@@ -98,11 +98,22 @@ static int look_at_rows(metrics_table *t, first_rows *out, assay_error *err)
     return status < 0 ? status : ASSAY_OK;
 }
 
+/* Settings that no training changes while it runs: the rows of such a table are runs, or samples. */
+static bool has_setting(const metrics_table *t)
+{
+    static const char *const settings[] = {"weight_decay", "batch_size", "seed",   "optimizer", "params",
+                                           "hidden_size",  "n_layers",   "layers", "trial",     "run"};
+    bool found = false;
+    for (size_t i = 0; i < t->columns; i++)
+        found = found || metrics_is_among(settings, sizeof settings / sizeof *settings, t->column[i], t->length[i]);
+    return found;
+}
+
 /* Is a table without a column of steps a course of losses, whose rows can be counted? 1, 0 or a status. */
 static int is_counted(metrics_table *t, assay_error *err)
 {
     first_rows rows;
-    if (!has_loss(t) || strcmp(t->column[0], "vpp_stage") == 0)
+    if (!has_loss(t) || has_setting(t) || strcmp(t->column[0], "vpp_stage") == 0)
         return 0;
     ASSAY_TRY(look_at_rows(t, &rows, err));
     return rows.numbers && rows.losses > 1;

@@ -303,6 +303,9 @@ static bool take_number(scan *s)
     if (!behind)
         return false;
     bool is = take_double(at, behind, &value);
+    /* "3. lr 0.1", "3: loss 2.1": a list's, or a rank's */
+    const bool listed =
+        s->words == 0 && (behind[-1] == '.' || (end - behind > 1 && *behind == ':' && behind[1] == ' '));
     const int64_t of = take_of(&behind, end);
     const bool share = behind < end && *behind == '%';
     if (!is || !skip_unit(&behind, end)) {
@@ -311,7 +314,7 @@ static bool take_number(scan *s)
         is = false;
     }
     s->p = behind;
-    if (is && !(s->words == 0 && is_before_time(behind, end)))
+    if (is && !listed && !(s->words == 0 && is_before_time(behind, end)))
         add_pair(s, value, of, false, share);
     else
         drop_name(s);
@@ -396,7 +399,7 @@ void metrics_pairs_clear(metrics_pairs *pairs)
 {
     pairs->count = pairs->used = 0;
     pairs->left = 0;
-    pairs->object = false;
+    pairs->object = pairs->data = false;
     pairs->mode = 0;
     pairs->numbered = (metrics_pair){.name = "", .value = -1, .of = -1};
 }
@@ -444,6 +447,16 @@ static bool is_mode_key(const char *key, size_t length)
     return metrics_is_among(keys, sizeof keys / sizeof *keys, key, length);
 }
 
+/* What samples have, and rows of a log have not. */
+static bool is_data_key(const char *key, size_t length)
+{
+    static const char *const keys[] = {"text",    "prompt",  "response",    "completion", "question",
+                                       "answer",  "content", "input",       "output",     "messages",
+                                       "caption", "url",     "instruction", "tokens",     "id",
+                                       "uid",     "image",   "label",       "target",     "input_ids"};
+    return metrics_is_among(keys, sizeof keys / sizeof *keys, key, length);
+}
+
 static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth);
 
 static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
@@ -453,7 +466,7 @@ static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pa
     size_t length = 0;
     if (!assay_pull_key(pull, &key, &length))
         return false;
-    const bool mode = depth == 0 && is_mode_key(key, length);
+    const bool mode = depth == 0 && is_mode_key(key, length), data = depth == 0 && is_data_key(key, length);
     pair.name = put_name(pairs, in, key, length, &pair.length);
     const char first = assay_pull_peek(pull);
     if (first == '{' && pair.name && depth < 8)
@@ -464,6 +477,7 @@ static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pa
         pairs->mode = metrics_mode_of(key, length);
         return true;
     }
+    pairs->data = pairs->data || (data && (first == '"' || first == '['));
     if (first == '{' || first == '[') {
         metrics_json other = {.pull = pull};
         return metrics_json_skip(&other);

@@ -21,7 +21,8 @@ enum {
     NOT_KNOWN = -1,
     ROWS_LOOKED_AT = 100, /* of a file of JSON objects: others have data in them */
     NUMBERED_ENOUGH = 64, /* lines whose numbers in front never fall: those are their steps, and no ranks */
-    NUMBERED_LEAST = 3    /* of a file that ends sooner */
+    NUMBERED_LEAST = 3,   /* of a file that ends sooner */
+    FALLS_MOST = 3        /* of steps in ROWS_LOOKED_AT: a training goes on from a checkpoint now and then */
 };
 
 typedef enum step_kind { UPDATES, GLOBAL_STEP, ITERATION, STEP, NUMBERED, BATCH, EPOCH, STEP_KINDS } step_kind;
@@ -39,9 +40,11 @@ typedef struct reader {
     bool numbered; /* numbers in front of lines are steps */
     struct {
         int64_t last;
+        int64_t first;
         unsigned lines, rises;
-        bool falls;
+        bool falls, modes;  /* a figure said of what it is: "train-rmse" */
     } in_front;             /* while a proof is looked for */
+    unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
     int64_t raw, of, epoch; /* as the last line of training printed them; NOT_KNOWN: none did */
     int64_t offset;         /* of the epochs before, where each counts anew */
     int64_t last;           /* step of training */
@@ -212,6 +215,7 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
 static int64_t count_on(reader *r, step_kind kind, const said *s)
 {
     const int64_t raw = s->value[kind], epoch = s->step[EPOCH] && kind != EPOCH ? s->value[EPOCH] : NOT_KNOWN;
+    r->falls += raw < r->raw && !(epoch > r->epoch);
     const bool anew = epoch > r->epoch && r->epoch != NOT_KNOWN && raw <= r->raw && r->raw != NOT_KNOWN;
     if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
         r->offset += r->of > 0 ? r->of : r->raw;
@@ -275,8 +279,8 @@ static int put_pairs(reader *r, const said *s, int64_t step, int mode)
 /* Programs print their own source, too. A line that numbers a loss is none. */
 static bool is_code(const char *line, size_t length)
 {
-    static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",   " ** ",
-                                        "()",   "self.", "args.", "def ", "return "};
+    static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",    " ** ",
+                                        "()",   "self.", "args.", "def ", "return ", "Namespace("};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (memmem(line, length, signs[i], strlen(signs[i])))
             return true;
@@ -318,6 +322,14 @@ static bool take_pairs(reader *r, const char *line, size_t length, bool code, bo
     return true;
 }
 
+/* "train-rmse", "valid_0's l2", "learn": does the figure say what it was measured on? */
+static bool names_mode(const metrics_pair *pair)
+{
+    static const char *const trains[] = {"train", "training", "learn"};
+    return metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN ||
+           has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
+}
+
 /* Notes the number in front of a line that has no step, while a proof is looked for. */
 static void note_number(reader *r, const said *s)
 {
@@ -327,12 +339,19 @@ static void note_number(reader *r, const said *s)
     r->in_front.falls = r->in_front.falls || (r->in_front.lines > 0 && (int64_t)number < r->in_front.last);
     r->in_front.rises += r->in_front.lines > 0 && (int64_t)number > r->in_front.last;
     r->in_front.last = (int64_t)number;
-    r->in_front.lines++;
+    r->in_front.first = r->in_front.lines++ == 0 ? (int64_t)number : r->in_front.first;
+    for (size_t i = 0; i < r->pairs.count; i++)
+        r->in_front.modes = r->in_front.modes || names_mode(&r->pairs.list[i]);
 }
 
+/* Are the numbers in front steps? Few may be ranks, places of a list or settings, one after the other: then they lie far
+ * apart, or the figures are called as those of a training and its validation are. */
 static bool is_numbered(const reader *r, unsigned lines)
 {
-    return r->in_front.lines >= lines && r->in_front.rises > 1 && !r->in_front.falls;
+    enum { APART = 4 };
+    const bool sure = r->in_front.lines >= NUMBERED_ENOUGH || r->in_front.modes ||
+                      r->in_front.last - r->in_front.first > APART * (int64_t)(r->in_front.lines - 1);
+    return r->in_front.lines >= lines && r->in_front.rises > 1 && !r->in_front.falls && sure;
 }
 
 /* A line, or what a bar of progress wrote over itself. 1: nothing is known of it. */
@@ -340,7 +359,7 @@ static int take_part(reader *r, const char *line, size_t length)
 {
     const bool code = !r->json && is_code(line, length);
     bool known = false;
-    if (!take_pairs(r, line, length, code, &known))
+    if (!take_pairs(r, line, length, code, &known) || (r->json && r->pairs.data))
         return 1;
     said s = look_at(&r->pairs, r->numbered);
     if (code && !(s.loss && numbered_by(&s, false) <= STEP))
@@ -438,7 +457,7 @@ static int take_proof(void *context, const char *line, size_t length)
     reader *r = context;
     const int taken = take(context, line, length);
     const bool enough = r->json && r->log->counts[METRICS_LINES] >= ROWS_LOOKED_AT;
-    return r->proven || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH : taken;
+    return (r->proven && !r->json) || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH : taken;
 }
 
 /* What proves the file, or a status. */
@@ -451,7 +470,9 @@ static int prove(assay_store *store, const char *path, assay_error *err)
     reader *r = status == ASSAY_OK ? reader_new(&log, path) : NULL;
     status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
     if (status >= 0)
-        status = r->proven ? BY_STEP : is_numbered(r, NUMBERED_LEAST) ? BY_NUMBER : NO_PROOF;
+        status = r->proven && (!r->json || r->falls <= FALLS_MOST) ? BY_STEP
+                 : is_numbered(r, NUMBERED_LEAST)                  ? BY_NUMBER
+                                                                   : NO_PROOF;
     reader_free(r);
     metrics_log_release(&log);
     assay_problems_release(&problems);
