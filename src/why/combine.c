@@ -682,7 +682,8 @@ static bool tell(why_scene *s)
             (finished || rumour || (follows && !many) || !(is_at_end(s, i) || (follows && i->last))))
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
-        survivors = survivors || (i->survived && !i->old && i->event->role == ASSAY_LOG_CAUSE);
+        survivors =
+            survivors || (i->survived && !i->old && (i->event->role == ASSAY_LOG_CAUSE || i->event->in_traceback));
     }
     if (is_completed(&why->facts))
         return true;
@@ -694,7 +695,8 @@ static bool tell(why_scene *s)
     for (size_t k = 0; k < s->item.count; k++)
         s->item.list[k].explained = s->item.list[k].explained || is_explained(s, &s->item.list[k]);
     why_item *cause = find_cause(s);
-    if (!cause && survivors && hard) { /* what is written last may be older: programs keep lines in memory */
+    const bool told = cause && cause->level < WHY_LEVEL_LAUNCHER; /* a launcher says who ended, not why */
+    if (!told && survivors && hard) { /* what is written last may be older: programs keep lines in memory */
         bool waits = false;
         for (size_t k = 0; k < s->item.count; k++)
             waits = waits ||

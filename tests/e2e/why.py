@@ -86,6 +86,8 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "clean": ({"slurm-7.out": WARN + every(100, 130)}, None, None, None, 0),
     "retried": ({"slurm-7.out": WARN + every(100, 110) + traceback("2: ", "ConnectionError: hub is busy") + every(110, 130)}, None, None, None, 0),
     "completed": ({"slurm-7.out": WARN + every(100, 130), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|COMPLETED|0:0|n1"]}, None, None, None, 0),
+    "on a while, ended": ({"job.out": [line.split(": ", 1)[1] for line in every(100, 110)] + traceback("", "KeyError: 'ids'") + ["step 110 loss 2.1", "step 110 loss 2.1", "step 111 loss 2.1",
+                           "srun: error: n1: task 3: Exited with exit code 1"]}, "exception", [3], 109, 1),
     "printed, crashed": ({"slurm-7.out": every(100, 110), "slurm-7.err": ["1: caught %s; again with micro batch 4" % OOM,
                           "srun: error: n1: task 1: Segmentation fault (core dumped)"]}, "crash", [1], 109, 1),
     "saved again, killed": ({"slurm-7.out": every(100, 110), "slurm-7.err": traceback("2: ", "OSError: [Errno 28] No space left on device", "save.py") + [

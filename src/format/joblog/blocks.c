@@ -226,8 +226,8 @@ bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, int64_
         at++;
     const bool empty = at == length && front > 0, indented = at < length && at > front;
     const unsigned char c = at < length ? (unsigned char)line[at] : ' ';
-    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == 'F' ||
-        (front == 0 && (assay_is_digit((char)c) || c == '['))) /* a frame, or more in front */
+    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == 'F' || c == '[' ||
+        (front == 0 && assay_is_digit((char)c))) /* a frame, or more in front */
         return false;
     joblog_block *block = block_of(r, &read);
     if (block && (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0))

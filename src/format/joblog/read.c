@@ -454,6 +454,7 @@ static int64_t rank_of_prefix(const joblog_prefix *p)
 static int read_end(joblog_reader *r)
 {
     const size_t look = TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
+    enum { BEHIND = 3 };
     size_t at = r->have > look ? r->have - look : 0;
     while (at > 0 && at < r->have && !joblog_is_end(r->bytes[at - 1])) /* a part of a line says nothing */
         at++;
@@ -471,8 +472,10 @@ static int read_end(joblog_reader *r)
                 row->last_time = line.prefix.time;
                 row->timed = line.prefix.timed;
             }
-            const int64_t step = joblog_step_of(line.body, line.body_length);
+            int64_t step = joblog_step_of(line.body, line.body_length);
             if (step >= 0) {
+                if (step < row->last_step && step + BEHIND >= row->last_step)
+                    step = row->last_step; /* of another rank, which comes a little later */
                 if (step != row->last_step) {
                     memmove(row->step_at + 1, row->step_at, sizeof row->step_at - sizeof *row->step_at);
                     row->step_at[0] = line.at;
