@@ -185,7 +185,8 @@ static inline void history_push(history *h, const history_asked *asked, double l
         h->record = 0;
     if (h->count >= 2 && level != 0 && h->start != 0 && !spike) {
         double r = history_residual(value, level, history_unit(h, linear));
-        history_keep(h, asked->window, r);
+        if (isfinite(r)) /* it is not where figures are next to nothing, or next to infinite */
+            history_keep(h, asked->window, r);
         h->record = r > h->record ? r : h->record;
     }
     if (h->count == 0)

@@ -10,7 +10,8 @@
 
 #include "input_rows.h"
 
-enum { WINDOW_LEAST = 4, WINDOW_MOST = 20, CLOSE_ROWS = 4, LATE_ROWS = 20, FIGURES = 6 };
+enum { WINDOW_LEAST = 4, WINDOW_MOST = 20, CLOSE_ROWS = 4, LATE_ROWS = 20 };
+enum { MEAN_VALUE, DEVIATION, ZERO_SHARE, LEAST_VALUE, LARGEST_VALUE, ROW_LENGTH, FIGURES };
 #define CHANGE_SURE  10.0 /* t */
 #define CHANGE_APART 1.5  /* deviations, of the larger one */
 #define CHANGE_LEAST 0.02 /* of the larger mean */
@@ -74,11 +75,26 @@ static inline uint64_t fed_behind(const walk *w, uint64_t i, uint64_t to, size_t
     return last;
 }
 
+/* Rows [from, to) of one tensor and worker: are some of them statistics, which know no zeros and no numbers in a row, and
+ * others whole tensors? */
+static inline bool is_of_both_kinds(const walk *w, uint64_t from, uint64_t to)
+{
+    bool statistics = false, whole = false;
+    for (uint64_t i = from; i < to; i++) {
+        statistics = statistics || (is_fed(w, i) && row_of(w, i)[ZEROS] < 0);
+        whole = whole || (is_fed(w, i) && row_of(w, i)[ZEROS] >= 0);
+    }
+    return statistics && whole;
+}
+
 /* Rows [from, to) of one tensor and worker: where they change most, if by more than *best. */
 static inline void find_change(const walk *w, uint64_t from, uint64_t to, data_change *best)
 {
+    const bool both = is_of_both_kinds(w, from, to);
     size_t at = SIZE_MAX;
     for (int figure = 0; figure < FIGURES; figure++) {
+        if (both && (figure == ZERO_SHARE || figure == ROW_LENGTH))
+            continue;
         size_t n = 0;
         for (uint64_t i = from; i < to; i++)
             if (is_fed(w, i))

@@ -197,6 +197,7 @@ static int add_statistics(const assay_step_view *view, uint32_t slot, const assa
                          [SQUARES] = of[ASSAY_STD] * of[ASSAY_STD] + of[ASSAY_MEAN] * of[ASSAY_MEAN],
                          [LEAST] = of[ASSAY_MIN],
                          [LARGEST] = of[ASSAY_MAX],
+                         [ZEROS] = -1, /* not known */
                          [ROWS] = 1,
                          [FLOAT] = 1,
                          [DIGEST_OF] = -1,

@@ -223,13 +223,16 @@ static bool is_gain(const walk *w, uint64_t from, uint64_t to)
     return to - from > 1 && assay_series_row(w->series, w->order[from]).value[VECTOR] != 0;
 }
 
-/* Of what began as next to nothing a factor says nothing: its next row, if any, is TINY. */
+/* Of what began as next to nothing a factor says nothing: its next row, if any, is TINY. What stands at last, or comes to
+ * stand, has found its size: it grows on where the later half of the steps added much. */
 static bool has_grown(const walk *w, uint64_t from, uint64_t to)
 {
+    const double GROWS_ON = 1.6; /* steady steps in one direction double it there */
     const double *first = assay_series_row(w->series, w->order[from]).value,
                  *next = assay_series_row(w->series, w->order[from + 1]).value,
+                 *middle = assay_series_row(w->series, w->order[from + (to - from) / 2]).value,
                  *last = assay_series_row(w->series, w->order[to - 1]).value;
-    return next[TINY] == 0 && first[NORM] > 0 && isfinite(last[NORM]) &&
+    return last[NORM] >= GROWS_ON * middle[NORM] && next[TINY] == 0 && first[NORM] > 0 && isfinite(last[NORM]) &&
            last[NORM] >= assay_param_real(w->rule->params, "grown") * first[NORM];
 }
 
