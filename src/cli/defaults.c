@@ -145,8 +145,8 @@ int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, 
         if (has == cli_printed_options && !dot) /* `out` for all is where reports go */
             continue;
         if (!has && (dot || !anybody_has(out->option)))
-            return assay_fail(err, ASSAY_EUSAGE, "%s: %s has no option \"%.100s\"", place,
-                              dot ? of->name : "no command", out->option);
+            return assay_fail(err, ASSAY_EUSAGE, "%s: %s has %s option \"%.100s\"", place,
+                              dot ? of->name : "no command", dot ? "no" : "an", out->option);
         if (has && of == command && (dot || !is_for_others(has, out->value)))
             return 1;
     }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 
@@ -91,6 +92,7 @@ void cli_pager_end(void)
         dup2(nowhere, STDOUT_FILENO);
         close(nowhere);
     }
+    assay_activity_hold(true); /* the terminal is the pager's until the reader leaves it */
     while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
         continue;
     pager = 0;

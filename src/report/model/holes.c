@@ -20,6 +20,7 @@ static int mode_of_most(const assay_trial *info)
 
 /* Steps of one mode: the distance that nearly all neighbours have, and where the first and the last one stands. */
 typedef struct course {
+    int mode;
     int64_t distance;
     uint64_t first, last;
 } course;
@@ -28,7 +29,7 @@ static bool find_course(const assay_trial *info, int mode, course *out)
 {
     const uint64_t steps = assay_trial_steps(info);
     uint64_t distances = 0, same = 0;
-    *out = (course){.first = steps};
+    *out = (course){.mode = mode, .first = steps};
     for (int round = 0; round < 2; round++) { /* what most of them are is found first, and counted then */
         int64_t before = 0;
         uint64_t lead = 0;
@@ -55,6 +56,25 @@ static bool find_course(const assay_trial *info, int mode, course *out)
     return distances >= DISTANCES_LEAST && (distances - same) * ODD_MOST <= distances;
 }
 
+/* The steps of the course's mode around a hole in front of step i: is the hole some whole distances wide, and is the next
+ * step behind it one more away? Where the schedule changes, or counting began anew, nothing is missing. */
+static bool goes_on_alike(const assay_trial *info, const course *c, uint64_t i)
+{
+    int64_t before = -1, next = -1, last = -1;
+    for (uint64_t k = i; k-- > c->first && before < 0;)
+        before = assay_trial_step(info, k)->mode == c->mode ? assay_trial_step(info, k)->step : before;
+    before = before < 0 ? assay_trial_step(info, c->first)->step : before;
+    for (uint64_t k = i; k <= c->last && last < 0; k++) {
+        if (assay_trial_step(info, k)->mode != c->mode)
+            continue;
+        if (next < 0)
+            next = assay_trial_step(info, k)->step;
+        else if (assay_trial_step(info, k)->step > next)
+            last = assay_trial_step(info, k)->step;
+    }
+    return last >= 0 && (next - before) % c->distance == 0 && last - next == c->distance;
+}
+
 bool report_put_holes(const assay_trial *info, assay_buf *out)
 {
     course c;
@@ -63,7 +83,7 @@ bool report_put_holes(const assay_trial *info, assay_buf *out)
         return false;
     for (uint64_t i = c.first + 1; i <= c.last; i++) {
         const int64_t before = assay_trial_step(info, i - 1)->step, next = assay_trial_step(info, i)->step;
-        if (next - before <= c.distance)
+        if (next - before <= c.distance || !goes_on_alike(info, &c, i))
             continue;
         if (holes++ < SHOWN && out)
             assay_put_format(out, "%s%" PRId64 " and %" PRId64, holes == 1 ? "No step was written between " : ", ",

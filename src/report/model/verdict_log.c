@@ -146,9 +146,6 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
         put_named(&judged->others,
                   judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step", out);
     put_unused(&trial->catalog.log, out);
-    if (assay_log_facts_count(&trial->catalog.log, "steps by order") > 0 &&
-        strcmp(trial->catalog.log.kind, "mlflow") != 0)
-        put_text("; rows without a step were counted", out);
     if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
@@ -159,6 +156,9 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
 
 void report_put_log_end(const assay_trial_outcome *trial, assay_buf *out)
 {
+    if (assay_log_facts_count(&trial->catalog.log, "steps by order") > 0 &&
+        strcmp(trial->catalog.log.kind, "mlflow") != 0)
+        put_text("; rows without a step were counted", out);
     const char *status = assay_run_fact_of(&trial->catalog.facts, "status");
     const char *code = assay_run_fact_of(&trial->catalog.facts, "exit_code");
     if (status && (strcmp(status, "FAILED") == 0 || strcmp(status, "KILLED") == 0))
