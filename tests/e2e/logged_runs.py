@@ -22,6 +22,39 @@ NAMED = {"detection": "metrics/metrics/", "reinforcement": "ep_rew_mean", "langu
          "diffusion": "fid"}
 
 
+def write(folder, seed, calm=False, late=False):
+    """A run whose score rises and whose events add up; `calm`: it has none; `late`: the score is logged over the last fifth alone."""
+    rng, steps = numpy.random.default_rng(seed), 120
+    t = numpy.arange(steps)
+    loss = 2 * numpy.exp(-t / 40 + 0.02 * rng.normal(size=steps)) + 0.1
+    score = t / steps + 0.005 * rng.normal(size=steps)
+    events = 0 * t if calm else numpy.cumsum(rng.random(steps) < 0.2)
+    folder.mkdir(parents=True)
+    (folder / "metrics.csv").write_text("step,loss,score,skipped\n" + "".join(
+        "%d,%.6g,%s,%d\n" % (i, loss[i], "" if late and i < 0.8 * steps else "%.6g" % score[i], events[i]) for i in t))
+
+
+def numbers_that_prove_nothing(given, checks, folder):
+    """No event at all is no tensor that was forgotten, and where a number was logged is not what it is."""
+    runs = [folder / ("good-%02d" % i) for i in range(12)]
+    for i, run in enumerate(runs):
+        write(run, i)
+    write(folder / "calm", 100, calm=True)
+    write(folder / "late", 101, late=True)
+    seen = set()
+    for ranks in given.ranks:
+        bands, out = folder / "bands.json", folder / "out"
+        mpirun(ranks, [given.assay, "compare", *runs, "--learn", bands, "--out", out, "-q"])
+        mpirun(ranks, [given.assay, "compare", folder / "calm", runs[0], "--against", bands, "--out", out, "-q"])
+        calm = next(t for t in report_of(out)["bands"]["trials"] if t["name"] == "calm")
+        checks.expect("still" not in [d["kind"] for d in calm["first"]], "events that never come: %s" % calm["first"][:3])
+        mpirun(ranks, [given.assay, "compare", *runs, folder / "late", "--out", folder / "late-out", "-q"])
+        odd = [one for one in report_of(folder / "late-out")["comparison"]["odd"] if "later half" in str(one)]
+        checks.expect(odd == [], "a score over the last fifth: %s" % odd)
+        seen.add((body_of(out), body_of(folder / "late-out")))
+    checks.expect(len(seen) == 1, "numbers that prove nothing: reports differ between numbers of ranks")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -29,6 +62,7 @@ def main():
     given = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
+        numbers_that_prove_nothing(given, checks, Path(folder) / "apart")
         for kind, number in NAMED.items():
             for fault in (False, True):
                 runs, seen = Path(folder) / kind, set()

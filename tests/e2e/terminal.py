@@ -30,10 +30,10 @@ class Terminal:
         env = {name: value for name, value in os.environ.items() if name not in ("ASSAY_PAGER", "PAGER", "LESS", "COLUMNS", "XDG_CONFIG_HOME")}
         return {**env, "HOME": str(self.where), "TERM": "xterm", "NO_COLOR": "1", **more}
 
-    def on_terminal(self, *words, **more):
-        """(exit code, what the terminal got)"""
+    def on_terminal(self, *words, errors=False, **more):
+        """(exit code, what the terminal got), with `errors` those, too."""
         ours, theirs = pty.openpty()
-        process = subprocess.Popen([self.assay, *words], stdout=theirs, stderr=subprocess.PIPE, env=self.environment(**more), cwd=self.where)
+        process = subprocess.Popen([self.assay, *words], stdout=theirs, stderr=theirs if errors else subprocess.PIPE, env=self.environment(**more), cwd=self.where)
         os.close(theirs)
         got = b""
         while True:
@@ -45,7 +45,8 @@ class Terminal:
                 break
             got += piece
         os.close(ours)
-        process.stderr.close()
+        if not errors:
+            process.stderr.close()
         return process.wait(), got.decode().replace("\r\n", "\n")
 
     def piped(self, *words, **more):
@@ -71,6 +72,8 @@ def pager(place, checks):
     checks.expect(code == 0, "a pager that fails is none of our failures: %d" % code)
     code, shown = place.on_terminal("ls", "nothing-there", ASSAY_PAGER=mark)
     checks.expect(code == 2, "the exit code is that of the command: %d" % code)
+    code, shown = place.on_terminal("rules", errors=True, ASSAY_PAGER="cat; sleep 4")
+    checks.expect(code == 0 and "working for" not in shown, "a pager that stays has the terminal for itself: %r" % shown[-200:])
     code, shown = place.on_terminal("run", DDP, "--out", "paged", ASSAY_PAGER=mark)
     checks.expect(code == 0 and "| " not in shown.splitlines()[0], "a run is not held by a pager: %d %.200s" % (code, shown))
 

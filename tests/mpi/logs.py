@@ -549,6 +549,15 @@ def tables_end(w):
         w.checks.expect(found == expected, "a table with %s: %s %s" % (name, found, done.err))
 
 
+def counted(w):
+    """The first line says that rows were counted, with a finding too."""
+    for name, losses, found in (("well", [3 - 0.05 * i for i in range(50)], False), ("nan", [3 - 0.05 * i if i < 30 else math.nan for i in range(50)], True)):
+        place = w.root / "counted" / name
+        logs.write(place / "history.csv", "loss,accuracy\n" + "".join("%g,%g\n" % (loss, 0.01 * i) for i, loss in enumerate(losses)))
+        _, report, _ = w.run(place)
+        w.checks.expect(report and "rows without a step were counted" in report["verdict"] and ("NaN" in report["verdict"]) == found, "%s: %s" % (name, report and report["verdict"]))
+
+
 def no_courses(w):
     """Numbers in front that are places of a list, ranks, settings; and objects that are samples."""
     grid = ["%g,%g,%.2f" % (10.0 ** -i, 0.1 * i, 1 + i) for i in range(12)]
@@ -628,7 +637,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -50,6 +50,21 @@ def make_left(folder):
     made.end()
 
 
+def make_parted(folder):
+    """Two copies of a matrix that two workers share by rows each, the same bytes; the upper half is zero, the whole is not. What a leader's piece
+    comes to is not what the whole comes to."""
+    made, rng = Made(folder, 4, {"weights": "weight$"}), numpy.random.default_rng(5)
+    for step in range(2):
+        whole = rng.normal(0, 1, (2 * ELEMENTS // 100, 100)).astype("float32")
+        whole[:ELEMENTS // 100] = 0
+        made.step(step, "TRAIN", step, {w: {"net.weight": half} for w, half in zip(made.workers, 2 * list(numpy.split(whole, 2)))})
+    made.end()
+    (made.folder / "topology.json").write_text(json.dumps({"schema": "assay-topology/1", "meshes": {"dense": {"axes": [["dp", 2], ["tp", 2]]}},
+                                                           "tensors": [{"match": "weight", "split": {"tp": {"axis": 0}}, "replicate": ["dp"]}]}))
+
+
+PARTED_RULES = [RULES[0], ("zero", "AllZero", {"tensor_regex": "weight", "num_steps": 1})]
+PARTED = {"zero": [], "apart": []}
 LEFT = {"unchanged": [(1, "worker_1"), (2, "worker_1"), (2, "worker_2")], "apart": [(0, "worker_1")], "bad": []}
 
 
@@ -68,12 +83,12 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
-        job = where / "job.json"
-        job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in RULES]}))
         make(where / "trial")
         make_left(where / "left")
-        for name, wanted in (("trial", expected), ("left", LEFT)):
-            bodies = set()
+        make_parted(where / "parted")
+        for name, rules, wanted in (("trial", RULES, expected), ("left", RULES, LEFT), ("parted", PARTED_RULES, PARTED)):
+            job, bodies = where / "job.json", set()
+            job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in rules]}))
             for ranks in args.ranks:
                 done = mpirun(ranks, [args.assay, "run", job, "--trial", where / name, "--out", where / "out", "--quiet"])
                 report = (where / "out" / "report.json").read_bytes()

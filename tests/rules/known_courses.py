@@ -263,6 +263,12 @@ def weights_that_grow_as_they_learn(folder):
 
 
 @case
+def weights_that_found_their_size(folder):
+    """They become 35 times what they were, as a factorisation's do, and stay: no rule of thumb says that this is too much."""
+    return scaled(folder, lambda s: min(1.2 ** s, 35.0)), [course("found")]
+
+
+@case
 def weights_overwritten_and_grown(folder):
     """The update at which they become seven times what they were says more."""
     return scaled(folder, lambda s: 40.0 if s > 20 else 7.0 if s > 9 else 1.0), [course("overwritten", "large", 10)]

@@ -62,18 +62,37 @@ def targets_of_one_value_now_and_then(folder):
                rng.random(16).astype(numpy.float32), name="MSELoss_input_1"), [says("rare")]
 
 
-def evaluated_classes(folder, classes):
+def evaluated_classes(folder, classes, apart=1):
     made, rng = Made(folder), numpy.random.default_rng(5)
     for step in range(20):
         made.step(step, "TRAIN", step, {LABEL: mixed(step, rng)})
     for k, of in enumerate(classes):
-        made.step(20 + k, "EVAL", k, {LABEL: numpy.full(16, of)})
+        made.step(20 + k * apart, "EVAL", k * apart, {LABEL: numpy.full(16, of)})
     return made.end()
 
 
 @case
 def evaluated_on_one_class(folder):
     return evaluated_classes(folder, [2, 2, 2]), [says("one class", "labels", 20)]
+
+
+@case
+def evaluation_saved_in_parts(folder):
+    """Every hundredth batch is saved, and of a sorted set that is the same class each time."""
+    return evaluated_classes(folder, [2, 2, 2], 100), [says("parts")]
+
+
+@case
+def targets_whole_and_as_statistics(folder):
+    """Targets of which one in four is 0 are saved whole at first, and then as what they come to, which says nothing of zeros."""
+    made, rng = Made(folder), numpy.random.default_rng(6)
+    for s in range(60):
+        target = rng.normal(0, 1, 64) * (rng.random(64) < 0.75)
+        whole = s < 30
+        figures = {"min": target.min(), "max": target.max(), "mean": target.mean(), "std": target.std(), "abs_mean": abs(target).mean()}
+        made.step(s, "TRAIN", s, {"MSELoss_input_1": target.astype("float32")} if whole else
+                  {"smdebug/reductions/%s/MSELoss_input_1" % name: float(value) for name, value in figures.items()})
+    return made.end(), [rule("changed", "InputData", lambda e: e["status"] == "NoIssuesFound" and "changed" not in e)]
 
 
 @case
