@@ -5,7 +5,7 @@ import math
 import tempfile
 from pathlib import Path
 
-from launch import Checks, mpirun
+from launch import Checks, mpirun, run
 
 CASES = []
 
@@ -56,31 +56,56 @@ def run_refused(checks, assay, ranks, where, trial, entry, words, folder):
     checks.expect(done.code == 2 and told and not out.exists(), "%s, %s: to be refused: %s" % (where, entry["name"], done))
 
 
+def report_of(checks, where, done, out):
+    """The report of a run that ended well, without what belongs to the run itself; None after another end."""
+    if not checks.expect(done.code == 0, "%s: %s" % (where, done)):
+        return None
+    report = json.loads((out / "report.json").read_text())
+    del report["run"]
+    return report
+
+
 def run_case(checks, assay, ranks, function, folder):
+    """Runs a case on one rank and compares with what it expects. Returns its trial, its rules and their entries in the report."""
+    folder.mkdir()
     trial, every = function(folder / "trial")
     for entry, words in every:
         if isinstance(words, Refusal):
             run_refused(checks, assay, ranks[-1], function.__name__, trial, entry, words, folder)
     rules = [(entry, expected) for entry, expected in every if not isinstance(expected, Refusal)]
-    job = folder / "job.json"
+    job, out = folder / "job.json", folder / "out"
     write_job(job, trial, [entry for entry, _ in rules])
-    told = None
+    report = report_of(checks, function.__name__, run([assay, "run", job, "--out", out]), out)
+    if report is None:
+        return None
+    trial_report = report["trials"][0]
+    checks.expect(trial_report["problems"] == [], "%s: %s" % (function.__name__, trial_report["problems"]))
+    for (entry, expected), found in zip(rules, trial_report["rules"]):
+        said = expected(found) if callable(expected) else all(found[key] == value for key, value in expected.items())
+        checks.expect(said, "%s, %s: %s" % (function.__name__, entry["name"], {k: found[k] for k in (
+            "status", "message", "datapoints", "findings_total", "steps", "findings")}))
+    return trial, [entry for entry, _ in rules], trial_report["rules"]
+
+
+def run_together(checks, assay, ranks, done, folder):
+    """One job of all trials with all rules: a start on many ranks takes longer than a case. Its report is the same at every number of
+    ranks, and has of each case what the case alone had."""
+    entries = [dict(entry, name="%d: %s" % (k, entry["name"])) for k, (_, rules, _) in enumerate(done) for entry in rules]
+    job, out, told = folder / "together.json", folder / "together", None
+    job.write_text(json.dumps({"trials": [str(trial) for trial, _, _ in done], "rules": entries}))
     for count in ranks:
-        where = "%s on %d ranks" % (function.__name__, count)
-        done = mpirun(count, [assay, "run", job, "--out", folder / "out"])
-        if not checks.expect(done.code == 0, "%s: %s" % (where, done)):
+        where = "all cases together on %d ranks" % count
+        report = report_of(checks, where, mpirun(count, [assay, "run", job, "--out", out]), out)
+        if report is None:
             continue
-        report = json.loads((folder / "out" / "report.json").read_text())
-        del report["run"]
-        told = told or json.dumps(report)
-        checks.expect(json.dumps(report) == told, "%s: another report than on %d" % (where, ranks[0]))
-        trial_report = report["trials"][0]
-        checks.expect(trial_report["problems"] == [], "%s: %s" % (where, trial_report["problems"]))
-        for (entry, expected), found in zip(rules, trial_report["rules"]):
-            said = expected(found) if callable(expected) else all(found[key] == value for key,
-                 value in expected.items())
-            checks.expect(said, "%s, %s: %s" % (where, entry["name"], {k: found[k] for k in (
-                "status", "message", "datapoints", "findings_total", "steps", "findings")}))
+        if told is not None:
+            checks.expect(report == told, "%s: another report than on %d" % (where, ranks[0]))
+            continue
+        told = report
+        for k, (_, rules, alone) in enumerate(done):
+            mine = [entry for entry in report["trials"][k]["rules"] if entry["name"].startswith("%d: " % k)]
+            checks.expect([dict(entry, name=None) for entry in mine] == [dict(entry, name=None) for entry in alone],
+                          "%s: case %d has other entries than alone" % (where, k))
 
 
 def main():
@@ -91,8 +116,8 @@ def main():
     parser.add_argument("cases", nargs="*", help="these cases only, by name")
     args = parser.parse_args()
     checks = Checks()
-    for function in CASES:
-        if not args.cases or function.__name__ in args.cases:
-            with tempfile.TemporaryDirectory() as folder:
-                run_case(checks, args.assay, args.ranks, function, Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        done = [run_case(checks, args.assay, args.ranks, function, Path(folder) / function.__name__)
+                for function in CASES if not args.cases or function.__name__ in args.cases]
+        run_together(checks, args.assay, args.ranks, [case for case in done if case is not None], Path(folder))
     checks.done()
