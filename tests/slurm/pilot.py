@@ -259,7 +259,10 @@ def test_ends(checks, slurm, train):
     sound = dict(state["run_spec"], warmup_learning_rate=0.025, learning_rate=0.0375, add_batch_norm=1)
     again = dict(state, next_action="launch_new", run_spec=sound)
     example.state_file.write_text(json.dumps(again))
-    checks.expect(example.pilot("--once").code == 0, "goes on after the end when it is told to")
+    waits = example.work / "waits"
+    waits.write_text("#!/bin/sh\nexec sleep 600\n")  # cancelled before it records, whatever is slow
+    waits.chmod(0o755)
+    checks.expect(example.pilot("--once", TRAIN=str(waits)).code == 0, "goes on after the end when it is told to")
     slurm.call("scancel", example.state()["pilot"]["job_id"])
     done = example.pilot()
     checks.expect(done.code == 1 and example.state()["job_status"] == "Stopped" and "ended as CANCELLED" in done.out,
