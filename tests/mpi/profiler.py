@@ -303,6 +303,27 @@ def beginnings(checks, args, where):
         checks.expect(rules and fired == wanted, "%s: %s, not %s: %s" % (name, fired, wanted, done))
 
 
+def gaps(checks, args, where):
+    """A node or worker that recorded nothing for longer than 30 seconds stands in the first line: rules passed over the rest."""
+    for name, node, held, wanted in (
+            ("all along", "algo-2", lambda second: True, None),
+            ("ends a little early", "algo-2", lambda second: second < 95, None),
+            ("ends early", "algo-2", lambda second: second < 60, "but algo-2 recorded nothing from 2023-11-15 00:00:59 UTC to "),
+            ("begins late", "algo-1", lambda second: second > 50, "but algo-1 recorded nothing from 2023-11-15 00:00:00 UTC to "),
+            ("hole", "algo-2", lambda second: not 30 < second < 80, "but algo-2 recorded nothing from 2023-11-15 00:00:30 UTC to "),
+            ("no metrics", "algo-2", lambda second: False, "but algo-2 has no system metrics")):
+        p = Profile(where / name)
+        for second in range(0, 120):
+            for of in ("algo-1", "algo-2"):
+                if of != node or held(second):
+                    p.sample(second, "gpu0", "GPUUtilization", 90, of).sample(second, "cpu0", "CPUUtilization", 60, of)
+        for of in ("algo-1", "algo-2"):
+            p.events("1-" + of, [step(i, 0.9, i) for i in range(118)])
+        trial = run(checks, args, where, p.write(), [{"rule": "CPUBottleneck", "parameters": {"patience": 10}}], (0,), name)
+        said = (report_of(where / "out")["verdict"]) if trial else ""
+        checks.expect(trial and (wanted in said if wanted else "recorded nothing" not in said and "metrics" not in said), "%s: %s" % (name, said))
+
+
 HEALTHY = {"healthy", "healthy_gpus", "healthy_nodes", "healthy_two", "system_only", "horovod", "truncated", "damaged", "clock_skew",
            "missing_worker", "slow_start"}  # it starts within MaxInitializationTime's 20 minutes: what was idle until then is no fault
 PLANTED = {"cpu_bottleneck": "CPUBottleneck", "io_bottleneck": "IOBottleneck", "dataloader": "Dataloader", "small_batch": "BatchSize",
@@ -331,6 +352,10 @@ def built_in(checks, args, where):
         else:
             checks.expect(not fired, "%s is healthy: %s" % (trial["name"], fired))
         checks.expect(len(trial["rules"]) == 9, "%s: %d rules" % (trial["name"], len(trial["rules"])))
+    for name, wanted in (("missing_worker", "but algo-3 recorded nothing from 2023-11-15 00:01:27 UTC to "), ("healthy_nodes", "")):
+        done = mpirun(1, [args.assay, "run", SHARED / name, "--out", where / "alone"])
+        first = done.out.splitlines()[0]
+        checks.expect(wanted in first and ("recorded nothing" in first) == bool(wanted), "%s: %s" % (name, first))
     done = mpirun(1, [args.assay, "run", trials[0], made.folder, "--out", where / "mixed"])
     checks.expect(done.code in (0, 1, 3) and "CPUBottleneck" not in done.out.split("Not tested")[-1], "a mixed run: %s" % done)
 
@@ -408,7 +433,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     checks = Checks()
-    for case in (known_answers, bad_input, with_tensors, at_steps, first_lines, beginnings, built_in, commands):
+    for case in (known_answers, bad_input, with_tensors, at_steps, first_lines, beginnings, gaps, built_in, commands):
         with tempfile.TemporaryDirectory() as folder:
             case(checks, args, Path(folder))
     if SHARED.is_dir():

@@ -111,6 +111,10 @@ typedef struct profile {
 profile *profile_new(const assay_trial_outcome *trial, int *status);
 void profile_free(profile *p);
 
+/* Appends `before` and what the trial's sentence says of the gap in its timeline that matters most, like "algo-3 recorded
+ * nothing from 2023-11-15 00:01:27 UTC to 2023-11-15 00:01:59 UTC"; nothing, and false, where all recorded all the time. */
+bool profile_put_gap(const assay_trial_outcome *trial, const char *before, assay_buf *out);
+
 const char *profile_metric_name(int metric);    /* "CPU", "GPU memory", ... */
 const char *profile_metric_measure(int metric); /* "percent", "bytes per second" */
 /* The value of a sample of a metric. */

@@ -158,3 +158,54 @@ void profile_find_missing(profile *p)
     if (p->gaps > 1)
         qsort(p->gap, p->gaps, sizeof *p->gap, compare_gaps);
 }
+
+/* Of several gaps, the one that the sentence about the trial names: a node that stopped before all others explains the
+ * worker that did. */
+static size_t urgency(const profile_gap *gap)
+{
+    static const char *const order[] = {"early_end", "events_early_end", "gap", "no_system", "no_framework"};
+    size_t i = 0;
+    while (i < sizeof order / sizeof *order && strcmp(order[i], gap->kind) != 0)
+        i++;
+    return i;
+}
+
+static void put_gap(const profile_gap *gap, assay_buf *out)
+{
+    char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
+    assay_put_bytes(out, gap->name, strlen(gap->name));
+    if (strcmp(gap->kind, "no_system") == 0)
+        assay_put_format(out, " has no system metrics");
+    else if (strcmp(gap->kind, "no_framework") == 0)
+        assay_put_format(out, " has no timeline");
+    else
+        assay_put_format(out, " recorded nothing from %s to %s", report_time(gap->from, from),
+                         report_time(gap->to, to));
+}
+
+bool profile_put_gap(const assay_trial_outcome *trial, const char *before, assay_buf *out)
+{
+    if (!trial->info || !trial->info->timeline)
+        return false;
+    profile p = {.data = trial->info->timeline, .line = &trial->info->timeline->line};
+    profile_find_missing(&p);
+    const profile_gap *first = p.gap;
+    size_t alike = 0;
+    for (size_t i = 0; i < p.gaps; i++)
+        if (urgency(&p.gap[i]) < urgency(first))
+            first = &p.gap[i];
+    for (size_t i = 0; i < p.gaps; i++)
+        alike += strcmp(p.gap[i].kind, first->kind) == 0;
+    if (p.status != ASSAY_OK)
+        assay_put_format(out, "%sout of memory while gaps in time were looked for", before);
+    if (p.status == ASSAY_OK && first) {
+        assay_put_format(out, "%s", before);
+        put_gap(first, out);
+        if (alike > 1)
+            assay_put_format(out, ", the first of %zu such gaps", alike);
+    }
+    const bool said = p.status != ASSAY_OK || first;
+    free(p.gap);
+    free(p.sampling);
+    return said;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/model/diagnosis.h"
+#include "report/model/profile.h"
 #include "report/model/report_model.h"
 #include "report/model/verdict_log.h"
 #include "report/model/verdict_traces.h"
@@ -193,10 +194,11 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     const char *incomplete = report_incomplete(trial);
     if (incomplete)
         assay_put_format(out, "%s%s is not complete", passed && !trial->unsafe ? ", but " : "; ", incomplete);
+    const bool gap = profile_put_gap(trial, passed && !trial->unsafe && !incomplete ? ", but " : "; ", out);
     if (passed)
-        put_losses(trial, incomplete || trial->unsafe ? "; " : ", but ", out);
+        put_losses(trial, incomplete || trial->unsafe || gap ? "; " : ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
-    const bool after_rules = passed && trial->problems.losses == 0 && !log;
+    const bool after_rules = passed && trial->problems.losses == 0 && !log && !gap;
     if (n.silent > 0)
         assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
                          after_rules ? "" : assay_plural(n.silent));
