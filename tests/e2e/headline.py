@@ -13,10 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+import logs  # noqa: E402
 from launch import Checks, run  # noqa: E402
 from made import Made  # noqa: E402
 
 GOOD = ROOT / "tests" / "data" / "trials" / "healthy"
+T0 = 1700006400  # a full minute
 QUIET = {"rules": [{"rule": "ExplodingTensor"}]}
 
 
@@ -48,6 +50,38 @@ def check_damage(args, checks, folder):
     trials = [o for i in range(3) for o in ("--trial", folder / ("t%d" % i))]
     done, report, _ = report_of(args, folder, "run", folder / "job.json", *trials)
     checks.expect(done.code == 3 and report["verdict"].startswith("1 of 3 trials is damaged: t1 ("), "damaged: %s" % report["verdict"])
+
+
+def sample(folder, node, seconds):
+    for begin in range(0, seconds, 60):
+        lines = [json.dumps({"Type": "x", "Name": name, "Dimension": what, "Value": value, "NodeId": node, "Timestamp": T0 + second})
+                 for second in range(begin, min(begin + 60, seconds)) for name, what, value in (("gpu0", "GPUUtilization", 90), ("cpu0", "CPUUtilization", 60))]
+        logs.write(folder / ("system/incremental/2023111500/%d.%s.json" % (T0 + begin, node)), "\n".join(lines) + "\n")
+
+
+def check_reserved(args, checks, folder):
+    """What the sentence about one trial says against "nothing wrong" is not lost among several, and steps that were not asked for are said."""
+    place = folder / "reserved"
+    for i in range(3):
+        logs.mlflow(place / ("mlflow-%d" % i), logs.curve(40), "%032x" % i, "owl-%d" % i)
+        logs.csv(place / ("csv-%d" % i), logs.curve(40))
+        for node, seconds in (("algo-1", 150), ("algo-2", 150 if i != 1 else 90)):
+            sample(place / ("nodes-%d" % i), node, seconds)
+        training(place / ("steps-%d" % i), i)
+    meta = place / "mlflow-1/mlruns/1" / ("%032x" % 1) / "meta.yaml"
+    meta.write_text(meta.read_text().replace("status: 3", "status: 4"))
+    rows = (place / "csv-1/metrics.csv").read_text().splitlines(keepends=True)
+    (place / "csv-1/metrics.csv").write_text("".join(row if i % 4 or i == 0 else "%s,what\n" % row.split(",")[0] + row for i, row in enumerate(rows)))
+    (folder / "busy.json").write_text(json.dumps({"rules": [{"rule": "CPUBottleneck", "parameters": {"patience": 10}}]}))
+    for kind, job, wanted in (("mlflow", (), "1 of 3 trials did not end well: "), ("csv", (), "1 of 3 trials is not complete: csv-1 ("),
+                              ("nodes", (folder / "busy.json",), "1 of 3 trials is not complete: nodes-1 (nothing wrong in 1 rule, but algo-2 recorded nothing from ")):
+        options = [["--trial", place / ("%s-%d" % (kind, i))] if job else [place / ("%s-%d" % (kind, i))] for i in range(3)]
+        done, report, _ = report_of(args, folder, "run", *job, *options[0], *options[1], *options[2])
+        checks.expect(report.get("verdict", "").startswith(wanted) and "nothing wrong in 3" not in report["verdict"], "%s: %s %s" % (kind, report.get("verdict"), done))
+        done, report, _ = report_of(args, folder, "run", *job, *options[0], *options[2])
+        checks.expect("nothing wrong in" in report.get("verdict", "") and " is not complete" not in report["verdict"], "%s, sound: %s %s" % (kind, report.get("verdict"), done))
+    done, report, _ = report_of(args, folder, "run", *[place / ("steps-%d" % i) for i in range(3)], "--steps", "5:30")
+    checks.expect(report.get("verdict", "").endswith("; only steps 5 to 29 were looked at"), "steps: %s %s" % (report.get("verdict"), done))
 
 
 def check_unread(args, checks, folder):
@@ -99,7 +133,7 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_damage, check_unread, check_compared, check_headings, check_bands):
+        for check in (check_damage, check_reserved, check_unread, check_compared, check_headings, check_bands):
             check(args, checks, Path(folder))
     checks.done()
 

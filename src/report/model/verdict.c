@@ -150,8 +150,7 @@ static void put_losses(const assay_trial_outcome *trial, const char *before, ass
     assay_put_format(out, problems->losses > 1 ? ", ..." : "");
 }
 
-/* "; only steps 400 to 699 were looked at": of the others nothing is said. */
-static void put_range(const assay_outcome *outcome, assay_buf *out)
+void report_put_range(const assay_outcome *outcome, assay_buf *out)
 {
     const bool begins = outcome->from > INT64_MIN, ends = outcome->to < INT64_MAX;
     if (outcome->from >= outcome->to || (!begins && !ends))
@@ -211,5 +210,16 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (!passed && facts->recorded_workers < facts->run_workers)
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
                          facts->run_workers);
-    put_range(outcome, out);
+    report_put_range(outcome, out);
+}
+
+report_reservation report_reservation_of(const assay_trial_outcome *trial)
+{
+    const report_reservation log = report_is_log(trial) ? report_log_reservation(trial) : REPORT_UNRESERVED;
+    if (log != REPORT_UNRESERVED)
+        return log;
+    assay_buf said = ASSAY_BUF(SIZE_MAX);
+    const bool gap = profile_put_gap(trial, "", &said);
+    assay_buf_release(&said);
+    return gap || report_incomplete(trial) ? REPORT_PARTIAL : REPORT_UNRESERVED;
 }

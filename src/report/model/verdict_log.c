@@ -125,15 +125,14 @@ static void put_named(const assay_log_names *names, const char *rest, assay_buf 
     put_text(rest, out);
 }
 
-/* "; 50 of 120 rows could not be used", where that is one of ten or more: what is wrong may stand in them. Of logs that are
- * no tables nobody counts rows. */
-static void put_unused(const assay_log_facts *log, assay_buf *out)
+/* Could one of ten rows or more not be used? What is wrong may stand in them. Of logs that are no tables nobody counts
+ * rows. */
+static bool lacks_rows(const assay_log_facts *log, uint64_t *bad, uint64_t *rows)
 {
     const bool table = log->kind && (strcmp(log->kind, "csv") == 0 || strcmp(log->kind, "monitor") == 0);
-    const uint64_t bad = assay_log_facts_count(log, "bad rows") + assay_log_facts_count(log, "bad steps"),
-                   rows = assay_log_facts_count(log, "rows") + bad;
-    if (table && bad > rows / 10)
-        assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
+    *bad = assay_log_facts_count(log, "bad rows") + assay_log_facts_count(log, "bad steps");
+    *rows = assay_log_facts_count(log, "rows") + *bad;
+    return table && *bad > *rows / 10;
 }
 
 void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
@@ -145,7 +144,9 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     if (judged->never.count == 0)
         put_named(&judged->others,
                   judged->others.count == 1 ? " is not finite at some step" : " are not finite at some step", out);
-    put_unused(&trial->catalog.log, out);
+    uint64_t bad, rows;
+    if (lacks_rows(&trial->catalog.log, &bad, &rows))
+        assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
     if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
@@ -154,17 +155,40 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
         put_text("; nothing was tested", out);
 }
 
+/* The status by which MLflow says that the run failed, or NULL. */
+static const char *failed_status(const assay_trial_outcome *trial)
+{
+    const char *status = assay_run_fact_of(&trial->catalog.facts, "status");
+    return status && (strcmp(status, "FAILED") == 0 || strcmp(status, "KILLED") == 0) ? status : NULL;
+}
+
+/* The exit code of the run, but 0, or NULL. */
+static const char *failed_code(const assay_trial_outcome *trial)
+{
+    const char *code = assay_run_fact_of(&trial->catalog.facts, "exit_code");
+    return code && strcmp(code, "0") != 0 ? code : NULL;
+}
+
 void report_put_log_end(const assay_trial_outcome *trial, assay_buf *out)
 {
     if (assay_log_facts_count(&trial->catalog.log, "steps by order") > 0 &&
         strcmp(trial->catalog.log.kind, "mlflow") != 0)
         put_text("; rows without a step were counted", out);
-    const char *status = assay_run_fact_of(&trial->catalog.facts, "status");
-    const char *code = assay_run_fact_of(&trial->catalog.facts, "exit_code");
-    if (status && (strcmp(status, "FAILED") == 0 || strcmp(status, "KILLED") == 0))
+    const char *status = failed_status(trial), *code = failed_code(trial);
+    if (status)
         assay_put_format(out, " (%s by MLflow)", status);
-    else if (code && strcmp(code, "0") != 0)
+    else if (code)
         assay_put_format(out, " (exit code %.20s)", code);
     else if (trial->catalog.log.running)
         put_text(" (still running)", out);
+}
+
+report_reservation report_log_reservation(const assay_trial_outcome *trial)
+{
+    uint64_t bad, rows;
+    if (failed_status(trial) || failed_code(trial))
+        return REPORT_ENDED_BADLY;
+    if (trial->catalog.log.judged.never.count > 0)
+        return REPORT_NOT_FINITE;
+    return lacks_rows(&trial->catalog.log, &bad, &rows) ? REPORT_PARTIAL : REPORT_UNRESERVED;
 }

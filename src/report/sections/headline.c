@@ -1,8 +1,10 @@
 /* headline.c - what a report comes to, in one sentence: the first line of every form. Over all of its trials: bands that
  * a run leaves, what rules found, what is damaged or could not be read, and how much was tested. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
 #include "report/model/verdict_log.h"
@@ -49,37 +51,41 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
 }
 
 /* What a trial comes to beside others: what weighs most of what is true of it. */
-typedef enum standing { UNREAD, FOUND, DAMAGED, FAILED, ADVISED, SOUND } standing;
+typedef enum standing { UNREAD, FOUND, DAMAGED, FAILED, ENDED_BADLY, NOT_FINITE, PARTIAL, ADVISED, SOUND } standing;
 
-/* A set of rules is asked for as a whole: what a trial has no data for is no failure of it, a rule that broke down is. */
-static standing standing_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
+/* Of each trial. */
+typedef struct place {
+    standing is;
+    int severity; /* of the severest rule that found something; -1: none */
+} place;
+
+static standing standing_without_findings(const assay_trial_outcome *trial)
 {
-    standing is = SOUND;
+    static const standing of[] = {[REPORT_UNRESERVED] = SOUND,
+                                  [REPORT_ENDED_BADLY] = ENDED_BADLY,
+                                  [REPORT_NOT_FINITE] = NOT_FINITE,
+                                  [REPORT_PARTIAL] = PARTIAL};
     if (trial->status != ASSAY_OK)
         return UNREAD;
-    if (trial->problems.losses > 0 || trial->unsafe)
-        is = DAMAGED;
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        const report_rule rule = report_rule_of(outcome, trial, i, false);
-        const bool found = rule.status == ASSAY_ISSUES_FOUND;
-        const standing one = found && rule.instance->severity > ASSAY_INFO ? FOUND
-                             : rule.status == ASSAY_RULE_ERROR             ? FAILED
-                             : found                                       ? ADVISED
-                                                                           : SOUND;
-        is = one < is ? one : is;
-    }
-    return is;
+    return trial->problems.losses > 0 || trial->unsafe ? DAMAGED : of[report_reservation_of(trial)];
 }
 
-static int severity_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
+/* A set of rules is asked for as a whole: what a trial has no data for is no failure of it, a rule that broke down is. */
+static place place_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
-    int most = -1;
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+    place out = {standing_without_findings(trial), -1};
+    for (size_t i = 0; i < outcome->job->rule_count && out.is != UNREAD; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
-        if (rule.status == ASSAY_ISSUES_FOUND && (int)rule.instance->severity > most)
-            most = (int)rule.instance->severity;
+        const bool found = rule.status == ASSAY_ISSUES_FOUND;
+        const int severity = found ? (int)rule.instance->severity : -1;
+        const standing one = severity > ASSAY_INFO             ? FOUND
+                             : rule.status == ASSAY_RULE_ERROR ? FAILED
+                             : found                           ? ADVISED
+                                                               : SOUND;
+        out.is = one < out.is ? one : out.is;
+        out.severity = severity > out.severity ? severity : out.severity;
     }
-    return most;
+    return out;
 }
 
 /* Why it could not be opened, in short: beside others the whole message stands further down. */
@@ -93,13 +99,13 @@ static void put_error(const assay_trial_outcome *trial, assay_buf *out)
 }
 
 /* "run-03 (...), run-07 (...) and 2 more", the severest first */
-static void put_named(const assay_outcome *outcome, standing group, size_t count, assay_buf *out)
+static void put_named(const assay_outcome *outcome, const place *places, standing group, size_t count, assay_buf *out)
 {
     size_t named = 0;
     for (int severity = ASSAY_ERROR; severity >= -1; severity--)
         for (size_t t = 0; t < outcome->trial_count && named < TRIALS_NAMED; t++) {
             const assay_trial_outcome *trial = &outcome->trials[t];
-            if (standing_of(outcome, trial) != group || severity_of(outcome, trial) != severity)
+            if (places[t].is != group || places[t].severity != severity)
                 continue;
             assay_put_format(out, named++ ? ", " : "");
             assay_put_bytes(out, trial->trial->name, strlen(trial->trial->name));
@@ -124,7 +130,7 @@ static bool are_logs(const assay_outcome *outcome)
 }
 
 /* "2 of 5 trials have findings: run-03 (...), run-07 (...); 1 could not be opened: ...": what is worst first. */
-static void put_trials(const assay_report *report, assay_buf *out)
+static void put_trials(const assay_report *report, const place *places, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     static const struct {
@@ -133,10 +139,13 @@ static void put_trials(const assay_report *report, assay_buf *out)
     } groups[] = {{FOUND, "has findings", "have findings"},
                   {UNREAD, "could not be opened", "could not be opened"},
                   {DAMAGED, "is damaged", "are damaged"},
-                  {FAILED, "could not be judged by every rule", "could not be judged by every rule"}};
+                  {FAILED, "could not be judged by every rule", "could not be judged by every rule"},
+                  {ENDED_BADLY, "did not end well", "did not end well"},
+                  {NOT_FINITE, "has no finite values in some series", "have no finite values in some series"},
+                  {PARTIAL, "is not complete", "are not complete"}};
     size_t count[SOUND + 1] = {0}, said = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
-        count[standing_of(outcome, &outcome->trials[t])]++;
+        count[places[t].is]++;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         const size_t n = count[groups[g].is];
         if (n == 0)
@@ -146,7 +155,7 @@ static void put_trials(const assay_report *report, assay_buf *out)
         else
             assay_put_format(out, "%zu of %zu trials %s: ", n, outcome->trial_count,
                              n == 1 ? groups[g].one : groups[g].many);
-        put_named(outcome, groups[g].is, n, out);
+        put_named(outcome, places, groups[g].is, n, out);
     }
     if (said > 0)
         return;
@@ -160,7 +169,9 @@ static void put_trials(const assay_report *report, assay_buf *out)
     put_workers(outcome, out);
     if (count[ADVISED] > 0) {
         assay_put_format(out, "; advice for %zu: ", count[ADVISED]);
-        put_named(outcome, ADVISED, count[ADVISED], out);
+        put_named(outcome, places, ADVISED, count[ADVISED], out);
+    } else {
+        report_put_range(outcome, out); /* which the sentence about each trial has, too */
     }
 }
 
@@ -218,6 +229,21 @@ static void put_bands(const assay_band_report *bands, assay_buf *out)
     assay_put_format(out, "; ");
 }
 
+static void put_all(const assay_report *report, assay_buf *out)
+{
+    const assay_outcome *outcome = report->outcome;
+    place *places = assay_alloc_zeroed(outcome->trial_count, sizeof *places);
+    if (!places) {
+        assay_put_format(out, "out of memory");
+        return;
+    }
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        places[t] = place_of(outcome, &outcome->trials[t]);
+    put_trials(report, places, out);
+    put_untested(outcome, out);
+    free(places);
+}
+
 void report_put_verdict(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
@@ -228,8 +254,6 @@ void report_put_verdict(const assay_report *report, assay_buf *out)
         report_put_trial_verdict(outcome, &outcome->trials[0], out);
     else if (report_nothing_tested(report))
         assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
-    else {
-        put_trials(report, out);
-        put_untested(outcome, out);
-    }
+    else
+        put_all(report, out);
 }
