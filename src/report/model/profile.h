@@ -112,8 +112,8 @@ profile *profile_new(const assay_trial_outcome *trial, int *status);
 void profile_free(profile *p);
 
 /* Appends `before` and what the trial's sentence says of the gap in its timeline that matters most, like "algo-3 recorded
- * nothing from 2023-11-15 00:01:27 UTC to 2023-11-15 00:01:59 UTC"; nothing, and false, where all recorded all the time. */
-bool profile_put_gap(const assay_trial_outcome *trial, const char *before, assay_buf *out);
+ * nothing from 2023-11-15 00:01:27 UTC to 2023-11-15 00:01:59 UTC"; nothing where all recorded all the time (*said). ASSAY_OK or ASSAY_ENOMEM. */
+int profile_put_gap(const assay_trial_outcome *trial, const char *before, bool *said, assay_buf *out);
 
 const char *profile_metric_name(int metric);    /* "CPU", "GPU memory", ... */
 const char *profile_metric_measure(int metric); /* "percent", "bytes per second" */

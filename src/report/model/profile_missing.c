@@ -183,10 +183,11 @@ static void put_gap(const profile_gap *gap, assay_buf *out)
                          report_time(gap->to, to));
 }
 
-bool profile_put_gap(const assay_trial_outcome *trial, const char *before, assay_buf *out)
+int profile_put_gap(const assay_trial_outcome *trial, const char *before, bool *said, assay_buf *out)
 {
+    *said = false;
     if (!trial->info || !trial->info->timeline)
-        return false;
+        return ASSAY_OK;
     profile p = {.data = trial->info->timeline, .line = &trial->info->timeline->line};
     profile_find_missing(&p);
     const profile_gap *first = p.gap;
@@ -196,16 +197,14 @@ bool profile_put_gap(const assay_trial_outcome *trial, const char *before, assay
             first = &p.gap[i];
     for (size_t i = 0; i < p.gaps; i++)
         alike += strcmp(p.gap[i].kind, first->kind) == 0;
-    if (p.status != ASSAY_OK)
-        assay_put_format(out, "%sout of memory while gaps in time were looked for", before);
-    if (p.status == ASSAY_OK && first) {
+    *said = p.status == ASSAY_OK && first;
+    if (*said) {
         assay_put_format(out, "%s", before);
         put_gap(first, out);
         if (alike > 1)
             assay_put_format(out, ", the first of %zu such gaps", alike);
     }
-    const bool said = p.status != ASSAY_OK || first;
     free(p.gap);
     free(p.sampling);
-    return said;
+    return p.status;
 }

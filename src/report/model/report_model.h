@@ -54,14 +54,14 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
 void report_put_range(const assay_outcome *outcome, assay_buf *out);
 
 /* What forbids to say that nothing is wrong where no rule found anything; the sentence about the trial says it. The worst
- * of several. (verdict.c) */
+ * of several. ASSAY_OK or ASSAY_ENOMEM. (verdict.c) */
 typedef enum report_reservation {
     REPORT_UNRESERVED,
     REPORT_ENDED_BADLY, /* as the logger says: failed, killed, an exit code but 0 */
     REPORT_NOT_FINITE,  /* series of a log that never had a finite value */
     REPORT_PARTIAL      /* a checkpoint that is not complete, a gap in time, rows of a log that could not be used */
 } report_reservation;
-report_reservation report_reservation_of(const assay_trial_outcome *trial);
+int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out);
 
 /* When a finding is: its step, "120", or its time, "2023-11-14 22:13:35 UTC". With what stands in front in a sentence:
  * "step 120", and the time alone. */

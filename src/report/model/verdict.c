@@ -193,7 +193,9 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     const char *incomplete = report_incomplete(trial);
     if (incomplete)
         assay_put_format(out, "%s%s is not complete", passed && !trial->unsafe ? ", but " : "; ", incomplete);
-    const bool gap = profile_put_gap(trial, passed && !trial->unsafe && !incomplete ? ", but " : "; ", out);
+    bool gap;
+    if (profile_put_gap(trial, passed && !trial->unsafe && !incomplete ? ", but " : "; ", &gap, out) != ASSAY_OK)
+        out->status = ASSAY_ENOMEM;
     if (passed)
         put_losses(trial, incomplete || trial->unsafe || gap ? "; " : ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
@@ -213,13 +215,15 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     report_put_range(outcome, out);
 }
 
-report_reservation report_reservation_of(const assay_trial_outcome *trial)
+int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out)
 {
-    const report_reservation log = report_is_log(trial) ? report_log_reservation(trial) : REPORT_UNRESERVED;
-    if (log != REPORT_UNRESERVED)
-        return log;
+    *out = report_is_log(trial) ? report_log_reservation(trial) : REPORT_UNRESERVED;
+    if (*out != REPORT_UNRESERVED)
+        return ASSAY_OK;
+    bool gap;
     assay_buf said = ASSAY_BUF(SIZE_MAX);
-    const bool gap = profile_put_gap(trial, "", &said);
+    const int status = profile_put_gap(trial, "", &gap, &said);
     assay_buf_release(&said);
-    return gap || report_incomplete(trial) ? REPORT_PARTIAL : REPORT_UNRESERVED;
+    *out = gap || report_incomplete(trial) ? REPORT_PARTIAL : REPORT_UNRESERVED;
+    return status;
 }

@@ -59,22 +59,27 @@ typedef struct place {
     int severity; /* of the severest rule that found something; -1: none */
 } place;
 
-static standing standing_without_findings(const assay_trial_outcome *trial)
+static int stand_without_findings(const assay_trial_outcome *trial, standing *out)
 {
     static const standing of[] = {[REPORT_UNRESERVED] = SOUND,
                                   [REPORT_ENDED_BADLY] = ENDED_BADLY,
                                   [REPORT_NOT_FINITE] = NOT_FINITE,
                                   [REPORT_PARTIAL] = PARTIAL};
-    if (trial->status != ASSAY_OK)
-        return UNREAD;
-    return trial->problems.losses > 0 || trial->unsafe ? DAMAGED : of[report_reservation_of(trial)];
+    report_reservation reserved;
+    *out = trial->status != ASSAY_OK ? UNREAD : DAMAGED;
+    if (*out == UNREAD || trial->problems.losses > 0 || trial->unsafe)
+        return ASSAY_OK;
+    const int status = report_reservation_of(trial, &reserved);
+    *out = of[reserved];
+    return status;
 }
 
 /* A set of rules is asked for as a whole: what a trial has no data for is no failure of it, a rule that broke down is. */
-static place place_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
+static int find_place(const assay_outcome *outcome, const assay_trial_outcome *trial, place *out)
 {
-    place out = {standing_without_findings(trial), -1};
-    for (size_t i = 0; i < outcome->job->rule_count && out.is != UNREAD; i++) {
+    out->severity = -1;
+    const int status = stand_without_findings(trial, &out->is);
+    for (size_t i = 0; i < outcome->job->rule_count && out->is != UNREAD; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const bool found = rule.status == ASSAY_ISSUES_FOUND;
         const int severity = found ? (int)rule.instance->severity : -1;
@@ -82,10 +87,10 @@ static place place_of(const assay_outcome *outcome, const assay_trial_outcome *t
                              : rule.status == ASSAY_RULE_ERROR ? FAILED
                              : found                           ? ADVISED
                                                                : SOUND;
-        out.is = one < out.is ? one : out.is;
-        out.severity = severity > out.severity ? severity : out.severity;
+        out->is = one < out->is ? one : out->is;
+        out->severity = severity > out->severity ? severity : out->severity;
     }
-    return out;
+    return status;
 }
 
 /* Why it could not be opened, in short: beside others the whole message stands further down. */
@@ -233,14 +238,15 @@ static void put_all(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     place *places = assay_alloc_zeroed(outcome->trial_count, sizeof *places);
-    if (!places) {
-        assay_put_format(out, "out of memory");
-        return;
+    int status = places ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t t = 0; t < outcome->trial_count && status == ASSAY_OK; t++)
+        status = find_place(outcome, &outcome->trials[t], &places[t]);
+    if (status == ASSAY_OK) {
+        put_trials(report, places, out);
+        put_untested(outcome, out);
+    } else {
+        out->status = status;
     }
-    for (size_t t = 0; t < outcome->trial_count; t++)
-        places[t] = place_of(outcome, &outcome->trials[t]);
-    put_trials(report, places, out);
-    put_untested(outcome, out);
     free(places);
 }
 
