@@ -342,7 +342,7 @@ static void note_job(const char *path)
     assay_log_note("%s has outputs of a job: `assay why %s` says how it ended", path, path);
 }
 
-/* True when no trial at all could be opened; each is named. */
+/* True when no trial at all could be opened, and no job is known to have failed; each is named. */
 static bool all_unread(const assay_outcome *outcome)
 {
     size_t unread = 0;
@@ -357,10 +357,13 @@ static bool all_unread(const assay_outcome *outcome)
         else
             assay_log_warn("%s", trial->error.text);
     }
-    for (size_t i = 0; i < outcome->trial_count && unread == outcome->trial_count; i++)
-        if (assay_why_is_job(outcome->trials[i].trial->path))
+    bool died = false;
+    for (size_t i = 0; i < outcome->trial_count && unread == outcome->trial_count; i++) {
+        died = died || outcome->trials[i].job_end;
+        if (!outcome->trials[i].job_end && assay_why_is_job(outcome->trials[i].trial->path))
             note_job(outcome->trials[i].trial->path);
-    return unread == outcome->trial_count;
+    }
+    return unread == outcome->trial_count && !died;
 }
 
 /* On rank 0: everything that leaves the program, and the exit code. */
@@ -378,7 +381,8 @@ static int conclude(const cli_context *context, const run_options *options, assa
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
     for (size_t i = 0; i < outcome->trial_count && !options->dry_run; i++)
-        if (outcome->trials[i].status == ASSAY_OK && assay_why_has_outputs(outcome->trials[i].trial->path))
+        if (outcome->trials[i].status == ASSAY_OK && !outcome->trials[i].job_end &&
+            assay_why_has_outputs(outcome->trials[i].trial->path))
             note_job(outcome->trials[i].trial->path);
     for (size_t i = 0; i < outcome->trial_count && !options->dry_run; i++)
         if (report_is_little(&report->gate, &outcome->trials[i]))
@@ -386,7 +390,7 @@ static int conclude(const cli_context *context, const run_options *options, assa
                 "%s: %.3g %% of its TRAIN steps, or of its workers, were recorded: less than --min-coverage asks for",
                 outcome->trials[i].trial->path, report_coverage(&outcome->trials[i]));
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
-    if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
+    if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report) || report_job_failed(report)))
         return CLI_FINDINGS;
     if (!options->dry_run && !report->gate.allow_no_data && !report->bands && report_nothing_tested(report)) {
         assay_log_error(
@@ -551,6 +555,8 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     ASSAY_THEN(status, assay_engine_run(context->comm, job, &engine, &outcome, &err));
     if (status == ASSAY_OK && !options->dry_run)
         status = assay_verify_outcome(context->comm, &outcome, &engine, &err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = assay_why_outcome(context->comm, &outcome, &engine, &err);
     if (tells)
         cli_say_when_interrupted(NULL);
     if (status != ASSAY_OK) {

@@ -411,6 +411,8 @@ void assay_outcome_release(assay_outcome *outcome)
         free(trial->aggregations);
         assay_problems_release(&trial->problems);
         free(trial->unsafe);
+        free(trial->job_end);
+        free(trial->job_seen);
         assay_trial_info_free(trial->info);
         assay_catalog_release(&trial->catalog);
         assay_store_close(trial->store);

@@ -334,6 +334,51 @@ static int has_system_metrics(walker *w, const char *directory, const assay_name
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
 
+/* A name that only outputs of a job have: "slurm-4711.out", "stderr.3", "train.o4711", "attempt_0". */
+static bool is_named_output(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return (strncmp(name, "slurm-", 6) == 0 && assay_is_digit(name[6])) || strncmp(name, "stdout", 6) == 0 ||
+           strncmp(name, "stderr", 6) == 0 || (strncmp(name, "attempt_", 8) == 0 && assay_is_digit(name[8])) ||
+           (dot && (dot[1] == 'o' || dot[1] == 'e') && assay_is_digit(dot[2]) && is_output(name));
+}
+
+/* What a training writes beside its records: a log by its ending, or a directory that launchers keep logs in. */
+static bool may_be_output(const char *name)
+{
+    static const char *const ends_so[] = {".log", ".out", ".err", ".log.gz", ".out.gz", ".err.gz"};
+    static const char *const folders[] = {"logs", "log", "slurm", "slurm_logs", "slurm-logs"};
+    if (is_named_output(name))
+        return true;
+    for (size_t i = 0; i < sizeof ends_so / sizeof *ends_so; i++)
+        if (ends(name, ends_so[i]) && is_output(name))
+            return true;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strcmp(name, folders[i]) == 0)
+            return true;
+    return number_named(name, strlen(name), "rank") >= 0;
+}
+
+static int walk(walker *w, const char *directory, int depth);
+
+/* In a directory of records, which is not walked through: outputs that lie in it, and in folders that launchers keep them in. */
+static int take_outputs_beside(walker *w, const char *directory, const assay_names *names, int depth)
+{
+    int status = ASSAY_OK;
+    bool checkpoints = false;
+    for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
+        const char *name = names->name[i];
+        char *path = may_be_output(name) || is_slurm_facts(name) ? assay_path_join(directory, name) : NULL;
+        const int is_file = path ? assay_store_exists(w->store, path, NULL) : -1;
+        if (is_file == 1)
+            status = take_file(w, directory, path, name, &checkpoints);
+        else if (is_file == 0 && depth < DEEPEST && !assay_store_leads_out(w->store, path))
+            status = walk(w, path, depth + 1);
+        free(path);
+    }
+    return status;
+}
+
 static int walk(walker *w, const char *directory, int depth)
 {
     assay_names names = {0};
@@ -346,6 +391,7 @@ static int walk(walker *w, const char *directory, int depth)
         return depth == 0 ? ASSAY_OK : why_add_text(&w->out->problem, "%s", why.text) ? ASSAY_OK : ASSAY_ENOMEM;
     if (has_name(&names, "collections") && has_name(&names, "index")) { /* what the recording library writes */
         status = add(w, WHY_RECORDS, directory, 0);
+        ASSAY_THEN(status, take_outputs_beside(w, directory, &names, depth));
         assay_names_release(&names);
         return status;
     }
@@ -532,16 +578,8 @@ int why_places_unpack(assay_cursor *in, why_places *out)
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }
 
-/* A name that only outputs of a job have: "slurm-4711.out", "stderr.3", "train.o4711", "attempt_0". */
-static bool is_named_output(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return (strncmp(name, "slurm-", 6) == 0 && assay_is_digit(name[6])) || strncmp(name, "stdout", 6) == 0 ||
-           strncmp(name, "stderr", 6) == 0 || (strncmp(name, "attempt_", 8) == 0 && assay_is_digit(name[8])) ||
-           (dot && (dot[1] == 'o' || dot[1] == 'e') && assay_is_digit(dot[2]) && is_output(name));
-}
-
-bool assay_why_has_outputs(const char *directory)
+/* One listing: does a name in it look so? */
+static bool has_name_that(const char *directory, bool (*looks)(const char *name))
 {
     assay_store *store = NULL;
     assay_names names = {0};
@@ -550,8 +588,18 @@ bool assay_why_has_outputs(const char *directory)
         return false;
     if (assay_store_open(directory, &store, NULL) == ASSAY_OK && assay_store_list(store, "", &names, NULL) == ASSAY_OK)
         for (size_t i = 0; i < names.count && !found; i++)
-            found = is_named_output(names.name[i]);
+            found = looks(names.name[i]);
     assay_names_release(&names);
     assay_store_close(store);
     return found;
+}
+
+bool assay_why_has_outputs(const char *directory)
+{
+    return has_name_that(directory, is_named_output);
+}
+
+bool why_may_have_outputs(const char *directory)
+{
+    return has_name_that(directory, may_be_output);
 }

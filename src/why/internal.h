@@ -118,6 +118,9 @@ void why_places_release(why_places *places);
 void why_places_pack(const why_places *places, assay_buf *out);
 int why_places_unpack(assay_cursor *in, why_places *out);
 
+/* May outputs of a job lie in a directory, or in one of its own that launchers name so? One listing. */
+bool why_may_have_outputs(const char *directory);
+
 /* facts.c */
 int why_facts_read(assay_store *store, const why_places *places, why_facts *out);
 void why_facts_release(why_facts *facts);

@@ -14,6 +14,7 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
+#include "engine/engine.h"
 #include "parallel/comm.h"
 #include "report/text/draw.h"
 
@@ -34,6 +35,11 @@ typedef struct assay_why assay_why;
 int assay_why_run(assay_comm *comm, const char *directory, const assay_why_options *options, assay_why **out,
                   assay_error *err);
 void assay_why_free(assay_why *why); /* NULL is ignored */
+
+/* Adds to the outcome of a run how the jobs failed whose outputs lie with its trials, in the directory of one that was
+ * opened, or anywhere below one that is no trial. Collective; options are the engine's, and the outcome is filled on
+ * rank 0. Errors as assay_why_run(). */
+int assay_why_outcome(assay_comm *comm, assay_outcome *outcome, const assay_engine_options *engine, assay_error *err);
 
 /* Does a directory have outputs of a job? False where it cannot be listed. Not collective. */
 bool assay_why_is_job(const char *directory);

@@ -8,6 +8,7 @@ import argparse
 import gzip
 import json
 import math
+import re
 import shutil
 import struct
 import sys
@@ -212,14 +213,15 @@ def forms(checks, assay, top):
     job = top / "run"
     write(job, CASES["oom"][0])
     done = run([assay, "run", job, "--out", top / "report"])
-    checks.expect(done.code == 0 and done.out.startswith("nothing wrong in 1 loss") and "assay why %s" % job in done.err, "assay run, steps in the outputs: %s" % done)
+    checks.expect(done.code == 1 and done.out.startswith("the job failed: probably rank 2 on n1 ran out of GPU memory") and "not judged" not in done.out and "Of what it recorded: nothing wrong in 1 loss" in
+                  done.out.replace("\n", " ") and "assay why %s" % job in done.out.replace("\n", " "), "assay run, steps in the outputs: %s" % done)
     both = top / "both"
     shutil.copytree(ROOT / "tests" / "data" / "events" / "flight", both)
     done = run([assay, "run", both, "--json"])
     checks.expect(done.code != 2 and "assay why" not in done.out + done.err, "assay run, dumps alone: %s" % done)
     write(both, {"slurm-7.out": CASES["oom"][0]["slurm-7.out"]})
     said = run([assay, "run", both, "--json"])
-    checks.expect(said.code == done.code and said.err.count("assay why %s" % both) == 1 and "assay why" not in said.out, "assay run, dumps beside outputs: %s" % said)
+    checks.expect(said.code == 1 and "the job failed: probably rank 2 on n1 ran out of GPU memory" in json.loads(said.out)["verdict"], "assay run, dumps beside outputs: %s" % said)
     (job / "job.json").write_text(json.dumps({"outputs": ["elsewhere"], "slurm": "facts"}))
     write(job, {"elsewhere/said": CASES["disk"][0]["slurm-7.out"], "facts": ["SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=block"]})
     done = run([assay, "why", job, "--json", "--quiet"])
@@ -236,6 +238,36 @@ def forms(checks, assay, top):
     checks.expect(done.code == 3 and "no output of a job" in done.out, "empty: %s" % done)
     done = run([assay, "why", top / "absent", "--quiet"])
     checks.expect(done.code == 2, "absent: %s" % done)
+
+
+def dead_trials(checks, assay, top):
+    """assay run begins with how the job failed, names what it did not look at, and exits with 1; a job that ended well changes nothing."""
+    healthy = ROOT / "tests" / "data" / "trials" / "healthy"
+    oom = traceback("", OOM)
+    for name, place in (("beside", "stderr.log"), ("named", "train.log"), ("below", "logs/rank_0.err"), ("above", "../stderr.log")):
+        trial = top / ("dead-" + name) / "rec"
+        trial.parent.mkdir()
+        shutil.copytree(healthy, trial)
+        write(trial, {place: oom})
+        directory = trial if name != "above" else trial.parent
+        bodies = []
+        for ranks in (1, 3):
+            done = mpirun(ranks, [assay, "run", directory, "--out", top / "out", "--format", "json,junit,text,html", "--quiet"])
+            bodies.append((top / "out" / "report.json").read_text().split('\n "run":')[0])
+        said = done.out.replace("\n", " ")
+        checks.expect(done.code == 1 and re.match("the job failed: probably (a process|rank 0) ran out of GPU memory", done.out), "%s: %s" % (name, done))
+        checks.expect(bodies[0] == bodies[1], "%s: another report at three ranks" % name)
+        checks.expect(("No trial was read" in said and "Not looked at: rec (records)" in said) if name == "above" else "Of what it recorded: " in said,
+                      "%s: what was read is not said: %s" % (name, done.out))
+        checks.expect("JobFailed" in (top / "out" / "junit.xml").read_text(), "%s: no failure in junit.xml" % name)
+        several = run([assay, "run", directory, healthy, "--quiet", "--out", top / "several"])
+        checks.expect(several.code == 1 and "belongs to a job that failed: " in several.out.split("\n")[0], "%s: beside another: %s" % (name, several))
+    well = top / "ended-well"
+    shutil.copytree(healthy, well)
+    before = run([assay, "run", well, "--quiet", "--out", top / "out"])
+    write(well, {"stderr.log": steps(0, 1, 40)})
+    after = run([assay, "run", well, "--quiet", "--out", top / "out"])
+    checks.expect(before.code == after.code and before.out.split("\n")[0] == after.out.split("\n")[0], "a job that ended well: %s" % after)
 
 
 def sources(checks, assay, top):
@@ -373,6 +405,7 @@ def main():
         planted(checks, args.assay, Path(top), args.show)
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
+        dead_trials(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
         clocks(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))

@@ -359,6 +359,8 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     assay_jw_line(w, 3);
     ASSAY_JW(w, "steps", info ? assay_trial_steps(info) : 0, "tensors", info ? assay_trial_tensors(info) : 0, "ended",
              trial->catalog.ended);
+    if (trial->job_end)
+        ASSAY_JW_OBJECT(w, "job", "failed", trial->job_end, "looked_at", trial->job_seen);
     put_facts(&trial->catalog.facts, w);
     put_log(&trial->catalog.log, w);
     put_incomplete(trial, names, w);

@@ -199,10 +199,23 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&body);
 }
 
+/* A job that failed is no pass, whatever its records say. */
+static void put_job_end(const assay_trial_outcome *trial, assay_buf *out)
+{
+    assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    assay_put_bytes(&message, trial->job_end, strlen(trial->job_end));
+    assay_put_bytes(&body, trial->job_seen, strlen(trial->job_seen));
+    start_case(out, trial, "(the job did not fail)");
+    put_fault(out, "failure", "JobFailed", &message, &body);
+    assay_buf_release(&message);
+    assay_buf_release(&body);
+}
+
 static suite_counts count(const assay_report *report, const assay_trial_outcome *trial)
 {
     const assay_outcome *outcome = report->outcome;
-    suite_counts n = {outcome->job->rule_count + has_losses(trial), 0, has_losses(trial), 0};
+    const size_t died = trial->job_end != NULL;
+    suite_counts n = {outcome->job->rule_count + has_losses(trial) + died, died, has_losses(trial), 0};
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         bool stops = report_gate_stops(&report->gate, &rule);
@@ -255,6 +268,8 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
     }
     if (has_losses(trial))
         put_losses(trial, out);
+    if (trial->job_end)
+        put_job_end(trial, out);
     assay_put_format(out, " </testsuite>\n");
     free(order);
     return ASSAY_OK;

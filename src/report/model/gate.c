@@ -80,6 +80,14 @@ const char *report_incomplete(const assay_trial_outcome *trial)
     return NULL;
 }
 
+bool report_job_failed(const assay_report *report)
+{
+    for (size_t t = 0; t < report->outcome->trial_count; t++)
+        if (report->outcome->trials[t].job_end)
+            return true;
+    return false;
+}
+
 bool report_is_stopped(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;

@@ -28,6 +28,8 @@ int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
 /* Does any? */
 bool report_is_stopped(const assay_report *report);
+/* Did the job of any trial fail, as its outputs say? */
+bool report_job_failed(const assay_report *report);
 /* The newest checkpoint, whose writer has not come to its end; NULL: there is none such. */
 const char *report_incomplete(const assay_trial_outcome *trial);
 /* How much of a trial was recorded, in percent: of its TRAIN steps or of its workers, the smaller; 100 where nothing is

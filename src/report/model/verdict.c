@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <assay/hang.h>
+
 #include "report/model/diagnosis.h"
 #include "report/model/profile.h"
 #include "report/model/report_model.h"
@@ -163,14 +165,31 @@ void report_put_range(const assay_outcome *outcome, assay_buf *out)
         assay_put_format(out, "; only steps %" PRId64 " to %" PRId64 " were looked at", outcome->from, outcome->to - 1);
 }
 
+/* How its job failed leads, whatever the records say: they end before it. Dumps that tell who hung know more than outputs. */
+static void put_job_end(const assay_trial_outcome *trial, const char *before, const char *behind, assay_buf *out)
+{
+    const bool says_so =
+        strncmp(trial->job_end, "the job failed", 14) == 0; /* where Slurm says it, and no output why */
+    assay_put_format(out, "%s%s", before, says_so ? "" : "the job failed: ");
+    assay_put_bytes(out, trial->job_end, strlen(trial->job_end));
+    assay_put_format(out, "%s", behind);
+}
+
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
+    if (trial->status != ASSAY_OK && trial->job_end) {
+        put_job_end(trial, "", " No trial was read there", out);
+        return;
+    }
     if (trial->status != ASSAY_OK) {
         assay_put_format(out, "the trial could not be opened: ");
         assay_put_bytes(out, trial->error.text, strlen(trial->error.text));
         return;
     }
     tally n = count_rules(outcome, trial);
+    const bool leads = trial->job_end && !(n.found > 0 && assay_trial_has_dumps(trial->info));
+    if (leads)
+        put_job_end(trial, "", " Of what it recorded: ", out);
     if (n.found > 0)
         put_lead(outcome, trial, &n, out);
     else if (n.passed > 0)
@@ -213,6 +232,8 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
                          facts->run_workers);
     report_put_range(outcome, out);
+    if (trial->job_end && !leads)
+        put_job_end(trial, "; ", "", out);
 }
 
 int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out)

@@ -147,7 +147,7 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     uint64_t bad, rows;
     if (lacks_rows(&trial->catalog.log, &bad, &rows))
         assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
-    if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0)
+    if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0 && !trial->job_end)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);

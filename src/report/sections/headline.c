@@ -51,7 +51,18 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
 }
 
 /* What a trial comes to beside others: what weighs most of what is true of it. */
-typedef enum standing { UNREAD, FOUND, DAMAGED, FAILED, ENDED_BADLY, NOT_FINITE, PARTIAL, ADVISED, SOUND } standing;
+typedef enum standing {
+    DIED,
+    UNREAD,
+    FOUND,
+    DAMAGED,
+    FAILED,
+    ENDED_BADLY,
+    NOT_FINITE,
+    PARTIAL,
+    ADVISED,
+    SOUND
+} standing;
 
 /* Of each trial. */
 typedef struct place {
@@ -66,8 +77,8 @@ static int stand_without_findings(const assay_trial_outcome *trial, standing *ou
                                   [REPORT_NOT_FINITE] = NOT_FINITE,
                                   [REPORT_PARTIAL] = PARTIAL};
     report_reservation reserved;
-    *out = trial->status != ASSAY_OK ? UNREAD : DAMAGED;
-    if (*out == UNREAD || trial->problems.losses > 0 || trial->unsafe)
+    *out = trial->job_end ? DIED : trial->status != ASSAY_OK ? UNREAD : DAMAGED;
+    if (*out < DAMAGED || trial->problems.losses > 0 || trial->unsafe)
         return ASSAY_OK;
     const int status = report_reservation_of(trial, &reserved);
     *out = of[reserved];
@@ -79,7 +90,7 @@ static int find_place(const assay_outcome *outcome, const assay_trial_outcome *t
 {
     out->severity = -1;
     const int status = stand_without_findings(trial, &out->is);
-    for (size_t i = 0; i < outcome->job->rule_count && out->is != UNREAD; i++) {
+    for (size_t i = 0; i < outcome->job->rule_count && trial->status == ASSAY_OK; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const bool found = rule.status == ASSAY_ISSUES_FOUND;
         const int severity = found ? (int)rule.instance->severity : -1;
@@ -141,7 +152,8 @@ static void put_trials(const assay_report *report, const place *places, assay_bu
     static const struct {
         standing is;
         const char *one, *many;
-    } groups[] = {{FOUND, "has findings", "have findings"},
+    } groups[] = {{DIED, "belongs to a job that failed", "belong to jobs that failed"},
+                  {FOUND, "has findings", "have findings"},
                   {UNREAD, "could not be opened", "could not be opened"},
                   {DAMAGED, "is damaged", "are damaged"},
                   {FAILED, "could not be judged by every rule", "could not be judged by every rule"},
@@ -258,7 +270,7 @@ void report_put_verdict(const assay_report *report, assay_buf *out)
         put_bands(report->bands, out);
     if (outcome->trial_count == 1)
         report_put_trial_verdict(outcome, &outcome->trials[0], out);
-    else if (report_nothing_tested(report))
+    else if (report_nothing_tested(report) && !report_job_failed(report))
         assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
     else
         put_all(report, out);

@@ -12,7 +12,7 @@ static doc_tone tone_of(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     doc_tone tone = report_nothing_tested(report) ? DOC_NONE : DOC_GOOD;
-    if ((report->comparison && report->comparison->odd > 0) ||
+    if (report_job_failed(report) || (report->comparison && report->comparison->odd > 0) ||
         (report->bands && assay_band_report_fires(report->bands)))
         return DOC_BAD;
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -48,11 +48,12 @@ static void put_answer(const assay_comparison *c, doc *d)
     doc_put_text(d, c->answer, strlen(c->answer));
 }
 
-/* Where trials are compared, the answer to how they differ comes first if there are enough of them to tell. */
+/* Where trials are compared, the answer to how they differ comes first if there are enough of them to tell, and no job of
+ * theirs failed. */
 void section_verdict(const assay_report *report, doc *d)
 {
     const assay_comparison *c = report->comparison;
-    const bool leads = c && compare_answer_leads(c);
+    const bool leads = c && compare_answer_leads(c) && !report_job_failed(report);
     doc_verdict(d, tone_of(report));
     if (leads)
         put_answer(c, d);
