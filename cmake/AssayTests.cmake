@@ -18,7 +18,7 @@ function(assay_script_test)
   add_test(NAME ${arg_NAME} COMMAND ${arg_COMMAND})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
                        PROCESSORS ${arg_PROCESSORS} RESOURCE_LOCK "${arg_LOCK}"
-                       ENVIRONMENT "ASSAY_TRIALS=${ASSAY_TRIALS};ASSAY_MPIRUN=${launcher};ASSAY_PYTHON=${Python3_EXECUTABLE}")
+                       ENVIRONMENT "ASSAY_OVERWRITE=1;ASSAY_TRIALS=${ASSAY_TRIALS};ASSAY_MPIRUN=${launcher};ASSAY_PYTHON=${Python3_EXECUTABLE}")
   if(arg_LABELS MATCHES "hosts|slurm") # each of several hosts has a /dev/shm of its own, where tests/run has all files
     set_property(TEST ${arg_NAME} APPEND PROPERTY ENVIRONMENT_MODIFICATION TMPDIR=unset:)
   endif()

@@ -51,6 +51,13 @@ int cli_finish(assay_buf *buf, int code);
 /* The same of one sentence without its line feed, which is broken between words on a terminal. */
 int cli_finish_line(assay_buf *sentence, int code);
 
+/* May files be written over: --overwrite (`given`), or ASSAY_OVERWRITE=1? Not collective. */
+bool cli_may_overwrite(bool given);
+/* Before a command works for long on what it writes to a file: ASSAY_EUSAGE where one is there and may not be written
+ * over. Not collective. */
+int cli_claim_file(const char *command, const char *path, bool overwrite, assay_error *err);
+#define CLI_OVERWRITE_HELP "Write over a file that is there. Default: that is refused."
+
 /* Rank 0's exit code to everyone. Collective. */
 int cli_share_code(assay_comm *comm, int code);
 

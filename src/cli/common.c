@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/activity.h"
@@ -153,6 +155,20 @@ int cli_finish_line(assay_buf *sentence, int code)
         text.status = assay_buf_status(sentence);
     assay_buf_release(sentence);
     return cli_finish(&text, code);
+}
+
+bool cli_may_overwrite(bool given)
+{
+    const char *always = getenv("ASSAY_OVERWRITE");
+    return given || (always && strcmp(always, "1") == 0);
+}
+
+int cli_claim_file(const char *command, const char *path, bool overwrite, assay_error *err)
+{
+    struct stat about;
+    if (cli_may_overwrite(overwrite) || stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EUSAGE, "%s: %s is there already: give another name, or --overwrite", command, path);
 }
 
 int cli_share_code(assay_comm *comm, int code)

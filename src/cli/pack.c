@@ -12,14 +12,15 @@
 
 typedef struct pack_options {
     const char *out;
-    bool compress, verify, resume, quiet, follow_links;
+    bool compress, verify, resume, quiet, follow_links, overwrite;
     size_t stripes, stripe_size;
 } pack_options;
 
 #define FIELD(name) offsetof(pack_options, name)
 static const assay_setting OPTIONS[] = {
-    {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE",
-     "The file to write; -o for short. An existing file is replaced when the new one is complete."},
+    {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE", "The file to write; -o for short."},
+    {"overwrite", ASSAY_SETTING_SWITCH, FIELD(overwrite), NULL,
+     CLI_OVERWRITE_HELP " It is replaced when the new one is complete."},
     {"compress", ASSAY_SETTING_SWITCH, FIELD(compress), NULL,
      "Deflate the records: smaller, and slower to write and to read."},
     {"follow-links", ASSAY_SETTING_SWITCH, FIELD(follow_links), NULL,
@@ -105,6 +106,8 @@ static int run(const cli_context *context, int argc, char **argv)
     int code = CLI_DONE;
     int status = trials ? cli_options_parse(&cli_pack, argc, argv, &options, trials, &operands, &err) : ASSAY_ENOMEM;
     ASSAY_THEN(status, check_options(&options, &err));
+    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
+        status = cli_claim_file("pack", options.out, options.overwrite || options.resume, &err);
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, pack_trials(context, &options, trials, operands, &err, &code));

@@ -92,14 +92,32 @@ static int run_put_plan(const assay_outcome *outcome, assay_buf *out)
 
 /* Where a run's report goes, as its ranks have it: rank 0 writes, the others know what came of it. */
 
+static int say_trials(const assay_job *job, assay_output *output, assay_error *err)
+{
+    char whole[PATH_MAX];
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < job->trial_count && status == ASSAY_OK; i++) {
+        const char *path = job->trials[i].path;
+        status = assay_output_is_of(output, realpath(path, whole) ? whole : path);
+    }
+    return status == ASSAY_OK ? status : assay_fail(err, status, "out of memory for the names of trials");
+}
+
 /* Before hours of reading: rank 0 opens the output and finds out whether files can be written there. *out stays NULL on
  * the other ranks. Its failure is everyone's. Collective. */
-static int run_output_begin(assay_comm *comm, const char *place, assay_output **out, assay_error *err)
+static int run_output_begin(assay_comm *comm, const run_options *options, const assay_job *job, assay_output **out,
+                            assay_error *err)
 {
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0) {
-        status = assay_output_open(place, out, err);
+        status = assay_output_open(run_directory(options, job), out, err);
+        if (status == ASSAY_OK && !cli_may_overwrite(options->overwrite))
+            status = say_trials(job, *out, err);
         ASSAY_THEN(status, assay_output_probe(*out, err));
+        if (status == ASSAY_OK && cli_may_overwrite(options->overwrite))
+            status = say_trials(job, *out, err); /* for the next report */
+        if (status == ASSAY_OK && options->learn)
+            status = cli_claim_file("--learn", options->learn, options->overwrite, err);
     }
     return assay_comm_agree(comm, status, err);
 }
@@ -513,6 +531,7 @@ int run_report_so_far(const cli_context *context, const run_options *options, co
         assay_fail(err, status, "out of memory while the trials were compared");
     else
         status = assay_output_open(run_directory(options, job), &output, err);
+    ASSAY_THEN(status, say_trials(job, output, err));
     if (status == ASSAY_OK) {
         const assay_report report = {
             .outcome = outcome, .comparison = comparison, .gate = gate_of(options), .so_far = true};
@@ -540,7 +559,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
     ASSAY_THEN(status, read_bands(context->comm, options, &bands, &err));
     if (status == ASSAY_OK && !options->dry_run)
-        status = run_output_begin(context->comm, run_directory(options, job), &output, &err);
+        status = run_output_begin(context->comm, options, job, &output, &err);
     if (status != ASSAY_OK) {
         assay_output_close(output);
         assay_bands_release(&bands);
@@ -585,15 +604,15 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     return code;
 }
 
-void run_end(run_options *options, int code)
+void run_end(assay_comm *comm, run_options *options, const assay_job *job, int code)
 {
-    const bool there = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
+    const bool there = !options->dry_run && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES);
     run_actions_release(&options->actions);
-    if (options->own_place && there) {
+    if (options->own_place && there)
         own_place_keep(options->own_place);
-        if (!options->quiet)
-            fprintf(options->json || options->lines ? stderr : stdout, "The report is in %s.\n", options->own_place);
-    }
+    const bool aside = options->json || options->lines; /* standard output is for programs */
+    if (there && assay_comm_rank(comm) == 0 && !(aside && options->quiet))
+        fprintf(aside ? stderr : stdout, "The report is in %s.\n", run_directory(options, job));
     own_place_end(options->own_place);
 }
 
@@ -604,7 +623,7 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
     assay_buf text = ASSAY_BUF(CLI_JOB_CEILING);
     int status = run_load_job(context, parsed, path, options, &text, &job, err);
     int code = status == ASSAY_OK ? run_job(context, options, &job, &text) : cli_fail(status, err);
-    run_end(options, code);
+    run_end(context->comm, options, &job, code);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(command, options);

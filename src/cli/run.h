@@ -32,6 +32,7 @@ typedef struct run_options {
     double progress, rule_seconds, min_coverage; /* the last in percent */
     const char *rules_path;
     bool quiet, digest, dry_run, json, trust_rules;
+    bool overwrite;
     bool lines;    /* JSON, an object a line: report.jsonl */
     bool only_odd; /* see assay_report */
     bool several;  /* what is given has to stand for two trials or more */
@@ -52,6 +53,9 @@ typedef struct run_options {
     {"out", ASSAY_SETTING_TEXT, RUN_FIELD(out), "PLACE",                                                               \
      "Write report.json and report.txt there: a directory, or s3://BUCKET/PREFIX. Default: the job's "                 \
      "output.directory, else a new one below assay-report, to which assay-report/latest leads then."},                 \
+        {"overwrite", ASSAY_SETTING_SWITCH, RUN_FIELD(overwrite), NULL,                                                \
+         "Write over the report of another trial, and over the file of --learn. Default: that is refused; a report "   \
+         "of the same trials is replaced."},                                                                           \
         {"format", ASSAY_SETTING_TEXT, RUN_FIELD(format), "LIST",                                                      \
          "Which files to write, separated by commas, out of:" ASSAY_FORM_WORDS "."},                                   \
         {"fail-on",                                                                                                    \
@@ -144,7 +148,7 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
                     run_options *options, assay_error *err);
 /* Ends what run_load_job() began, the actions and a directory of the run's own, and says where the report is. `code`: the
  * exit code. Not collective. */
-void run_end(run_options *options, int code);
+void run_end(assay_comm *comm, run_options *options, const assay_job *job, int code);
 /* On rank 0: writes the report of an outcome to which more will come, where the one at the end goes, too; it says so.
  * What holds one trial against bands, and results.h5, wait for the end. ASSAY_EIO, ASSAY_ENOMEM. Not collective. */
 int run_report_so_far(const cli_context *context, const run_options *options, const assay_job *job,

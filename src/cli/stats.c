@@ -18,13 +18,14 @@ typedef struct stats_options {
     const char *out;
     assay_setting_range steps;
     size_t memory;
-    bool metrics, events, quiet;
+    bool metrics, events, quiet, overwrite;
 } stats_options;
 
 #define FIELD(name) offsetof(stats_options, name)
 static const assay_setting OPTIONS[] = {
     {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE",
      "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short."},
+    {"overwrite", ASSAY_SETTING_SWITCH, FIELD(overwrite), NULL, CLI_OVERWRITE_HELP},
     {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
     CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
     {"metrics", ASSAY_SETTING_SWITCH, FIELD(metrics), NULL,
@@ -186,6 +187,8 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     int status = cli_options_parse(&cli_stats, argc, argv, &options, trial, &operands, &err);
     ASSAY_THEN(status, check_options(&options, &err));
+    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
+        status = cli_claim_file("stats", options.out, options.overwrite, &err);
     ASSAY_THEN(status, make_job(trial, 1, &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     const bool in_time = options.metrics || options.events;

@@ -318,7 +318,7 @@ static int watch(const cli_context *context, int argc, char **argv)
         options.run.fail_on = options.until;
     status = run_load_job(context, status, path, &options.run, &text, &job, &err);
     int code = status == ASSAY_OK ? watch_job(context, &options, &job, &text) : cli_fail(status, &err);
-    run_end(&options.run, code);
+    run_end(context->comm, &options.run, &job, code);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(&cli_watch, &options);

@@ -19,12 +19,13 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/vec.h"
 #include "s3/s3.h"
 
 /* ---- output list ---- */
 
 /* The list is the file .assay-files: a line "assay-files/1", then a line for each file, "sha256 HEX NAME", or "bytes
- * SIZE NAME" for one that is too large to be read again. */
+ * SIZE NAME" for one that is too large to be read again, and "trial PLACE" for each trial that the report is of. */
 
 typedef struct output_entry {
     char *name;   /* below the directory */
@@ -35,6 +36,7 @@ typedef struct output_entry {
 typedef struct output_list {
     output_entry *entry;
     size_t count;
+    ASSAY_VEC(char *) trial; /* where the trials lie that the report is of; owned */
 } output_list;
 
 static const char NAME[] = ".assay-files", MAGIC[] = "assay-files/1\n";
@@ -59,6 +61,9 @@ static void output_list_release(output_list *list)
     for (size_t i = 0; i < list->count; i++)
         free(list->entry[i].name);
     free(list->entry);
+    for (size_t i = 0; i < list->trial.count; i++)
+        free(list->trial.list[i]);
+    free(list->trial.list);
     *list = (output_list){.entry = NULL};
 }
 
@@ -181,6 +186,8 @@ static int output_list_end(output_list *list, const char *directory, assay_error
         assay_put_bytes(&text, e->name, strlen(e->name));
         assay_put_u8(&text, '\n');
     }
+    for (size_t i = 0; i < list->trial.count; i++)
+        assay_put_format(&text, "trial %s\n", list->trial.list[i]);
     int status = assay_buf_status(&text);
     status = status == ASSAY_OK ? assay_file_write(path, text.data, text.size, err)
                                 : assay_fail(err, status, "%s: %s", path, assay_status_text(status));
@@ -257,10 +264,63 @@ void assay_output_close(assay_output *output)
 
 /* ---- a directory ---- */
 
+int assay_output_is_of(assay_output *output, const char *trial)
+{
+    char **added = ASSAY_VEC_ADD(&output->list.trial);
+    ASSAY_HAVE(added);
+    *added = assay_copy_text(trial);
+    if (!*added)
+        output->list.trial.count--;
+    ASSAY_HAVE(*added);
+    for (char *c = *added; *c; c++) /* a line each */
+        if (*c == '\n')
+            *c = '?';
+    return ASSAY_OK;
+}
+
+static bool is_of(const output_list *list, const char *trial)
+{
+    for (size_t i = 0; i < list->trial.count; i++)
+        if (strcmp(list->trial.list[i], trial) == 0)
+            return true;
+    return false;
+}
+
+/* What lies there may be replaced if it is a report of these trials, or of some of them. One from before reports noted their
+ * trials counts as such. */
+static int refuse_another(const assay_output *output, assay_error *err)
+{
+    assay_buf text = ASSAY_BUF(MOST_BYTES);
+    char *list = assay_path_join(output->place, NAME), *report = assay_path_join(output->place, LAST);
+    int status = list && report ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", output->place);
+    const bool listed = status == ASSAY_OK && assay_file_read_own(list, MAGIC, MOST_BYTES, &text, NULL) == ASSAY_OK;
+    if (status == ASSAY_OK && !listed && access(report, F_OK) == 0)
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "%s: no report of assay left it there: write to another place with --out PLACE, or give "
+                            "--overwrite",
+                            report);
+    if (listed)
+        assay_put_u8(&text, '\0');
+    char *line = listed && assay_buf_status(&text) == ASSAY_OK ? (char *)text.data : NULL;
+    for (char *end; line && status == ASSAY_OK && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        if (strncmp(line, "trial ", 6) == 0 && !is_of(&output->list, line + 6))
+            status = assay_fail(err, ASSAY_EUSAGE,
+                                "%s: has the report of another trial, %s: write to another place with --out PLACE, or "
+                                "give --overwrite",
+                                output->place, line + 6);
+    }
+    assay_buf_release(&text);
+    free(list);
+    free(report);
+    return status;
+}
+
 static int probe_directory(assay_output *output, assay_error *err)
 {
     bool is_new = access(output->place, F_OK) != 0;
-    int status = assay_dir_make(output->place, err);
+    int status = is_new || output->list.trial.count == 0 ? ASSAY_OK : refuse_another(output, err);
+    ASSAY_THEN(status, assay_dir_make(output->place, err));
     ASSAY_TRY(status);
     output->made = output->made || is_new;
     char *path = assay_path_join(output->place, ".assay-XXXXXX");

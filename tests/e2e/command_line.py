@@ -299,6 +299,44 @@ def check_output(cli):
     cli.checks.expect(full.returncode == 4 and b"standard output" in full.stderr, "/dev/full: %s" % full)
 
 
+def check_overwriting(cli):
+    """A report, a band and a table are never written over for another trial without a word; a rerun may."""
+    ask, healthy = {"ASSAY_OVERWRITE": ""}, TRIALS / "healthy"
+
+    def expect(code, *arguments, err="", env=ask):
+        done = run([cli.assay, *arguments], cwd=cli.where, env=env, timeout=60)
+        cli.checks.expect(done.code == code and err in done.err and (err == "") == (done.err == ""), "%s: %s" % (" ".join(map(str, arguments)), done))
+        return done
+
+    for _ in range(2):
+        done = expect(0, "run", cli.job, PARTIAL, "-q", "--out", "mine")
+        cli.checks.expect(done.out.endswith("\nThe report is in mine.\n"), "where the report is: %s" % done.out[-200:])
+    report = (cli.where / "mine" / "report.json").read_bytes()
+    expect(2, "run", cli.job, healthy, "-q", "--out", "mine", err="mine: has the report of another trial, %s: " % PARTIAL)
+    cli.checks.expect((cli.where / "mine" / "report.json").read_bytes() == report, "what was refused was written")
+    expect(0, "run", cli.job, healthy, PARTIAL, "-q", "--out", "mine")  # more of them
+    expect(2, "run", cli.job, PARTIAL, "-q", "--out", "mine", err="another trial, %s: " % healthy)
+    expect(0, "run", cli.job, PARTIAL, "-q", "--out", "mine", "--overwrite")
+    expect(2, "run", cli.job, healthy, "-q", "--out", "mine", err="--overwrite")
+    expect(0, "run", cli.job, healthy, "-q", "--out", "mine", env={"ASSAY_OVERWRITE": "1"})
+    (cli.where / "theirs").mkdir()
+    (cli.where / "theirs" / "report.json").write_text("{}")
+    expect(2, "run", cli.job, healthy, "-q", "--out", "theirs", err="no report of assay left it there")
+    said = expect(0, "run", cli.job, healthy, "-q", "--json", "--out", "json")
+    cli.checks.expect(json.loads(said.out)["verdict"], "--json -q")
+    job = cli.write("placed.json", {**RULES, "output": {"directory": "placed"}})
+    done = expect(0, "run", job, healthy, "-q")
+    cli.checks.expect(done.out.endswith("\nThe report is in placed.\n"), "output.directory: %s" % done.out[-200:])
+    for command in (["stats", healthy, "-q", "--out"], ["run", cli.job, healthy, PARTIAL, "-q", "--out", "mine", "--learn"], *(
+            [["pack", healthy, "-q", "--out"]] if LAUNCHER != "none" else ())):
+        name = "file.h5" if command[0] == "pack" else "file-of-%s.csv" % command[0]
+        expect(0, *command, name)
+        before = (cli.where / name).read_bytes()
+        expect(2, *command, name, err="%s is there already: give another name, or --overwrite" % name)
+        cli.checks.expect((cli.where / name).read_bytes() == before, "%s: what was refused was written" % command[0])
+        expect(0, *command, name, "--overwrite")
+
+
 def check_quit_pager(cli):
     """Who reads only the first line, or none, has the whole report in its files, and the exit code of the report."""
     whole = cli.where / "whole"
@@ -465,7 +503,7 @@ def main():
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
     for check in (check_help, check_grammar, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
-                  check_empty_trials, check_read_only,
+                  check_empty_trials, check_read_only, check_overwriting,
                   check_names, check_forms, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
