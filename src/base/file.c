@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/leftovers.h"
 
 enum { READ_PIECE = 64 * 1024, TEMPORARY_NAMES = 100 };
 
@@ -215,6 +216,7 @@ int assay_file_write_made(const char *path, const assay_maker *from, assay_error
         int status = errno == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot create a file there: %s", path, strerror(errno));
     }
+    const int leftover = assay_leftover_add(temporary);
     bool done = keep_mode(file.fd, path);
     const int made = done ? from->make(from->context, &(assay_taker){put_into, &file}) : ASSAY_OK;
     done = done && made == ASSAY_OK && !fault(ASSAY_FAULT_WRITE) && fsync(file.fd) == 0;
@@ -232,6 +234,7 @@ int assay_file_write_made(const char *path, const assay_maker *from, assay_error
         sync_directory_of(path);
     else
         unlink(temporary);
+    assay_leftover_drop(leftover);
     free(temporary);
     if (refused || made == ASSAY_ENOMEM)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);

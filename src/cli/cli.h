@@ -38,8 +38,10 @@ void cli_print_into(const char *path);
 /* Puts the file of cli_print_into() there, unless `code` is of a command that failed. The exit code, of all ranks (`comm`
  * may be NULL). Collective. */
 int cli_print_end(assay_comm *comm, int code);
-/* What Ctrl-C (SIGINT) says before it ends the process, a whole line that stays as it is; NULL: nothing. Not collective. */
+/* What Ctrl-C (SIGINT, or SIGTERM) says before it ends the process, a whole line that stays as it is; NULL: nothing. What is
+ * not complete is removed (base/leftovers.h). Not collective. */
 void cli_say_when_interrupted(const char *line);
+#define CLI_INTERRUPTED "\nassay: interrupted: what was not complete is not kept\n"
 /* From now on it is no failure that standard output is closed before all is printed. */
 void cli_reader_may_leave(void);
 /* As cli_print(), for what stands in a file, too: that nobody reads any more (a pager was quit) is no failure from now

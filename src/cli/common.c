@@ -11,6 +11,7 @@
 #include "base/activity.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/leftovers.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -109,21 +110,26 @@ static const char *volatile last_words;
 static void end_with_last_words(int number)
 {
     const char *words = last_words;
+    assay_leftovers_remove();
     if (words && write(STDERR_FILENO, words, strlen(words)) < 0) {
         /* nobody is left to be told */
     }
     raise(number); /* as it would have been: the handler is gone */
 }
 
+static void end_so(int number)
+{
+    struct sigaction action = {.sa_handler = end_with_last_words, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, before;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup wants it */
+        sigaction(number, &action, NULL);
+}
+
 void cli_say_when_interrupted(const char *line)
 {
-    struct sigaction action = {.sa_handler = end_with_last_words, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
     last_words = line;
-    sigemptyset(&action.sa_mask);
-    if (line)
-        sigaction(SIGINT, &action, NULL);
-    else
-        signal(SIGINT, SIG_DFL);
+    end_so(SIGINT);
+    end_so(SIGTERM); /* which mpirun makes of Ctrl-C */
 }
 
 void cli_reader_may_leave(void)

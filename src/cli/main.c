@@ -110,6 +110,7 @@ static int run_command(const cli_command *command, cli_context *context)
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_activity_show(is_first());
+    cli_say_when_interrupted(is_first() ? CLI_INTERRUPTED : NULL);
     int code = command->run(context, context->argc - 2, context->argv + 2);
     cli_pager_end();
     if (command->output != CLI_OTHERWISE)

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/leftovers.h"
 #include "base/path.h"
 
 enum { NAME_MOST = 80, TRIES = 10000 };
+
+static int made[2] = {-1, -1}; /* the directories, as base/leftovers.h has them */
 
 /* A trial's name as the name of a directory: letters, digits and ._-, no point in front, not too long. */
 static void name_of(const assay_job *job, char *name, size_t size)
@@ -47,8 +50,11 @@ int own_place_make(const assay_job *job, char **place, assay_error *err)
         *place = assay_path_join(OWN_PLACES, numbered);
         if (!*place)
             return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-        if (mkdir(*place, 0777) == 0)
+        if (mkdir(*place, 0777) == 0) {
+            made[0] = assay_leftover_add(*place);
+            made[1] = assay_leftover_add(OWN_PLACES);
             return ASSAY_OK;
+        }
         if (errno != EEXIST || i == TRIES)
             status =
                 assay_fail(err, ASSAY_EIO, "%s: cannot make the directory: %s; --out PLACE writes the report elsewhere",
@@ -73,6 +79,8 @@ void own_place_keep(const char *place)
 
 void own_place_end(char *place)
 {
+    for (int i = 0; place && i < 2; i++)
+        assay_leftover_drop(made[i]);
     if (place && rmdir(place) == 0)
         rmdir(OWN_PLACES);
     free(place);

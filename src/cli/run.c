@@ -577,7 +577,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     if (status == ASSAY_OK && !options->dry_run)
         status = assay_why_outcome(context->comm, &outcome, &engine, &err);
     if (tells)
-        cli_say_when_interrupted(NULL);
+        cli_say_when_interrupted(CLI_INTERRUPTED);
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);

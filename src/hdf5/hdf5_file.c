@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/leftovers.h"
 #include "hdf5/disk_room.h"
 #include "hdf5/finishing.h"
 #include "parallel/comm_mpi.h"
@@ -28,6 +29,7 @@ static const uint64_t MOST_CALL = (uint64_t)256
 struct assay_hdf5_file {
     assay_comm *comm;
     char *path, *temporary;
+    int leftover; /* of rank 0: base/leftovers.h */
     hid_t file;
     bool broken;       /* a write failed: nothing is called for it any more */
     uint64_t promised; /* bytes of the data sets that have their space */
@@ -116,6 +118,7 @@ static void release(assay_hdf5_file *f)
 {
     free(f->path);
     free(f->temporary);
+    assay_leftover_drop(f->leftover);
     free(f);
 }
 
@@ -126,6 +129,7 @@ static int new_file(assay_comm *comm, const char *path, assay_hdf5_file **out)
     ASSAY_HAVE(f);
     f->comm = comm;
     f->file = -1;
+    f->leftover = -1;
     f->path = assay_copy_text(path);
     f->temporary = assay_alloc(length + 6);
     if (!f->path || !f->temporary) {
@@ -171,7 +175,7 @@ static hid_t create_file(const assay_hdf5_file *f, MPI_Comm comm, const assay_hd
 }
 
 /* Rank 0 finds out whether a file can be made there: the libraries' words for it would be none. */
-static int try_place(const assay_hdf5_file *f, assay_error *err)
+static int try_place(assay_hdf5_file *f, assay_error *err)
 {
     if (assay_comm_rank(f->comm) > 0)
         return ASSAY_OK;
@@ -181,6 +185,7 @@ static int try_place(const assay_hdf5_file *f, assay_error *err)
     if (!probe)
         return assay_fail(err, ASSAY_EIO, "%s: cannot create a file there: %s", f->path, strerror(errno));
     fclose(probe);
+    f->leftover = assay_leftover_add(f->temporary);
     return ASSAY_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/leftovers.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/vec.h"
@@ -205,6 +206,7 @@ struct assay_output {
     bool remote, made;   /* made: the directory is new */
     assay_s3_place root; /* of a remote one */
     assay_buf last;      /* of a remote one: report.json, which waits for the others */
+    int leftover;        /* of a new directory: base/leftovers.h; -1 */
     char *temporary;     /* the directory of assay_output_make(); NULL: none */
     output_list list;    /* of a directory: the files that were written */
 };
@@ -238,6 +240,7 @@ int assay_output_open(const char *place, assay_output **out, assay_error *err)
         free(output);
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
     }
+    output->leftover = -1;
     output->remote = assay_output_is_remote(place);
     assay_buf_init(&output->last, SIZE_MAX / 4);
     int status = output->remote ? assay_s3_place_parse(place, &output->root, err) : ASSAY_OK;
@@ -254,6 +257,7 @@ void assay_output_close(assay_output *output)
         return;
     if (output->temporary)
         rmdir(output->temporary); /* only what is empty goes */
+    assay_leftover_drop(output->leftover);
     assay_s3_place_release(&output->root);
     assay_buf_release(&output->last);
     output_list_release(&output->list);
@@ -323,6 +327,8 @@ static int probe_directory(assay_output *output, assay_error *err)
     ASSAY_THEN(status, assay_dir_make(output->place, err));
     ASSAY_TRY(status);
     output->made = output->made || is_new;
+    if (is_new && output->leftover < 0)
+        output->leftover = assay_leftover_add(output->place);
     char *path = assay_path_join(output->place, ".assay-XXXXXX");
     int file = path ? mkstemp(path) : -1;
     if (!path)

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import TRIALS, Checks  # noqa: E402
+from launch import LAUNCHER, TRIALS, Checks  # noqa: E402
 
 DDP = str(TRIALS / "ddp")
 
@@ -139,7 +140,8 @@ def defaults(place, checks):
 
 
 def interrupted(place, checks):
-    """Ctrl-C: the process listens before it is sent, however slow the machine is."""
+    """Ctrl-C: the process listens before it is sent, however slow the machine is. What was begun is gone, with one line."""
+    listens = {True: signal.SIGUSR1, False: signal.SIGINT}
     for words, code, said, left in (((), -signal.SIGINT, "no report was written; with --checkpoint", None),
                                     (("--checkpoint", "saved"), 75, "run again with --resume", "saved")):
         process = subprocess.Popen([place.assay, "run", DDP, "--out", "stopped", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -147,7 +149,8 @@ def interrupted(place, checks):
         status = Path("/proc/%d/status" % process.pid)
         while process.poll() is None:
             caught = next(int(line.split()[1], 16) for line in status.read_text().splitlines() if line.startswith("SigCgt"))
-            if caught & 1 << (signal.SIGINT - 1):
+            if caught & 1 << (listens[bool(words)] - 1) and (place.where / "stopped").is_dir():
+                time.sleep(0.2)
                 break
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -155,6 +158,30 @@ def interrupted(place, checks):
         checks.expect(process.returncode == code and said in err, "%s: %s %s" % (words, process.returncode, err))
         checks.expect(left is None or (place.where / left).is_file(), "%s is there" % left)
         checks.expect(not list((place.where / "stopped").glob("report.*")), "no report")
+        checks.expect(bool(words) or not (place.where / "stopped").exists(), "%s: a directory without a report" % (words,))
+    big = place.where / "big"
+    shutil.copytree(DDP, big)
+    with open(big / "rest.bin", "wb") as file:
+        file.truncate(192 << 20)
+    before = {p for p in place.where.iterdir()}
+    for words, sign, fault in ((("run", DDP), "assay-report/ddp", "slow:5000"), (("verify", DDP), None, "slow:5000"),
+                               (("stats", DDP, "--out", "table.csv"), None, "slow:5000"), (("pack", big, "--out", "file.h5"), "file.h5.part", "")):
+        if words[0] == "pack" and LAUNCHER == "none":
+            continue
+        for _ in range(5):  # one that was quicker than the signal is asked again
+            process = subprocess.Popen([place.assay, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       env=place.environment(ASSAY_FAULT=fault), cwd=place.where)
+            while process.poll() is None and sign and not (place.where / sign).exists():
+                time.sleep(0.001)
+            time.sleep(0.01 if sign else 1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+            if process.returncode == -signal.SIGINT:
+                break
+            (place.where / "file.h5").unlink(missing_ok=True)
+        left = {p for p in place.where.iterdir()} - before
+        checks.expect(process.returncode == -signal.SIGINT and err.count("assay: interrupted: ") == 1 and not left, "%s: %s %s, left %s" % (
+            words, process.returncode, err, left))
 
 
 def main():
