@@ -370,10 +370,17 @@ static bool all_unread(const assay_outcome *outcome)
         const assay_trial_outcome *trial = &outcome->trials[i];
         if (trial->status == ASSAY_OK)
             continue;
-        if (unread == outcome->trial_count)
-            assay_log_error("%s", trial->error.text);
+        const assay_json_place at = assay_job_place_of_trial(outcome->job, trial->trial->path);
+        char said[CLI_PLACE + ASSAY_ERROR_TEXT + PATH_MAX];
+        if (at.line > 0)
+            snprintf(said, sizeof said, "%s: line %zu, column %zu: %s", outcome->job->file, at.line, at.column,
+                     trial->error.text);
         else
-            assay_log_warn("%s", trial->error.text);
+            snprintf(said, sizeof said, "%s", trial->error.text);
+        if (unread == outcome->trial_count)
+            assay_log_error("%s", said);
+        else
+            assay_log_warn("%s", said);
     }
     bool died = false;
     for (size_t i = 0; i < outcome->trial_count && unread == outcome->trial_count; i++) {

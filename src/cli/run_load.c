@@ -83,7 +83,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     if (options->max_findings > 0)
         job->max_findings = options->max_findings;
     if (job->rule_count == 0 && job->aggregation_count == 0)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
+        return assay_job_fail(job, "", NULL, err, "nothing to do: neither \"rules\" nor \"aggregations\"");
     if ((job->formats & 1u << ASSAY_FORM_HDF5) && options->checkpoint.resume)
         return assay_fail(err, ASSAY_EUSAGE,
                           "--resume: results.h5 has a row for every tensor that this run reads, and those "

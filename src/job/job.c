@@ -108,10 +108,15 @@ static const char *key_of(const char *text, char *room, size_t size)
     return room;
 }
 
+static const char SAGEMAKER_LIST[] = "DebugRuleConfigurations";
+
 assay_json_place job_place(const job_reader *r, const char *place, const char *text)
 {
     char word[ASSAY_JOB_PLACE];
     const bool is_path = !strchr(place, ' '); /* "the job" is the whole document */
+    const size_t lead = strlen(SAGEMAKER_LIST);
+    if (r->is_list && strncmp(place, SAGEMAKER_LIST, lead) == 0)
+        place += lead;
     return r->text ? assay_json_find(r->text, r->size, is_path ? place : "", key_of(text, word, sizeof word))
                    : (assay_json_place){0, 0};
 }
@@ -135,6 +140,21 @@ int job_fail(const job_reader *r, const char *place, const char *format, ...)
         text[0] = '\0';
     va_end(args);
     return fail_at(r, ASSAY_EJOB, place, text);
+}
+
+int assay_job_fail(const assay_job *job, const char *place, const char *member, assay_error *err, const char *format,
+                   ...)
+{
+    char text[ASSAY_ERROR_TEXT];
+    const assay_json_place at =
+        job->text ? assay_json_find(job->text, job->text_size, place, member) : (assay_json_place){0, 0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return at.line == 0
+               ? assay_fail(err, ASSAY_EUSAGE, "%s: %s", job->file, text)
+               : assay_fail(err, ASSAY_EUSAGE, "%s: line %zu, column %zu: %s", job->file, at.line, at.column, text);
 }
 
 int job_no_memory(const job_reader *r)
@@ -325,11 +345,9 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
     ASSAY_TRY(status);
     note_others(r, &document);
     job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
-    if (job->actions) {
-        job->text = assay_copy_bytes_as_text(r->text, r->size);
-        ASSAY_HAVE(job->text);
-        job->text_size = r->size;
-    }
+    job->text = assay_copy_bytes_as_text(r->text, r->size);
+    ASSAY_HAVE(job->text);
+    job->text_size = r->size;
     const struct {
         const char *place;
         const assay_setting *table;
@@ -349,7 +367,7 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err)
 {
-    const job_reader r = {file, err, text, size};
+    job_reader r = {file, err, text, size, false};
     assay_job job = {.forms = forms};
     for (int f = 0; f < forms->count; f++)
         job.formats |= (unsigned)forms->list[f].by_default << f;
@@ -359,12 +377,13 @@ int assay_job_parse(const char *file, const void *text, size_t size, const assay
         return status == ASSAY_EFORMAT ? ASSAY_EJOB : status;
     if (cJSON_IsArray(document)) { /* SageMaker's list of rules by itself */
         cJSON *whole = cJSON_CreateObject();
-        if (!whole || !cJSON_AddItemToObject(whole, "DebugRuleConfigurations", document)) {
+        if (!whole || !cJSON_AddItemToObject(whole, SAGEMAKER_LIST, document)) {
             cJSON_Delete(whole);
             cJSON_Delete(document);
             return job_no_memory(&r);
         }
         document = whole;
+        r.is_list = true;
     }
     job.file = assay_copy_text(file);
     status = job.file ? read_document(&r, document, &job) : job_no_memory(&r);

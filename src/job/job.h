@@ -1,6 +1,7 @@
 /* job.h - the job file: which trials, rules and aggregations, and where the report goes. */
 #pragma once
 
+#include "base/json.h"
 #include "base/nearest.h"
 #include "rule/instance.h"
 #include "trial/options.h"
@@ -43,7 +44,7 @@ typedef struct assay_job {
     size_t implicit_count;
     bool wants_curves; /* somebody besides the formats and the comparison needs them */
     cJSON *actions;    /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
-    char *text;        /* with actions: the file, for the places in messages about them; owned */
+    char *text;        /* the file, for places in messages; owned; NULL: it was not read from one */
     size_t text_size;
     char *output_directory;       /* NULL: not said */
     bool unsigned_s3;             /* S3 is asked without a signature where no credentials are found */
@@ -78,6 +79,13 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err);
 void assay_job_release(assay_job *job);
+
+/* ASSAY_EUSAGE with "FILE: line L, column C: " before the text: the place of a value, or of a key of it, as assay_json_find()
+ * has them; for what is found out when the whole job is known. */
+int assay_job_fail(const assay_job *job, const char *place, const char *member, assay_error *err, const char *format,
+                   ...) __attribute__((format(printf, 5, 6)));
+/* Where the job's file lists a trial by that path; zeros where it does not. */
+assay_json_place assay_job_place_of_trial(const assay_job *job, const char *path);
 
 /* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL
  * without memory. */

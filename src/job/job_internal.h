@@ -12,6 +12,7 @@ typedef struct job_reader {
     assay_error *err;
     const void *text; /* of the file, for lines and columns in messages; NULL: it has none */
     size_t size;
+    bool is_list; /* the document is nothing but SageMaker's list of rules */
 } job_reader;
 
 /* The names that a list has so far; at() gives NULL for a slot without one yet. */

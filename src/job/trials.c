@@ -100,6 +100,9 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
     bool named_twice = name && job_name_taken(&names, name);
     if (twin < job->trial_count || named_twice) {
         free(plain);
+        if (status == ASSAY_EJOB)
+            return job_fail(r, place, "the trial %s \"%.200s\" is listed twice", named_twice ? "name" : "path",
+                            named_twice ? name : path);
         return assay_fail(r->err, status, "%s: %s: the trial %s \"%.200s\" is listed twice", r->file, place,
                           named_twice ? "name" : "path", named_twice ? name : path);
     }
@@ -315,7 +318,13 @@ static int expand(const job_reader *r, const assay_job *job, const assay_job_tri
             return status;
         }
     }
-    if (status == ASSAY_OK && places.count == 0)
+    const assay_json_place at =
+        places.count == 0 ? assay_job_place_of_trial(job, trial->path) : (assay_json_place){0, 0};
+    if (status == ASSAY_OK && at.line > 0)
+        status = assay_fail(r->err, ASSAY_EJOB, "%s: line %zu, column %zu: the pattern \"%.200s\" matches no %s",
+                            r->file, at.line, at.column, trial->path,
+                            in_s3 ? "prefix that ends with a '/'" : "directory and no .h5 file");
+    else if (status == ASSAY_OK && places.count == 0)
         status = job_fail(r, "trials", "the pattern \"%.200s\" matches no %s", trial->path,
                           in_s3 ? "prefix that ends with a '/'" : "directory and no .h5 file");
     else if (status == ASSAY_OK && places.count > 1 && name)
@@ -434,6 +443,25 @@ int assay_job_set_topology(assay_job *job, const char *topology, assay_error *er
     return ASSAY_OK;
 }
 
+assay_json_place assay_job_place_of_trial(const assay_job *job, const char *path)
+{
+    char place[ASSAY_JOB_PLACE] = "";
+    cJSON *document = NULL;
+    size_t i = 0;
+    if (!job->text || assay_json_parse_commented("", job->text, job->text_size, &document, NULL) != ASSAY_OK)
+        return (assay_json_place){0, 0};
+    for (const cJSON *item = cJSON_GetObjectItemCaseSensitive(document, "trials"); item && !place[0];) {
+        item = i == 0 && cJSON_IsArray(item) ? item->child : item;
+        const cJSON *said = cJSON_IsObject(item) ? cJSON_GetObjectItemCaseSensitive(item, "path") : item;
+        if (cJSON_IsString(said) && strcmp(said->valuestring, path) == 0)
+            snprintf(place, sizeof place, "trials[%zu]%s", i, cJSON_IsObject(item) ? ".path" : "");
+        i++;
+        item = item ? item->next : NULL;
+    }
+    cJSON_Delete(document);
+    return place[0] ? assay_json_find(job->text, job->text_size, place, NULL) : (assay_json_place){0, 0};
+}
+
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err)
 {
     const char *wanted = name ? name : job->baseline_name;
@@ -445,7 +473,10 @@ int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err)
     if (job->baseline < job->trial_count)
         return ASSAY_OK;
     job->baseline = 0;
-    return assay_fail(err, ASSAY_EUSAGE,
-                      "%s: the baseline \"%.200s\" is none of the trials' names, the first of which is \"%.200s\"",
-                      name ? "--baseline" : job->file, wanted, job->trial_count ? job->trials[0].name : "");
+    static const char said[] = "the baseline \"%.200s\" is none of the trials' names, the first of which is \"%.200s\"";
+    const char *first = job->trial_count ? job->trials[0].name : "";
+    char text[sizeof said + 400];
+    snprintf(text, sizeof text, said, wanted, first);
+    return name ? assay_fail(err, ASSAY_EUSAGE, "--baseline: %s", text)
+                : assay_job_fail(job, "comparison", "baseline", err, "%s", text);
 }

@@ -220,6 +220,17 @@ def check_jobs(cli):
         job = cli.write("placed.json", content)
         for command in (("check", job), ("run", job, "--trial", PARTIAL)):
             cli.expect(2, *command, err="placed.json: " + message)
+    one, rest = '{"trials": [\n  "%s"' % PARTIAL, '"rules": [{"rule": "AllZero", "parameters": {"tensor_regex": "x"}}]}'
+    for content, message in (
+            (one + '],\n "comparison": {"baseline": "nope"}, ' + rest, "line 3, column 17: the baseline \"nope\""),
+            (one + ',\n    "%s"], ' % PARTIAL + rest, "line 3, column 5: trials[1]: the trial path"),
+            (one + "]}", "line 1, column 1: nothing to do"),
+            ('[{"RuleConfigurationName": "x",\n  "RuleParameters": {"rule_to_invoke": "AllZero", "tensor_regex": "x"}},\n {"RuleConfigurationName": "y", "RuleParameters": {}}]',
+             "line 3, column 2: DebugRuleConfigurations[1]: \"rule_to_invoke\" is missing"),
+            ('{"trials": [\n "%s",\n {"name": "n",\n  "path": "no/where"}], ' % "not/there" + rest, "line 4, column 11: no/where"),
+            ('{"trials": [\n   "not*there"], ' + rest, "line 2, column 4: the pattern")):
+        job = cli.write("placed.json", content)
+        cli.expect(2, "run", job, err="placed.json: " + message)
     done = cli.expect(2, "check", bad_rules)
     for name in ("unclosed", "unknown", "word", "odd"):
         cli.checks.expect("\"%s\"" % name in done.err, "check does not name %s: %s" % (name, done.err))
