@@ -121,7 +121,9 @@ static void end_so(int number)
 {
     struct sigaction action = {.sa_handler = end_with_last_words, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, before;
     sigemptyset(&action.sa_mask);
-    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup wants it */
+    /* not where it is ignored, as nohup wants it, nor where the command has something to do then */
+    if (sigaction(number, NULL, &before) == 0 &&
+        (before.sa_handler == SIG_DFL || before.sa_handler == end_with_last_words))
         sigaction(number, &action, NULL);
 }
 
