@@ -150,6 +150,19 @@ static int rest(follower *f, bool *signalled, assay_error *err)
     return status == ASSAY_OK ? status : assay_fail(err, status, "MPI failed while the ranks waited");
 }
 
+/* Rank 0, after the first look: what is waited for, where there is nothing to evaluate. */
+static void note_waiting(const follower *f)
+{
+    const char *missing = NULL;
+    for (size_t i = 0; i < f->job->trial_count && !missing; i++)
+        missing = assay_watch_reason(f->watch, i);
+    if (missing)
+        assay_log_note("%s; it is waited for%s", missing[0] ? missing : "a trial cannot be read so far",
+                       f->options->idle > 0 ? ", as long as --idle says" : "");
+    else if (f->steps == 0)
+        assay_log_note("no step is complete so far: the first one is waited for");
+}
+
 /* Rank 0: looks until there is something to do for all. */
 static int look(follower *f, assay_watch_call *call, assay_error *err)
 {
@@ -165,11 +178,13 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
             assay_log_note(
                 "looking at S3 every %g seconds is at most about %.0f requests an hour; --every changes that",
                 f->options->every, 3600 / f->options->every * (double)(assay_s3_count().lists - lists));
-        f->looked = true;
         if (sight.changed)
             f->last_change = now;
         f->steps = sight.steps;
         f->waiting = sight.waiting;
+        if (!f->looked)
+            note_waiting(f);
+        f->looked = true;
         ASSAY_TRY(status = write_metrics(f, now, err));
         bool idle = f->options->idle > 0 && now - f->last_change >= f->options->idle;
         *call = sight.ended || idle || f->severe || signalled ? ASSAY_WATCH_FINISH : ASSAY_WATCH_EVALUATE;

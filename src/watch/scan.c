@@ -307,6 +307,7 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     if (status == ASSAY_OK)
         return change_catalog(source, &fresh, now, changed);
     assay_catalog_release(&fresh);
+    snprintf(source->reason, sizeof source->reason, "%s", err->text);
     if (status == ASSAY_EJOB) /* its topology is wrong: without it the answers would be, too */
         return status;
     if (status == ASSAY_EIO && !source->unlisted)
@@ -514,6 +515,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
         return assay_fail(err, status, "%s", why.text);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* it is not there */
         *changed = *changed || source->listed;
+        snprintf(source->reason, sizeof source->reason, "%s", why.text);
         release_catalog(source);
         return ASSAY_OK;
     }

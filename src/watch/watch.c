@@ -132,6 +132,11 @@ const assay_run_view *assay_watch_view(const assay_watch *watch)
     return &watch->view;
 }
 
+const char *assay_watch_reason(const assay_watch *watch, size_t trial)
+{
+    return watch->list[trial].listed ? NULL : watch->list[trial].reason;
+}
+
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err)
 {
     int status = ASSAY_OK;

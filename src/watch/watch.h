@@ -31,6 +31,9 @@ typedef struct assay_watch_sight {
  * failure. ASSAY_ENOMEM; ASSAY_EUSAGE and ASSAY_EUNSUPPORTED for a location that can never be read. Not collective. */
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err);
 
+/* Rank 0: why a trial of the job cannot be read so far; NULL: it can. */
+const char *assay_watch_reason(const assay_watch *watch, size_t trial);
+
 /* ---- signals.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */
 
 typedef enum assay_watch_call {

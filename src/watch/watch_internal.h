@@ -43,8 +43,9 @@ typedef struct watched_source {
     assay_store *store;
     assay_catalog catalog; /* the whole of it */
     bool listed;
-    bool unlisted; /* the last listing was refused or broke off */
-    bool constant; /* a storage whose contents never change */
+    char reason[512]; /* why it was not listed, the last time that it was not */
+    bool unlisted;    /* the last listing was refused or broke off */
+    bool constant;    /* a storage whose contents never change */
     uint64_t looks;
     bool grown;          /* a worker came since the trial was listed as a whole */
     watched_part **part; /* [catalog.unit_count], in the same order; owned */
