@@ -191,7 +191,33 @@ static int parse_option(const cli_command *command, const char *word, word_list 
                       assay_setting_wanted(option, wanted), assay_setting_hint(option, value, hint));
 }
 
+/* Where a command prints text or JSON and no third form, `--format json` is its `--json`, as of commands that have more. */
+static bool is_json_by_format(const cli_command *command, const char *word, const char *next, bool *takes_next)
+{
+    static const char FORMAT[] = "--format";
+    const size_t length = sizeof FORMAT - 1;
+    if (strncmp(word, FORMAT, length) != 0 || cli_option_find(command, "format", 6) ||
+        !cli_option_find(command, "json", 4))
+        return false;
+    *takes_next = word[length] == '\0';
+    const char *form = *takes_next ? next : word[length] == '=' ? word + length + 1 : NULL;
+    return form && strcmp(form, "json") == 0;
+}
+
 /* The option that a letter is short for, where the command has it; NULL for other words. */
+static const char *long_option(const cli_command *command, const char *word);
+
+/* "-qv": letters of switches behind one sign. */
+static bool are_letters(const cli_command *command, const char *word)
+{
+    bool all = word[0] == '-' && word[1] != '-' && strlen(word) > 2;
+    for (const char *c = word + 1; all && *c; c++) {
+        const char one[] = {'-', *c, '\0'}, *whole = long_option(command, one);
+        all = whole && strcmp(whole, "--out") != 0;
+    }
+    return all;
+}
+
 static const char *long_option(const cli_command *command, const char *word)
 {
     static const char *const letters[][2] = {{"-o", "--out"}, {"-q", "--quiet"}, {"-v", "--log=all"}};
@@ -238,7 +264,17 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     for (; list.at < list.count && status == ASSAY_OK; list.at++) {
         const char *word = argv[list.at];
         const char *whole = only_operands ? NULL : long_option(command, word);
-        if (whole) {
+        bool takes_next = false;
+        if (!only_operands &&
+            is_json_by_format(command, word, list.at + 1 < argc ? argv[list.at + 1] : NULL, &takes_next)) {
+            status = parse_option(command, "--json", &list, fields, err);
+            list.at += takes_next;
+        } else if (!only_operands && are_letters(command, word)) {
+            for (const char *c = word + 1; *c && status == ASSAY_OK; c++) {
+                const char one[] = {'-', *c, '\0'};
+                status = parse_option(command, long_option(command, one), &list, fields, err);
+            }
+        } else if (whole) {
             status = parse_option(command, whole, &list, fields, err);
         } else if (!only_operands && strcmp(word, "--") == 0) {
             only_operands = true;

@@ -142,6 +142,31 @@ def check_options(cli):
         cli.checks.expect(done.err.count("\n") == 1, "%s: not one line on standard error: %s" % (arguments, done.err))
 
 
+def check_waiting(cli):
+    """A watch that can evaluate nothing says what it sees and what it waits for."""
+    for name in ("a", "b"):
+        shutil.copytree(PARTIAL, cli.where / "runs-of" / name)
+    done = cli.expect(2, "watch", "runs-of", "--idle", "1", err="give runs-of/a, or 'runs-of/*' for all of them; it is waited for, as long as --idle says\n")
+    cli.checks.expect(done.err.count("is waited for") == 1, "said more than once: %s" % done)
+    cli.expect(2, "watch", "not-yet", "--idle", "1", err="not-yet: no such directory; check the trial's path; it is waited for")
+    done = cli.expect(0, "watch", "runs-of/a", "--idle", "1", "--out", "watched")
+    cli.checks.expect("waited for" not in done.err, "there is something to evaluate: %s" % done)
+
+
+def check_letters(cli):
+    """Letters of switches stand behind one sign, and --format json is --json where there is no third form."""
+    for words in (("-qv",), ("-vq",), ("-q", "-v")):
+        cli.expect(0, "ls", PARTIAL, *words, out="ddp_partial")
+    for words in ("-qx", "-qo", "-oq"):
+        cli.expect(2, "ls", PARTIAL, words, err="unknown option \"%s\"" % words)
+    for command in ("topology", "check"):
+        place = cli.job if command == "check" else DDP
+        plain = cli.expect(0, command, place, "--json").out
+        for words in (("--format", "json"), ("--format=json",)):
+            cli.checks.expect(cli.expect(0, command, place, *words).out == plain, "%s %s" % (command, words))
+        cli.expect(2, command, place, "--format", "csv", err="unknown option \"--format\"")
+
+
 def check_exit_codes(cli):
     run_it = ("run", cli.job, "--trial", DDP, "--out", cli.where / "out")
     cli.expect(0, *run_it, out="Found in ")
@@ -514,7 +539,7 @@ def main():
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
     for check in (check_help, check_grammar, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
-                  check_empty_trials, check_read_only, check_overwriting,
+                  check_empty_trials, check_read_only, check_overwriting, check_waiting, check_letters,
                   check_names, check_forms, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
