@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The documents name what there is: the index has every page, and every command line of assay that a page shows has a command and
-options that the program has.
+options that the program has. What is to be recorded is said for each rule, and the file of options is read as it is shown.
 
     commands.py --assay PROGRAM
 """
 import argparse
+import json
 import re
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +71,20 @@ def main():
                 continue
             given = {word[2:].partition("=")[0] for word in words[1:] if re.match(r"--[a-z]", word)}
             checks.expect(given <= options[words[0]], "%s: `assay %s`: it has no --%s" % (name, " ".join(words), ", --".join(sorted(given - options[words[0]]))))
+    table = (ROOT / "docs" / "what-to-record.md").read_text().split("## What it costs")[0]
+    rules = [rule["name"] for rule in json.loads(run([assay, "rules", "--json"]).out) if rule["kind"] == "rule"]
+    for name in rules:
+        checks.expect(len(re.findall(r"\b%s\b" % name, table)) == 1, "docs/what-to-record.md does not have %s once" % name)
+    checks.expect(len(rules) > 60, "%d rules" % len(rules))
+    with tempfile.TemporaryDirectory() as where:
+        file = Path(where) / "config"
+        file.write_text((ROOT / "docs" / "configuration.md").read_text().split("```")[1])
+        for command in there:
+            done = run([assay, command], env={"ASSAY_CONFIG": str(file)}, cwd=where)
+            checks.expect(str(file) not in done.err, "docs/configuration.md: %s" % done)
+        file.write_text(file.read_text() + "run.nope = 1\n")
+        done = run([assay, "ls", "nowhere"], env={"ASSAY_CONFIG": str(file)}, cwd=where)
+        checks.expect(done.code == 2 and "run has no option" in done.err, "a line that nobody understands: %s" % done)
     checks.expect(seen > 150, "%d commands were found" % seen)
     checks.done()
 
