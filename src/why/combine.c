@@ -351,7 +351,24 @@ static bool names_hang(const assay_why *why, const why_link *link)
            link->rank.list[0] == why->hang_ranks.list[0];
 }
 
-static bool judge(why_scene *s, const why_item *cause)
+/* Is it an exception that the table knows no more of than its name, and that Python does not raise for a fault of the program
+ * itself? Why it was raised stands in its words, which nobody read: a full disk and a wrong label are both a RuntimeError. */
+static bool is_unread_exception(const assay_log_event *e)
+{
+    static const char *const own[] = {"KeyError",          "IndexError",          "TypeError",      "AttributeError",
+                                      "NameError",         "UnboundLocalError",   "SyntaxError",    "IndentationError",
+                                      "ZeroDivisionError", "NotImplementedError", "RecursionError", NULL};
+    const char *name = strncmp(e->text, "raised ", 7) == 0 ? e->text + 7 : "";
+    const size_t length = strcspn(name, ": ");
+    if (e->ending != ASSAY_ENDING_exception || length == 0)
+        return false;
+    for (size_t i = 0; own[i]; i++)
+        if (strlen(own[i]) == length && memcmp(own[i], name, length) == 0)
+            return false;
+    return true;
+}
+
+static bool judge_order(why_scene *s, const why_item *cause)
 {
     assay_why *why = s->why;
     const why_link *link = &why->chain.list[0];
@@ -392,6 +409,18 @@ static bool judge(why_scene *s, const why_item *cause)
     } else if (others == 0) {
         made = made &&
                why_add_text(&why->reason, "nothing else that could be a cause was found, and no launcher confirms it");
+    }
+    return made;
+}
+
+/* How certain who and why are. */
+static bool judge(why_scene *s, const why_item *cause)
+{
+    assay_why *why = s->why;
+    bool made = judge_order(s, cause);
+    if (made && why->certainty == WHY_CERTAIN && is_unread_exception(cause->event)) {
+        why->certainty = WHY_LIKELY;
+        made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");
     }
     return made;
 }

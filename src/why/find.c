@@ -96,6 +96,7 @@ static void read_names(why_place *p)
         const size_t length = strcspn(at, "/");
         const bool last = at[length] == '\0';
         const int64_t local = number_named(at, length, "local_rank"), attempt = number_named(at, length, "attempt");
+        const int64_t worker = last ? number_named(at, length, "workerlog") : -1; /* of Paddle's launcher */
         int64_t rank = number_named(at, length, "rank");
         if (rank < 0)
             rank = number_named(at, length, "task");
@@ -104,8 +105,8 @@ static void read_names(why_place *p)
         if (attempt >= 0 && p->attempt < 0) {
             p->attempt = attempt;
             torchrun = true;
-        } else if (local >= 0) {
-            p->local_rank = local;
+        } else if (local >= 0 || worker >= 0) {
+            p->local_rank = local >= 0 ? local : worker;
         } else if (rank >= 0) {
             p->rank = rank;
         } else if (torchrun && p->local_rank < 0 && !last) {
@@ -143,8 +144,8 @@ static bool ends(const char *name, const char *suffix)
 static bool is_output(const char *name)
 {
     static const char *const suffixes[] = {".out", ".err", ".log", ".txt", ".stdout", ".stderr"};
-    static const char *const names[] = {"stdout", "stderr",  "output", "messages", "syslog",
-                                        "dmesg",  "console", "log",    "kern",     "journal"};
+    static const char *const names[] = {"stdout",  "stderr", "output", "messages", "syslog",   "dmesg",
+                                        "console", "log",    "kern",   "journal",  "workerlog"};
     char stem[256];
     snprintf(stem, sizeof stem, "%s", name);
     if (ends(stem, ".gz"))
@@ -265,6 +266,17 @@ static bool is_trace(assay_store *store, const char *path, const char *name)
            (ends(name, ".json") && strstr(name, "trace") && begins_so(store, path, assay_is_trace_content));
 }
 
+/* A file that no source has such names of. It may be an output for all that: nobody has looked. */
+static int pass_over(walker *w, const char *path)
+{
+    w->out->unknown++;
+    if (w->out->unknown_first && strverscmp(w->out->unknown_first, path) <= 0)
+        return ASSAY_OK;
+    free(w->out->unknown_first);
+    w->out->unknown_first = assay_copy_text(path);
+    return w->out->unknown_first ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 static int take_file(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)
 {
     uint64_t bytes = 0;
@@ -284,7 +296,7 @@ static int take_file(walker *w, const char *directory, const char *path, const c
         return add_once(w, WHY_DUMPS, directory, NULL);
     if (is_trace(w->store, path, name))
         return add_once(w, WHY_TRACES, directory, NULL);
-    return ASSAY_OK;
+    return pass_over(w, path);
 }
 
 /* A directory of a checkpoint, in which the trainer of Hugging Face keeps its log. */
@@ -379,6 +391,13 @@ static int take_outputs_beside(walker *w, const char *directory, const assay_nam
     return status;
 }
 
+/* Has a directory the name of a file that outputs, or what Slurm says, would be? Directories called "logs" are what they are. */
+static bool is_named_source(const char *directory)
+{
+    const char *slash = strrchr(directory, '/'), *name = slash ? slash + 1 : directory;
+    return strchr(name, '.') && (is_output(name) || is_slurm_facts(name));
+}
+
 static int walk(walker *w, const char *directory, int depth)
 {
     assay_names names = {0};
@@ -387,9 +406,17 @@ static int walk(walker *w, const char *directory, int depth)
     int status = assay_store_list(w->store, directory, &names, &why);
     if (status == ASSAY_ENOMEM)
         return status;
+    if (status == ASSAY_OK && names.count == 0 && is_named_source(directory)) {
+        assay_names_release(&names);
+        return why_add_text(&w->out->problem, "%s is an empty directory, and its name is that of a file of the job",
+                            directory)
+                   ? ASSAY_OK
+                   : ASSAY_ENOMEM;
+    }
     if (status != ASSAY_OK)
         return depth == 0 ? ASSAY_OK : why_add_text(&w->out->problem, "%s", why.text) ? ASSAY_OK : ASSAY_ENOMEM;
-    if (has_name(&names, "collections") && has_name(&names, "index")) { /* what the recording library writes */
+    const bool records = has_name(&names, "index") || has_name(&names, "events");
+    if (has_name(&names, "collections") && records) { /* what the recording library writes, all of it or a part */
         status = add(w, WHY_RECORDS, directory, 0);
         ASSAY_THEN(status, take_outputs_beside(w, directory, &names, depth));
         assay_names_release(&names);
@@ -544,6 +571,7 @@ void why_places_release(why_places *p)
         free(p->problem.list[i]);
     free(p->list.list);
     free(p->problem.list);
+    free(p->unknown_first);
     *p = (why_places){.job = -1};
 }
 

@@ -34,6 +34,8 @@ typedef struct why_places {
     uint64_t other_jobs;       /* outputs of other jobs, which are left out */
     uint64_t deep;             /* directories that lie too deep: they were not looked into */
     uint64_t beyond;           /* places that there was no room for */
+    uint64_t unknown;          /* files whose names are those of no source: they were not looked at */
+    char *unknown_first;       /* the first of them; owned; NULL */
     int64_t job;               /* Slurm's number; -1 */
 } why_places;
 

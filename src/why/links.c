@@ -87,12 +87,13 @@ static bool add_ranks_of_node(why_scene *s, why_link *link)
                             (i->event->code == 9 || i->event->code == -9 || i->event->code == 137 ||
                              strstr(i->event->text, "signal 9") || strstr(i->event->text, "Killed") ||
                              strstr(i->event->text, "SIGKILL"));
+        const bool reader = by_kill && i->event->ending == ASSAY_ENDING_worker_killed && i->rank >= 0 && i->node;
         const bool same = by_kill && i->event->ending == ending && (i->rank >= 0 || i->event->ranks[0]);
         const bool hurt = !by_kill && i->rank >= 0 && i->level <= WHY_LEVEL_PROGRAM &&
                           i->event->scope == ASSAY_LOG_RANK && i->event->role != ASSAY_LOG_NOISE &&
                           (i->event->ending == ASSAY_ENDING_gpu_fault || i->event->ending == ASSAY_ENDING_gpu_code) &&
                           !i->survived;
-        if (there && (same || (by_kill && killed) || hurt))
+        if (there && (same || reader || (by_kill && killed) || hurt))
             made = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : why_add_rank(link, i->rank);
     }
     why_make_unique(link);

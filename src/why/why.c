@@ -117,6 +117,12 @@ static int name_missing(assay_why *why)
     if (why->places.deep > 0)
         made = made && why_add_text(&why->missing, "%llu directories lie too deep, and were not looked into",
                                     (unsigned long long)why->places.deep);
+    if (why->places.unknown > 0)
+        made = made && why_add_text(&why->missing,
+                                    "%llu file%s not looked at, since outputs have other names (first %s); job.json "
+                                    "can say which are outputs",
+                                    (unsigned long long)why->places.unknown,
+                                    why->places.unknown > 1 ? "s were" : " was", why->places.unknown_first);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 

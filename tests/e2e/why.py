@@ -129,6 +129,20 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "docker": ({"%d-json.log" % n: ['{"log":"%s\\n","stream":"stderr","time":"2026-11-27T03:12:%02d.1Z"}' % (line.replace('"', '\\"'), 7 + s) for s, line in enumerate(
                 ["step %d loss 2" % s for s in range(100, 110)] + traceback("", OOM if n == 2 else "RuntimeError: Connection closed by peer [10.0.0.3]:4711"))]
                 for n in (1, 2)}, "gpu_memory", [], 109, 1),
+    "errors by number": ({"slurm-7.out": every(100, 110) + traceback("3: ", "OSError: [Errno 127] Key has expired: '/afs/cell/data/shard-12.tar'") + ["srun: error: n1: task 3: Exited with exit code 1"]},
+                         "permission", [3], 109, 1),
+    "a reader of data": ({"slurm-7.out": every(100, 110) + traceback("1: ", "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Terminated. ") + ["srun: error: n4: task 1: Exited with exit code 1"],
+                          "messages-n4.log": ['Nov 27 03:00:12 n4 earlyoom[8]: sending SIGTERM to process 4711 uid 7 "pt_data_worker": badness 912, VmRSS 81234 MiB']}, "host_memory", [1], 109, 1),
+    "flux": ({"flux.out": every(100, 110) + ["812.4s: job.exception type=node-failure severity=0 lost contact with job shell on broker n103 (rank 3)", "flux-job: task(s) exited with exit code 1"]},
+             "node_failure", [], 109, 1),
+    "lsf": ({"lsf.out": [line[3:] for line in steps(0, 100, 110)] + ["TERM_ADMIN: job killed by root or LSF administrator.", "Exited with exit code 143."]}, "cancelled", [], 109, 1),
+    "pbs": ({"train.o4711": [line[3:] for line in steps(0, 100, 110)] + ["=>> PBS: job killed: cput 360012 exceeded limit 360000"]}, "time_limit", [], 109, 1),
+    "paddle": ({"log/workerlog.%d" % r: [line[3:] for line in steps(r, 100, 110)] + ["ResourceExhaustedError: ", "", "Out of memory error on GPU 2. Cannot allocate 4.0GB memory on GPU 2, 38.5GB memory "
+                "has been allocated and available memory is only 1.1GB."] * (r == 2) for r in range(4)}, "gpu_memory", [2], 109, 1),
+    "not placed": ({"events.txt": ["12m   Warning   FailedScheduling   pod/train-0   0/12 nodes are available: 12 Insufficient nvidia.com/gpu."]}, "launcher", [], None, 1),
+    "placed later": ({"events.txt": ["12m   Warning   FailedScheduling   pod/train-0   0/12 nodes are available: 12 Insufficient nvidia.com/gpu."],
+                      "train.log": [line[3:] for line in steps(0, 100, 130)]}, None, None, None, 0),
+    "no such mpi": ({"slurm-7.out": ["srun: error: cannot create mpi context for mpi/pmix_v4", "srun: error: Invalid MPI type 'pmix_v4', --mpi=list for acceptable types"]}, "launcher", [], None, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
                             [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
                             for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),
@@ -162,6 +176,8 @@ def planted(checks, assay, top, show):
             checks.expect(last not in str(files) or last in cause["text"], "the one that ended it: %s" % done)
         if show:
             print("%-12s %s %s\n    %s" % (name, cause.get("certainty"), answer["reasons"], answer["answer"]))
+        if kind == "exception" and cause["certainty"] == "certain":
+            checks.expect("KeyError" in cause["text"] or "AttributeError" in cause["text"], "certain, and why it was raised is not known: %s" % done)
         if len(files) > 1:
             together.append((directory, done.out))
     for directory, out in together if LAUNCHER != "none" else []:
@@ -232,6 +248,21 @@ def forms(checks, assay, top):
     (job / "job.json").write_text('{"outputs": "../x"}')
     done = run([assay, "why", job, "--json", "--quiet"])
     checks.expect(done.code == 2 and "job.json" in done.err, "a path that leads out: %s" % done)
+    (job / "job.json").unlink()
+    (job / "said_by_ranks").write_text("\n".join(CASES["disk"][0]["slurm-7.out"]))
+    done = run([assay, "why", job, "--json", "--quiet"])
+    checks.expect("3 files were not looked at" in done.out and "first elsewhere/said)" in done.out, "names of no source: %s" % done)
+    aside = top / "aside"
+    write(aside, {"slurm-7.out": every(100, 110)})
+    (aside / "slurm-7.err").mkdir()
+    (aside / "logs").mkdir()
+    done = run([assay, "why", aside, "--json", "--quiet"])
+    checks.expect(done.code == 3 and json.loads(done.out)["problems"] == ["slurm-7.err is an empty directory, and its name is that of a file of the job"], "a directory for an output: %s" % done)
+    (aside / "slurm-7.err").rmdir()
+    shutil.copytree(ROOT / "tests" / "data" / "formats" / "smdebug", aside / "records")
+    (aside / "records" / "index").rename(aside / "records" / "index.old")
+    done = run([assay, "why", aside, "--json", "--quiet"])
+    checks.expect(done.code == 3 and {"kind": "records", "path": "records"} in json.loads(done.out)["used"] and json.loads(done.out)["problems"], "records without an index: %s" % done)
     empty = top / "empty"
     empty.mkdir()
     done = run([assay, "why", empty, "--quiet"])
@@ -349,7 +380,7 @@ def many(checks, assay, top):
     cause = json.loads(done.out)["cause"]
     checks.expect(cause and cause["class"] == "exception" and cause["ranks"] == [r for r in range(21) if r not in (3, 7)], "many: %s" % done)
     together = top / "together"
-    blocks = [traceback("%d: " % r, "ValueError: no label", "part%d.py" % (r % 7)) for r in range(300)]
+    blocks = [traceback("%d: " % r, "KeyError: 'label'", "part%d.py" % (r % 7)) for r in range(300)]
     write(together, {"slurm-7.out": every(100, 110, 300) + interleave(*blocks[:200]) + interleave(*reversed(blocks[200:]))})
     done = run([assay, "why", together, "--json", "--quiet", "--outputs"])
     cause = json.loads(done.out)["cause"]
