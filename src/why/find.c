@@ -1,4 +1,5 @@
 /* find.c - what lies in a job's directory, by the names that Slurm, torchrun and others give. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,7 +241,7 @@ static int add_once(walker *w, why_kind kind, const char *path, const char *file
     return ASSAY_OK;
 }
 
-/* Is it by its first bytes what its name may mean? One that cannot be opened is noted: nobody knows what it is. */
+/* Is it by its first bytes what its name may mean? One that cannot be read is noted: nobody knows what it is. */
 static bool begins_so(assay_store *store, const char *path, bool (*is)(const char *place))
 {
     char local[ASSAY_PATH_MOST];
@@ -248,10 +249,15 @@ static bool begins_so(assay_store *store, const char *path, bool (*is)(const cha
     assay_error why = {""};
     if (!assay_store_local_path(store, path, local, sizeof local))
         return false;
-    if (assay_store_open_file(store, path, &file, &why) != ASSAY_OK)
-        assay_store_note(store, path, why.text);
+    const bool opened = assay_store_open_file(store, path, &file, &why) == ASSAY_OK;
     assay_store_close_file(file);
-    return is(local);
+    errno = 0;
+    const bool known = is(local);
+    if (!opened)
+        assay_store_note(store, path, why.text);
+    else if (!known && errno != 0)
+        assay_store_note(store, path, strerror(errno));
+    return known;
 }
 
 static bool is_dump(assay_store *store, const char *path, const char *name)

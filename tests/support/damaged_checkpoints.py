@@ -316,6 +316,15 @@ def other_steps(work):
         root = spread(work, layout, name=layout + "-latest")
         (root / file).write_text(tag)
         yield Case(layout + ": latest leads nowhere", root, DAMAGED, "it names .*300, which is not there")
+        for what, put_there, said in (("empty", lambda path: path.write_text("\n"), "is empty"), ("a directory", lambda path: path.mkdir(), "cannot be read"), ("a pipe", os.mkfifo, "cannot be read")):
+            root = spread(work, layout, name="%s-latest-%s" % (layout, what.split()[-1]))
+            (root / file).unlink(missing_ok=True)
+            put_there(root / file)
+            yield Case("%s: latest is %s" % (layout, what), root, DAMAGED, "%s: it %s, and should name the newest checkpoint" % (file, said))
+    root = spread(work, "ranks", name="lost-in-ranks")
+    for path in newest(root):
+        path.rename(path.with_name(path.name + ".1"))
+    yield Case("directories of ranks without tensors", root, INCOMPLETE, "step_200 is not complete; resume from step_100")
     for layout, file, other in (("zero2", "mp_rank_00_model_states.pt", {"global_steps": 150}), ("torch_dist", "common.pt", {"iteration": 150})):
         root = spread(work, layout, name=layout + "-says")
         path = next(p for p in root.rglob(file) if "200" in str(p))

@@ -301,13 +301,35 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
     check_stand_ins(c, directory, names);
 }
 
+/* Is "latest" a directory, or a longer file? Many programs link the newest checkpoint there. */
+static bool is_checkpoint_itself(assay_store *store, const char *path)
+{
+    assay_names names = {0};
+    uint64_t size = 0;
+    const bool longer = assay_store_size_of(store, path, &size, NULL) == 1 && size >= ASSAY_CKPT_TAG_ROOM;
+    const bool held = longer || (assay_store_list(store, path, &names, NULL) == ASSAY_OK && names.count > 0);
+    assay_names_release(&names);
+    return held;
+}
+
 void assay_ckpt_name_latest(assay_store *store, const assay_names *top, assay_problems *problems)
 {
     static const char *const files[] = {"latest", "latest_checkpointed_iteration.txt"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char tag[ASSAY_CKPT_TAG_ROOM], name[ASSAY_CKPT_TAG_ROOM + 16];
-        if (!is_there(top, files[i]) || !assay_ckpt_read_tag(store, files[i], tag) || !*tag ||
-            strcmp(tag, "release") == 0)
+        if (!is_there(top, files[i]))
+            continue;
+        const bool read = assay_ckpt_read_tag(store, files[i], tag);
+        if (!read && i == 0 && is_checkpoint_itself(store, files[i]))
+            continue;
+        if (!read || !*tag) {
+            assay_problems_add(
+                problems, ASSAY_PROBLEM_MISSING_SHARD, -1, files[i], -1,
+                "%s: it %s, and should name the newest checkpoint: a training that is resumed would fail", files[i],
+                read ? "is empty" : "cannot be read");
+            continue;
+        }
+        if (strcmp(tag, "release") == 0)
             continue;
         char *end = NULL;
         const long long number = strtoll(tag, &end, 10);

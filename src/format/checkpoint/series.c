@@ -504,6 +504,31 @@ static bool stands_in(const entry *e, const entry *entries, size_t count)
     return false;
 }
 
+/* A directory whose name is, but for the number, that of checkpoints of the series, and which has other things than
+ * tensors, is one that lost them. */
+static int mark_bare(assay_lister *l, entry *entries, size_t count)
+{
+    assay_dict *forms = assay_dict_new();
+    assay_buf form = ASSAY_BUF(SIZE_MAX);
+    bool memory = forms != NULL;
+    for (int other = 0; other < 2; other++)
+        for (size_t i = 0; i < count && memory; i++) {
+            entry *e = &entries[i];
+            if (e->file || e->unfinished || e->bare || e->other != (other == 1))
+                continue;
+            assay_buf_clear(&form);
+            assay_path_put_series(e->name, &form);
+            if (other == 0)
+                memory = assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+            else
+                e->bare = assay_dict_find(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+        }
+    memory = memory && assay_buf_status(&form) == ASSAY_OK;
+    assay_dict_free(forms);
+    assay_buf_release(&form);
+    return memory ? ASSAY_OK : assay_lister_no_memory(l);
+}
+
 /* Names the files whose names are those of directories of the series but for the number: each had a step, or had one
  * copied to its place. */
 static int name_files(assay_lister *l, const entry *entries, size_t count)
@@ -608,6 +633,8 @@ int assay_checkpoint_list(assay_lister *l)
         entry own = {.step = own_step(l), .name = ""};
         status = add_directory(l, &own, "");
     }
+    if (status >= 0)
+        status = mark_bare(l, entries, count) == ASSAY_OK ? status : ASSAY_ENOMEM;
     if (status >= 0)
         name_all_unfinished(l, entries, count, newest);
     if (status >= 0 && l->catalog->unit_count > before && name_files(l, entries, count) != ASSAY_OK)
