@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth", "causes_seventh",
-        "causes_eighth", "causes_ninth"]
+        "causes_eighth", "causes_ninth", "causes_tenth"]
 QUIET = r"^(nothing wrong|\d+ rules? passed)"
 HOLE = "damaged or missing"  # what was not recorded as a whole judges nothing
 

@@ -10,5 +10,6 @@ import healthy_fourth  # noqa: F401
 import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_seventh  # noqa: F401
+import healthy_tenth  # noqa: F401
 import healthy_third  # noqa: F401
 from registry import TRAININGS  # noqa: F401
