@@ -685,7 +685,7 @@ class Hook:
         """Records the inputs and the output of a loss such as nn.CrossEntropyLoss()."""
         if not self._handle:
             return
-        loss_module._module_name = loss_module._get_name()
+        loss_module._module_name = assay_hook_config.name_of_loss(_lib, self._handle, loss_module)
         self._modules.add(loss_module)
         if self._laws:
             self._laws.watch_loss(loss_module)

@@ -131,7 +131,33 @@ def test_two_backward_passes():
     assert all((step.tensors[name][1] == first[name].numpy()).all() for name in first), set(step.tensors)
 
 
+class Ce(nn.Module):
+    def forward(self, scores, labels):
+        return nn.functional.cross_entropy(scores, labels)
+
+
+def losses_of(hook, loss):
+    loss(torch.ones(4, 3), torch.zeros(4, dtype=torch.long))
+    hook.close()
+    trial = tfevents.Trial(PATH)
+    assert "Ce_output_0" in trial.steps[0, "worker_0"].tensors, set(trial.steps[0, "worker_0"].tensors)
+    return trial.collections["worker_0"]["collections"]["losses"]["tensor_names"]
+
+
+def test_losses_of_any_name():
+    """What a registered loss returns is a loss, though nothing in its name says so."""
+    for auto in False, True:
+        shutil.rmtree(PATH, ignore_errors=True)
+        net, loss = Twice(), Ce()
+        hook = assay_hook.auto(PATH, net, loss, budget=None) if auto else make(include_collections=["losses"])
+        if not auto:
+            hook.register_module(net)
+            hook.register_loss(loss)
+        net(torch.ones(4, 3))
+        assert "Ce_output_0" in losses_of(hook, loss)
+
+
 torch.set_num_threads(1)
-for test in (test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
+for test in (test_losses_of_any_name, test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
     test()
     print("passed " + test.__name__)

@@ -150,6 +150,7 @@ class AutoHook(assay_hook.Hook):
             for module in loss if isinstance(loss, (list, tuple)) else [loss]:
                 if module not in self._losses:
                     self._losses.add(module)
+                    assay_hook.assay_hook_config.name_of_loss(assay_hook._lib, self._handle, module)
                     self._loss_handles.append(module.register_forward_hook(self._after_loss))
         elif torch is not None and not self._all_losses:
             self._all_losses = True
