@@ -11,6 +11,8 @@
  *
  *   never      no weight of the trial is replicated at any of its saved steps, NEVER_LEAST or more, where no topology
  *              says that they differ by design. value = d at the first
+ *   begun      the same, where |W - W'| stays what it is while the norms change: all workers get the same updates, and
+ *              began with other weights
  *
  * A single jump of a weight, as by a flipped bit, rises only once: ReplicaDivergence finds it. A weight with a single
  * value (zero biases, a normalisation's ones) may be equal by chance and does not count as replicated. If weights are
@@ -21,11 +23,19 @@
 #include "gradients.h"
 #include "workers.h"
 
-enum { WEIGHTS, GRADIENTS };      /* slots, and roles */
-enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the role, CONSTANT higher when it is one value */
+enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
+enum {
+    DIFFERENCE,
+    KIND,
+    NORM,
+    WIDTH
+}; /* values of a row; KIND is the role, CONSTANT higher when it is one value; NORM the
+                                        first worker's */
 enum { CONSTANT = 2, NEVER_LEAST = 2 };
-enum { DRIFT, DIFFERS, NEVER }; /* tests */
-static const char *const tests[] = {"drift", "gradients", "never", NULL};
+enum { BEGUN, DRIFT, DIFFERS, NEVER }; /* tests */
+static const char *const tests[] = {"begun", "drift", "gradients", "never", NULL};
+#define NORMS_MOVED 0.01 /* of a norm, on the mean of the weights */
+#define STAYS       0.2  /* of how far norms moved */
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
@@ -89,6 +99,7 @@ static int add_tensor(const assay_trial *trial, assay_series *series, const assa
                  assay_trial_peers(trial, items[i]->tensor, items[i]->worker) != items[i]->worker;
         compared++;
         row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
+        row[NORM] = sqrt(result->of.change.reference_squares);
         row[KIND] = is_one_value(items[i]) ? row[KIND] : k;
     }
     return compared > 1 && others ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row)
@@ -181,12 +192,24 @@ static bool was_replicated(const track *t)
     return once;
 }
 
-/* One test of each weight where none was ever equal: workers that train models of their own. */
-static int test_never(const track *t, assay_verdict *verdict)
+/* How far the norm of the first worker's weight and the distance of the others moved, from the first row to the last. */
+static void add_moves(const track *t, double *norms, double *distances)
+{
+    const uint64_t last = t->count - 1;
+    const double norm = assay_series_row(t->series, t->rows[0]).value[NORM],
+                 after = assay_series_row(t->series, t->rows[last]).value[NORM];
+    if (assay_series_row(t->series, t->rows[0]).value[KIND] >= CONSTANT || norm == 0 || distance(t, 0) == 0)
+        return;
+    *norms += fabs(after / norm - 1);
+    *distances += fabs(distance(t, last) * after / (distance(t, 0) * norm) - 1);
+}
+
+/* One test of each weight where none was ever equal: workers that train models of their own, or began apart. */
+static int test_never(const track *t, bool begun, assay_verdict *verdict)
 {
     return t->count < NEVER_LEAST || assay_series_row(t->series, t->rows[0]).value[KIND] >= CONSTANT
                ? ASSAY_OK
-               : test(t, 0, NEVER, true, assay_param_real(t->rule->params, "tolerance"), verdict);
+               : test(t, 0, begun ? BEGUN : NEVER, true, assay_param_real(t->rule->params, "tolerance"), verdict);
 }
 
 static int test_gradient(const track *gradient, const track *weight, uint32_t of, assay_verdict *verdict)
@@ -230,6 +253,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     uint64_t averaged = 0, weights = 0, equal = 0;
+    double norms = 0, distances = 0;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
@@ -239,6 +263,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             weights++;
             averaged += t.between > 0;
             equal += was_replicated(&t);
+            add_moves(&t, &norms, &distances);
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
             track weight = track_of(rule, series, order, count, of);
@@ -251,7 +276,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0; status == ASSAY_OK && never && i < count;) {
         track t = track_of(rule, series, order, count, assay_series_row(series, order[i]).tensor);
         if (!is_gradient(rule->trial, assay_series_row(series, order[i]).tensor))
-            status = test_never(&t, verdict);
+            status = test_never(&t, norms > NORMS_MOVED * (double)weights && distances < STAYS * norms, verdict);
         i += t.count;
     }
     say_averaged(averaged, verdict);
@@ -286,7 +311,8 @@ const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS("apart"),
     .sentences =
-        ASSAY_TEXTS([DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
+        ASSAY_TEXTS([BEGUN] = "{tensor} was equal on all workers at no step: they began apart",
+                    [DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
                     [DIFFERS] = "gradients were not averaged: {tensor}{of} differs from the other workers at {when}",
                     [NEVER] = "{tensor} was equal on all workers at no step"),
     .setup = setup,

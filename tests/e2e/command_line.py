@@ -405,7 +405,7 @@ def check_operands(cli):
             cli.checks.expect(digests[0] and digests[0] == digests[1], "%s: %s" % (operands, digests))
     report = json.loads((cli.where / "operands" / "report.json").read_text())
     cli.checks.expect([t["name"] for t in report["trials"]] == ["a", "b"], "a pattern: %s" % [t["name"] for t in report["trials"]])
-    cli.expect(0, "run", DDP, "--out", "operands", out="the workers' weights were equal at no step")
+    cli.expect(0, "run", DDP, "--out", "operands", out="the workers began with different weights")
     cli.expect(2, "run", str(runs) + "/none*", err="none*")
     cli.expect(2, "run", runs / "none", err="none")
 

@@ -27,9 +27,9 @@ SILENT = ("stats",)  # all others say something on standard output
 
 # What `assay run` says first: a sentence that needs no knowledge of rules.
 FIRST = {
-    "ddp": "the workers' weights were equal at no step: gradients are not exchanged (all 4 weights) (GradientNotSynchronized)",
-    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); apart from it: the workers' weights were equal at no step: "
-                   "gradients are not exchanged (all 4 weights) (GradientNotSynchronized)",
+    "ddp": "the workers began with different weights, and stay as far apart, since all get the same updates (all 4 weights) (GradientNotSynchronized)",
+    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); apart from it: the workers began with different weights, and "
+                   "stay as far apart, since all get the same updates (all 4 weights) (GradientNotSynchronized)",
     "dead_relu": "units of act2_output_0 and 1 more were dead from the first step on: 100 % of them are never active (DeadRelu); "
                  "from it may follow UnchangedTensor, PoorWeightInitialization and PredictionCollapse",
     "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0 (ExplodingTensor); from it may follow TensorVariance",

@@ -185,6 +185,26 @@ def equal_by_chance(folder):
     ]
 
 
+def apart_from_the_start(folder, exchanged):
+    """Workers with weights of their own, whose updates are the same, or are not."""
+    return parallel(folder, 12, lambda s, w: {n: noise(50 + k, w) + s * noise(70 + k, 0 if exchanged else w, 0.2)
+                                              for k, n in enumerate(("fc1.weight", "fc2.weight"))}, lambda s, w: {})
+
+
+def apart(test):
+    return rule(test, "GradientNotSynchronized", lambda e: {f["test"] for f in e["findings"]} == {test} and e["first"]["step"] == 0, never=True)
+
+
+@case
+def begun_apart(folder):
+    return apart_from_the_start(folder, True), [apart("begun")]
+
+
+@case
+def never_together(folder):
+    return apart_from_the_start(folder, False), [apart("never")]
+
+
 def local_sgd(step, worker, every=4):
     """Weights that workers train alone, and average at every fourth step."""
     rounds, alone = divmod(step, every)
