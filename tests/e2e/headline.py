@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import logs  # noqa: E402
@@ -104,6 +106,21 @@ def check_compared(args, checks, folder):
     checks.expect("not reported here: 5" in texts.get("md", ""), "report.md without rules: %s %s" % (done, texts.get("md")))
 
 
+def check_steps(args, checks, folder):
+    """Workers whose gradients are averaged up to step 53, saved every tenth: what went wrong behind step 50 shows at 60."""
+    made, rng = Made(folder / "apart", workers=3, collections={"weights": "weight$", "gradients": "^gradient"}), numpy.random.default_rng(2)
+    w, own = rng.normal(0, 1, (6, 5)), [numpy.zeros((6, 5)) for _ in range(3)]
+    for step in range(101):
+        if step % 10 == 0:
+            made.step(step, "TRAIN", step, {"worker_%d" % k: {"fc.weight": w + own[k], "gradient/fc.weight": rng.normal(0, 1, (6, 5))} for k in range(3)})
+        w = w + 0.01
+        own = [o + (0.01 * rng.normal(0, 1, (6, 5)) if step > 53 else 0) for o in own]
+    made.end()
+    (folder / "apart.json").write_text(json.dumps({"rules": [{"rule": "GradientNotSynchronized"}]}))
+    done, report, _ = report_of(args, folder, "run", folder / "apart.json", "--trial", folder / "apart")
+    checks.expect("TRAIN steps 50 to 59" in report["verdict"], "steps: %s" % report["verdict"])
+
+
 def check_headings(args, checks, folder):
     """A heading has something below it, also where no rule had data."""
     (folder / "idle.json").write_text(json.dumps({"rules": [{"rule": "DuplicateShard"}]}))
@@ -133,7 +150,7 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_damage, check_reserved, check_unread, check_compared, check_headings, check_bands):
+        for check in (check_damage, check_reserved, check_unread, check_compared, check_steps, check_headings, check_bands):
             check(args, checks, Path(folder))
     checks.done()
 

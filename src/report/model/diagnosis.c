@@ -63,6 +63,26 @@ static uint64_t waited(const report_rule *rule, const assay_finding *f)
     return strstr(unit, "unchanged") ? (uint64_t)f->value : strstr(unit, "in a row") ? (uint64_t)f->value - 1 : 0;
 }
 
+/* Is what the finding says of its step seen at the next saved ones alone? */
+static bool is_seen_behind(const report_rule *rule, const assay_finding *f)
+{
+    const assay_rule_ops *ops = rule->instance->ops;
+    return ops && ops->tests && strcmp(ops->name, "GradientNotSynchronized") == 0 &&
+           strcmp(ops->tests[f->test], "gradients") == 0;
+}
+
+/* The last step of the mode before the next one that was saved of it; `number` where there is none. */
+static int64_t last_unsaved(const assay_trial *info, uint64_t at, bool counted, int64_t number)
+{
+    const int mode = assay_trial_step(info, at)->mode;
+    for (uint64_t i = at + 1; i < assay_trial_steps(info); i++) {
+        const assay_step_info *next = assay_trial_step(info, i);
+        if (next->mode == mode)
+            return (counted ? next->mode_step : next->step) - 1;
+    }
+    return number;
+}
+
 static assay_onset_span span_of(const gathering *g, const assay_finding *f)
 {
     const assay_trial *info = g->trial->info;
@@ -78,7 +98,9 @@ static assay_onset_span span_of(const gathering *g, const assay_finding *f)
     const bool counted = log || (step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL);
     const int64_t number = counted ? step->mode_step : step->step;
     assay_onset_span span = {step->mode, number, number, step->step, before == step, log};
-    if (before != step)
+    if (is_seen_behind(g->rule, f))
+        span.to = last_unsaved(info, at, counted, number);
+    else if (before != step)
         span.from = (counted ? before->mode_step : before->step) + 1;
     return span;
 }
