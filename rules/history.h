@@ -15,7 +15,8 @@
  * a value that is small compared with the beginning. Spikes are also rare: if more than HISTORY_OFTEN of the curve's
  * steps have half the size, (value - level) * sqrt(r), and 1 / HISTORY_APART of the r, the curve has heavy tails. It has them too if a step has between
  * 1 / HISTORY_APART and half of the size and at least half of the r: a tail thins out, and a spike stands apart. A jump
- * that lasts counts once. */
+ * that lasts counts once. Where it is asked for, less of threshold and half of share are enough for one that lasts: when value and
+ * the HISTORY_LASTS behind it all lie as far above the level, each beyond the record. */
 #pragma once
 
 #include <assay/rule.h>
@@ -23,7 +24,7 @@
 
 #include "robust.h"
 
-enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
+enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5, HISTORY_LASTS = 4 };
 
 /* What both rules are asked. */
 #define HISTORY_PARAMS(z, ratio_default, share_default, what)                                                          \
@@ -35,11 +36,12 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
                         "Number of preceding saved steps of the mode that tell the noise."),                           \
         ASSAY_INT_PARAM("min_history", "5", 2, HISTORY_MOST, "Saved steps that must come before the first test.")
 
-#define HISTORY_FLOOR  0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */
-#define HISTORY_BEYOND 1.5  /* how far beyond other jumps, as a factor of r */
-#define HISTORY_OFTEN  0.01 /* share of the steps; one other is always allowed */
-#define HISTORY_FEW    8.0
-#define HISTORY_APART  4.0 /* factor of the size */
+#define HISTORY_FLOOR   0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */
+#define HISTORY_BEYOND  1.5  /* how far beyond other jumps, as a factor of r */
+#define HISTORY_OFTEN   0.01 /* share of the steps; one other is always allowed */
+#define HISTORY_FEW     8.0
+#define HISTORY_APART   4.0 /* factor of the size */
+#define HISTORY_LASTING 0.4 /* of the threshold, where each of some steps in a row is above it */
 
 typedef struct history {
     double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
@@ -59,6 +61,7 @@ typedef struct history_score {
 typedef struct history_asked {
     double threshold, ratio, share;
     uint64_t window, least; /* least: values of a mode before the first that is tested */
+    bool lasting;           /* also jumps that are smaller, and last */
 } history_asked;
 
 /* A history for each mode; the caller frees it. NULL without memory. */
@@ -225,6 +228,25 @@ static inline int history_mode(const history_curve *c, uint64_t i)
     return said >= 0 && said < ASSAY_MODES ? (int)said : ASSAY_MODE_NONE;
 }
 
+/* Is the value of row i, of that score, the first of a level that lies above the one before? */
+static inline bool history_lasts(const history_curve *c, const history *histories, double linear, uint64_t i)
+{
+    const int mode = history_mode(c, i);
+    history_score score = c->score[i];
+    int behind = 0;
+    for (; behind <= HISTORY_LASTS && i < c->count; i++) {
+        const double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
+        if (history_mode(c, i) != mode)
+            continue;
+        if (!isfinite(value) || !history_look(histories, mode, &c->asked, linear, value, &score) ||
+            !(score.z > HISTORY_LASTING * c->asked.threshold && score.rise > c->asked.share / 2 * score.start &&
+              score.r > score.record && score.rise > (c->asked.ratio - 1) * fabs(score.level)))
+            return false;
+        behind++;
+    }
+    return behind > HISTORY_LASTS;
+}
+
 /* Scores the curve, every value against those before. `linear`: the share of the start below which s() is linear. */
 static inline void history_score_curve(history_curve *c, history *histories, double linear)
 {
@@ -233,7 +255,8 @@ static inline void history_score_curve(history_curve *c, history *histories, dou
         double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
         int mode = history_mode(c, i);
         c->known[i] = history_look(histories, mode, &c->asked, linear, value, &c->score[i]);
-        c->spike[i] = c->known[i] && history_spike(&c->asked, value, &c->score[i]);
+        c->spike[i] = c->known[i] && (history_spike(&c->asked, value, &c->score[i]) ||
+                                      (c->asked.lasting && history_lasts(c, histories, linear, i)));
         if (isfinite(value))
             history_push(&histories[mode], &c->asked, linear, value, c->spike[i]);
     }
@@ -319,7 +342,7 @@ static inline uint64_t history_end(const assay_series *series, const uint64_t *o
 }
 
 /* Walks the rows of each tensor and worker. */
-static inline int history_walk(const assay_params *params, const assay_series *series, double linear,
+static inline int history_walk(const assay_params *params, const assay_series *series, double linear, bool lasting,
                                history_test *test, void *self, assay_error *err)
 {
     uint64_t count = assay_series_count(series), longest = 1, next;
@@ -331,6 +354,7 @@ static inline int history_walk(const assay_params *params, const assay_series *s
         longest = next - i > longest ? next - i : longest;
     }
     history_curve c = {.asked = history_asked_of(params), .series = series};
+    c.asked.lasting = lasting;
     c.score = calloc(longest, sizeof *c.score);
     c.known = calloc(longest, sizeof *c.known);
     c.spike = calloc(longest, sizeof *c.spike);

@@ -65,7 +65,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     judge j = {.rule = rule, .findings = assay_verdict_findings(verdict)};
     const assay_series *series = ((const assay_common_state *)state)->series;
-    int status = history_walk(rule->params, series, LINEAR_BELOW, test, &j, err);
+    int status = history_walk(rule->params, series, LINEAR_BELOW, true, test, &j, err);
     ASSAY_THEN(status, say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict));
     return status;
 }

@@ -288,7 +288,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     int status = j.usual && j.left && room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     const char against = assay_param_text(rule->params, "against")[0];
     if (status == ASSAY_OK && against != 'w')
-        status = history_walk(rule->params, series, LINEAR_BELOW, test_history, &j, err);
+        status = history_walk(rule->params, series, LINEAR_BELOW, false, test_history, &j, err);
     if (status == ASSAY_OK && against != 'h' && test_workers(&j, series, room) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     free(room);
