@@ -43,6 +43,8 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define HALF        0.5
 #define GREW        5.0  /* what is learned seldom makes a norm four times as large */
 #define PRUNED      0.05 /* of the elements become zero */
+#define LOST        0.25 /* of the squares that are missing: updates of the rest */
+#define LEARNED     0.5  /* of what a loss was at first */
 #define HARDLY      0.03 /* of the norm, in all: no training of a network from its beginning */
 #define NOTHING     1e-3 /* root mean square of weights that begin as zeros, or nearly */
 
@@ -106,7 +108,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         set_ratio(rule, view, item, row);
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }
-    for (uint32_t i = 0; status == ASSAY_OK && view->mode_step <= FIRST && i < view->slot[1].count; i++) {
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[1].count; i++) {
         const assay_tensor_view *item = view->slot[1].items[i];
         const double row[WIDTH] = {[NORM] = assay_view_has_values(item) ? assay_stats_mean(item->stats) : (double)NAN,
                                    [GAP] = (double)view->mode_step,
@@ -127,7 +129,7 @@ typedef struct walk {
     uint64_t *grew, *leapt;         /* [workers] */
     uint64_t *slow;                 /* [workers] */
     uint64_t *first;                /* [workers] whose first update was large */
-    bool rose;                      /* the loss, right behind the first update */
+    bool rose, learned;             /* the loss, right behind the first update; in all */
     bool gradients;                 /* of any weight were saved */
     double way;                     /* of the weight with two axes or more that moved farthest; NaN: it is not known */
 } walk;
@@ -155,10 +157,14 @@ static bool is_large_first(const walk *w, assay_row row, uint64_t seen)
            row.value[TINY] == 0 && row.value[RATIO] > FIRST_LARGE;
 }
 
-/* Were elements set to zero, and most of the norm left? That is pruning, which is done on purpose. */
+/* Were elements set to zero, and most of the norm left? That is pruning, which is done on purpose. Where as many others
+ * begin to grow, their number stays; then the squares that are missing are those of the change. */
 static bool is_pruned(const double *before, const double *row)
 {
-    return row[ZEROS] - before[ZEROS] > PRUNED && row[NORM] <= before[NORM] && row[NORM] > HALF * before[NORM];
+    const double change = row[RATIO] * before[NORM], lost = before[NORM] * before[NORM] - row[NORM] * row[NORM];
+    const bool exchanged = row[ZEROS] > PRUNED && before[ZEROS] > PRUNED && fabs(lost - change * change) < LOST * lost;
+    return (row[ZEROS] - before[ZEROS] > PRUNED || exchanged) && row[NORM] <= before[NORM] &&
+           row[NORM] > HALF * before[NORM];
 }
 
 static int test_ratios(const walk *w, uint64_t from, uint64_t to)
@@ -293,7 +299,7 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
     const uint64_t shrank = gain ? w->shrank_gains[begin.worker] : w->shrank[begin.worker],
                    all = gain ? w->gains[begin.worker] : w->matrices[begin.worker];
     const double large = first_norm(w, from, to), end = assay_series_row(w->series, w->order[to - 1]).value[NORM];
-    const bool shrunk = has_shrunk(w, from, to) && 3 * shrank >= 2 * all && (!gain || all > 1);
+    const bool shrunk = has_shrunk(w, from, to) && 3 * shrank >= 2 * all && (!gain || (all > 1 && !w->learned));
     const bool grown =
         !gain && has_grown(w, from, to) && 3 * w->grew[begin.worker] >= 2 * all && w->leapt[begin.worker] == 0;
     int status = ASSAY_OK;
@@ -311,14 +317,27 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* Does a loss rise at once? Its rows [from, to) are those of the first steps. */
+/* Does a loss, rows [from, to), rise at the first steps? */
 static bool rises_at_once(const walk *w, uint64_t from, uint64_t to)
 {
     const double *first = assay_series_row(w->series, w->order[from]).value;
     bool rises = false;
     for (uint64_t i = from + 1; i < to; i++)
-        rises = rises || assay_series_row(w->series, w->order[i]).value[NORM] > FIRST_RISE * first[NORM];
+        rises = rises || (assay_series_row(w->series, w->order[i]).value[GAP] <= FIRST &&
+                          assay_series_row(w->series, w->order[i]).value[NORM] > FIRST_RISE * first[NORM]);
     return rises && first[GAP] == 0 && first[NORM] > 0;
+}
+
+/* Is a loss, rows [from, to), far below what it began with? */
+static bool has_learned(const walk *w, uint64_t from, uint64_t to)
+{
+    double first = INFINITY, last[WINDOW];
+    size_t n = 0;
+    for (uint64_t i = from; i < to && i < from + FIRST; i++)
+        first = fmin(first, assay_series_row(w->series, w->order[i]).value[NORM]);
+    for (uint64_t i = to; i-- > from + FIRST && n < WINDOW / 2;)
+        last[n++] = assay_series_row(w->series, w->order[i]).value[NORM];
+    return n >= LEAST_BEFORE && robust_median(last, n) < LEARNED * first;
 }
 
 /* First counts the matrices that shrank away, then tests. */
@@ -339,6 +358,7 @@ static int walk_weights(walk *w)
                 continue;
             if (first.value[MATRIX] == IS_LOSS) {
                 w->rose = w->rose || rises_at_once(w, from, to);
+                w->learned = w->learned || has_learned(w, from, to);
                 continue;
             }
             const bool matrix = is_matrix(w, from, to), gain = is_gain(w, from, to);

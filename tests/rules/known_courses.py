@@ -280,5 +280,63 @@ def gains_that_shrink(folder):
     return scaled(folder, lambda s: 1.0, lambda s: 0.9 ** s), [course("gains", "shrunk", 7)]
 
 
+def gains_beside(folder, loss):
+    made = Made(folder, collections={"weights": "weight$", "losses": "loss$"})
+    for s in range(40):
+        gains = numpy.full(20, 0.9 ** s)
+        made.step(s, "TRAIN", s, {"ln1.weight": gains, "ln2.weight": gains, "loss": loss(s)})
+    return made.end()
+
+
+@case
+def gains_that_shrink_while_it_learns(folder):
+    """A network that is made slim: its gains go away, and its loss comes down."""
+    return gains_beside(folder, lambda s: 2.0 * 0.9 ** s), [course("slim")]
+
+
+@case
+def gains_that_shrink_beside_a_loss_that_stands(folder):
+    return gains_beside(folder, lambda s: 2.0 - 0.01 * s), [course("decayed", "shrunk", 7)]
+
+
+def regrown(w, rng):
+    """Thirty of the smaller ones become 0, and as many others next to nothing."""
+    on, off = numpy.argwhere(w != 0), numpy.argwhere(w == 0)
+    gone = on[numpy.argsort(numpy.abs(w[tuple(on.T)]))[20:50]]
+    come = off[rng.permutation(len(off))[:len(gone)]]
+    made = w.copy()
+    made[tuple(gone.T)], made[tuple(come.T)] = 0, 1e-3
+    return made
+
+
+@case
+def elements_dropped_and_others_grown(folder):
+    """As many elements are 0 as before: what is missing of the squares is what was dropped."""
+    made, rng = Made(folder, collections={"weights": "weight$"}), numpy.random.default_rng(21)
+    w = rng.normal(0, 1, (20, 30)) * (rng.random((20, 30)) < 0.3)
+    for s in range(30):
+        w = w + 0.002 * rng.normal(0, 1, w.shape) * (w != 0)
+        w = regrown(w, rng) if s == 15 else w
+        made.step(s, "TRAIN", s, {"fc.weight": w, "other.weight": w * (1.3 if s >= 15 else 1)})
+    return made.end(), [rule("regrown", "WeightCourse", lambda e: {(f["tensor"], f["test"]) for f in e["findings"]} == {("other.weight", "jump")})]
+
+
+def levels(seed, of):
+    """A loss that comes down to 0.7, with noise of a fifth of itself, and whose level is of(step) times that."""
+    steps = numpy.arange(160)
+    return (0.7 + 2.5 * numpy.exp(-steps / 15)) * numpy.array([of(s) for s in steps]) * numpy.exp(0.25 * noise(seed, 160))
+
+
+@case
+def level_that_rises_for_good(folder):
+    """By four and a half, where noise hides what a single step says: it lasts. Where it never lasts, or always came and went, it is none."""
+    twice = levels(31, lambda s: 4.5 if s in (100, 101) else 1.0)
+    return losses(folder, levels(31, lambda s: 4.5 if s >= 100 else 1.0),
+                  {"loss_twice": twice, "loss_tasks": levels(32, lambda s: 4.5 if s // 8 % 2 else 1.0)}), [
+        rule("rises", "LossSpike", fires(100), share=0.5),
+        rule("twice", "LossSpike", fires(), collection_names="none", tensor_regex="loss_twice", share=0.5),
+        rule("tasks", "LossSpike", fires(), collection_names="none", tensor_regex="loss_tasks", share=0.5)]
+
+
 if __name__ == "__main__":
     main()
