@@ -2,7 +2,8 @@
  *
  * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
  *
- *   bounds         targets of a binary cross entropy outside 0 to 1; a loss below 0 of a kind that cannot be
+ *   bounds         targets of a binary cross entropy outside 0 to 1; shares of classes that do not sum to 1; a loss
+ *                  below 0 of a kind that cannot be
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
@@ -40,12 +41,11 @@
 #include "input_labels.h"
 #include "input_losses.h"
 #include "input_repeated.h"
+#include "input_scale.h"
 #include "input_seen.h"
 #include "workers.h"
 
-#define FARTHER       3.0
-#define SCALE_UNKNOWN 1.1 /* and while hardly any were seen: a factor of three */
-#define SCALE_FLOOR   0.1 /* of the logarithm: how far scales wander that have not been seen to */
+#define KINDS_SEEN 0.01
 
 /* Of tensors of which statistics alone were recorded, these are enough for some of the tests. */
 enum { STATISTICS = 1u << ASSAY_MIN | 1u << ASSAY_MAX | 1u << ASSAY_MEAN | 1u << ASSAY_STD | 1u << ASSAY_ABS_MEAN };
@@ -294,97 +294,6 @@ static int test_channels(const walk *w, uint64_t from, uint64_t to, int mode)
     return status;
 }
 
-/* ---- scale ---- */
-
-static double scale_of(const double *row)
-{
-    return row[FLOAT] != 0 && row[COUNT] > 0 && row[MAGNITUDES] > 0 && isfinite(row[MAGNITUDES]) && !is_one(row)
-               ? log(row[MAGNITUDES] / row[COUNT])
-               : (double)NAN;
-}
-
-static void say_times(double by, const char *whose, char note[NOTE_ROOM])
-{
-    if (by > 0)
-        snprintf(note, NOTE_ROOM, "%.3g times %s", exp(by), whose);
-    else
-        snprintf(note, NOTE_ROOM, "1/%.3g of %s", exp(-by), whose);
-}
-
-/* The median of the logarithms of a mode; their number in *n. */
-static double usual_scale(const walk *w, uint64_t from, uint64_t to, int mode, size_t most, size_t *n)
-{
-    *n = 0;
-    for (uint64_t i = from; i < to && *n < most; i++)
-        if (in_mode(w, i, mode) && !isnan(scale_of(row_of(w, i))))
-            w->room[(*n)++] = scale_of(row_of(w, i));
-    return robust_median(w->room, *n);
-}
-
-/* Against its own beginning: what was seen so far tells how far scales wander. */
-static int test_scale(const walk *w, uint64_t from, uint64_t to, int mode, uint32_t which)
-{
-    const double ratio = log(assay_param_real(w->rule->params, "ratio")), limit = which == TARGETS ? 2 * ratio : ratio;
-    size_t n;
-    double usual = usual_scale(w, from, to, mode, BEFORE, &n);
-    if (n < BEFORE) /* too few for a median that one fault does not move: the first */
-        usual = usual_scale(w, from, to, mode, 1, &n);
-    n = n > 0 ? FEW : 0;
-    double farthest = SCALE_FLOOR;
-    uint64_t seen = 0;
-    int status = ASSAY_OK;
-    for (uint64_t i = from; status == ASSAY_OK && n >= FEW && i < to; i++) {
-        const double scale = in_mode(w, i, mode) ? scale_of(row_of(w, i)) : (double)NAN, by = scale - usual;
-        char note[NOTE_ROOM];
-        if (isnan(scale))
-            continue;
-        const double wander = seen >= BEFORE / 2 ? farthest : fmax(farthest, SCALE_UNKNOWN);
-        const bool fires = seen > 0 && fabs(by) > limit && fabs(by) > FARTHER * wander;
-        farthest = fires ? farthest : fmax(farthest, fabs(by));
-        seen++;
-        say_times(by, "what it was", note);
-        status = test(w, i, which, fires, exp(by), exp(limit), note);
-    }
-    return status;
-}
-
-/* The median of the RECENT TRAIN rows before row i, with those behind it where they are fewer than three; how far they
- * lie from it in *wander: with few saved steps, or a stream, evaluation may be as far. */
-static double recent_scale(const walk *w, uint64_t from, uint64_t to, uint64_t i, double *wander)
-{
-    enum { WINDOW = 3 };
-    size_t n = 0;
-    for (uint64_t k = i; k-- > from && n < RECENT;)
-        if (in_mode(w, k, ASSAY_MODE_TRAIN) && !isnan(scale_of(row_of(w, k))))
-            w->room[n++] = scale_of(row_of(w, k));
-    for (uint64_t k = i; k < to && n < WINDOW; k++)
-        if (in_mode(w, k, ASSAY_MODE_TRAIN) && !isnan(scale_of(row_of(w, k))))
-            w->room[n++] = scale_of(row_of(w, k));
-    const double median = robust_median(w->room, n);
-    *wander = n < 2 ? (double)NAN : 0;
-    for (size_t k = 0; n > 1 && k < n; k++)
-        *wander = fmax(*wander, fabs(w->room[k] - median));
-    return median;
-}
-
-/* Of evaluation against that of training at its time. */
-static int test_evaluation(const walk *w, uint64_t from, uint64_t to)
-{
-    const double limit = (row_of(w, from)[IS] == LABEL ? 2 : 1) * log(assay_param_real(w->rule->params, "ratio"));
-    int status = ASSAY_OK;
-    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
-        char note[NOTE_ROOM];
-        double wander;
-        if (!in_mode(w, i, ASSAY_MODE_EVAL) || isnan(scale_of(row_of(w, i))))
-            continue;
-        const double by = scale_of(row_of(w, i)) - recent_scale(w, from, to, i, &wander);
-        say_times(by, "that of training", note);
-        if (!isnan(wander))
-            status = test(w, i, EVALUATION, fabs(by) > fmax(limit, FARTHER * wander), exp(by), exp(limit), note);
-    }
-    return status;
-}
-
 /* ---- workers ---- */
 
 /* The row of the same tensor and step of another worker, or of one of `back` saved steps before; NULL: none. `i` are
@@ -553,6 +462,7 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
     uint64_t *sorted = malloc((to - from + 1) * sizeof *sorted), eval = 0, same = 0;
     bool one_set = true; /* all training is on the same rows: on the whole set, as a graph is one */
     uint64_t trained = to;
+    double rows_trained = 0, kinds = INFINITY; /* of rows that there can be at all */
     int status = sorted ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = from; sorted && i < to; i++)
         sorted[i - from] = i;
@@ -560,7 +470,9 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
         if (in_mode(w, i, ASSAY_MODE_TRAIN)) {
             one_set = one_set && (trained == to || are_same_rows(row_of(w, i), row_of(w, trained)));
             trained = i;
-        }
+            rows_trained += row_of(w, i)[ROWS];
+        } else if (is_of_two_values(row_of(w, i)))
+            kinds = fmin(kinds, exp2(row_of(w, i)[COUNT] / fmax(row_of(w, i)[ROWS], 1)));
     if (sorted)
         qsort_r(sorted, to - from, sizeof *sorted, by_figures, (void *)w);
     for (uint64_t k = 0; sorted && k < to - from; k++) {
@@ -580,8 +492,10 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
         w->room[sorted[k]] = known;
     }
     uint64_t rows = 0;
-    const uint64_t seen =
-        eval > 0 && trained < to ? seen_rows(w, assay_series_row(w->series, w->order[from]).tensor, &rows) : 0;
+    const bool by_chance = rows_trained > KINDS_SEEN * kinds;
+    const uint64_t seen = eval > 0 && trained < to && !by_chance
+                              ? seen_rows(w, assay_series_row(w->series, w->order[from]).tensor, &rows)
+                              : 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         const bool batches = 2 * same >= eval;
         char note[NOTE_ROOM];
@@ -646,6 +560,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
     ASSAY_THEN(status, test_stuck_targets(w, from, to));
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));
+    ASSAY_THEN(status, test_shares(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
     ASSAY_THEN(status, test_evaluation(w, from, to));
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
@@ -681,7 +596,7 @@ static double magnitude_of(const walk *w)
         size_t n = 0;
         to = end_of(w, from);
         const double m =
-            row_of(w, from)[IS] == INPUT ? exp(usual_scale(w, from, to, ASSAY_MODE_TRAIN, SIZE_MAX, &n)) : 0;
+            row_of(w, from)[IS] == INPUT ? exp(usual_scale(w, from, to, ASSAY_MODE_TRAIN, NULL, SIZE_MAX, &n)) : 0;
         largest = n > 0 ? fmax(largest, m) : largest;
     }
     return largest;

@@ -8,6 +8,7 @@
 #include "input_rows.h"
 
 #define SHARE_CLOSE 1e-4 /* of a softmax in single precision */
+#define SHARE_APART 0.01
 
 /* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
  * of probabilities are not above 0. */
@@ -84,6 +85,33 @@ static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
         else
             snprintf(note, sizeof note, "targets from %.3g to %.3g where 0 to 1 belong", least, row[LARGEST]);
         status = test(w, i, BOUNDS, beyond, beyond && least >= 0 ? row[LARGEST] : least, least < 0 ? 0 : 1, note);
+    }
+    return status;
+}
+
+/* Targets of a cross entropy that are shares of classes, one for each score: is it at all steps that those of a row sum
+ * to one number, which is not 1? Sums that differ are numbers of tags. */
+static inline int test_shares(const walk *w, uint64_t from, uint64_t to)
+{
+    const char *name = assay_trial_tensor(w->rule->trial, assay_series_row(w->series, w->order[from]).tensor);
+    const int64_t least = assay_param_int(w->rule->params, "num_steps");
+    int64_t steps = 0;
+    double lowest = INFINITY, highest = -INFINITY;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (row[FLOAT] == 0 || row[LEAST] < 0 || row[CLASSES] < 2 || row[COUNT] != row[ROWS] * row[CLASSES])
+            return ASSAY_OK;
+        lowest = fmin(lowest, row[SUM] / row[ROWS]);
+        highest = fmax(highest, row[SUM] / row[ROWS]);
+        steps++;
+    }
+    const bool fires =
+        steps >= least && highest - lowest < SHARE_CLOSE && fabs(highest - 1) > SHARE_APART && highest > 0;
+    for (uint64_t i = from; status == ASSAY_OK && strstr(name, "CrossEntropyLoss_input_1") && i < to; i++) {
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "the shares of classes in a row of the targets sum to %.4g, not to 1", highest);
+        status = test(w, i, BOUNDS, fires, highest, 1, note);
     }
     return status;
 }

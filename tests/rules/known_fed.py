@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""InputData on targets that are shares or one value, rows of two values, and inputs of two networks of one name: each fault beside a sound twin.
+
+    known_fed.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+INPUT = "inputs"
+
+
+def says(name, test=None, first=None):
+    """That test alone fires, first at that step; without a test nothing does."""
+    return rule(name, "InputData", lambda e: e["status"] == "NoIssuesFound" if test is None else (
+        {f["test"] for f in e["findings"]} == {test} and e["first"]["step"] == first))
+
+
+def shares(folder, of, name="CrossEntropyLoss_input_1"):
+    """of(rng): targets of 16 rows and 5 classes."""
+    made, rng = Made(folder), numpy.random.default_rng(41)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {INPUT: rng.normal(0, 1, (16, 9)).astype("float32"), name: of(rng).astype("float32")})
+    return made.end()
+
+
+def one_hot(rng):
+    return numpy.eye(5)[rng.integers(0, 5, 16)]
+
+
+@case
+def shares_that_sum_to_three_halves(folder):
+    """A label is smoothed by what is not taken off it."""
+    return shares(folder, lambda rng: one_hot(rng) + 0.1), [says("more", "bounds", 0)]
+
+
+@case
+def shares_that_sum_to_one(folder):
+    return shares(folder, lambda rng: 0.7 * one_hot(rng) + 0.3 * one_hot(rng)), [says("mixed")]
+
+
+@case
+def tags_of_a_row(folder):
+    """Their number differs from row to row, as shares do not."""
+    return shares(folder, lambda rng: (rng.random((16, 5)) < 0.4).astype(float)), [says("tags")]
+
+
+def told_one(folder, more=None):
+    made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(42)
+    for step in range(30):
+        made.step(step, "TRAIN", step, {INPUT: rng.normal(0, 1, (16, 9)).astype("float32"), "BCELoss_output_0": numpy.float32(0.7 - 0.02 * step),
+                                        "BCELoss_input_1": numpy.ones(16, "float32"), **(more or {})})
+    return made.end()
+
+
+@case
+def targets_of_one_value_from_the_start(folder):
+    return told_one(folder), [says("ones", "labels", 0)]
+
+
+@case
+def targets_of_a_judge(folder):
+    """A second call of the loss has the others."""
+    return told_one(folder, {"BCELoss_output_1": numpy.float32(0.6), "BCELoss_input_3": numpy.zeros(16, "float32")}), [says("judge")]
+
+
+def of_two_values(folder, width, leak):
+    """Rows of -1 and 1; evaluation has rows of its own, or a batch of training."""
+    made, rng = Made(folder), numpy.random.default_rng(43)
+    for step in range(60):
+        batch = rng.choice([-1.0, 1.0], (16, width)).astype("float32")
+        made.step(step, "TRAIN", step, {INPUT: batch})
+    for k in range(6):
+        made.step(60 + k, "EVAL", k, {INPUT: batch if leak else rng.choice([-1.0, 1.0], (16, width)).astype("float32")})
+    return made.end()
+
+
+@case
+def rows_of_two_values(folder):
+    """Their sums are equal by chance, and so are many of the rows, of which there are but 256."""
+    return of_two_values(folder, 8, False), [says("all of them")]
+
+
+@case
+def wide_rows_of_two_values(folder):
+    return of_two_values(folder, 40, False), [says("of their own")]
+
+
+@case
+def rows_of_two_values_from_training(folder):
+    return of_two_values(folder, 40, True), [says("seen", "evaluated", 60)]
+
+
+def by_turns(folder, fault):
+    """Two networks of one name: rows of 9 and of 20 by turns, these 30 at a time, and from step 11 on every now and then 10 that are far smaller."""
+    made, rng = Made(folder), numpy.random.default_rng(44)
+    for step in range(60):
+        rows, width, scale = (30, 20, 2.0) if step % 2 else (10, 9, 1.0)
+        if step > 10 and step % 10 == 0:
+            rows, width, scale = 10, 20, 0.2
+        made.step(step, "TRAIN", step, {INPUT: (scale * (30 if fault and step % 2 and step > 40 else 1) * rng.normal(0, 1, (rows, width))).astype("float32")})
+    return made.end()
+
+
+@case
+def inputs_of_two_networks(folder):
+    return by_turns(folder, False), [says("both")]
+
+
+@case
+def inputs_of_one_of_two_networks(folder):
+    return by_turns(folder, True), [says("one", "scale", 41)]
+
+
+if __name__ == "__main__":
+    main()
