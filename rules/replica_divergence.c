@@ -6,7 +6,8 @@
  * tensor is tested from the first step at which more than half of its workers agreed: one that never was a replica,
  * such as the running statistics of a normalisation, does not diverge. Agreement on a tensor with a single value is no
  * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested. Of tensors that
- * were recorded as digests, any difference counts.
+ * were recorded as digests, any difference counts; of those of which all workers recorded statistics alone, any of the
+ * least or the largest element.
  *
  * Where the trial has a topology, that says which workers have copies of the same: each such group is compared by
  * itself, from the first step on; where it only says who may have copies, from the first step at which most agreed. */
@@ -21,10 +22,14 @@
 enum { DIGEST, CHANGE };                      /* measures */
 enum { ODD, LARGEST, AGREED, REMARK, WIDTH }; /* values of a row */
 enum { NO_AGREEMENT, MOST_BY_CHANCE, MOST_AGREE, ALL_BY_CHANCE, ALL_AGREE };
-enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD, BY_DIGEST, REMARKS };
-static const char *const remarks[] = {NULL, "another shape or type", "no majority, so nothing says which copy is right",
-                                      "the first worker is odd too: the value is the difference from it",
-                                      "digests differ: how far apart was not recorded"};
+enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD, BY_DIGEST, BY_STATISTICS, REMARKS };
+static const char *const remarks[] = {
+    NULL,
+    "another shape or type",
+    "no majority, so nothing says which copy is right",
+    "the first worker is odd too: the value is the difference from it",
+    "digests differ: how far apart was not recorded",
+    "the least or largest element differs: how far apart the others are was not recorded"};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
@@ -38,8 +43,10 @@ static const assay_param_def params[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     int slot = refuse_one_worker(given, err);
-    slot = slot ? slot
-                : selection_slot_of(given, need, 1u << ASSAY_RAW | 1u << ASSAY_DIGEST, ASSAY_SLOT_WORKERS, true, err);
+    slot =
+        slot ? slot
+             : selection_slot_of(given, need, 1u << ASSAY_RAW | 1u << ASSAY_DIGEST | 1u << ASSAY_MIN | 1u << ASSAY_MAX,
+                                 ASSAY_SLOT_WORKERS, true, err);
     if (slot < 0)
         return slot;
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
@@ -73,7 +80,9 @@ static void compare(const assay_step_view *view, const assay_tensor_view *item, 
     row[REMARK] = !agreement_has_majority(a) ? NO_MAJORITY : !first_common && !is_first ? FIRST_ODD : PLAIN;
     if (!change || !change->same_shape || !change->same_dtype) {
         row[LARGEST] = INFINITY;
-        row[REMARK] = has_digest_alone(item) || has_digest_alone(mate) ? BY_DIGEST : OTHER_SHAPE;
+        row[REMARK] = has_digest_alone(item) || has_digest_alone(mate) ? BY_DIGEST
+                      : has_range_alone(item)                          ? BY_STATISTICS
+                                                                       : OTHER_SHAPE;
         return;
     }
     row[LARGEST] = change->largest;
@@ -92,16 +101,19 @@ static int how_they_agree(const agreement *a, const assay_tensor_view *mate)
 static int add_tensor(assay_series *series, const assay_step_view *view, const assay_tensor_view *const *items,
                       uint32_t count)
 {
-    agreement a = agreement_of(view, DIGEST, items, count);
+    int measure = BY_RANGE;
+    for (uint32_t i = 0; i < count; i++)
+        measure = has_range_alone(items[i]) ? measure : DIGEST;
+    agreement a = agreement_of(view, measure, items, count);
     const assay_tensor_view *mate = NULL;
     uint64_t digest;
     int status = ASSAY_OK;
     for (uint32_t i = 0; i < count && !mate; i++)
-        if (digest_of(view, DIGEST, items[i], &digest) && digest == a.common)
+        if (digest_of(view, measure, items[i], &digest) && digest == a.common)
             mate = items[i];
     for (uint32_t i = 0; status == ASSAY_OK && a.workers > 1 && i < count; i++) {
         double row[WIDTH] = {[AGREED] = how_they_agree(&a, mate)};
-        if (!digest_of(view, DIGEST, items[i], &digest))
+        if (!digest_of(view, measure, items[i], &digest))
             continue;
         if (digest != a.common)
             compare(view, items[i], mate, &a, digest, row);

@@ -43,6 +43,12 @@ static inline assay_finding finding_of(const assay_step_view *view, const assay_
 }
 
 /* Was nothing saved of the item but its digest? */
+static inline bool has_range_alone(const assay_tensor_view *item)
+{
+    const uint32_t range = 1u << ASSAY_MIN | 1u << ASSAY_MAX;
+    return item->dtype < 0 && !(item->reductions >> ASSAY_DIGEST & 1) && (item->reductions & range) == range;
+}
+
 static inline bool has_digest_alone(const assay_tensor_view *item)
 {
     return item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;

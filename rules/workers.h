@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdio.h>
+#include <string.h>
 
 #include "selection.h"
 
@@ -40,6 +41,8 @@ static inline bool is_one_value(const assay_tensor_view *item)
     const assay_stats *s = item->stats;
     if (!s && item->reductions >> ASSAY_DIGEST & 1)
         return item->reduction[ASSAY_DIGEST] <= 0;
+    if (!s && has_range_alone(item))
+        return item->reduction[ASSAY_MIN] == item->reduction[ASSAY_MAX];
     return !s || s->count == 0 || (s->min == s->max && (s->count > 1 || s->min == rint(s->min)));
 }
 
@@ -53,10 +56,28 @@ static inline void say_averaged(uint64_t tensors, assay_verdict *verdict)
                               (unsigned long long)tensors, tensors == 1 ? " is" : "s are");
 }
 
+enum { BY_RANGE = -1 }; /* in place of a measure */
+
+/* A digest of the least and the largest element, where nothing but statistics was recorded: unlike sums both are exact, in
+ * whatever order a device goes through the elements. */
+static inline bool range_digest_of(const assay_tensor_view *item, uint64_t *digest)
+{
+    if (!has_range_alone(item) || isnan(item->reduction[ASSAY_MIN]) || isnan(item->reduction[ASSAY_MAX]))
+        return false;
+    const float least = (float)item->reduction[ASSAY_MIN], largest = (float)item->reduction[ASSAY_MAX];
+    uint32_t a, b;
+    memcpy(&a, &least, sizeof a);
+    memcpy(&b, &largest, sizeof b);
+    *digest = (uint64_t)a << 32 | b;
+    return true;
+}
+
 /* The digest of an item: that of its elements (measure DIGEST), else the one that was recorded. Of both the leading
  * bits that a double holds, so that the two can be compared. False without one, or where what was recorded is none. */
 static inline bool digest_of(const assay_step_view *view, int measure, const assay_tensor_view *item, uint64_t *digest)
 {
+    if (measure == BY_RANGE)
+        return range_digest_of(item, digest);
     const assay_result *result = assay_view_has_values(item) ? assay_view_result(view, measure, item) : NULL;
     const double recorded = has_digest_alone(item) ? fabs(item->reduction[ASSAY_DIGEST]) : (double)NAN;
     const bool is_digest = recorded < 0x1p64;

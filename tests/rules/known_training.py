@@ -205,6 +205,50 @@ def never_together(folder):
     return apart_from_the_start(folder, False), [apart("never")]
 
 
+def figures_of(name, values):
+    """What the automatic hook keeps of a tensor."""
+    x = numpy.asarray(values, "float64")
+    told = {"min": x.min(), "max": x.max(), "mean": x.mean(), "std": x.std(), "l1": abs(x).sum(), "l2": (x * x).sum() ** 0.5,
+            "abs_mean": abs(x).mean()}
+    return {"smdebug/reductions/%s/%s" % (kind, name): numpy.float32(value) for kind, value in told.items()}
+
+
+def in_figures(folder, weight):
+    """weight(step, worker) and a bias of zeros, of three workers, as statistics."""
+    made = Made(folder, workers=3, collections={"weights": "weight$", "biases": "bias$", "gradients": "^gradient"})
+    for s in range(12):
+        made.step(s, "TRAIN", s, {"worker_%d" % w: {**figures_of("fc.weight", weight(s, w)), **figures_of("fc.bias", numpy.zeros(3)),
+                                                    **figures_of("gradient/fc.weight", noise(s, w))} for w in range(3)})
+    return made.end()
+
+
+def replicas(name, step=None):
+    return rule(name, "ReplicaDivergence", lambda e: e["findings_total"] == 0 if step is None else (
+        {f["worker"] for f in e["findings"]} == {"worker_1"} and e["first"]["step"] == step and "least or largest" in e["first"]["note"]))
+
+
+@case
+def statistics_of_one_worker_differ(folder):
+    """Of sums alone that differ by their rounding nothing is said."""
+    return in_figures(folder, lambda s, w: noise(3, 0) * (1.001 if w == 1 and s >= 7 else 1) + 0.01 * s), [
+        replicas("odd", 7), rule("moves", "UnchangedTensor", lambda e: e["findings_total"] == 0, tensor_regex="fc.weight")]
+
+
+@case
+def statistics_that_never_were_equal(folder):
+    return in_figures(folder, lambda s, w: noise(3, w) + 0.01 * s), [
+        replicas("own"), rule("moves", "UnchangedTensor", lambda e: e["findings_total"] == 0, tensor_regex="fc.weight")]
+
+
+@case
+def statistics_that_stand(folder):
+    """Three alike at steps 5 to 7; numbers that are none are equal to nothing."""
+    def weight(s, w):
+        return noise(3, 0) + 0.01 * (s if s < 5 else 5) if s < 8 else noise(3, 0) * float("nan")
+    return in_figures(folder, weight), [rule("stands", "UnchangedTensor", lambda e: [f["step"] for f in e["findings"]] == [7, 7, 7],
+                                             tensor_regex="fc.weight", num_steps=3)]
+
+
 def local_sgd(step, worker, every=4):
     """Weights that workers train alone, and average at every fourth step."""
     rounds, alone = divmod(step, every)
