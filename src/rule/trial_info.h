@@ -43,6 +43,12 @@ struct assay_trial {
     uint64_t serial; /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 
+/* As assay_trial_find_step(), at once where `guess` is right. */
+static inline uint64_t assay_trial_find_step_at(const assay_trial *trial, uint64_t guess, int64_t step)
+{
+    return guess < trial->step_count && trial->steps[guess].step == step ? guess : assay_trial_find_step(trial, step);
+}
+
 /* Have several workers pieces of the tensor, which are put together? */
 bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor);
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or

@@ -474,6 +474,20 @@ static double one_nan(double x)
     return isnan(x) ? (double)NAN : x;
 }
 
+bool assay_stats_of_number(double x, assay_stats *out)
+{
+    if (!isfinite(x * x))
+        return false;
+    *out = (assay_stats){.count = 1,
+                         .zeros = x == 0,
+                         .min = x + 0.0,
+                         .max = x + 0.0,
+                         .sum = x + 0.0,
+                         .squares = x * x,
+                         .magnitudes = fabs(x)};
+    return true;
+}
+
 void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
 {
     add_pending(acc);

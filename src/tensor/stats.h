@@ -47,3 +47,5 @@ void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements);
 bool assay_stats_is_finite(const assay_stats_acc *acc);
 /* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init(). */
 void assay_stats_finish(assay_stats_acc *acc, assay_stats *out);
+/* What a pass over one number of float64 comes to. False where it has to be fed: it is not finite, or its square is not. */
+bool assay_stats_of_number(double x, assay_stats *out);

@@ -115,6 +115,13 @@ int assay_shard_sort(assay_shard *s);
 
 /* The first part with step >= `step` (count when there is none). */
 size_t assay_shard_find(const assay_shard *s, int64_t step);
+/* The same, at once where `guess` is right. */
+static inline size_t assay_shard_find_at(const assay_shard *s, size_t guess, int64_t step)
+{
+    const bool right =
+        guess < s->count && s->parts[guess].step == step && (guess == 0 || s->parts[guess - 1].step < step);
+    return right ? guess : assay_shard_find(s, step);
+}
 /* Bytes of a part's files up to the end of the last record in each; at least 1. O(1) for a part of one file. */
 uint64_t assay_part_span(const assay_shard *s, const assay_part *part);
 /* The raw record of a tensor in a part, NULL when it has none. O(records of the part). */

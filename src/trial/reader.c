@@ -413,6 +413,17 @@ int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entr
         (long long)out->mode_step);
 }
 
+bool assay_part_number(const assay_part *part, const assay_entry *entry, double *value)
+{
+    const assay_trial_format *format = assay_format_of(part->format);
+    const assay_files *files = part->files;
+    if (!format->number || entry->kind != ASSAY_RAW || !files || entry->file >= files->count ||
+        !files->file[entry->file].note)
+        return false;
+    const assay_file *file = &files->file[entry->file];
+    return format->number(file->note, file->note_size, entry->offset, entry->length, value);
+}
+
 /* Bytes of the next piece: whole elements, and multiples of 16, so that pieces begin at elements of every dtype. */
 static size_t piece_size(const assay_reader *f, size_t most)
 {

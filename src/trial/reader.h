@@ -53,6 +53,10 @@ int assay_reader_record(assay_reader *file, uint64_t offset, uint64_t length, si
 int assay_reader_entry(assay_reader *file, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,
                        size_t budget, assay_record *out, assay_error *err);
 
+/* The number that an entry's record is, where the index has it: then no file needs to be open. The record says nothing
+ * else, and a checksum covers it. False: it has to be read. */
+bool assay_part_number(const assay_part *part, const assay_entry *entry, double *value);
+
 /* Right after assay_reader_record(), not for strings: assay_reader_content() collects the content at `to`, and its
  * pieces point there. Most of a record larger than the window is read straight to `to`. It has room for all elements in
  * their dtype's size; the caller keeps it until the next record is opened. */

@@ -112,6 +112,9 @@ typedef struct assay_trial_format {
                   assay_problems *problems);
     /* How many dimensions a record has, by its note; -1: the index does not say. NULL: it never does. */
     int (*dims)(const uint8_t *note, size_t size);
+    /* The record in a note that is one number of float64, as decode() would have it. False: it is no such record, or
+     * damaged. NULL: there are none. */
+    bool (*number)(const uint8_t *note, size_t size, uint64_t offset, uint64_t length, double *value);
     /* False where the note cannot be read; NULL: records have none. */
     bool (*note_facts)(const uint8_t *note, size_t size, assay_note_facts *out);
     /* Has a record that lies in pieces some of them in the bytes [from, to) of the part's file of that number? NULL:

@@ -260,7 +260,6 @@ static int measure_later(assay_lookahead *a, assay_file_pool *pool, const assay_
     const early_step *early = find_step(a, a->work.step);
     assay_error err = {""};
     bool measured;
-    assay_demand_next(&a->demand);
     const assay_record_demand *demand = assay_demand_of(&a->demand, part, a->work.step->mode, entry);
     if (!(demand->kinds >> ASSAY_RAW & 1) || find_result(early, entry) || (early && early->full))
         return ASSAY_OK;

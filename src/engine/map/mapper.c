@@ -187,7 +187,8 @@ static int map_rule(step_mapping *mapping, uint32_t instance)
                             .slots = slots,
                             .slot = mapping->slot + first,
                             .measure = plan->measure_number[instance]};
-    assay_error err = {""};
+    assay_error err;
+    err.text[0] = '\0';
     int status = is_counted(mapping, instance, rule) ? map_counted(mapping, instance, rule, partial->state, &view, &err)
                                                      : rule->ops->map(rule, partial->state, &view, &err);
     if (status == ASSAY_OK)
@@ -226,7 +227,7 @@ static int assay_step_map(assay_step_work *work, const assay_observer *observer,
     step_mapping mapping = {.work = work, .observer = observer, .observed = observed};
     if (work->count == 0)
         return ASSAY_OK;
-    if (!sort_counted(work))
+    if (work->count > 1 && !sort_counted(work))
         qsort(work->results, work->count, sizeof *work->results, compare_results);
     for (size_t i = 0; i < work->count; i++)
         work->partial->unsummed += count_unsummed(work->results[i]);

@@ -214,7 +214,8 @@ static int make_room(assay_record_work *w, assay_error *err)
         return assay_step_work_over_budget(err);
     w->next_result = assay_tensor_room_take(&room, w->step->arena, view, &w->stats);
     ASSAY_HAVE(w->next_result);
-    memcpy((void *)view->shape, w->record->shape, (size_t)room.dims * sizeof *view->shape);
+    if (room.dims > 0)
+        memcpy((void *)view->shape, w->record->shape, (size_t)room.dims * sizeof *view->shape);
     view->place = class->place;
     return ASSAY_OK;
 }
@@ -242,10 +243,31 @@ static int measure_record(assay_record_work *w, assay_record *record, assay_erro
                                                                         : measure_reduction(w, err);
 }
 
+/* Counts the record, whose head says `checksum` where it could be measured, or names what is wrong with it. */
+static int conclude(const assay_record_work *w, int status, int checksum, bool *measured, const assay_error *err)
+{
+    const assay_entry *entry = w->entry;
+    w->pool->records_read++;
+    w->pool->bytes_read += entry->length;
+    assay_progress_add(w->pool->progress, entry->length > w->reported ? entry->length - w->reported : 0);
+    *measured = status == ASSAY_OK;
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status == ASSAY_OK) {
+        w->result->kinds |= 1u << entry->kind;
+        w->result->unsummed |= checksum < ASSAY_CHECKSUM_TRUE ? 1u << entry->kind : 0;
+    } else {
+        assay_step_work_problem(w->step, w->part, entry->file, entry->tensor, assay_problem_kind_of(status),
+                                (int64_t)entry->offset, err->text);
+    }
+    return ASSAY_OK;
+}
+
 int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,
                          const assay_record_demand *demand, assay_tensor_result *result, bool *measured)
 {
-    assay_error err = {""};
+    assay_error err;
+    err.text[0] = '\0';
     assay_record record;
     assay_record_work w = {.pool = pool,
                            .step = step,
@@ -255,18 +277,39 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
                            .record = &record,
                            .result = result};
     int status = measure_record(&w, &record, &err);
-    pool->records_read++;
-    pool->bytes_read += entry->length;
-    assay_progress_add(pool->progress, entry->length > w.reported ? entry->length - w.reported : 0);
-    *measured = status == ASSAY_OK;
-    if (status == ASSAY_ENOMEM)
-        return status;
-    if (status == ASSAY_OK) {
-        result->kinds |= 1u << entry->kind;
-        result->unsummed |= record.checksum < ASSAY_CHECKSUM_TRUE ? 1u << entry->kind : 0;
-    } else {
-        assay_step_work_problem(step, part, entry->file, entry->tensor, assay_problem_kind_of(status),
-                                (int64_t)entry->offset, err.text);
+    return conclude(&w, status, record.checksum, measured, &err);
+}
+
+int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_part *part,
+                             const assay_entry *entry, const assay_record_demand *demand, double number,
+                             assay_tensor_result *result, bool *measured)
+{
+    assay_error err;
+    err.text[0] = '\0';
+    assay_record record; /* it has no name, no shape and no time */
+    record.dtype = ASSAY_FLOAT64;
+    record.dims = 0;
+    record.wall_time = 0;
+    assay_record_work w = {.pool = pool,
+                           .step = step,
+                           .part = part,
+                           .entry = entry,
+                           .demand = demand,
+                           .record = &record,
+                           .result = result};
+    int status = make_room(&w, &err);
+    if (status == ASSAY_OK && demand->statistics) {
+        if (!assay_stats_of_number(number, w.stats)) {
+            assay_stats_acc acc;
+            status = assay_stats_init(&acc, ASSAY_FLOAT64);
+            assay_stats_feed(&acc, &number, 1);
+            assay_stats_finish(&acc, w.stats);
+        }
+        result->view.stats = w.stats;
     }
-    return ASSAY_OK;
+    if (status == ASSAY_OK) {
+        result->view.dtype = record.dtype;
+        result->view.wall_time = record.wall_time;
+    }
+    return conclude(&w, status, ASSAY_CHECKSUM_TRUE, measured, &err);
 }

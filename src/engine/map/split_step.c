@@ -37,7 +37,6 @@ static void find_in_part(range_finder *f, const assay_shard *shard, size_t p)
     const assay_part *part = &shard->parts[p];
     double group_cost = ASSAY_COST_OF_FILE;
     size_t group_first = SIZE_MAX, group_last = 0;
-    assay_demand_next(f->demand);
     for (size_t e = part->first; e < part->first + part->count; e++)
         if (entry_cost(f, part, &shard->entries[e]) > 0)
             f->last[shard->entries[e].tensor] = e;

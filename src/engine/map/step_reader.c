@@ -50,7 +50,6 @@ static void prefetch_file(assay_prefetch *prefetch, const assay_step_work *work,
     const assay_entry *entries = source->shard.entries;
     size_t e = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     char room[ASSAY_PATH_ROOM];
-    assay_demand_next(prefetch->demand);
     while (e < end && !is_wanted(prefetch, work, part, part->mode, &entries[e]))
         e++;
     const char *path = e < end ? assay_part_file(&source->catalog, part, entries[e].file, room) : NULL;
@@ -100,23 +99,44 @@ void assay_step_reader_leave(assay_step_reader *reader)
     assay_demand_release(&reader->demand);
 }
 
+/* The result of the entry's tensor; *out is NULL where the step has no memory for it. 0 or ASSAY_ENOMEM. */
+static int begin_result(assay_step_work *work, const assay_part *part, const assay_entry *entry,
+                        assay_tensor_result **out)
+{
+    assay_error err;
+    err.text[0] = '\0';
+    int status = assay_step_work_result(work, part, entry->tensor, out, &err);
+    if (status == ASSAY_EBUDGET) {
+        assay_step_work_problem(work, part, entry->file, entry->tensor, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
+                                err.text);
+        *out = NULL;
+        return ASSAY_OK;
+    }
+    ASSAY_TRY(status);
+    if ((*out)->kinds == 0 && part->format == ASSAY_FORMAT_ASSEMBLED)
+        (*out)->view.order = (uint32_t)entry->offset;
+    else if ((*out)->kinds == 0)
+        (*out)->view.order = (uint32_t)(entry - &work->source->source->shard.entries[part->first]);
+    return ASSAY_OK;
+}
+
+/* Is the record a number that the index has, of which rules want nothing but that? */
+static bool is_number(const assay_step_work *work, const assay_part *part, const assay_entry *entry,
+                      const assay_record_demand *demand, double *number)
+{
+    const uint8_t *looks_back = work->source->wanted->looks_back;
+    return demand->measures == 0 && !(looks_back && looks_back[entry->tensor]) &&
+           assay_part_number(part, entry, number);
+}
+
 /* Measures a record, unless that was done before the step's turn. */
 static int read_entry(assay_step_reader *reader, assay_step_work *work, const assay_part *part,
                       const assay_entry *entry, const assay_record_demand *demand, bool *measured)
 {
-    assay_error err = {""};
     assay_tensor_result *result;
-    int status = assay_step_work_result(work, part, entry->tensor, &result, &err);
-    if (status == ASSAY_EBUDGET) {
-        assay_step_work_problem(work, part, entry->file, entry->tensor, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
-                                err.text);
-        return ASSAY_OK;
-    }
-    ASSAY_TRY(status);
-    if (result->kinds == 0 && part->format == ASSAY_FORMAT_ASSEMBLED)
-        result->view.order = (uint32_t)entry->offset;
-    else if (result->kinds == 0)
-        result->view.order = (uint32_t)(entry - &work->source->source->shard.entries[part->first]);
+    int status = begin_result(work, part, entry, &result);
+    if (status != ASSAY_OK || !result)
+        return status;
     status = assay_lookahead_take(reader->lookahead, work, entry, result, measured);
     if (status != ASSAY_OK || *measured)
         return status;
@@ -146,39 +166,64 @@ static int open_file(assay_step_reader *reader, assay_step_work *work, const ass
     return status;
 }
 
+static int read_number(assay_step_reader *reader, assay_step_work *work, const assay_part *part,
+                       const assay_entry *entry, const assay_record_demand *demand, double number, bool *measured)
+{
+    assay_tensor_result *result;
+    int status = begin_result(work, part, entry, &result);
+    if (status != ASSAY_OK || !result)
+        return status;
+    return assay_record_take_number(reader->pool, work, part, entry, demand, number, result, measured);
+}
+
+/* Of a part: which of its files is the main one. */
+typedef struct opened_file {
+    bool tried;
+    uint32_t number;
+    int status;
+    uint64_t expected; /* the end of what it was told of (assay_prefetch_records) */
+} opened_file;
+
+/* Turns to the file of entry `e` of the shard, and reads the record. */
+static int read_from_file(assay_step_reader *reader, assay_step_work *work, const assay_part *part, size_t e,
+                          const assay_record_demand *demand, opened_file *file, bool *measured)
+{
+    const assay_entry *entry = &work->source->source->shard.entries[e];
+    if (!file->tried || file->number != entry->file) {
+        if (!file->tried || !assay_part_same_file(part, file->number, entry->file))
+            file->expected = 0;
+        file->number = entry->file;
+        file->status = open_file(reader, work, part, entry->file);
+    }
+    file->tried = true;
+    if (file->status != ASSAY_OK)
+        return file->status == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK;
+    if (!assay_lookahead_has(reader->lookahead, work, entry))
+        assay_prefetch_records(&reader->prefetch, work, part, e, &file->expected);
+    return read_entry(reader, work, part, entry, demand, measured);
+}
+
 static int read_part(assay_step_reader *reader, assay_step_work *work, const assay_part *part)
 {
     const assay_shard *shard = &work->source->source->shard;
-    uint64_t expected = 0;
-    bool tried = false;
-    uint32_t number = 0;
-    int opened = ASSAY_OK, status = ASSAY_OK;
+    opened_file file = {.tried = false};
+    int status = ASSAY_OK;
     size_t first = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     work->first_result = work->count;
     if (first < end)
         assay_prefetch_files(&reader->prefetch, work, part);
-    assay_demand_next(&reader->demand);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &shard->entries[e];
         const assay_record_demand *demand = assay_demand_of(&reader->demand, part, work->step->mode, entry);
         bool measured = false;
+        double number;
         if (!(demand->kinds >> entry->kind & 1) || assay_step_work_leaves(work, entry->tensor, part->worker))
             continue;
-        if (!tried || number != entry->file) {
-            if (!tried || !assay_part_same_file(part, number, entry->file))
-                expected = 0;
-            number = entry->file;
-            opened = open_file(reader, work, part, number);
-        }
-        tried = true;
-        if (opened == ASSAY_ENOMEM)
-            return opened;
-        if (opened == ASSAY_OK) {
-            if (!assay_lookahead_has(reader->lookahead, work, entry))
-                assay_prefetch_records(&reader->prefetch, work, part, e, &expected);
-            status = read_entry(reader, work, part, entry, demand, &measured);
-        }
-        if (!measured)
+        if (is_number(work, part, entry, demand, &number))
+            status = read_number(reader, work, part, entry, demand, number, &measured);
+        else
+            status = read_from_file(reader, work, part, e, demand, &file, &measured);
+        if (status == ASSAY_OK && !measured)
             assay_step_work_unreadable(work, part, entry);
     }
     return status;
@@ -188,7 +233,7 @@ int assay_step_reader_read(assay_step_reader *reader, assay_step_work *work)
 {
     const assay_shard *shard = &work->source->source->shard;
     int status = ASSAY_OK;
-    size_t p = assay_shard_find(shard, work->step->step);
+    size_t p = work->first_part;
     for (; status == ASSAY_OK && p < shard->count && shard->parts[p].step == work->step->step; p++)
         status = read_part(reader, work, &shard->parts[p]);
     assay_lookahead_end_step(reader->lookahead, work);

@@ -66,8 +66,10 @@ int assay_step_work_begin(assay_step_work *work, const assay_step_info *step)
     const assay_shard *shard = &work->source->source->shard;
     assay_step_work_clear(work);
     work->step = step;
-    for (size_t p = assay_shard_find(shard, step->step); p < shard->count && shard->parts[p].step == step->step; p++)
-        work->room += shard->parts[p].count;
+    work->first_part = assay_shard_find_at(shard, work->next_part, step->step);
+    for (work->next_part = work->first_part;
+         work->next_part < shard->count && shard->parts[work->next_part].step == step->step; work->next_part++)
+        work->room += shard->parts[work->next_part].count;
     if (!assay_step_work_charge(work, lists_cost(work))) { /* then everything is refused */
         work->charge.held = work->budget;
         return ASSAY_OK;

@@ -32,6 +32,7 @@ typedef struct assay_step_charge {
 typedef struct assay_step_work {
     const assay_map_source *source;
     const assay_step_info *step;
+    size_t first_part, next_part;   /* the step's parts in the shard: from the first to the one before next_part */
     const assay_entry_range *range; /* what of the step is read; NULL: all of it */
     const int *measurer;            /* only what this rank has of the tensors is read (split_by_tensor.c); NULL: all */
     assay_partial *partial;         /* takes the problems; borrowed */

@@ -5,11 +5,16 @@
 
 #include "base/fault.h"
 
+static size_t room_of(const assay_demand *w)
+{
+    return (size_t)ASSAY_MODES * 2 * w->source->class_count;
+}
+
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 {
     *w = (assay_demand){.plan = plan, .source = &plan->sources[source]};
-    w->of = assay_alloc_zeroed(2 * (size_t)w->source->class_count, sizeof *w->of);
-    for (uint32_t c = 0; w->of && c < 2 * w->source->class_count; c++) {
+    w->of = assay_alloc_zeroed(room_of(w), sizeof *w->of);
+    for (size_t c = 0; w->of && c < room_of(w); c++) {
         w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
         ASSAY_HAVE(w->of[c].measure);
     }
@@ -18,7 +23,7 @@ int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 
 void assay_demand_release(assay_demand *w)
 {
-    for (uint32_t c = 0; w->of && c < 2 * w->source->class_count; c++)
+    for (size_t c = 0; w->of && c < room_of(w); c++)
         free(w->of[c].measure);
     free(w->of);
     *w = (assay_demand){0};
@@ -64,18 +69,29 @@ static void add_measures(const assay_plan *plan, const assay_use *use, assay_rec
     }
 }
 
-const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, const assay_entry *entry)
+/* Narrows the steps at which the demand is the same to those on this side of the scope's borders. */
+static void narrow(assay_record_demand *wanted, const assay_use_scope *scope, int64_t step)
 {
-    const uint32_t number = w->source->tensor_class[entry->tensor];
-    const bool piece = entry->kind == ASSAY_PIECE;
-    const assay_use_class *class = &w->source->classes[number];
-    assay_record_demand *wanted = &w->of[piece ? w->source->class_count + number : number];
-    if (wanted->stamp == w->stamp)
-        return wanted;
-    *wanted = (assay_record_demand){.stamp = w->stamp, .byte_cost = ASSAY_COST_UNIT, .measure = wanted->measure};
+    const int64_t borders[] = {scope->from, scope->to, step, step < INT64_MAX ? step + 1 : step};
+    for (int i = 0; i < (scope->spread ? 4 : 2); i++) {
+        wanted->from = borders[i] <= step && borders[i] > wanted->from ? borders[i] : wanted->from;
+        wanted->to = borders[i] > step && borders[i] < wanted->to ? borders[i] : wanted->to;
+    }
+}
+
+static void find(const assay_demand *w, const assay_use_class *class, const assay_part *part, int mode, bool piece,
+                 assay_record_demand *wanted)
+{
+    *wanted = (assay_record_demand){.from = INT64_MIN,
+                                    .to = INT64_MAX,
+                                    .worker = ASSAY_ALL_WORKERS,
+                                    .byte_cost = ASSAY_COST_UNIT,
+                                    .measure = wanted->measure};
     for (uint32_t u = 0; u < class->uses; u++) {
         const assay_use_scope *scope = &w->source->scope[class->use[u]];
         const assay_use *use = &w->plan->uses[class->use[u]];
+        narrow(wanted, scope, part->step);
+        wanted->worker = scope->worker == ASSAY_ALL_WORKERS ? wanted->worker : part->worker;
         if ((piece && !(scope->kinds >> ASSAY_PIECE & 1)) ||
             !assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
             continue;
@@ -84,5 +100,16 @@ const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *pa
         wanted->statistics |= !(need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
         add_measures(w->plan, use, wanted);
     }
+}
+
+const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, const assay_entry *entry)
+{
+    const uint32_t number = w->source->tensor_class[entry->tensor];
+    const bool piece = entry->kind == ASSAY_PIECE;
+    assay_record_demand *wanted = &w->of[((size_t)mode * 2 + piece) * w->source->class_count + number];
+    const bool known = part->step >= wanted->from && part->step < wanted->to &&
+                       (wanted->worker == ASSAY_ALL_WORKERS || wanted->worker == part->worker);
+    if (!known)
+        find(w, &w->source->classes[number], part, mode, piece, wanted);
     return wanted;
 }

@@ -1,6 +1,6 @@
 /* demand.h - what all rules together want of a tensor at the step of one worker, and what that costs.
  *
- * It is the same for all tensors of a class (plan.h), so it is computed once per part and class. */
+ * It is the same for all tensors of a class (plan.h), and for steps in a row: it is computed once for these. */
 #pragma once
 
 #include "engine/plan/plan.h"
@@ -13,8 +13,9 @@ enum {
 };
 
 typedef struct assay_record_demand {
-    uint64_t stamp; /* of the part it was found for */
-    uint32_t kinds; /* bit 1 << kind */
+    int64_t from, to; /* steps at which it is the same: [from, to) */
+    uint32_t worker;  /* of the parts that it was found for; ASSAY_ALL_WORKERS: it is the same for all */
+    uint32_t kinds;   /* bit 1 << kind */
     bool statistics;
     uint32_t byte_cost; /* of a raw record, in parts of ASSAY_COST_UNIT */
     uint32_t measures;
@@ -24,21 +25,14 @@ typedef struct assay_record_demand {
 typedef struct assay_demand {
     const assay_plan *plan;
     const assay_source_plan *source;
-    assay_record_demand *of; /* [2][classes] of whole tensors, and of pieces of them */
-    uint64_t stamp;          /* of the part under way */
+    assay_record_demand *of; /* [ASSAY_MODES][2][classes] of whole tensors, and of pieces of them */
 } assay_demand;
 
 /* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. */
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source);
 void assay_demand_release(assay_demand *w);
 
-/* Begins with another part. */
-static inline void assay_demand_next(assay_demand *w)
-{
-    w->stamp++;
-}
-
-/* What is wanted of the tensor of an entry of the part under way. Valid until the next part. */
+/* What is wanted of the tensor of an entry of a part. Valid until another part is asked about. */
 const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, const assay_entry *entry);
 
 /* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. */

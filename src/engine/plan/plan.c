@@ -69,7 +69,8 @@ static uint64_t get_number(assay_cursor *in)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = assay_get_u8(in);
+        in->failed = in->failed || in->at >= in->size;
+        const uint8_t byte = in->failed ? 0 : in->data[in->at++];
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80)
             break;
@@ -169,7 +170,6 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const assay_part *part)
 {
     step_cost cost = {0};
-    assay_demand_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &shard->entries[e];
         uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry), entry);
@@ -189,9 +189,11 @@ static int add_up_source(const assay_plan *plan, const assay_sources *sources, u
     const assay_shard *shard = &sources->list[source].shard;
     assay_demand wants;
     int status = assay_demand_init(&wants, plan, source);
+    uint64_t position = 0;
     for (size_t p = 0, next; status == ASSAY_OK && p < shard->count; p = next) {
         int64_t step = shard->parts[p].step;
-        step_cost sum = {.position = assay_trial_find_step(sources->list[source].info, step)};
+        position = assay_trial_find_step_at(sources->list[source].info, position, step);
+        step_cost sum = {.position = position++};
         for (next = p; next < shard->count && shard->parts[next].step == step; next++) {
             step_cost cost = part_cost(&wants, shard, &shard->parts[next]);
             sum.bytes += cost.bytes;

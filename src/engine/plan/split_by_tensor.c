@@ -78,7 +78,6 @@ static int add_up_groups(const assay_plan *plan, const assay_sources *sources, b
         status = assay_demand_init(&demand, plan, s);
         for (size_t p = 0; status == ASSAY_OK && p < shard->count; p++) {
             const assay_part *part = &shard->parts[p];
-            assay_demand_next(&demand);
             for (size_t e = part->first; e < part->first + part->count; e++) {
                 const assay_entry *entry = &shard->entries[e];
                 cost[(size_t)part->worker * stride + entry->tensor] +=

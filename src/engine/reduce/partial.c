@@ -39,7 +39,8 @@ int assay_partial_fail(assay_partial *partial, uint32_t rule, int status, const 
 int assay_partial_bound(assay_partial *partial, uint32_t rule, const assay_rule *rules)
 {
     assay_partial_rule *r = &partial->rule[rule];
-    assay_error err = {""};
+    assay_error err;
+    err.text[0] = '\0';
     if (r->state && r->status == ASSAY_OK && assay_rule_has_common_state(rules[rule].ops)) {
         int status = assay_common_check(&rules[rule], r->state, &err);
         if (status != ASSAY_OK && assay_partial_fail(partial, rule, status, err.text) != ASSAY_OK)

@@ -166,7 +166,7 @@ static void settle_steps(assay_shard *shard, const assay_trial *info)
     for (size_t p = 0; p < shard->count; p++) {
         assay_part *part = &shard->parts[p];
         if (p == 0 || part->step != shard->parts[p - 1].step)
-            position = assay_trial_find_step(info, part->step);
+            position = assay_trial_find_step_at(info, position + 1, part->step);
         part->mode = info->steps[position].mode;
         part->mode_step = info->steps[position].mode_step;
     }

@@ -232,6 +232,34 @@ static assay_stats of_doubles(const double *x, size_t n)
     return pass(assay_simd_level(), ASSAY_FLOAT64, x, n);
 }
 
+/* At every level one number comes to what a pass over it comes to, bit for bit, or has to be fed. */
+static void test_one_number(void)
+{
+    static const double odd[] = {0.0,      -0.0,  0x1p-1074, -0x1p-1022, 1e-200, 1e154, -1.3e154,
+                                 1.35e154, 1e308, INFINITY,  -INFINITY,  NAN,    2.5,   -7};
+    enum { ODD = sizeof odd / sizeof *odd, MORE = 20000 };
+    uint64_t bits = 1, taken = 0;
+    for (size_t i = 0; i < ODD + MORE; i++) {
+        double x = i < ODD ? odd[i] : 0;
+        bits = bits * 6364136223846793005U + 1442695040888963407U;
+        if (i >= ODD)
+            memcpy(&x, &bits, sizeof x);
+        assay_stats got;
+        if (!assay_stats_of_number(x, &got)) {
+            CU_ASSERT_TRUE(!isfinite(x * x));
+            continue;
+        }
+        taken++;
+        for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
+            if (!assay_simd_has((assay_simd)level))
+                continue;
+            const assay_stats want = pass((assay_simd)level, ASSAY_FLOAT64, &x, 1);
+            CU_ASSERT_TRUE(same(&want, &got));
+        }
+    }
+    CU_ASSERT_TRUE(taken > MORE / 2);
+}
+
 static void test_special(void)
 {
     static const double mixed[] = {0.0, -0.0, 1, NAN, INFINITY, -INFINITY, INFINITY, 0x1p-1074, -5};
@@ -454,6 +482,7 @@ int main(void)
                            {"large tensors", test_large},
                            {"pieces and alignment", test_pieces},
                            {"blocks about 0 and far from it", test_unlike_blocks},
+                           {"one number", test_one_number},
                            {"special values", test_special},
                            {"one NaN", test_one_nan},
                            {"finite so far", test_finite},

@@ -114,6 +114,9 @@ static void test_pack(void)
     CU_ASSERT_EQUAL(assay_shard_find(&s, 100), s.count);
     size_t at = assay_shard_find(&s, 3);
     CU_ASSERT(s.parts[at].step == 3 && s.parts[at - 1].step == 2);
+    for (size_t guess = 0; guess <= s.count + 1; guess++)
+        for (int64_t step = 0; step <= 100; step++)
+            CU_ASSERT_EQUAL(assay_shard_find_at(&s, guess, step), assay_shard_find(&s, step));
     const uint32_t new_id[TENSORS] = {4, 3, 2, 1, 0};
     assay_shard_renumber(&copy, new_id);
     for (size_t i = 0; i < s.entry_count; i++)

@@ -52,7 +52,6 @@ static void begin(assay_demand *w)
 static const assay_record_demand *of(assay_demand *w, int64_t step, int mode, uint32_t worker, uint32_t tensor)
 {
     const assay_part part = {.step = step, .mode = (uint8_t)mode, .worker = worker};
-    assay_demand_next(w);
     const assay_entry entry = {.tensor = tensor};
     return assay_demand_of(w, &part, mode, &entry);
 }
@@ -87,6 +86,10 @@ static void test_scopes(void)
     CU_ASSERT_EQUAL(of(&w, 5, ASSAY_MODE_EVAL, 1, 1)->kinds, raw);   /* another mode */
     CU_ASSERT_EQUAL(of(&w, 10, ASSAY_MODE_TRAIN, 1, 1)->kinds, raw); /* behind the last step */
     CU_ASSERT_EQUAL(of(&w, 9, ASSAY_MODE_TRAIN, 1, 1)->kinds, raw | mean);
+    CU_ASSERT_EQUAL(of(&w, 10, ASSAY_MODE_TRAIN, 1, 1)->kinds, raw); /* each time that it goes over the border */
+    CU_ASSERT_EQUAL(of(&w, 9, ASSAY_MODE_TRAIN, 1, 1)->kinds, raw | mean);
+    assay_demand_release(&w);
+    begin(&w);
     scopes[0].nowhere = scopes[1].nowhere = true;
     const assay_record_demand *d = of(&w, 9, ASSAY_MODE_TRAIN, 1, 1);
     CU_ASSERT_EQUAL(d->kinds, mean);
