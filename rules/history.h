@@ -180,14 +180,16 @@ static inline void history_keep(history *h, uint64_t window, double r)
     h->residuals++;
 }
 
-/* Takes a finite value in. `spike`: its residual is no example of noise. */
-static inline void history_push(history *h, const history_asked *asked, double linear, double value, bool spike)
+/* Takes a finite value in. `score`: what it came to, NULL: it had too little of a past. `spike`: its residual is no
+ * example of noise. */
+static inline void history_push(history *h, const history_asked *asked, double linear, double value,
+                                const history_score *score, bool spike)
 {
-    double level = history_level(h);
+    const double level = score ? score->level : history_level(h);
     if (h->count == 0)
         h->record = 0;
     if (h->count >= 2 && level != 0 && h->start != 0 && !spike) {
-        double r = history_residual(value, level, history_unit(h, linear));
+        double r = score ? score->r : history_residual(value, level, history_unit(h, linear));
         if (isfinite(r)) /* it is not where figures are next to nothing, or next to infinite */
             history_keep(h, asked->window, r);
         h->record = r > h->record ? r : h->record;
@@ -219,12 +221,13 @@ typedef struct history_curve {
     uint64_t count;
     history_score *score; /* [count] */
     bool *known, *spike;  /* [count] */
+    uint8_t *mode;        /* [count] */
+    unsigned modes;       /* of these, a bit each */
     history_peak *peak;   /* [count], for passing use */
 } history_curve;
 
-static inline int history_mode(const history_curve *c, uint64_t i)
+static inline int history_mode(double said)
 {
-    double said = assay_series_row(c->series, c->row[i]).value[HISTORY_MODE];
     return said >= 0 && said < ASSAY_MODES ? (int)said : ASSAY_MODE_NONE;
 }
 
@@ -251,14 +254,18 @@ static inline bool history_lasts(const history_curve *c, const history *historie
 static inline void history_score_curve(history_curve *c, history *histories, double linear)
 {
     history_clear(histories);
+    c->modes = 0;
     for (uint64_t i = 0; i < c->count; i++) {
-        double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
-        int mode = history_mode(c, i);
+        const assay_row row = assay_series_row(c->series, c->row[i]);
+        const double value = row.value[HISTORY_VALUE];
+        const int mode = history_mode(row.value[HISTORY_MODE]);
+        c->mode[i] = (uint8_t)mode;
+        c->modes |= 1U << mode;
         c->known[i] = history_look(histories, mode, &c->asked, linear, value, &c->score[i]);
         c->spike[i] = c->known[i] && (history_spike(&c->asked, value, &c->score[i]) ||
                                       (c->asked.lasting && history_lasts(c, histories, linear, i)));
         if (isfinite(value))
-            history_push(&histories[mode], &c->asked, linear, value, c->spike[i]);
+            history_push(&histories[mode], &c->asked, linear, value, c->known[i] ? &c->score[i] : NULL, c->spike[i]);
     }
 }
 
@@ -276,11 +283,11 @@ static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *s
     size_t peaks = 0;
     *steps = 0;
     for (uint64_t i = 0; i < c->count; i++) {
-        if (history_mode(c, i) != mode)
+        if (c->mode[i] != mode)
             continue;
         double size = c->known[i] && isfinite(c->score[i].size) ? c->score[i].size : 0, before = 0;
         for (int k = 0; k < HISTORY_NEAR; k++)
-            before = fmax(before, recent[k]);
+            before = recent[k] > before ? recent[k] : before;
         if (size > 2 * before)
             c->peak[peaks++] = (history_peak){size, c->score[i].r};
         recent[(*steps)++ % HISTORY_NEAR] = size;
@@ -300,11 +307,15 @@ static inline size_t history_first_from(const history_peak *peak, size_t peaks, 
 /* Takes back spikes that are too many, or the end of a tail. */
 static inline void history_leave_rare(history_curve *c, int mode)
 {
-    uint64_t steps;
+    uint64_t steps, spikes = 0;
+    for (uint64_t i = 0; i < c->count; i++)
+        spikes += c->spike[i] && c->mode[i] == mode;
+    if (spikes == 0)
+        return;
     size_t peaks = history_peaks(c, mode, &steps);
     double allowed = fmax(2, HISTORY_OFTEN * (double)steps); /* itself among them */
     for (uint64_t i = 0; i < c->count; i++) {
-        if (!c->spike[i] || history_mode(c, i) != mode || !isfinite(c->score[i].size))
+        if (!c->spike[i] || c->mode[i] != mode || !isfinite(c->score[i].size))
             continue;
         size_t alike = 0, tail = 0;
         const size_t half = history_first_from(c->peak, peaks, c->score[i].size / 2);
@@ -322,7 +333,8 @@ static inline int history_walk_curve(history_curve *c, history *histories, doubl
     int status = ASSAY_OK;
     history_score_curve(c, histories, linear);
     for (int mode = 0; mode < ASSAY_MODES; mode++)
-        history_leave_rare(c, mode);
+        if (c->modes >> mode & 1)
+            history_leave_rare(c, mode);
     for (uint64_t i = 0; status == ASSAY_OK && i < c->count; i++)
         if (c->known[i])
             status = test(self, assay_series_row(c->series, c->row[i]), c->row[i], &c->score[i], c->spike[i]);
@@ -358,8 +370,9 @@ static inline int history_walk(const assay_params *params, const assay_series *s
     c.score = calloc(longest, sizeof *c.score);
     c.known = calloc(longest, sizeof *c.known);
     c.spike = calloc(longest, sizeof *c.spike);
+    c.mode = calloc(longest, sizeof *c.mode);
     c.peak = calloc(longest, sizeof *c.peak);
-    if (status == ASSAY_OK && !(c.score && c.known && c.spike && c.peak))
+    if (status == ASSAY_OK && !(c.score && c.known && c.spike && c.mode && c.peak))
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i = next) {
         next = history_end(series, order, i, count);
@@ -368,6 +381,7 @@ static inline int history_walk(const assay_params *params, const assay_series *s
         status = history_walk_curve(&c, histories, linear, test, self);
     }
     free(c.peak);
+    free(c.mode);
     free(c.spike);
     free(c.known);
     free(c.score);

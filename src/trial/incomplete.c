@@ -11,6 +11,7 @@ typedef struct roll { /* of one step */
     const assay_catalog *catalog;
     const assay_step_info *steps; /* all of the trial's, ascending */
     uint64_t step_count;
+    uint64_t next;               /* of the steps, the one that is likely to be asked for */
     const uint8_t *worker_modes; /* NULL: not known */
     uint8_t *present;            /* [expected workers] */
     uint8_t *behind;             /* [expected workers] lacks a step of a mode that it writes in */
@@ -30,10 +31,14 @@ static bool is_expected(const roll *r, uint32_t worker, int mode)
     return r->behind[worker] && r->writers[mode] > 1;
 }
 
-static int mode_of(const roll *r, int64_t step)
+static int mode_of(roll *r, int64_t step)
 {
-    uint64_t low = 0;
-    ASSAY_SEARCH(low, r->step_count, r->steps[low].step < step);
+    uint64_t low = r->next; /* as a rule units and steps go on alike */
+    if (low >= r->step_count || r->steps[low].step != step) {
+        low = 0;
+        ASSAY_SEARCH(low, r->step_count, r->steps[low].step < step);
+    }
+    r->next = low + 1;
     return low < r->step_count && r->steps[low].step == step ? r->steps[low].mode : ASSAY_MODE_NONE;
 }
 

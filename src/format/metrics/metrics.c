@@ -308,22 +308,7 @@ static bool open_packed(const assay_catalog *catalog, packed *out)
     return !in.failed;
 }
 
-typedef struct packed_unit {
-    int64_t step;
-    uint32_t worker, mode;
-    uint64_t first, count;
-} packed_unit;
-
-static packed_unit unit_at(const packed *p, uint64_t i)
-{
-    assay_cursor in = assay_cursor_over(p->units + i * METRICS_UNIT_BYTES, METRICS_UNIT_BYTES);
-    packed_unit unit = {.step = assay_get_i64(&in), .worker = assay_get_u32(&in), .mode = assay_get_u32(&in)};
-    unit.first = assay_get_u64(&in);
-    unit.count = assay_get_u64(&in);
-    return unit;
-}
-
-static int compare_unit(const packed_unit *u, int64_t step, uint32_t worker, uint32_t mode)
+static int compare_unit(const metrics_unit *u, int64_t step, uint32_t worker, uint32_t mode)
 {
     int order = ASSAY_ORDER(u->step, step);
     order = order ? order : ASSAY_ORDER(u->worker, worker);
@@ -331,24 +316,24 @@ static int compare_unit(const packed_unit *u, int64_t step, uint32_t worker, uin
 }
 
 /* Are the rows of the i-th unit there? Sets it. */
-static bool take_unit(const packed *p, uint64_t i, packed_unit *out)
+static bool take_unit(const packed *p, uint64_t i, metrics_unit *out)
 {
     if (i >= p->unit_count)
         return false;
-    *out = unit_at(p, i);
+    *out = metrics_unit_at(p->units + i * METRICS_UNIT_BYTES);
     return out->count <= p->row_count && out->first <= p->row_count - out->count;
 }
 
 /* The unit of a step, a worker (as the place counts them) and a mode. *next: the number of the one that is likely, then
  * of the one behind it. */
-static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t mode, uint64_t *next, packed_unit *out)
+static bool find_unit(const packed *p, int64_t step, uint32_t worker, uint32_t mode, uint64_t *next, metrics_unit *out)
 {
     uint64_t low = *next;
     if (!take_unit(p, low, out) || compare_unit(out, step, worker, mode) != 0) {
         low = 0;
         for (uint64_t high = p->unit_count; low < high;) {
             const uint64_t middle = low + (high - low) / 2;
-            const packed_unit u = unit_at(p, middle);
+            const metrics_unit u = metrics_unit_at(p->units + middle * METRICS_UNIT_BYTES);
             if (compare_unit(&u, step, worker, mode) < 0)
                 low = middle + 1;
             else
@@ -449,12 +434,12 @@ static uint32_t tensor_of(indexer *x, uint32_t tag)
     return x->tensor[tag] = assay_dict_add(x->tensors, name, sizeof PREFIX - 1 + length);
 }
 
-static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
+static int add_entry(indexer *x, const metrics_unit *unit, uint64_t row)
 {
-    assay_cursor in = assay_cursor_over(x->place.rows + (unit->first + row) * METRICS_ROW_BYTES, METRICS_ROW_BYTES);
-    const uint32_t word = assay_get_u32(&in), tag = word & ~METRICS_VECTOR_BIT;
+    const uint8_t *at = x->place.rows + (unit->first + row) * METRICS_ROW_BYTES;
+    const uint32_t word = metrics_word_at(at), tag = word & ~METRICS_VECTOR_BIT;
     const bool vector = (word & METRICS_VECTOR_BIT) != 0;
-    const uint64_t bits = assay_get_u64(&in);
+    const uint64_t bits = metrics_long_at(at + TAG_BYTES);
     assay_entry *to = &x->shard->entries[x->shard->entry_count];
     if (tag >= x->place.tags.count || (vector && bits >= x->place.vector_count))
         return ASSAY_OK;
@@ -466,10 +451,10 @@ static int add_entry(indexer *x, const packed_unit *unit, uint64_t row)
                         .tensor = tensor,
                         .kind = ASSAY_RAW};
     if (vector) {
-        assay_cursor at = assay_cursor_over(x->place.vectors + bits * METRICS_VECTOR_BYTES, METRICS_VECTOR_BYTES);
-        to->file = (1 + assay_get_u32(&at)) & 0xffffff;
-        to->offset = assay_get_u64(&at);
-        to->length = assay_get_u64(&at);
+        const uint8_t *of = x->place.vectors + bits * METRICS_VECTOR_BYTES;
+        to->file = (1 + metrics_word_at(of)) & 0xffffff;
+        to->offset = metrics_long_at(of + 4);
+        to->length = metrics_long_at(of + 12);
     }
     x->shard->entry_count++;
     return ASSAY_OK;
@@ -515,22 +500,22 @@ static void share_begun(indexer *x)
 
 /* Makes the files of the block that the unit lies in, unless it is the one before; x->next is the unit behind it. The
  * block's rows are those from its number on up to the end of its last unit. 0 or ASSAY_ENOMEM. */
-static int enter_block(indexer *x, const packed_unit *unit)
+static int enter_block(indexer *x, const metrics_unit *unit)
 {
     const uint64_t block = unit->first / BLOCK_ROWS;
     if (x->files && x->block == block)
         return ASSAY_OK;
     uint64_t end = unit->first + unit->count;
-    packed_unit later;
+    metrics_unit later;
     for (uint64_t i = x->next; take_unit(&x->place, i, &later) && later.first / BLOCK_ROWS == block; i++)
         end = later.first + later.count > end ? later.first + later.count : end;
     assay_files_release(x->files);
     x->files = NULL;
     x->block = block;
     assay_buf_clear(&x->note);
-    for (uint64_t row = block * BLOCK_ROWS; row < end; row++)
-        assay_put_bytes(&x->note, x->place.rows + row * METRICS_ROW_BYTES + TAG_BYTES, VALUE_BYTES);
-    ASSAY_TRY(assay_buf_status(&x->note));
+    ASSAY_TRY(assay_buf_reserve(&x->note, (end - block * BLOCK_ROWS) * VALUE_BYTES));
+    for (uint64_t row = block * BLOCK_ROWS; row < end; row++, x->note.size += VALUE_BYTES)
+        memcpy(x->note.data + x->note.size, x->place.rows + row * METRICS_ROW_BYTES + TAG_BYTES, VALUE_BYTES);
     x->files = files_of(x);
     if (x->files)
         share_begun(x);
@@ -554,7 +539,7 @@ static bool copy_names(indexer *x)
 static int add_part(indexer *x, const assay_unit *unit)
 {
     assay_shard *s = x->shard;
-    packed_unit own;
+    metrics_unit own;
     if (x->worker[unit->worker] == ASSAY_NO_ID ||
         !find_unit(&x->place, unit->step, x->worker[unit->worker], unit->mode, &x->next, &own))
         return ASSAY_OK;
@@ -606,6 +591,8 @@ static int index_units(assay_store *store, const assay_catalog *catalog, const a
         memset(x.tensor, 0xff, ((size_t)x.place.tags.count + 1) * sizeof *x.tensor);
     else
         status = ASSAY_ENOMEM;
+    if (status == ASSAY_OK) /* of all units it is known how much they have: lists that grow are copied */
+        status = assay_shard_reserve(shard, count, count == x.place.unit_count ? x.place.row_count : 0, 0);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
         status = add_part(&x, &units[i]);
     for (uint32_t i = 0; x.name && i <= x.place.files.count; i++)
@@ -621,14 +608,22 @@ static int index_units(assay_store *store, const assay_catalog *catalog, const a
 
 /* ---- records ---- */
 
+static bool number(const uint8_t *note, size_t size, uint64_t offset, uint64_t length, double *value)
+{
+    if (length != VALUE_BYTES || offset > size || size - offset < VALUE_BYTES)
+        return false;
+    const uint64_t bits = metrics_long_at(note + offset);
+    memcpy(value, &bits, sizeof *value);
+    return true;
+}
+
 static int decode_value(assay_decoded *d, assay_record *r, assay_error *err)
 {
-    if (r->length != VALUE_BYTES || r->offset > d->row.note_size || d->row.note_size - r->offset < VALUE_BYTES)
+    double value;
+    if (!number(d->row.note, d->row.note_size, r->offset, r->length, &value))
         return assay_fail(err, ASSAY_EFORMAT, "a value lies outside of its note");
     if (assay_decoded_reserve(d, VALUE_BYTES) != ASSAY_OK)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory for a value");
-    assay_cursor in = assay_cursor_over(d->row.note + r->offset, VALUE_BYTES);
-    const double value = assay_get_f64(&in);
     memcpy(d->bytes, &value, sizeof value);
     d->size = VALUE_BYTES;
     r->dtype = ASSAY_FLOAT64;
@@ -730,5 +725,6 @@ const assay_trial_format assay_format_metrics = {
     .places = places,
     .unit_places = unit_places,
     .dims = dims,
+    .number = number,
     .record_least = 1,
 };

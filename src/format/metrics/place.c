@@ -4,10 +4,12 @@
  * few lists, and a value finds its unit by its series' course through it; nothing as long as the values is sorted. */
 #include "format/metrics/place.h"
 
+#include <assay/timeline.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/runs.h"
 #include "base/search.h"
 #include "base/vec.h"
 
@@ -33,11 +35,6 @@ typedef struct packer {
     size_t unit_count;
 } packer;
 
-static int by_value(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 /* Moves `at` to the first of those steps, which ascend, that is not below `step`; mostly it is the next one. */
 static size_t go_on(const int64_t *steps, size_t count, size_t at, int64_t step)
 {
@@ -55,7 +52,7 @@ static int settle(group *g)
 {
     if (g->extra.count == 0)
         return ASSAY_OK;
-    qsort(g->extra.list, g->extra.count, sizeof *g->extra.list, by_value);
+    assay_sort_integers(g->extra.list, g->extra.count);
     int64_t *merged = assay_alloc((g->steps.count + g->extra.count) * sizeof *merged);
     size_t a = 0, b = 0, n = 0;
     if (!merged)
@@ -190,8 +187,7 @@ static int make_units(packer *p)
                                               .count = p->groups[g].unit[k],
                                               .slot = &p->groups[g].unit[k]};
     p->unit_count = made;
-    if (made > 1)
-        qsort(p->units, made, sizeof *p->units, by_unit);
+    assay_sort_runs(p->units, made, sizeof *p->units, by_unit);
     uint64_t next = 0;
     for (size_t i = 0; i < made; i++) {
         p->units[i].first = *p->units[i].slot = next;
@@ -233,23 +229,18 @@ static void put_head(const packer *p, const char *path, assay_buf *out)
         assay_put_u64(out, log->vectors[i].size);
     }
     assay_put_u64(out, p->unit_count);
-    for (size_t i = 0; i < p->unit_count; i++) {
-        assay_put_i64(out, p->units[i].step);
-        assay_put_u32(out, p->units[i].worker);
-        assay_put_u32(out, p->units[i].mode);
-        assay_put_u64(out, p->units[i].first);
-        assay_put_u64(out, p->units[i].count);
-    }
+    if (assay_buf_reserve(out, p->unit_count * METRICS_UNIT_BYTES) != ASSAY_OK)
+        return;
+    for (size_t i = 0; i < p->unit_count; i++, out->size += METRICS_UNIT_BYTES)
+        metrics_put_unit(out->data + out->size, &p->units[i]);
 }
 
 static void put_row(void *context, const metrics_series *s, size_t k, uint64_t *unit)
 {
     uint8_t *at = (uint8_t *)context + (*unit)++ * METRICS_ROW_BYTES;
     const uint32_t tag = s->tag | (s->vectors ? METRICS_VECTOR_BIT : 0);
-    for (int i = 0; i < 4; i++)
-        at[i] = (uint8_t)(tag >> 8 * i);
-    for (int i = 0; i < 8; i++)
-        at[4 + i] = (uint8_t)(s->values[k].vector >> 8 * i);
+    metrics_put_word(at, tag);
+    metrics_put_long(at + 4, s->values[k].vector);
 }
 
 int metrics_pack_place(const metrics_log *log, const char *path, metrics_units *out, assay_buf *bytes)

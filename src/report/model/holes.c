@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "report/model/report_model.h"
+#include "rule/trial_info.h"
 
 enum { DISTANCES_LEAST = 20, ODD_MOST = 20 /* one of so many distances may be another */, SHOWN = 3 };
 
@@ -35,7 +36,7 @@ static bool find_course(const assay_trial *info, int mode, course *out)
         uint64_t lead = 0;
         bool any = false;
         for (uint64_t i = 0; i < steps; i++) {
-            const assay_step_info *step = assay_trial_step(info, i);
+            const assay_step_info *step = &info->steps[i];
             const int64_t distance = step->step - before;
             if (step->mode != mode || (any && distance == 0))
                 continue;
@@ -82,7 +83,7 @@ bool report_put_holes(const assay_trial *info, assay_buf *out)
     if (!find_course(info, mode_of_most(info), &c))
         return false;
     for (uint64_t i = c.first + 1; i <= c.last; i++) {
-        const int64_t before = assay_trial_step(info, i - 1)->step, next = assay_trial_step(info, i)->step;
+        const int64_t before = info->steps[i - 1].step, next = info->steps[i].step;
         if (next - before <= c.distance || !goes_on_alike(info, &c, i))
             continue;
         if (holes++ < SHOWN && out)

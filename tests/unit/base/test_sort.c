@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/runs.h"
 #include "unit.h"
 
 enum { MOST = 5000 };
@@ -64,8 +65,39 @@ static void as_the_library_does(void)
         }
 }
 
+typedef struct numbered {
+    int64_t key;
+    size_t place;
+} numbered;
+
+static int by_key(const void *a, const void *b)
+{
+    return compare_integers(&((const numbered *)a)->key, &((const numbered *)b)->key);
+}
+
+/* Few runs and many, and items alike, which stay in their order. */
+static void runs_are_merged(void)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 64, 500, MOST};
+    static numbered list[MOST];
+    for (size_t runs = 1; runs < 12; runs++)
+        for (int kind = 0; kind < KINDS; kind++)
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                const size_t n = sizes[s], each = n / runs + 1;
+                for (size_t i = 0; i < n; i++)
+                    list[i] = (numbered){kind == 3 ? (int64_t)(i % each) : number(kind, i), i};
+                assay_sort_runs(list, n, sizeof *list, by_key);
+                bool sorted = true;
+                for (size_t i = 1; i < n; i++)
+                    sorted = sorted && (list[i - 1].key < list[i].key ||
+                                        (list[i - 1].key == list[i].key && list[i - 1].place < list[i].place));
+                CU_ASSERT(sorted);
+            }
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"as the library does", as_the_library_does}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"as the library does", as_the_library_does}, {"runs are merged", runs_are_merged}, CU_TEST_INFO_NULL};
     return unit_main("sort", tests);
 }
