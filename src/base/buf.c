@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 
 void assay_buf_init(assay_buf *buf, size_t ceiling)
 {
@@ -54,6 +55,7 @@ static uint8_t *reserve(assay_buf *buf, size_t more)
             buf->status = ASSAY_ENOMEM;
             return NULL;
         }
+        assay_heap_want_large(data, room);
         buf->data = data;
         buf->room = room;
     }

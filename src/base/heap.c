@@ -105,7 +105,7 @@ void assay_heap_want_large(void *bytes, size_t size)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE),
                  before = (uintptr_t)bytes % page; /* a head of malloc's, most often */
     if (bytes && size >= LARGE_PAGE)
-        madvise((uint8_t *)bytes - before, (size + before) / page * page, MADV_HUGEPAGE);
+        madvise((uint8_t *)bytes - before, (size + before + page - 1) / page * page, MADV_HUGEPAGE);
 #else
 #endif
 }
@@ -159,7 +159,10 @@ static void *resize_mapping(void *list, size_t old_size, size_t size)
 #ifdef MREMAP_MAYMOVE
     if (is_mapped(old_size) && is_mapped(size)) {
         void *moved = mremap(list, in_whole_pages(old_size), in_whole_pages(size), MREMAP_MAYMOVE);
-        return moved == MAP_FAILED ? NULL : moved;
+        if (moved == MAP_FAILED)
+            return NULL;
+        assay_heap_want_large(moved, size);
+        return moved;
     }
 #endif
     void *other = is_mapped(size)
@@ -167,6 +170,7 @@ static void *resize_mapping(void *list, size_t old_size, size_t size)
                       : malloc(size);
     if (other == MAP_FAILED || !other)
         return NULL;
+    assay_heap_want_large(other, size);
     if (list)
         memcpy(other, list, old_size < size ? old_size : size);
     assay_heap_drop_list(list, old_size);

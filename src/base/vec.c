@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 
 enum { FIRST_ROOM = 8 }; /* most lists of a run stay shorter */
 
@@ -23,6 +24,7 @@ bool assay_vec_reserve(void *list, size_t *room, size_t count, size_t size)
     void *grown = assay_realloc_array(old, next, size);
     if (!grown)
         return false;
+    assay_heap_want_large(grown, next * size);
     memcpy(list, &grown, sizeof grown);
     *room = next;
     return true;

@@ -289,7 +289,12 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
     status = assay_comm_agree(comm, status, err);
-    ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
+    if (size > 1) {
+        ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
+    } else { /* logs go along with their values: they need not be there twice */
+        all = mine;
+        mine = ASSAY_BUF(SIZE_MAX);
+    }
     ASSAY_THEN(status, assay_comm_agree(comm, unpack_sources(s, &all, err), err));
     ASSAY_THEN(status, share_files(comm, s, starts, err));
     free(starts);
