@@ -21,6 +21,7 @@
 
 #include <assay/rule.h>
 #include <assay/search.h>
+#include <string.h>
 
 #include "robust.h"
 
@@ -52,9 +53,9 @@ typedef struct history {
     uint64_t count, residuals; /* ever taken in */
 } history;
 
-typedef struct history_score {
-    double level, start, most, z, r, record;
-    double rise, size; /* value - level; and weighed by sqrt(r), 0 where it falls */
+typedef struct history_score { /* there is one for each step */
+    double level, z, r;
+    double size; /* value - level, weighed by sqrt(r), 0 where it falls */
 } history_score;
 
 /* What is asked, read once: there is a score for each step. */
@@ -85,15 +86,21 @@ static inline double history_level(const history *h)
     return robust_median(copy, n);
 }
 
+typedef struct history_scale {
+    double start, most;
+} history_scale;
+
 /* Start and most of all modes: evaluations often begin when a loss has come down already. */
-static inline void history_scale(const history *histories, history_score *score)
+static inline history_scale history_scale_of(const history *histories)
 {
+    history_scale scale = {0, 0};
     for (int mode = 0; mode < ASSAY_MODES; mode++) {
         if (histories[mode].count == 0)
             continue;
-        score->start = fmax(score->start, histories[mode].start);
-        score->most = fmax(score->most, histories[mode].most);
+        scale.start = fmax(scale.start, histories[mode].start);
+        scale.most = fmax(scale.most, histories[mode].most);
     }
+    return scale;
 }
 
 /* The values of a mode before the first that is tested. */
@@ -134,17 +141,15 @@ static inline bool history_look(const history *histories, int mode, const histor
     const uint64_t window = asked->window;
     if (h->count < asked->least)
         return false;
-    *score = (history_score){.level = history_level(h), .record = h->record};
-    history_scale(histories, score);
-    score->rise = value - score->level;
+    *score = (history_score){.level = history_level(h)};
     if (!isfinite(value)) {
-        score->r = score->z = score->rise = score->size = INFINITY;
+        score->r = score->z = score->size = INFINITY;
         return true;
     }
     if (score->level == 0 || h->start == 0) /* zero is no scale: what was off has come on */
         return true;
     score->r = history_residual(value, score->level, history_unit(h, linear));
-    score->size = score->r > 0 ? score->rise * sqrt(score->r) : 0;
+    score->size = score->r > 0 ? (value - score->level) * sqrt(score->r) : 0;
     uint64_t n = h->residuals < window ? h->residuals : window;
     robust_center center = n > 1 ? robust_center_of_sorted(h->sorted, n) : (robust_center){0};
     center.spread = fmax(center.spread, HISTORY_FLOOR);
@@ -154,29 +159,41 @@ static inline bool history_look(const history *histories, int mode, const histor
     return true;
 }
 
-static inline bool history_spike(const history_asked *asked, double value, const history_score *score)
+static inline bool history_spike(const history *histories, int mode, const history_asked *asked, double value,
+                                 const history_score *score)
 {
+    const double rise = value - score->level;
     if (!isfinite(value))
         return true;
-    bool beside_noise = score->z > asked->threshold && score->rise > asked->share * score->start;
-    return (beside_noise || value > asked->ratio * score->most) && score->r > HISTORY_BEYOND * score->record &&
-           score->rise > (asked->ratio - 1) * fabs(score->level);
+    if (!(score->r > HISTORY_BEYOND * histories[mode].record && rise > (asked->ratio - 1) * fabs(score->level)))
+        return false;
+    const history_scale scale = history_scale_of(histories);
+    return (score->z > asked->threshold && rise > asked->share * scale.start) || value > asked->ratio * scale.most;
+}
+
+/* The place of x among n ascending numbers: of the first that is not below it, or not above it. */
+static inline size_t history_place(const double *sorted, size_t n, double x, bool behind)
+{
+    size_t low = 0;
+    ASSAY_SEARCH(low, n, behind ? sorted[low] <= x : sorted[low] < x);
+    return low;
 }
 
 /* Keeps r, in place of the oldest where the window is full. */
 static inline void history_keep(history *h, uint64_t window, double r)
 {
     double *const place = &h->residual[h->residuals % window];
-    size_t n = h->residuals < window ? (size_t)h->residuals : (size_t)window, at = n;
-    if (n == window) {
-        for (at = 0; at + 1 < n && h->sorted[at] != *place;)
-            at++;
-        for (; at + 1 < n; at++)
-            h->sorted[at] = h->sorted[at + 1];
+    const size_t n = h->residuals < window ? (size_t)h->residuals : (size_t)window;
+    const size_t out = n == window ? history_place(h->sorted, n, *place, false) : n;
+    const size_t in = history_place(h->sorted, n, r, true); /* behind those that are alike */
+    if (in > out) {
+        memmove(h->sorted + out, h->sorted + out + 1, (in - out - 1) * sizeof *h->sorted);
+        h->sorted[in - 1] = r;
+    } else {
+        memmove(h->sorted + in + 1, h->sorted + in, (out - in) * sizeof *h->sorted);
+        h->sorted[in] = r;
     }
-    for (; at > 0 && h->sorted[at - 1] > r; at--)
-        h->sorted[at] = h->sorted[at - 1];
-    h->sorted[at] = *place = r;
+    *place = r;
     h->residuals++;
 }
 
@@ -234,16 +251,20 @@ static inline int history_mode(double said)
 /* Is the value of row i, of that score, the first of a level that lies above the one before? */
 static inline bool history_lasts(const history_curve *c, const history *histories, double linear, uint64_t i)
 {
-    const int mode = history_mode(c, i);
-    history_score score = c->score[i];
+    const int mode = history_mode(assay_series_row(c->series, c->row[i]).value[HISTORY_MODE]);
+    const double start = history_scale_of(histories).start, record = histories[mode].record;
+    history_score score;
     int behind = 0;
     for (; behind <= HISTORY_LASTS && i < c->count; i++) {
-        const double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
-        if (history_mode(c, i) != mode)
+        const assay_row row = assay_series_row(c->series, c->row[i]);
+        const double value = row.value[HISTORY_VALUE];
+        if (history_mode(row.value[HISTORY_MODE]) != mode)
             continue;
-        if (!isfinite(value) || !history_look(histories, mode, &c->asked, linear, value, &score) ||
-            !(score.z > HISTORY_LASTING * c->asked.threshold && score.rise > c->asked.share / 2 * score.start &&
-              score.r > score.record && score.rise > (c->asked.ratio - 1) * fabs(score.level)))
+        if (!isfinite(value) || !history_look(histories, mode, &c->asked, linear, value, &score))
+            return false;
+        const double rise = value - score.level;
+        if (!(score.z > HISTORY_LASTING * c->asked.threshold && rise > c->asked.share / 2 * start && score.r > record &&
+              rise > (c->asked.ratio - 1) * fabs(score.level)))
             return false;
         behind++;
     }
@@ -262,7 +283,7 @@ static inline void history_score_curve(history_curve *c, history *histories, dou
         c->mode[i] = (uint8_t)mode;
         c->modes |= 1U << mode;
         c->known[i] = history_look(histories, mode, &c->asked, linear, value, &c->score[i]);
-        c->spike[i] = c->known[i] && (history_spike(&c->asked, value, &c->score[i]) ||
+        c->spike[i] = c->known[i] && (history_spike(histories, mode, &c->asked, value, &c->score[i]) ||
                                       (c->asked.lasting && history_lasts(c, histories, linear, i)));
         if (isfinite(value))
             history_push(&histories[mode], &c->asked, linear, value, c->known[i] ? &c->score[i] : NULL, c->spike[i]);

@@ -108,6 +108,7 @@ static bool reserve(assay_dict *d, size_t length)
     if (length >= d->byte_room - d->size) {
         size_t room = 2 * d->byte_room + length + 256;
         char *bytes = assay_realloc_array(d->bytes, room, 1);
+        assay_heap_want_large(bytes, room);
         if (!bytes)
             return false;
         d->bytes = bytes;

@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/runs.h"
 #include "base/search.h"
 #include "trial/trial_format.h"
 
@@ -166,7 +167,7 @@ static int align(aligner *a, assay_worker_step **sorted, size_t count, assay_ste
     uint32_t *of_row = a->of_row;
     for (size_t i = 0; i <= a->mask; i++)
         a->table[i] = NONE;
-    qsort(sorted, count, sizeof *sorted, compare_rows);
+    assay_sort_runs(sorted, count, sizeof *sorted, compare_rows);
     uint32_t before = NONE; /* the last node of the worker */
     for (size_t i = 0, first = 0; i < count; i++) {
         const assay_worker_step *row = sorted[i];
@@ -324,7 +325,7 @@ void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts
         assay_unit *unit = &catalog->units[i];
         unit->step = assay_step_of_all(shifts, unit->worker, unit->step, unit->mode);
     }
-    qsort(catalog->units, catalog->unit_count, sizeof *catalog->units, compare_units);
+    assay_sort_runs(catalog->units, catalog->unit_count, sizeof *catalog->units, compare_units);
 }
 
 int assay_shard_align(assay_shard *shard, assay_catalog *catalog)

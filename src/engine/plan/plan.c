@@ -68,6 +68,8 @@ static size_t put_number(uint8_t *to, uint64_t value)
 static uint64_t get_number(assay_cursor *in)
 {
     uint64_t value = 0;
+    if (in->at < in->size && in->data[in->at] < 0x80) /* nearly all are */
+        return in->data[in->at++];
     for (unsigned shift = 0; shift < 64; shift += 7) {
         in->failed = in->failed || in->at >= in->size;
         const uint8_t byte = in->failed ? 0 : in->data[in->at++];

@@ -5,6 +5,7 @@
  * "val_loss" have the base "loss". A loss whose base means all that is minimised is whole. Losses of parts of a sum
  * have to fall too where nothing is whole, but not those of players against each other, of policies and rewards. Where a
  * reward is logged, it is what has to rise, and no loss says whether it does. */
+#include <assay/timeline.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -280,11 +281,6 @@ static int find_bad(const judging *j)
 
 /* ---- how much it is ---- */
 
-static int compare_steps(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 static int compare_series(const void *a, const void *b)
 {
     const loss *x = a, *y = b;
@@ -320,8 +316,7 @@ static int count_losses(judging *j)
         for (size_t k = 0; k < s->count; k++)
             steps[at++] = s->values[k].step;
     }
-    if (values > 1)
-        qsort(steps, values, sizeof *steps, compare_steps);
+    assay_sort_integers(steps, values);
     for (size_t i = 0; i < values; i++)
         j->out->steps += i == 0 || steps[i] != steps[i - 1];
     free(steps);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "base/runs.h"
 #include "base/search.h"
 #include "base/vec.h"
@@ -178,6 +179,7 @@ static int make_units(packer *p)
     p->units = assay_alloc_zeroed(all, sizeof *p->units);
     if (!p->units)
         return ASSAY_ENOMEM;
+    assay_heap_want_large(p->units, all * sizeof *p->units);
     visit_values(p, count_row, NULL);
     for (size_t g = 0; g < p->count; g++)
         for (size_t k = 0; k < p->groups[g].steps.count; k++)

@@ -26,35 +26,58 @@ typedef struct course {
     uint64_t first, last;
 } course;
 
-static bool find_course(const assay_trial *info, int mode, course *out)
+/* Counts the neighbours that are out->distance apart (0: that of the first two). True where those are nearly all. */
+static bool count_course(const assay_trial *info, course *out)
 {
-    const uint64_t steps = assay_trial_steps(info);
     uint64_t distances = 0, same = 0;
-    *out = (course){.mode = mode, .first = steps};
-    for (int round = 0; round < 2; round++) { /* what most of them are is found first, and counted then */
-        int64_t before = 0;
-        uint64_t lead = 0;
-        bool any = false;
-        for (uint64_t i = 0; i < steps; i++) {
-            const assay_step_info *step = &info->steps[i];
-            const int64_t distance = step->step - before;
-            if (step->mode != mode || (any && distance == 0))
-                continue;
-            if (!any) {
-                out->first = i;
-            } else if (round > 0) {
-                distances++;
-                same += distance == out->distance;
-            } else {
-                out->distance = lead > 0 ? out->distance : distance;
-                lead = distance == out->distance ? lead + 1 : lead - 1;
-            }
-            any = true;
-            before = step->step;
-            out->last = i;
+    int64_t before = 0;
+    bool any = false;
+    for (uint64_t i = 0; i < info->step_count; i++) {
+        const assay_step_info *step = &info->steps[i];
+        const int64_t distance = step->step - before;
+        if (step->mode != out->mode || (any && distance == 0))
+            continue;
+        if (any) {
+            out->distance = out->distance ? out->distance : distance;
+            distances++;
+            same += distance == out->distance;
+        } else {
+            out->first = i;
         }
+        any = true;
+        before = step->step;
+        out->last = i;
     }
     return distances >= DISTANCES_LEAST && (distances - same) * ODD_MOST <= distances;
+}
+
+/* The distance that most neighbours have, if most have one. */
+static int64_t distance_of_most(const assay_trial *info, int mode)
+{
+    int64_t before = 0, most = 0;
+    uint64_t lead = 0;
+    bool any = false;
+    for (uint64_t i = 0; i < info->step_count; i++) {
+        const int64_t distance = info->steps[i].step - before;
+        if (info->steps[i].mode != mode || (any && distance == 0))
+            continue;
+        if (any) {
+            most = lead > 0 ? most : distance;
+            lead = distance == most ? lead + 1 : lead - 1;
+        }
+        any = true;
+        before = info->steps[i].step;
+    }
+    return most;
+}
+
+static bool find_course(const assay_trial *info, int mode, course *out)
+{
+    *out = (course){.mode = mode, .first = info->step_count};
+    if (count_course(info, out)) /* as a rule the first two are as far apart as all others */
+        return true;
+    out->distance = distance_of_most(info, mode);
+    return count_course(info, out);
 }
 
 /* The steps of the course's mode around a hole in front of step i: is the hole some whole distances wide, and is the next
