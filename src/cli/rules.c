@@ -129,9 +129,11 @@ static void put_one(const assay_rule_ops *ops, const assay_draw *draw, assay_buf
     char snake[128];
     bool aggregation = ops->traits & ASSAY_RULE_AGGREGATION;
     assay_rule_snake_name(ops->name, snake, sizeof snake);
+    assay_draw_begin(draw, ASSAY_DRAW_HEAD, out);
     assay_put_format(out, "%s %s", aggregation ? "Aggregation" : "Rule", ops->name);
     if (strcmp(snake, ops->name) != 0)
         assay_put_format(out, " (%s)", snake);
+    assay_draw_end(draw, ASSAY_DRAW_HEAD, out);
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, draw, 0, NULL, ops->summary, strlen(ops->summary));
     const char *origin = assay_module_of(ops) ? assay_module_of(ops) : assay_python_rule_place(ops);

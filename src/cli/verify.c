@@ -61,13 +61,18 @@ static void put_content(const assay_verify_file *f, assay_buf *out)
         assay_put_format(out, " (and %zu more)", said - 1);
 }
 
+static assay_draw_colour colour_of(assay_verify_state state)
+{
+    return state >= ASSAY_VERIFY_DAMAGED   ? ASSAY_DRAW_ALARM
+           : state >= ASSAY_VERIFY_SUSPECT ? ASSAY_DRAW_BAD
+                                           : ASSAY_DRAW_GOOD;
+}
+
 /* The line of a file; on a terminal that is too narrow for it, its path in one line and the rest below. */
 static void put_file(const assay_verify_file *f, size_t widest, const assay_draw *draw, assay_buf *out)
 {
     enum { WORD = 10, INDENT = 12 };
-    const assay_draw_colour colour = f->state >= ASSAY_VERIFY_DAMAGED   ? ASSAY_DRAW_ALARM
-                                     : f->state >= ASSAY_VERIFY_SUSPECT ? ASSAY_DRAW_BAD
-                                                                        : ASSAY_DRAW_GOOD;
+    const assay_draw_colour colour = colour_of(f->state);
     assay_buf content = ASSAY_BUF(ASSAY_REPORT_CEILING);
     put_content(f, &content);
     const size_t columns = assay_text_columns((const char *)content.data, content.size);
@@ -99,7 +104,9 @@ static void put_text(const verify_options *options, const assay_verification *j,
     size_t widest = 0, listed = 0;
     assay_buf line = ASSAY_BUF(ASSAY_REPORT_CEILING);
     assay_verification_put_line(j, &line);
+    assay_draw_begin(draw, colour_of(j->state), out);
     assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    assay_draw_end(draw, colour_of(j->state), out);
     if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&line);
     assay_buf_release(&line);

@@ -111,7 +111,8 @@ def check_grammar(cli):
     cli.checks.expect([one["kind"] for one in lines[:3]] == ["cause", "report", "trial"] and lines[0]["severity"] == "error" and
                       lines[0]["text"] in lines[1]["verdict"], "watch --json: %s" % lines[:3])
     cli.expect(2, "watch", DDP, "--json", "--findings", err="exclude each other")
-    for command in (("run", PARTIAL, "-o", "out"), ("compare", DDP, PARTIAL, "-o", "out"), ("verify", checkpoint.parent, "--all"), ("show", report), ("rules",)):
+    for command in (("run", PARTIAL, "-o", "out"), ("compare", DDP, PARTIAL, "-o", "out"), ("verify", checkpoint.parent), ("show", report), ("rules",),
+                    ("why", PARTIAL), ("rules", "DeadRelu")):
         bare, coloured = (run([cli.assay, *command, "--color", when], cwd=cli.where).out for when in ("never", "always"))
         cli.checks.expect("\x1b[" in coloured and "\x1b" not in bare, "--color of %s: %s" % (command, coloured[:300]))
 

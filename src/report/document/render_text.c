@@ -154,13 +154,18 @@ static char align_of(const doc_table_data *t, size_t column)
     return 'r';
 }
 
-static assay_draw_colour colour_of(const doc_cell_data *cell)
+static assay_draw_colour colour_of_tone(doc_tone tone)
 {
     static const assay_draw_colour colours[DOC_TONES] = {
         [DOC_GOOD] = ASSAY_DRAW_GOOD, [DOC_BAD] = ASSAY_DRAW_BAD, [DOC_BROKEN] = ASSAY_DRAW_ALARM};
+    return colours[tone];
+}
+
+static assay_draw_colour colour_of(const doc_cell_data *cell)
+{
     for (const doc_span *s = cell->text.first; s; s = s->next)
         if (s->kind == SPAN_BADGE)
-            return colours[s->tone];
+            return colour_of_tone(s->tone);
     return ASSAY_DRAW_PLAIN;
 }
 
@@ -472,7 +477,9 @@ static void put_block(writer *w, const doc_block *b, bool first)
         break;
     case BLOCK_VERDICT: {
         const char *words = plain(w, &b->text);
+        assay_draw_begin(w->draw, colour_of_tone(b->tone), w->out);
         assay_text_put_sentence(w->out, w->draw, words, strlen(words));
+        assay_draw_end(w->draw, colour_of_tone(b->tone), w->out);
         break;
     }
     case BLOCK_LINES:

@@ -13,8 +13,10 @@ enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* the text behind a spar
 
 void assay_draw_begin(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
 {
-    static const char *const codes[] = {
-        [ASSAY_DRAW_GOOD] = "\x1b[34m", [ASSAY_DRAW_BAD] = "\x1b[33m", [ASSAY_DRAW_ALARM] = "\x1b[35m"};
+    static const char *const codes[] = {[ASSAY_DRAW_GOOD] = "\x1b[34m",
+                                        [ASSAY_DRAW_BAD] = "\x1b[33m",
+                                        [ASSAY_DRAW_ALARM] = "\x1b[35m",
+                                        [ASSAY_DRAW_HEAD] = "\x1b[1m"};
     if (draw && draw->colour && colour != ASSAY_DRAW_PLAIN)
         assay_put_format(out, "%s", codes[colour]);
 }

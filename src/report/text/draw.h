@@ -17,7 +17,8 @@ typedef enum assay_draw_colour {
     ASSAY_DRAW_PLAIN,
     ASSAY_DRAW_GOOD,
     ASSAY_DRAW_BAD,
-    ASSAY_DRAW_ALARM
+    ASSAY_DRAW_ALARM,
+    ASSAY_DRAW_HEAD /* bold */
 } assay_draw_colour;
 
 /* Appends what begins and ends a colour, where the terminal (NULL: none) takes it. */
