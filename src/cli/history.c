@@ -125,9 +125,10 @@ static int add_report(assay_report_history *history, const char *operand, assay_
     assay_buf text = ASSAY_BUF(MOST_BYTES);
     if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode)) {
         char *path = assay_path_join(operand, "report.json");
-        int status = !path                                               ? ASSAY_ENOMEM
-                     : stat(path, &about) != 0 || S_ISDIR(about.st_mode) ? ASSAY_ENOTFOUND
-                                                                         : add_report(history, path, err);
+        int status = !path ? ASSAY_ENOMEM
+                     : stat(path, &about) != 0 || !S_ISREG(about.st_mode)
+                         ? ASSAY_ENOTFOUND /* a pipe is not waited for */
+                         : add_report(history, path, err);
         if (status == ASSAY_ENOTFOUND)
             assay_fail(err, status, "%s: no report.json there, the only form that can be read", operand);
         free(path);

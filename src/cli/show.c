@@ -548,7 +548,7 @@ static int show_report(const show_options *options, const char *path)
     if (status == ASSAY_EIO) { /* a directory, as a rule */
         assay_error ignored = {""};
         char *inside = assay_path_join(path, "report.json");
-        status = inside ? assay_file_read(inside, MOST_REPORT, &text, &ignored) : ASSAY_ENOMEM;
+        status = inside ? assay_file_read_own(inside, "", MOST_REPORT, &text, &ignored) : ASSAY_ENOMEM; /* or a pipe */
         free(inside);
         if (status != ASSAY_OK)
             assay_fail(&err, status = ASSAY_ENOTFOUND,

@@ -127,9 +127,15 @@ void assay_problems_name_file(assay_problems *p, struct assay_store *store, int6
 void assay_problems_name_directory(assay_problems *p, struct assay_store *store, const char *path)
 {
     assay_names names = {0};
-    if (assay_store_exists(store, path, NULL) == 0 && assay_store_list(store, path, &names, NULL) == ASSAY_OK)
+    assay_store_stamp stamp = {0};
+    if (assay_store_exists(store, path, NULL) != 0)
+        return;
+    if (assay_store_list(store, path, &names, NULL) == ASSAY_OK)
         assay_problems_add(p, ASSAY_PROBLEM_UNSEEN, -1, path, -1,
                            "%s: a directory, where a file should be; what it had is missing from this analysis", path);
+    else if (assay_store_stamp_of(store, path, &stamp, NULL) == 1) /* a pipe, a socket, a device */
+        assay_problems_add(p, ASSAY_PROBLEM_UNSEEN, -1, path, -1,
+                           "%s: no regular file, where one should be; what it had is missing from this analysis", path);
     assay_names_release(&names);
 }
 

@@ -10,7 +10,7 @@ holds sealed checkpoints against their seals, `why` reads what a job left, and `
   server   in S3, the object is refused (403, 500) or gone (404)
   hide     it is taken away
   rename   one bit of its name is another, or ".bak" stands behind it
-  file     a file stands in the place of a directory, a directory in that of a file
+  file     a file stands in the place of a directory, a directory or a pipe in that of a file
   key      one bit of a key in it is another: of JSON, of YAML, of a CSV file's header
 A fault has to be named, by the problem of a report, or by the error or the output of a command, or all is as without it: then nothing was
 lost. What is hidden or renamed has to show in the report, and what is renamed or damaged has to be named, unless it is documented as not
@@ -198,6 +198,12 @@ class Subject:
             self.checks.expect(is_not_needed("instead:%s" % relative) or self.same(got, self.main) or self.names(got, path) or got[0] == 2, "%s: %s is a %s, and nothing says so: %s"
                                % (self.name, relative, "file" if aside.is_dir() else "directory", (got[1] + got[2])[-800:]))
             path.unlink() if aside.is_dir() else path.rmdir()
+            if aside.is_file():
+                os.mkfifo(path)
+                got = self.once(self.main)
+                self.checks.expect(is_not_needed("instead:%s" % relative) or self.same(got, self.main) or self.names(got, path) or got[0] == 2, "%s: %s is a pipe, and nothing says so: %s"
+                                   % (self.name, relative, (got[1] + got[2])[-800:]))
+                path.unlink()
             (shutil.rmtree if aside.is_dir() else os.unlink)(aside)
             self.restore()
 

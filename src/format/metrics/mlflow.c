@@ -361,6 +361,8 @@ static int walk(reader *r, const char *directory, size_t skip, what kind, int de
     assay_names names = {0};
     char path[ASSAY_PATH_ROOM];
     int status = assay_store_list(r->log->store, directory, &names, NULL);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM && depth > 0)
+        assay_problems_name_directory(r->log->problems, r->log->store, directory);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     if (names.count == 0 && depth > 0)

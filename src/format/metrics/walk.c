@@ -132,8 +132,11 @@ static int visit(walker *w, const char *path, int depth)
         return ASSAY_ENOMEM;
     if (a.file)
         return add_file(w, path, &a);
-    if (!a.directory)
-        return ASSAY_OK;
+    if (!a.directory) { /* a pipe, a socket: it may stand in the place of a log, as an empty directory may */
+        char ended[ASSAY_PATH_ROOM];
+        const int length = snprintf(ended, sizeof ended, "%s/", path);
+        return a.node != 0 && length < (int)sizeof ended ? keep_path(w, false, ended) : ASSAY_OK;
+    }
     if (depth >= DEEPEST) {
         name_deep(w, path);
         return ASSAY_OK;
