@@ -24,13 +24,9 @@
 #include "workers.h"
 
 enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
-enum {
-    DIFFERENCE,
-    KIND,
-    NORM,
-    WIDTH
-}; /* values of a row; KIND is the role, CONSTANT higher when it is one value; NORM the
-                                        first worker's */
+/* Values of a row. KIND is the role, CONSTANT higher when it is one value; NORM is the first worker's, COMPARED how many
+ * workers were compared with it. */
+enum { DIFFERENCE, KIND, NORM, COMPARED, WIDTH };
 enum { CONSTANT = 2, NEVER_LEAST = 2 };
 enum { BEGUN, DRIFT, DIFFERS, NEVER }; /* tests */
 static const char *const tests[] = {"begun", "drift", "gradients", "never", NULL};
@@ -102,6 +98,7 @@ static int add_tensor(const assay_trial *trial, assay_series *series, const assa
         row[NORM] = sqrt(result->of.change.reference_squares);
         row[KIND] = is_one_value(items[i]) ? row[KIND] : k;
     }
+    row[COMPARED] = compared;
     return compared > 1 && others ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row)
                                   : ASSAY_OK;
 }
@@ -192,13 +189,20 @@ static bool was_replicated(const track *t)
     return once;
 }
 
-/* How far the norm of the first worker's weight and the distance of the others moved, from the first row to the last. */
+static double value_of(const track *t, uint64_t i, int which)
+{
+    return assay_series_row(t->series, t->rows[i]).value[which];
+}
+
+/* How far the norm of the first worker's weight and the distance of the others moved, from the first row to the last of
+ * as many workers: without the farthest one the distance is another. */
 static void add_moves(const track *t, double *norms, double *distances)
 {
-    const uint64_t last = t->count - 1;
-    const double norm = assay_series_row(t->series, t->rows[0]).value[NORM],
-                 after = assay_series_row(t->series, t->rows[last]).value[NORM];
-    if (assay_series_row(t->series, t->rows[0]).value[KIND] >= CONSTANT || norm == 0 || distance(t, 0) == 0)
+    uint64_t last = t->count - 1;
+    while (last > 0 && value_of(t, last, COMPARED) != value_of(t, 0, COMPARED))
+        last--;
+    const double norm = value_of(t, 0, NORM), after = value_of(t, last, NORM);
+    if (value_of(t, 0, KIND) >= CONSTANT || norm == 0 || distance(t, 0) == 0)
         return;
     *norms += fabs(after / norm - 1);
     *distances += fabs(distance(t, last) * after / (distance(t, 0) * norm) - 1);
