@@ -331,6 +331,12 @@ static bool is_passed_over(const char *name)
            strcmp(name, "node_modules") == 0 || strcmp(name, "site-packages") == 0;
 }
 
+/* Does the reader of a profiler's directory look into it itself? */
+static bool is_profilers(const char *name)
+{
+    return strcmp(name, "system") == 0 || strcmp(name, "framework") == 0;
+}
+
 /* Does a profiler's folder of system metrics lie there: "system/incremental", "system/1591748160.algo-1.json"? */
 static int has_system_metrics(walker *w, const char *directory, const assay_names *names, bool *found)
 {
@@ -433,9 +439,10 @@ static int walk(walker *w, const char *directory, int depth)
         status = add(w, WHY_SYSTEM, directory, 0);
     for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
         const char *name = names.name[i];
-        char *path = is_passed_over(name) ? NULL : assay_path_join(directory, name);
+        const bool passed = is_passed_over(name) || (system && is_profilers(name));
+        char *path = passed ? NULL : assay_path_join(directory, name);
         if (!path) {
-            status = is_passed_over(name) ? ASSAY_OK : ASSAY_ENOMEM;
+            status = passed ? ASSAY_OK : ASSAY_ENOMEM;
             continue;
         }
         const int is_file = assay_store_exists(w->store, path, NULL);

@@ -22,7 +22,7 @@ from launch import ROOT, TRIALS, Checks, on_terminal, run  # noqa: E402
 
 PROFILER = ROOT / "tests" / "data" / "events" / "profiler"
 UTF8 = {"LC_ALL": "C.UTF-8"}
-PASTED = re.compile(r"To see it: |^ {6}\{|^ {4}(sbatch |[A-Z_]+=)")  # a command, a configuration of the hook
+PASTED = re.compile(r"To see it: |^ {6}\{|^ {4}(sbatch |[A-Z_]+=)|^The report is in ")  # a command, a configuration of the hook, a path
 SILENT = ("stats",)  # all others say something on standard output
 
 # What `assay run` says first: a sentence that needs no knowledge of rules.
