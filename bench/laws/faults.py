@@ -24,6 +24,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+os.environ["ASSAY_OVERWRITE"] = "1"  # one place for the reports of many trials
 BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
 KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "backward", "gradient", "reduction", "first moment",
          "second moment"]
