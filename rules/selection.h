@@ -42,13 +42,14 @@ static inline assay_finding finding_of(const assay_step_view *view, const assay_
                            .threshold = threshold};
 }
 
-/* Was nothing saved of the item but its digest? */
+/* Was nothing saved of the item but statistics, its least and largest element among them? */
 static inline bool has_range_alone(const assay_tensor_view *item)
 {
     const uint32_t range = 1u << ASSAY_MIN | 1u << ASSAY_MAX;
     return item->dtype < 0 && !(item->reductions >> ASSAY_DIGEST & 1) && (item->reductions & range) == range;
 }
 
+/* Was nothing saved of the item but its digest? */
 static inline bool has_digest_alone(const assay_tensor_view *item)
 {
     return item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;

@@ -11,7 +11,7 @@
  *                 tensor is tested from its first change on, if it has one, and may stand still once it came to rest
  *                 (updates.h), where no gradient reached it (pauses.h), and once it has no gradient any more
  *
- * Of tensors that were recorded as digests, or as statistics alone, pairs are compared for equality (digests.h). */
+ * Of tensors that were recorded as digests, pairs are compared for equality (digests.h). */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,6 @@
 
 enum { WEIGHTS, GRADIENTS }; /* slots; the second is there with only_trained */
 enum { WIDTH = 3 }; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), its digest */
-enum { FIGURES = 1 << ASSAY_MIN | 1 << ASSAY_MAX | 1 << ASSAY_MEAN | 1 << ASSAY_STD | 1 << ASSAY_L1 | 1 << ASSAY_L2 };
 enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
@@ -70,7 +69,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         return assay_fail(err, ASSAY_EPARAM,
                           "parameter num_steps has the value %lld: with against = current it must be at most %d",
                           (long long)earlier + 1, MOST_CURRENT + 1);
-    uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : 1u << ASSAY_DIGEST | FIGURES);
+    uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : 1u << ASSAY_DIGEST);
     int slot = selection_slot(given, need, kinds, true, err);
     if (slot < 0)
         return slot;
@@ -132,29 +131,6 @@ static double movement(const assay_rule *rule, const assay_step_view *view, cons
     return moved == CREPT && !only_trained(rule->params) ? MOVED : moved;
 }
 
-static bool has_figures_alone(const assay_tensor_view *item)
-{
-    return has_range_alone(item) && (item->reductions & FIGURES) == FIGURES;
-}
-
-/* What was recorded to know it by: its digest, else one of its statistics, which no update leaves as they were. */
-static double known_by(const assay_tensor_view *item)
-{
-    static const int figures[] = {ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_STD, ASSAY_L1, ASSAY_L2};
-    uint64_t digest = 0;
-    if (has_digest_alone(item))
-        return item->reduction[ASSAY_DIGEST];
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        uint64_t bits;
-        if (isnan(item->reduction[figures[i]])) /* it is equal to nothing */
-            return NAN;
-        memcpy(&bits, &item->reduction[figures[i]], sizeof bits);
-        digest = (digest ^ bits ^ bits >> 29) * 0x9e3779b97f4a7c15u;
-        digest ^= digest >> 31;
-    }
-    return (double)(digest >> 12);
-}
-
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     assay_common_state *s = state;
@@ -162,14 +138,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        bool digest = (has_digest_alone(item) || has_figures_alone(item)) && !current;
+        bool digest = has_digest_alone(item) && !current;
         if (!assay_view_has_values(item) && !digest)
             continue;
         if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN &&
             (digest ? assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN) > 0
                     : has_train_steps(rule->trial, item->tensor)))
             continue;
-        double row[WIDTH] = {movement(rule, view, item), NAN, digest ? known_by(item) : NAN};
+        double row[WIDTH] = {movement(rule, view, item), NAN, digest ? item->reduction[ASSAY_DIGEST] : NAN};
         status = current ? test_current(rule, s, view, item)
                          : assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }

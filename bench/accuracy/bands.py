@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import bands_trainings  # noqa: E402
 
 GOOD, LEARNED, FOLDS, FIRST_SEED = 40, 12, 3, 200
+os.environ["ASSAY_OVERWRITE"] = "1"  # one place for the reports of many trials
 FAULTS = bands_trainings.FAULTS + ("few",)
 JOB = '{"aggregations": [{"kind": "loss_curve", "name": "loss"}]}'
 

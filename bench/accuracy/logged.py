@@ -117,7 +117,7 @@ def main():
         for size in SIZES * given.groups:
             for fault in (False, True):
                 write_group(runs, kind, size, rng, fault)
-                subprocess.run([given.assay, "compare", str(runs / "*"), "--out", str(report), "-q"], stdout=subprocess.DEVNULL, check=True)
+                subprocess.run([given.assay, "compare", str(runs / "*"), "--out", str(report), "--overwrite", "-q"], stdout=subprocess.DEVNULL, check=True)
                 odd = odd_ones(json.loads((report / "report.json").read_text()))
                 if fault:
                     found[kind] = [found[kind][0] + (FAULTY in odd), found[kind][1] + 1]

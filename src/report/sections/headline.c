@@ -77,11 +77,17 @@ static int stand_without_findings(const assay_trial_outcome *trial, standing *ou
                                   [REPORT_NOT_FINITE] = NOT_FINITE,
                                   [REPORT_PARTIAL] = PARTIAL};
     report_reservation reserved;
-    *out = trial->job_end ? DIED : trial->status != ASSAY_OK ? UNREAD : DAMAGED;
-    if (*out < DAMAGED || trial->problems.losses > 0 || trial->unsafe)
-        return ASSAY_OK;
-    const int status = report_reservation_of(trial, &reserved);
-    *out = of[reserved];
+    int status = ASSAY_OK;
+    if (trial->job_end) {
+        *out = DIED;
+    } else if (trial->status != ASSAY_OK) {
+        *out = UNREAD;
+    } else if (trial->problems.losses > 0 || trial->unsafe) {
+        *out = DAMAGED;
+    } else {
+        status = report_reservation_of(trial, &reserved);
+        *out = of[reserved];
+    }
     return status;
 }
 
