@@ -6,7 +6,7 @@
 function(assay_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;LOCK" "COMMAND;LABELS")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 900) # it ends what hangs; on a slow machine some tests take 300
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
