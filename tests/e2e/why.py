@@ -282,12 +282,12 @@ def dead_trials(checks, assay, top):
         write(trial, {place: oom})
         directory = trial if name != "above" else trial.parent
         bodies = []
-        for ranks in (1, 3):
+        for ranks in (1, 3) if LAUNCHER != "none" else (1,):
             done = mpirun(ranks, [assay, "run", directory, "--out", top / "out", "--format", "json,junit,text,html", "--quiet"])
             bodies.append((top / "out" / "report.json").read_text().split('\n "run":')[0])
         said = done.out.replace("\n", " ")
         checks.expect(done.code == 1 and re.match("the job failed: probably (a process|rank 0) ran out of GPU memory", done.out), "%s: %s" % (name, done))
-        checks.expect(bodies[0] == bodies[1], "%s: another report at three ranks" % name)
+        checks.expect(len(set(bodies)) == 1, "%s: another report at three ranks" % name)
         checks.expect(("No trial was read" in said and "Not looked at: rec (records)" in said) if name == "above" else "Of what it recorded: " in said,
                       "%s: what was read is not said: %s" % (name, done.out))
         checks.expect("JobFailed" in (top / "out" / "junit.xml").read_text(), "%s: no failure in junit.xml" % name)
