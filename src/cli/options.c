@@ -205,7 +205,16 @@ static bool is_json_by_format(const cli_command *command, const char *word, cons
 }
 
 /* The option that a letter is short for, where the command has it; NULL for other words. */
-static const char *long_option(const cli_command *command, const char *word);
+static const char *long_option(const cli_command *command, const char *word)
+{
+    static const char *const letters[][2] = {{"-o", "--out"}, {"-q", "--quiet"}, {"-v", "--log=all"}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+        const char *name = letters[i][1] + 2;
+        if (strcmp(word, letters[i][0]) == 0 && cli_option_find(command, name, strcspn(name, "=")))
+            return letters[i][1];
+    }
+    return NULL;
+}
 
 /* "-qv": letters of switches behind one sign. */
 static bool are_letters(const cli_command *command, const char *word)
@@ -216,17 +225,6 @@ static bool are_letters(const cli_command *command, const char *word)
         all = whole && strcmp(whole, "--out") != 0;
     }
     return all;
-}
-
-static const char *long_option(const cli_command *command, const char *word)
-{
-    static const char *const letters[][2] = {{"-o", "--out"}, {"-q", "--quiet"}, {"-v", "--log=all"}};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
-        const char *name = letters[i][1] + 2;
-        if (strcmp(word, letters[i][0]) == 0 && cli_option_find(command, name, strcspn(name, "=")))
-            return letters[i][1];
-    }
-    return NULL;
 }
 
 /* Sets what the defaults say of the command's options. */

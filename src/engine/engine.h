@@ -32,8 +32,7 @@ typedef struct assay_trial_outcome {
     assay_catalog catalog;
     assay_store *store; /* in which it was listed, for who reads more of it; owned; NULL: none is kept */
     assay_problems problems;
-    char *
-        job_end; /* how the job failed whose outputs lie there, in sentences (why/why.h); owned; NULL: none is known to */
+    char *job_end;     /* how its job failed, in sentences (why/why.h); owned; NULL: no failure is known */
     char *job_seen;    /* what was looked at for that, and what was not; owned; NULL with job_end */
     uint64_t unsummed; /* bytes of the values read that no checksum covers */
     char *unsafe;      /* what loading a file of it would run (verify/loading.h), in words; owned; NULL: nothing */
