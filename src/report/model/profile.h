@@ -111,6 +111,8 @@ typedef struct profile {
 profile *profile_new(const assay_trial_outcome *trial, int *status);
 void profile_free(profile *p);
 
+/* Appends what a gap is, behind the name of whose it is: " recorded nothing from ... to ...". */
+void profile_put_gap_words(const profile_gap *gap, assay_buf *out);
 /* Appends `before` and what the trial's sentence says of the gap in its timeline that matters most, like "algo-3 recorded
  * nothing from 2023-11-15 00:01:27 UTC to 2023-11-15 00:01:59 UTC"; nothing where all recorded all the time (*said). ASSAY_OK or ASSAY_ENOMEM. */
 int profile_put_gap(const assay_trial_outcome *trial, const char *before, bool *said, assay_buf *out);

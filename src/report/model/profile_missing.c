@@ -170,10 +170,9 @@ static size_t urgency(const profile_gap *gap)
     return i;
 }
 
-static void put_gap(const profile_gap *gap, assay_buf *out)
+void profile_put_gap_words(const profile_gap *gap, assay_buf *out)
 {
     char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
-    assay_put_bytes(out, gap->name, strlen(gap->name));
     if (strcmp(gap->kind, "no_system") == 0)
         assay_put_format(out, " has no system metrics");
     else if (strcmp(gap->kind, "no_framework") == 0)
@@ -200,7 +199,8 @@ int profile_put_gap(const assay_trial_outcome *trial, const char *before, bool *
     *said = p.status == ASSAY_OK && first;
     if (*said) {
         assay_put_format(out, "%s", before);
-        put_gap(first, out);
+        assay_put_bytes(out, first->name, strlen(first->name));
+        profile_put_gap_words(first, out);
         if (alike > 1)
             assay_put_format(out, ", the first of %zu such gaps", alike);
     }

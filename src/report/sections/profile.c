@@ -216,16 +216,14 @@ static void put_clock(const profile *p, uint32_t worker, doc *d)
 
 static void put_gap(const profile_gap *gap, doc *d)
 {
-    char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
+    assay_buf words = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    profile_put_gap_words(gap, &words);
     doc_item(d);
     doc_put_name(d, gap->name);
-    if (strcmp(gap->kind, "no_system") == 0)
-        doc_put(d, " has no system metrics.");
-    else if (strcmp(gap->kind, "no_framework") == 0)
-        doc_put(d, " has no timeline.");
-    else
-        doc_put(d, " has nothing from %s to %s (%s).", report_time(gap->from, from), report_time(gap->to, to),
-                gap->kind);
+    doc_put_text(d, (const char *)words.data, words.size);
+    doc_put(d, " (%s).", gap->kind);
+    doc_fail(d, assay_buf_status(&words));
+    assay_buf_release(&words);
 }
 
 static void put_odd(const profile *p, doc *d)
