@@ -78,7 +78,9 @@ def check_reserved(args, checks, folder):
     for kind, job, wanted in (("mlflow", (), "1 of 3 trials did not end well: "), ("csv", (), "1 of 3 trials is not complete: csv-1 ("),
                               ("nodes", (folder / "busy.json",), "1 of 3 trials is not complete: nodes-1 (nothing wrong in 1 rule, but algo-2 recorded nothing from ")):
         options = [["--trial", place / ("%s-%d" % (kind, i))] if job else [place / ("%s-%d" % (kind, i))] for i in range(3)]
-        done, report, _ = report_of(args, folder, "run", *job, *options[0], *options[1], *options[2])
+        for given, good in ((options[1], False), (options[0], True), (options[0] + options[1] + options[2], False)):
+            done, report, texts = report_of(args, folder, "run", *job, *given)
+            checks.expect(('class="verdict is-good"' in texts.get("html", "")) == good, "%s: green is not %s: %s" % (kind, good, done))
         checks.expect(report.get("verdict", "").startswith(wanted) and "nothing wrong in 3" not in report["verdict"], "%s: %s %s" % (kind, report.get("verdict"), done))
         done, report, _ = report_of(args, folder, "run", *job, *options[0], *options[2])
         checks.expect("nothing wrong in" in report.get("verdict", "") and " is not complete" not in report["verdict"], "%s, sound: %s %s" % (kind, report.get("verdict"), done))

@@ -8,7 +8,17 @@
 #include "report/model/report_model.h"
 #include "report/sections/sections.h"
 
-static doc_tone tone_of(const assay_report *report)
+/* Is there something but findings for which nobody may call the trial good? */
+static bool is_broken(const assay_trial_outcome *trial, doc *d)
+{
+    report_reservation reserved;
+    if (trial->status != ASSAY_OK || trial->problems.losses > 0 || trial->unsafe)
+        return true;
+    doc_fail(d, report_reservation_of(trial, &reserved));
+    return reserved != REPORT_UNRESERVED;
+}
+
+static doc_tone tone_of(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
     doc_tone tone = report_nothing_tested(report) ? DOC_NONE : DOC_GOOD;
@@ -16,7 +26,7 @@ static doc_tone tone_of(const assay_report *report)
         (report->bands && assay_band_report_fires(report->bands)))
         return DOC_BAD;
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
+        if (is_broken(&outcome->trials[t], d))
             tone = DOC_BROKEN;
         for (size_t i = 0; i < outcome->job->rule_count; i++)
             switch (report_rule_of(outcome, &outcome->trials[t], i, false).status) {
@@ -54,7 +64,7 @@ void section_verdict(const assay_report *report, doc *d)
 {
     const assay_comparison *c = report->comparison;
     const bool leads = c && compare_answer_leads(c) && !report_job_failed(report);
-    doc_verdict(d, tone_of(report));
+    doc_verdict(d, tone_of(report, d));
     if (leads)
         put_answer(c, d);
     else
