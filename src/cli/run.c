@@ -111,11 +111,8 @@ static int run_output_begin(assay_comm *comm, const run_options *options, const 
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0) {
         status = assay_output_open(run_directory(options, job), out, err);
-        if (status == ASSAY_OK && !cli_may_overwrite(options->overwrite))
-            status = say_trials(job, *out, err);
-        ASSAY_THEN(status, assay_output_probe(*out, err));
-        if (status == ASSAY_OK && cli_may_overwrite(options->overwrite))
-            status = say_trials(job, *out, err); /* for the next report */
+        ASSAY_THEN(status, say_trials(job, *out, err));
+        ASSAY_THEN(status, assay_output_probe(*out, cli_may_overwrite(options->overwrite), err));
         if (status == ASSAY_OK && options->learn)
             status = cli_claim_file("--learn", options->learn, options->overwrite, err);
     }

@@ -320,10 +320,10 @@ static int refuse_another(const assay_output *output, assay_error *err)
     return status;
 }
 
-static int probe_directory(assay_output *output, assay_error *err)
+static int probe_directory(assay_output *output, bool overwrite, assay_error *err)
 {
     bool is_new = access(output->place, F_OK) != 0;
-    int status = is_new || output->list.trial.count == 0 ? ASSAY_OK : refuse_another(output, err);
+    int status = is_new || overwrite ? ASSAY_OK : refuse_another(output, err);
     ASSAY_THEN(status, assay_dir_make(output->place, err));
     ASSAY_TRY(status);
     output->made = output->made || is_new;
@@ -483,9 +483,9 @@ static int probe_bucket(const assay_output *output, assay_error *err)
 
 /* ---- both ---- */
 
-int assay_output_probe(assay_output *output, assay_error *err)
+int assay_output_probe(assay_output *output, bool overwrite, assay_error *err)
 {
-    return output->remote ? probe_bucket(output, err) : probe_directory(output, err);
+    return output->remote ? probe_bucket(output, err) : probe_directory(output, overwrite, err);
 }
 
 static int collect(void *context, const void *bytes, size_t size)

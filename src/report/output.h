@@ -16,14 +16,13 @@ typedef struct assay_output assay_output;
 /* Prepares the place; nothing is asked or made yet. ASSAY_EUSAGE for a place in S3 that is none, ASSAY_ENOMEM. Close
  * with assay_output_close(), which accepts NULL. */
 int assay_output_open(const char *place, assay_output **out, assay_error *err);
-/* Says that the report is of a trial, for all of its trials before assay_output_probe(): what lies there must then be a
- * report of no other, else probing is ASSAY_EUSAGE (a directory; in S3 nobody asks). Without a call it may be replaced,
- * and the next one does not know. ASSAY_ENOMEM. */
+/* Says that the report is of a trial; for all of its trials, before assay_output_probe(). ASSAY_ENOMEM. */
 int assay_output_is_of(assay_output *output, const char *trial);
 /* Finds out whether files can be written: makes the directory, and a file in it that is removed; in S3 an upload is
- * begun and called off, so that nothing is seen of it. ASSAY_EIO with the place and the reason, ASSAY_EUNSUPPORTED
- * without libcurl, ASSAY_ENOMEM. */
-int assay_output_probe(assay_output *output, assay_error *err);
+ * begun and called off, so that nothing is seen of it. `overwrite`: whatever lies there may be replaced; else a report of
+ * another trial is ASSAY_EUSAGE (in a directory; in S3 nobody asks). ASSAY_EIO with the place and the reason,
+ * ASSAY_EUNSUPPORTED without libcurl, ASSAY_ENOMEM. */
+int assay_output_probe(assay_output *output, bool overwrite, assay_error *err);
 /* Writes a file; `name` may have directories. ASSAY_EIO with the place, ASSAY_ENOMEM. */
 int assay_output_write(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err);
 /* The same of a file that is made as it is written: a directory takes it piece by piece. Fails as `from` does, too. */
