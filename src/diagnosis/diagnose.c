@@ -187,114 +187,137 @@ static void put_number(double value, assay_buf *out)
         put_text(isnan(value) ? "NaN" : "infinity", out);
 }
 
+static void put_of(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)facts;
+    put_text(*e->workers ? " of " : "", out);
+    put_text(e->workers, out);
+}
+
+static void put_who(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)facts;
+    put_text(*e->workers ? e->workers : "a worker", out);
+}
+
+static void put_all_tensors(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)facts;
+    put_tensors(e, out);
+}
+
+/* Of a loss that is one of several. */
+static void put_which(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)facts;
+    if (*e->tensor)
+        assay_put_format(out, " (%s)", e->tensor);
+}
+
+static void put_since(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)facts;
+    put_when(e->lasts ? "since" : "at", &e->began, out);
+}
+
+static void put_fell(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)e;
+    put_text(facts->loss_last >= facts->loss_first ? "did not fall" : "hardly fell", out);
+}
+
+static void put_moved(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)e;
+    put_number(100 * facts->moved, out);
+    put_text(" %", out);
+}
+
+static void put_shift(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)e;
+    assay_put_format(out, "%d", facts->shift);
+}
+
+static void put_least_at(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    (void)e;
+    assay_put_format(out, "%" PRId64, facts->least_at);
+}
+
+/* How a member is written; from SINCE on it is a span behind that word. */
+typedef enum word_form { TEXT, NUMBER, SINCE, AT, BY } word_form;
+
+/* What may stand between braces in a cause's sentence: a member as it is, or what a function makes of several. */
+typedef struct word {
+    const char *name;
+    void (*put)(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out);
+    word_form form;
+    bool of_course; /* a member of the facts, not of the evidence */
+    size_t offset;
+} word;
+
+#define EVIDENCE(name, form, member)                                                                                   \
+    {                                                                                                                  \
+        name, NULL, form, false, offsetof(assay_evidence, member)                                                      \
+    }
+#define COURSE(name, form, member)                                                                                     \
+    {                                                                                                                  \
+        name, NULL, form, true, offsetof(assay_course_facts, member)                                                   \
+    }
+#define MADE(name, put)                                                                                                \
+    {                                                                                                                  \
+        name, put, TEXT, false, 0                                                                                      \
+    }
+static const word words[] = {
+    EVIDENCE("tensor", TEXT, tensor),
+    MADE("tensors", put_all_tensors),
+    MADE("of", put_of),
+    MADE("who", put_who),
+    MADE("which", put_which),
+    EVIDENCE("note", TEXT, note),
+    EVIDENCE("value", NUMBER, value),
+    MADE("since", put_since),
+    EVIDENCE("onward", SINCE, began), /* it does not end by itself, though its rule sees no more of it */
+    EVIDENCE("at", AT, began),
+    EVIDENCE("by", BY, began),
+    COURSE("first", NUMBER, loss_first),
+    COURSE("least", NUMBER, loss_least),
+    COURSE("last", NUMBER, loss_last),
+    MADE("least_at", put_least_at),
+    MADE("fell", put_fell),
+    MADE("moved", put_moved),
+    MADE("shift", put_shift),
+    COURSE("odd", TEXT, odd),
+    COURSE("inputs", NUMBER, inputs),
+    COURSE("changed", TEXT, changed.what),
+    COURSE("changed_at", AT, changed.began),
+};
+#undef EVIDENCE
+#undef COURSE
+#undef MADE
+
+static void put_member(word_form form, const void *member, assay_buf *out)
+{
+    static const char *const before[] = {[SINCE] = "since", [AT] = "at", [BY] = "by"};
+    if (form == TEXT)
+        put_text(*(const char *const *)member, out);
+    else if (form == NUMBER)
+        put_number(*(const double *)member, out);
+    else
+        put_when(before[form], member, out);
+}
+
 static void put_word(const assay_evidence *e, const assay_course_facts *facts, const char *name, size_t size,
                      assay_buf *out)
 {
-    static const char *const words[] = {
-        "tensor", "tensors",  "of",    "who",   "since", "at",     "by",    "note", "value",  "first",   "least",
-        "last",   "least_at", "shift", "which", "odd",   "onward", "moved", "fell", "inputs", "changed", "changed_at"};
-    enum {
-        TENSOR,
-        TENSORS,
-        OF,
-        WHO,
-        SINCE,
-        AT,
-        BY,
-        NOTE,
-        VALUE,
-        FIRST,
-        LEAST,
-        LAST,
-        LEAST_AT,
-        SHIFT,
-        WHICH,
-        ODD,
-        ONWARD,
-        MOVED,
-        FELL,
-        INPUTS,
-        CHANGED,
-        CHANGED_AT,
-        WORDS
-    };
-    int word = 0;
-    while (word < WORDS && (strlen(words[word]) != size || memcmp(words[word], name, size) != 0))
-        word++;
-    switch (word) {
-    case TENSOR:
-        put_text(e->tensor, out);
-        break;
-    case TENSORS:
-        put_tensors(e, out);
-        break;
-    case OF:
-        put_text(*e->workers ? " of " : "", out);
-        put_text(e->workers, out);
-        break;
-    case WHO:
-        put_text(*e->workers ? e->workers : "a worker", out);
-        break;
-    case SINCE:
-        put_when(e->lasts ? "since" : "at", &e->began, out);
-        break;
-    case AT:
-        put_when("at", &e->began, out);
-        break;
-    case BY:
-        put_when("by", &e->began, out);
-        break;
-    case NOTE:
-        put_text(e->note, out);
-        break;
-    case VALUE:
-        put_number(e->value, out);
-        break;
-    case FIRST:
-        put_number(facts->loss_first, out);
-        break;
-    case LEAST:
-        put_number(facts->loss_least, out);
-        break;
-    case LAST:
-        put_number(facts->loss_last, out);
-        break;
-    case WHICH: /* of a loss that is one of several */
-        assay_put_format(out, *e->tensor ? " (" : "");
-        put_text(e->tensor, out);
-        assay_put_format(out, *e->tensor ? ")" : "");
-        break;
-    case SHIFT:
-        assay_put_format(out, "%d", facts->shift);
-        break;
-    case MOVED:
-        put_number(100 * facts->moved, out);
-        put_text(" %", out);
-        break;
-    case FELL:
-        put_text(facts->loss_last >= facts->loss_first ? "did not fall" : "hardly fell", out);
-        break;
-    case INPUTS:
-        put_number(facts->inputs, out);
-        break;
-    case CHANGED:
-        put_text(facts->changed.what, out);
-        break;
-    case CHANGED_AT:
-        put_when("at", &facts->changed.began, out);
-        break;
-    case ONWARD: /* what began does not end by itself, though its rule sees no more of it */
-        put_when("since", &e->began, out);
-        break;
-    case ODD:
-        put_text(facts->odd, out);
-        break;
-    case LEAST_AT:
-        assay_put_format(out, "%" PRId64, facts->least_at);
-        break;
-    default:
-        break;
-    }
+    const word *w = words, *const end = words + sizeof words / sizeof *words;
+    while (w < end && (strlen(w->name) != size || memcmp(w->name, name, size) != 0))
+        w++;
+    if (w < end && w->put)
+        w->put(e, facts, out);
+    else if (w < end)
+        put_member(w->form, (w->of_course ? (const char *)facts : (const char *)e) + w->offset, out);
 }
 
 /* A note stands behind a comma, but where the sentence puts a colon or a word before it. */
