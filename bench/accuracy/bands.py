@@ -32,7 +32,7 @@ def record(kind, folder):
 
 def compare(assay, folder, trials, *options):
     out = folder / "out"
-    done = subprocess.run([assay, "compare", *trials, "--job", folder / "job.json", "--out", out, "--format", "json", "--quiet",
+    done = subprocess.run([assay, "compare", *trials, "--job", folder / "job.json", "--out", out, "--reports", "json", "--quiet",
                            *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)

@@ -44,9 +44,10 @@ void assay_actions_end(assay_actions *actions, const assay_report *report, int c
 /* Sends a test message to each target of a message or mail at once, whatever it waits for, and appends a line for each:
  * "delivered  NAME", "failed  NAME: why", "unknown ..." (sent, without an answer). Jobs are neither cancelled nor
  * submitted, and no log is read or written. *failed gets how many did not deliver. A secret that is missing fails its
- * target alone. Call it instead of assay_actions_prepare(). `draw` is the terminal, or NULL. Returns the buffer's
- * status. */
-int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, assay_buf *out);
+ * target alone. Call it instead of assay_actions_prepare(). `draw` is the terminal, or NULL; `json`: a
+ * line is an object. Returns the buffer's status. */
+int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, bool json,
+                       assay_buf *out);
 
 /* Appends what the actions are, a line each: for --dry-run. Works before assay_actions_prepare() too. Returns the
  * buffer's status. */

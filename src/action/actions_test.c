@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "action/actions_internal.h"
+#include "base/json_writer.h"
 #include "report/text/layout.h"
 
 /* Messages of failures mostly begin with the target's name, which is said once. */
@@ -18,7 +19,15 @@ static void put_line(const char *word, const char *name, const char *failure, co
     assay_buf_release(&line);
 }
 
-int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, assay_buf *out)
+static void put_object(const char *word, const char *name, const char *failure, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    ASSAY_JW_OBJECT(&w, NULL, "target", name, "result", word, "error", failure);
+    assay_put_u8(out, '\n');
+}
+
+int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, bool json,
+                       assay_buf *out)
 {
     static const char *const words[] = {
         [ASSAY_DELIVERED] = "delivered", [ASSAY_NOT_DELIVERED] = "failed", [ASSAY_DELIVERY_UNKNOWN] = "unknown"};
@@ -36,7 +45,10 @@ int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, con
         const int status = a->kind->test(a, &message, &delivery, &err);
         ++*sent;
         *failed += status != ASSAY_OK;
-        put_line(words[delivery], a->name, status == ASSAY_OK ? "" : err.text, draw, out);
+        if (json)
+            put_object(words[delivery], a->name, status == ASSAY_OK ? NULL : err.text, out);
+        else
+            put_line(words[delivery], a->name, status == ASSAY_OK ? "" : err.text, draw, out);
     }
     return assay_buf_status(out);
 }

@@ -19,12 +19,16 @@ void assay_log_all_ranks(bool all)
     settings.all_ranks = all;
 }
 
-void assay_log_init(int rank, bool quiet)
+void assay_log_init(int rank)
 {
     settings.rank = rank;
-    settings.quiet = quiet;
-    if (quiet)
-        assay_activity_show(false);
+    settings.quiet = false;
+}
+
+void assay_log_quiet(void)
+{
+    settings.quiet = true;
+    assay_activity_show(false);
 }
 
 __attribute__((format(printf, 2, 0))) static void say(const char *kind, const char *format, va_list args)

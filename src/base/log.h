@@ -6,7 +6,9 @@
 #include <stdbool.h>
 
 /* Said once by main after MPI is up. */
-void assay_log_init(int rank, bool quiet);
+void assay_log_init(int rank);
+/* From now on only errors are printed. */
+void assay_log_quiet(void);
 /* Whether all ranks print from now on. */
 void assay_log_all_ranks(bool all);
 /* One line "assay: <text>" for people. */

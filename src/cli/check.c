@@ -117,13 +117,10 @@ static int check_trials(const assay_job *job, const char *const *trial, size_t c
 typedef struct check_options {
     const char *rules_path;
     cli_list trials;
-    bool json;
 } check_options;
 
 static const assay_setting OPTIONS[] = {
     {"rules-path", ASSAY_SETTING_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(check_options, json), NULL,
-     "As JSON, which is what is printed without it, too."},
     {"trial", ASSAY_SETTING_REPEATED, offsetof(check_options, trials), "PATH",
      "Also say which rules have no data in this trial, and why; reads only its index. Repeatable."},
     {0}};
@@ -272,8 +269,11 @@ static int check(const cli_context *context, int argc, char **argv)
     return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);
 }
 
-const cli_command cli_check = {
-    "check",  "[JOB]", "Checks a job file, or the built-in job, and prints it with all defaults.",
-    OPTIONS,  0,       1,
-    false,    check,   true,
-    CLI_PAGED};
+const cli_command cli_check = {"check",
+                               "[JOB]",
+                               "Checks a job file, or the built-in job, and prints it with all defaults.",
+                               OPTIONS,
+                               0,
+                               1,
+                               CLI_TRIALS | CLI_DOCUMENT | CLI_PAGED,
+                               check};

@@ -22,7 +22,7 @@ static const assay_setting OPTIONS[] = {
     {"tensors", ASSAY_SETTING_SWITCH, offsetof(compare_options, tensors), NULL,
      "Compare two trials tensor by tensor, element by element. That is done without this option where both are "
      "checkpoints "
-     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given. With --format csv: a row for "
+     "and none of --job, --all, --out, --reports, --learn, --against and --baseline is given. With --format csv: a row for "
      "each tensor that differs."},
     {"map", ASSAY_SETTING_REPEATED, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
      "With --tensors: a tensor of the first trial in whose name REGEX is found is compared with the one of that NAME, "
@@ -30,9 +30,9 @@ static const assay_setting OPTIONS[] = {
      "transposed tensor. "
      "Repeatable; the first that fits counts."},
     {"rtol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.relative), "X",
-     "With --tensors: elements are close when |a - b| <= atol + rtol * |b|. Default: 0."},
-    {"atol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.absolute), "X",
-     "With --tensors: as above. Default: 0."},
+     "With --tensors: elements are close when |a - b| <= atol + rtol * |b|.", .initial = "0"},
+    {"atol", ASSAY_SETTING_REAL, offsetof(compare_options, of_tensors.absolute), "X", "With --tensors: as above.",
+     .initial = "0"},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
     {0}};
@@ -46,8 +46,7 @@ static bool asks_for_rows(const compare_options *o)
 static bool asks_for_report(const compare_options *o)
 {
     const run_options *r = &o->run;
-    return o->job || o->all || r->out || (r->format && !asks_for_rows(o)) || r->learn || r->against || r->baseline ||
-           r->trials_from;
+    return o->job || o->all || r->out || r->reports || r->learn || r->against || r->baseline || r->trials_from;
 }
 
 static bool asks_for_tensors(const compare_options *o)
@@ -87,20 +86,18 @@ static int compare(const cli_context *context, int argc, char **argv)
     options.run.job_text = (const char *)cli_built_in_job;
     options.run.job_size = cli_built_in_job_size;
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
+    if (asks_for_rows(&options))
+        options.of_tensors.form = ASSAY_LISTING_CSV;
+    else
+        ASSAY_THEN(parsed, run_choose_form("compare", &options.run, &err));
     options.run.only_odd = !options.all;
     const int tensors = parsed == ASSAY_OK ? by_tensors(context, &options, &err) : 0;
     if (tensors < 0)
         parsed = tensors;
     if (tensors == 1) {
-        options.of_tensors.form = options.run.json          ? ASSAY_LISTING_JSON
-                                  : asks_for_rows(&options) ? ASSAY_LISTING_CSV
-                                                            : ASSAY_LISTING_TEXT;
-        options.of_tensors.quiet = options.run.quiet;
-        options.of_tensors.steps = options.run.steps;
+        if (options.run.json)
+            options.of_tensors.form = ASSAY_LISTING_JSON;
         options.of_tensors.topology = options.run.topology;
-        options.of_tensors.memory = options.run.memory;
-        options.of_tensors.progress = options.run.progress;
-        assay_log_init(assay_comm_rank(context->comm), options.run.quiet);
         const int code = cli_compare_tensors(context, trial[0], trial[1], &options.of_tensors);
         cli_options_release(&cli_compare, &options);
         return code;
@@ -110,6 +107,5 @@ static int compare(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_compare = {
-    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side.",
-    OPTIONS,   0,          MOST_TRIALS,
-    true,      compare,    true};
+    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side.", OPTIONS, 0, MOST_TRIALS,
+    RUN_TAKES, compare};

@@ -639,12 +639,13 @@ int cli_compare_tensors(const cli_context *context, const char *a, const char *b
 {
     assay_error err = {""};
     assay_diff diff = {0};
+    const cli_shared *given = cli_given();
     assay_diff_options o = {.tolerance = {options->absolute, options->relative},
-                            .from = options->steps.from,
-                            .to = options->steps.to,
+                            .from = given->steps.from,
+                            .to = given->steps.to,
                             .topology = options->topology,
-                            .memory = options->memory,
-                            .progress = options->quiet ? 0 : options->progress};
+                            .memory = given->memory,
+                            .progress = cli_progress()};
     assay_name_map *maps = assay_alloc_zeroed(options->maps.count + 1, sizeof *maps);
     int status = maps ? ASSAY_OK : ASSAY_ENOMEM;
     for (; status == ASSAY_OK && o.maps < options->maps.count; o.maps++)

@@ -9,11 +9,7 @@ typedef struct tensors_options {
     cli_list maps;
     double relative, absolute;
     assay_listing_form form;
-    bool quiet;
-    assay_setting_range steps;
     const char *topology; /* a file; NULL: none */
-    size_t memory;
-    double progress;
 } tensors_options;
 
 /* Compares and prints; the exit code: 0 equal or close, 1 different, 3 part of a trial is damaged or missing.

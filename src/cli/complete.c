@@ -62,12 +62,12 @@ static void offer_words(const char *words, const offers *to)
     }
 }
 
-/* The options of a table, without those of the other one. */
-static void offer_options(const assay_setting *table, const assay_setting *but, const offers *to)
+/* The options of a table that the command means by their names. */
+static void offer_options(const cli_command *command, const assay_setting *table, const offers *to)
 {
     char name[64];
     for (const assay_setting *o = table; o->name; o++) {
-        if (but && assay_setting_find(but, o->name, strlen(o->name)))
+        if (cli_option_find(command, o->name, strlen(o->name)) != o)
             continue;
         snprintf(name, sizeof name, "--%s", o->name);
         offer(name, o->help, to);
@@ -137,7 +137,7 @@ static void offer_value(const assay_setting *option, const line_words *operands,
     const char *trial = operands->count > 0 ? operands->word[0] : NULL;
     if (option->kind == ASSAY_SETTING_WORD)
         offer_words(option->words, to);
-    else if (strcmp(option->name, "format") == 0)
+    else if (strcmp(option->name, "reports") == 0)
         for (int f = 0; f < assay_report_forms.count; f++)
             offer(assay_report_forms.list[f].word, NULL, to);
     else if (strcmp(option->name, "worker") == 0 && trial)
@@ -188,7 +188,7 @@ static void complete_command(const cli_command *command, int argc, char **argv, 
     } else if (to->start[0] == '-') {
         const assay_setting *table[CLI_TABLES];
         for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
-            offer_options(table[t], t > 0 ? command->options : NULL, to);
+            offer_options(command, table[t], to);
         offer("--help", NULL, to);
     } else {
         if (argc > 1 && option_of(command, argv[argc - 2]) &&

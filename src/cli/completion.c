@@ -40,6 +40,5 @@ const cli_command cli_completion = {
     OPTIONS,
     1,
     1,
-    false,
-    completion,
-    false};
+    CLI_PRINTED,
+    completion};

@@ -142,7 +142,8 @@ int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, 
         if (!of)
             return assay_fail(err, ASSAY_EUSAGE, "%s: there is no command \"%s\"", place, owner);
         const assay_setting *has = cli_option_find(of, out->option, strlen(out->option));
-        if (has == cli_printed_options && !dot) /* `out` for all is where reports go */
+        if (!dot && has && strcmp(has->name, "out") == 0 &&
+            strcmp(has->value, "PLACE") != 0) /* `out` for all is where reports go */
             continue;
         if (!has && (dot || !anybody_has(out->option)))
             return assay_fail(err, ASSAY_EUSAGE, "%s: %s has %s option \"%.100s\"", place,

@@ -186,14 +186,15 @@ static bool has_spans(const assay_event_file *file)
     return file->kind != ASSAY_EVENTS_SYSTEM && !((unsigned)ASSAY_EVENTS_OF_RANKS & 1u << file->kind);
 }
 
-int cli_events_write(const char *location, const char *path, uint64_t *losses, assay_error *err)
+int cli_events_write(const char *location, assay_listing_form form, const char *path, uint64_t *losses,
+                     assay_error *err)
 {
     event_table t = {.trial = location};
     assay_store *store = NULL;
     assay_catalog catalog = {0};
     size_t files = 0;
     assay_buf_init(&t.out, ASSAY_REPORT_CEILING);
-    assay_listing_begin(&t.rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_EVENTS), &t.out);
+    assay_listing_begin(&t.rows, form, ASSAY_LISTED(OF_EVENTS), &t.out);
     int status = assay_store_open(location, &store, err);
     ASSAY_THEN(status, assay_catalog_read(store, NULL, &catalog, err));
     for (size_t i = 0; i < catalog.events.count && status == ASSAY_OK; i++)
@@ -210,7 +211,7 @@ int cli_events_write(const char *location, const char *path, uint64_t *losses, a
         assay_log_warn("%s: %" PRIu64 " event%s begin or end without the other, and are left out", location,
                        t.unmatched, assay_plural(t.unmatched));
     assay_listing_end(&t.rows, 0, NULL);
-    ASSAY_THEN(status, assay_file_write(path, t.out.data, t.out.size, err));
+    ASSAY_THEN(status, path ? assay_file_write(path, t.out.data, t.out.size, err) : cli_print(&t.out, err));
     *losses = t.losses;
     for (size_t i = 0; i < t.open.count; i++)
         release_open(&t.open.list[i]);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "report/text/listing.h"
 
 /* Writes a row for every event of the timelines below a location, in the order of the files and of their lines; what
- * begins and ends is one event, where it ends. Comma-separated, with a line of names. *losses: what was damaged; each
+ * begins and ends is one event, where it ends. `path` NULL: it prints them. *losses: what was damaged; each
  * is said. 0 or what went wrong. */
-int cli_events_write(const char *location, const char *path, uint64_t *losses, assay_error *err);
+int cli_events_write(const char *location, assay_listing_form form, const char *path, uint64_t *losses,
+                     assay_error *err);

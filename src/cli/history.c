@@ -28,21 +28,15 @@ enum {
 typedef struct history_options {
     run_options run; /* of trials; first: its rows count on it */
     bool all;
-    cli_form form;
     int fail_on; /* 1: what is new */
 } history_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(history_options, all), NULL, "List rules that never had findings, too."},
-    CLI_FORM_OPTIONS(history_options, form, "Print JSON.", "a row for each rule"),
     {"fail-on", ASSAY_SETTING_WORD, offsetof(history_options, fail_on), "WHAT",
      "new: exit with 1 when a rule of severity warning or error has findings in the newest report that it had not in the "
-     "one before in which it was tested, or is not tested any more. Default: never.",
-     .words = "never|new"},
-    {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",
-     "Of trials: evaluate the global steps from A up to, but not including, B."},
-    CLI_MEMORY_OPTION(RUN_FIELD(memory), "Of trials: memory"),
-    {"quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error."},
+     "one before in which it was tested, or is not tested any more.",
+     .words = "never|new", .initial = "never"},
     {0}};
 
 /* A report that could not be read is named, and the rest goes on. */
@@ -265,8 +259,8 @@ static int put(const history_options *options, const assay_report_history *all, 
     if (status == ASSAY_OK && options->fail_on && all->reports < 2)
         status = assay_fail(err, ASSAY_EUSAGE, "history: --fail-on new compares reports, and there is one alone");
     const bool worse = status == ASSAY_OK && options->fail_on && assay_history_is_worse(all);
-    ASSAY_THEN(status, options->form.form == ASSAY_LISTING_JSON ? assay_history_put_json(all, &out)
-                       : options->form.form == ASSAY_LISTING_CSV
+    ASSAY_THEN(status, cli_given()->form == CLI_JSON ? assay_history_put_json(all, &out)
+                       : cli_given()->form == CLI_CSV
                            ? assay_history_put_csv(all, &out)
                            : assay_history_put_text(all, options->all, cli_draw_style(CLI_DRAW_AUTO, &draw), &out));
     if (status == ASSAY_ENOMEM)
@@ -297,14 +291,13 @@ static int history(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     const bool first = assay_comm_rank(context->comm) == 0;
     int status = cli_options_parse(&cli_history, argc, argv, &options, operand, &operands->count, &err);
-    ASSAY_THEN(status, cli_form_choose("history", &options.form, &err));
     status = assay_comm_agree(context->comm, status, &err);
     if (status == ASSAY_OK && are_trials(context, operands)) {
         status = run_trials(context, &options.run, &all, &left_out, &err);
         if (status == ASSAY_OK && first && all.reports == 0)
             status = assay_fail(&err, ASSAY_EUSAGE, "history: none of the trials could be read");
     } else if (status == ASSAY_OK && first) {
-        const assay_setting_range *steps = &options.run.steps;
+        const assay_setting_range *steps = &cli_given()->steps;
         status = steps->from != INT64_MIN || steps->to != INT64_MAX
                      ? assay_fail(&err, ASSAY_EUSAGE, "history: --steps is for trials: a report has its steps already")
                      : read_reports(&all, operand, operands->count, &left_out, &err);
@@ -324,7 +317,5 @@ const cli_command cli_history = {"history",
                                  OPTIONS,
                                  1,
                                  MOST_REPORTS,
-                                 true,
-                                 history,
-                                 true,
-                                 CLI_PRINTED};
+                                 CLI_WORLD | CLI_TRIALS | CLI_STEPS | CLI_MEMORY | CLI_LISTS | CLI_PRINTED,
+                                 history};

@@ -288,17 +288,11 @@ static int overview_put_json(const overview *o, assay_buf *out)
 
 typedef struct ls_options {
     bool all;
-    assay_setting_range steps;
-    cli_form form;
 } ls_options;
 
 static const assay_setting OPTIONS[] = {
     {"all", ASSAY_SETTING_SWITCH, offsetof(ls_options, all), NULL,
      "Also list what is not a tensor: numbers, texts and objects that checkpoints hold."},
-    {"steps", ASSAY_SETTING_RANGE, offsetof(ls_options, steps), "A:B",
-     "Only what was saved at the global steps from A up to, but not including, B."},
-    CLI_FORM_OPTIONS(ls_options, form, "As JSON: every step, the members of every collection, every tensor.",
-                     "a row for each tensor"),
     {0}};
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
@@ -458,7 +452,7 @@ static int find_members(overview *o)
 /* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
 static int overview_read(const char *location, const ls_options *options, overview *out, assay_error *err)
 {
-    *out = (overview){.all = options->all, .range = options->steps};
+    *out = (overview){.all = options->all, .range = cli_given()->steps};
     int status = assay_recording_open(location, &out->recording, err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
@@ -512,7 +506,7 @@ static void overview_release(overview *o)
 
 static int ls(const cli_context *context, int argc, char **argv)
 {
-    ls_options options = {.steps = {INT64_MIN, INT64_MAX}};
+    ls_options options = {.all = false};
     const char *location[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -520,15 +514,13 @@ static int ls(const cli_context *context, int argc, char **argv)
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = cli_options_parse(&cli_ls, argc, argv, &options, location, &operands, &err);
-    ASSAY_THEN(status, cli_form_choose("ls", &options.form, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     status = overview_read(location[0], &options, &o, &err);
     if (status == ASSAY_OK) {
-        status = options.form.form == ASSAY_LISTING_JSON ? overview_put_json(&o, &out)
-                 : options.form.form == ASSAY_LISTING_CSV
-                     ? overview_put_csv(&o, &out)
-                     : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+        status = cli_given()->form == CLI_JSON  ? overview_put_json(&o, &out)
+                 : cli_given()->form == CLI_CSV ? overview_put_csv(&o, &out)
+                                                : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
         if (status != ASSAY_OK)
             assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
     }
@@ -547,7 +539,5 @@ const cli_command cli_ls = {"ls",
                             OPTIONS,
                             1,
                             1,
-                            false,
-                            ls,
-                            true,
-                            CLI_PAGED};
+                            CLI_TRIALS | CLI_STEPS | CLI_LISTS | CLI_PAGED,
+                            ls};

@@ -54,7 +54,7 @@ static int fail_command(const char *name, int argc, char **argv)
     assay_error err = {""};
     char hint[ASSAY_NEAREST_ROOM];
     assay_nearest nearest;
-    assay_log_init(!is_first(), false);
+    assay_log_init(!is_first());
     int status = cli_s3_refuse_keys(argc, argv, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
@@ -113,7 +113,7 @@ static int run_command(const cli_command *command, cli_context *context)
     cli_say_when_interrupted(is_first() ? CLI_INTERRUPTED : NULL);
     int code = command->run(context, context->argc - 2, context->argv + 2);
     cli_pager_end();
-    if (command->output != CLI_OTHERWISE)
+    if (command->takes & (CLI_PRINTED | CLI_PAGED))
         code = cli_print_end(context->comm, code);
     cli_defaults_release();
     assay_activity_show(false);
@@ -145,12 +145,12 @@ static int run_on_world(const cli_command *command, cli_context *context)
     assay_hdf5_prepare();
     int status = assay_comm_open_world(&context->argc, &context->argv, force, &context->comm, &err);
     if (status != ASSAY_OK) {
-        assay_log_init(0, false); /* whichever rank it is: the launcher ends the others without a word of theirs */
+        assay_log_init(0); /* whichever rank it is: the launcher ends the others without a word of theirs */
         cli_fail(status, &err);
         return CLI_FAILED;
     }
     int rank = assay_comm_rank(context->comm);
-    assay_log_init(rank, false);
+    assay_log_init(rank);
     assay_fault_arm(rank);
     status = refuse_mixture(context, &err);
     int code = status == ASSAY_OK ? run_command(command, context) : cli_fail(status, &err);
@@ -163,7 +163,7 @@ static int run_alone(const cli_command *command, cli_context *context)
 {
     if (!is_first()) /* several ranks were started: the first does the work */
         return CLI_DONE;
-    assay_log_init(0, false);
+    assay_log_init(0);
     assay_fault_arm(0);
     return run_command(command, context);
 }
@@ -205,7 +205,7 @@ static int run_program(int argc, char **argv)
     const cli_command *command = cli_command_find(topic);
     bool first = is_first();
     if (command && !asks && !wants_help(argc - 2, argv + 2))
-        return command->world ? run_on_world(command, &context) : run_alone(command, &context);
+        return command->takes & CLI_WORLD ? run_on_world(command, &context) : run_alone(command, &context);
     if (command || (asks && argc == 2))
         return first ? print_help(command, !asks && !has_word(argc - 2, argv + 2, "--help")) : CLI_DONE;
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0)

@@ -271,12 +271,12 @@ static int put_rows(const cli_metrics *metrics, const cli_course_choice *choice,
     return status;
 }
 
-int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err)
+int cli_metrics_write(const cli_metrics *metrics, assay_listing_form form, const char *path, assay_error *err)
 {
     const cli_course_choice all = {NULL, NULL};
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    int status = put_rows(metrics, &all, ASSAY_LISTING_CSV, &out, err);
-    ASSAY_THEN(status, assay_file_write(path, out.data, out.size, err));
+    int status = put_rows(metrics, &all, form, &out, err);
+    ASSAY_THEN(status, path ? assay_file_write(path, out.data, out.size, err) : cli_print(&out, err));
     assay_buf_release(&out);
     return status;
 }

@@ -47,5 +47,5 @@ int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice
 int cli_metrics_show(const char *location, const cli_course_choice *choice, assay_listing_form form,
                      const assay_draw *draw);
 
-/* Writes a row for every sample of every course into a table: comma-separated, with a line of names. */
-int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err);
+/* Writes a row for every sample of every course into a file; `path` NULL: prints them. */
+int cli_metrics_write(const cli_metrics *metrics, assay_listing_form form, const char *path, assay_error *err);

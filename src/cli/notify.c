@@ -28,7 +28,8 @@ static int send_test(const char *path, assay_buf *text, assay_buf *out, assay_er
     int status = cli_read_job_text(path, text, err);
     ASSAY_THEN(status, assay_job_parse(path, text->data, text->size, &assay_report_forms, &job, err));
     ASSAY_THEN(status, assay_actions_parse(&job, &actions, err));
-    ASSAY_THEN(status, assay_actions_test(actions, &sent, &failed, cli_draw_style(CLI_DRAW_AUTO, &draw), out));
+    ASSAY_THEN(status, assay_actions_test(actions, &sent, &failed, cli_draw_style(CLI_DRAW_AUTO, &draw),
+                                          cli_given()->form == CLI_JSON, out));
     if (status == ASSAY_OK && sent == 0)
         status = assay_fail(err, ASSAY_EJOB,
                             "%s: the job sends no message: \"actions\" has neither \"notify\" nor \"mail\"", path);
@@ -59,6 +60,11 @@ static int notify(const cli_context *context, int argc, char **argv)
     return status == ASSAY_OK ? printed : cli_fail(status, &err);
 }
 
-const cli_command cli_notify = {
-    "notify", "JOB", "Sends a test message to every address of a job, to see whether it arrives.", OPTIONS, 1, 1, false,
-    notify,   false};
+const cli_command cli_notify = {"notify",
+                                "JOB",
+                                "Sends a test message to every address of a job, to see whether it arrives.",
+                                OPTIONS,
+                                1,
+                                1,
+                                CLI_SAYS | CLI_PRINTED,
+                                notify};

@@ -23,30 +23,90 @@
 
 enum { HELP_INDENT = 26 };
 
-/* Of every command that reads trials. */
-static assay_s3_options s3 = ASSAY_S3_DEFAULTS;
+static cli_shared given;
 
-typedef struct common_options {
-    int log;    /* 1: all */
-    int colour; /* cli_draw_when */
-    bool quiet; /* of commands that have no --quiet of their own, which start no MPI */
-    const char *out;
-} common_options;
+const cli_shared *cli_given(void)
+{
+    return &given;
+}
 
-static common_options common;
+double cli_progress(void)
+{
+    return given.quiet ? 0 : given.progress;
+}
 
-static const assay_setting common_options_table[] = {
-    {"quiet", ASSAY_SETTING_SWITCH, offsetof(common_options, quiet), NULL,
-     "No progress, notes or warnings on standard error; errors only."},
-    {"log", ASSAY_SETTING_WORD, offsetof(common_options, log), "WHO",
-     "Whose messages are printed: first (rank 0) or all ranks. Default: first.", "first|all"},
-    {"color", ASSAY_SETTING_WORD, offsetof(common_options, colour), "WHEN",
-     "Colours: auto (on a terminal, unless NO_COLOR is set), always or never. Default: auto.", CLI_DRAW_WORDS},
-    {0}};
-
-const assay_setting cli_printed_options[] = {{"out", ASSAY_SETTING_TEXT, offsetof(common_options, out), "FILE",
-                                              "Write what would be printed to this file; -o for short."},
-                                             {0}};
+#define AT(member) ASSAY_SETTING_AT(cli_shared, member)
+#define JSON_ROW                                                                                                       \
+    {                                                                                                                  \
+        "json", ASSAY_SETTING_SWITCH, AT(json), .help = "The same as --format json."                                   \
+    }
+#define CSV_ROW                                                                                                        \
+    {                                                                                                                  \
+        "csv", ASSAY_SETTING_SWITCH, AT(csv), .help = "The same as --format csv."                                      \
+    }
+/* Every one of these is described here alone, for whatever commands take it. */
+enum { SHARED_MOST = 4 };
+static const struct {
+    unsigned takers; /* 0: all commands */
+    assay_setting option[SHARED_MOST];
+} SHARED[] = {
+    {CLI_STEPS,
+     {{"steps", ASSAY_SETTING_RANGE, AT(steps), .value = "A:B",
+       .help = "Only the global steps from A up to, but not including, B."}}},
+    {CLI_SAYS,
+     {{"format", ASSAY_SETTING_WORD, AT(form), .value = "FORM", .words = "text|json", .initial = "text",
+       .help = "How to print it: text or json."},
+      JSON_ROW}},
+    {CLI_LISTS,
+     {{"format", ASSAY_SETTING_WORD, AT(form), .value = "FORM", .words = "text|json|csv", .initial = "text",
+       .help = "How to print it: text, json, or csv (rows below a line of names)."},
+      JSON_ROW,
+      CSV_ROW}},
+    {CLI_TABLE,
+     {{"format", ASSAY_SETTING_WORD, AT(form), .value = "FORM", .words = "csv|json", .initial = "csv",
+       .help = "How to print it: csv (rows below a line of names), or json (an object a line)."},
+      JSON_ROW,
+      CSV_ROW}},
+    {CLI_PAGE,
+     {{"format", ASSAY_SETTING_WORD, AT(form), .value = "FORM", .words = "text|json|markdown|html", .initial = "text",
+       .help = "How to print it: text, json, markdown or html."},
+      JSON_ROW}},
+    {CLI_DOCUMENT,
+     {{"format", ASSAY_SETTING_WORD, AT(form), .value = "FORM", .words = "json", .initial = "json",
+       .help = "How to print it: as json."},
+      JSON_ROW}},
+    /* With less than a megabyte every record would be told as lost. */
+    {CLI_MEMORY,
+     {{"memory", ASSAY_SETTING_SIZE, AT(memory), .value = "SIZE", .least = 1 << 20, .initial = "512M",
+       .help = "Memory that a rank may use, with program, index and the rules' states, such as 2G."}}},
+    {CLI_PROGRESS,
+     {{"progress", ASSAY_SETTING_REAL, AT(progress), .value = "N",
+       .help = "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a "
+               "terminal, else one every 10 seconds."}}},
+    {CLI_OVERWRITE,
+     {{"overwrite", ASSAY_SETTING_SWITCH, AT(overwrite),
+       .help = "Write over a file that is there. Default: that is refused."}}},
+    {CLI_PRINTED | CLI_PAGED,
+     {{"out", ASSAY_SETTING_TEXT, AT(out), .value = "FILE",
+       .help = "Write what would be printed to this file; -o for short."}}},
+    {0,
+     {{"quiet", ASSAY_SETTING_SWITCH, AT(quiet),
+       .help = "No progress, notes or warnings on standard error; errors only. -q for short."},
+      {"log", ASSAY_SETTING_WORD, AT(log), .value = "WHO", .words = "first|all", .initial = "first",
+       .help = "Whose messages are printed: first (rank 0) or all ranks. -v is --log all."},
+      {"color", ASSAY_SETTING_WORD, AT(colour), .value = "WHEN", .words = CLI_DRAW_WORDS, .initial = "auto",
+       .help = "Colours: auto (on a terminal, unless NO_COLOR is set), always or never."}}},
+    {CLI_TRIALS,
+     {{"s3-unsigned", ASSAY_SETTING_SWITCH, AT(s3.unsigned_requests),
+       .help = "Where no credentials are found, read s3:// without any, as public buckets allow."},
+      {"s3-requests", ASSAY_SETTING_COUNT, AT(s3.requests), .value = "N", .initial = "32",
+       .help = "Requests to S3 that a rank has under way at a time."}}},
+    {CLI_WORLD,
+     {{CLI_OPTION_MPI, ASSAY_SETTING_SWITCH, AT(mpi),
+       .help = "Start MPI even if no launcher is recognised. A single process does not need it."}}},
+};
+#define SHARED_TABLES (sizeof SHARED / sizeof *SHARED)
+_Static_assert(SHARED_TABLES < CLI_TABLES, "a command's own options are a table, too");
 
 bool cli_list_add(cli_list *list, const char *text)
 {
@@ -56,15 +116,6 @@ bool cli_list_add(cli_list *list, const char *text)
     more[list->count++] = text;
     list->text = more;
     return true;
-}
-
-int cli_form_choose(const char *command, cli_form *choice, assay_error *err)
-{
-    if (choice->json && choice->form == ASSAY_LISTING_CSV)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: --json and CSV exclude each other", command);
-    if (choice->json)
-        choice->form = ASSAY_LISTING_JSON;
-    return ASSAY_OK;
 }
 
 const char *cli_form_by_suffix(const char *word, size_t length)
@@ -94,11 +145,9 @@ size_t cli_option_tables(const cli_command *command, const assay_setting *table[
 {
     size_t count = 0;
     table[count++] = command->options;
-    table[count++] = common_options_table;
-    if (command->output != CLI_OTHERWISE)
-        table[count++] = cli_printed_options;
-    if (command->reads)
-        table[count++] = cli_s3_options;
+    for (size_t i = 0; i < SHARED_TABLES; i++)
+        if (SHARED[i].takers == 0 || SHARED[i].takers & command->takes)
+            table[count++] = SHARED[i].option;
     return count;
 }
 
@@ -120,7 +169,7 @@ static const assay_setting *find_option(const cli_command *command, const char *
     const assay_setting *table[CLI_TABLES], *option = NULL;
     for (size_t t = 0, tables = cli_option_tables(command, table); t < tables && !option; t++)
         if ((option = assay_setting_find(table[t], name, length)) && t > 0)
-            *fields = table[t] == cli_s3_options ? (void *)&s3 : (void *)&common;
+            *fields = &given;
     return option;
 }
 
@@ -157,8 +206,6 @@ static int parse_option(const cli_command *command, const char *word, word_list 
     const char *name = word + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
     const assay_setting *option = find_option(command, name, length, &fields);
-    if (command->world && strcmp(name, CLI_OPTION_MPI) == 0) /* main has seen to it */
-        return ASSAY_OK;
     if (!option)
         return fail_unknown(command, list->word[list->at], length, err);
     void *field = (char *)fields + option->at;
@@ -191,19 +238,6 @@ static int parse_option(const cli_command *command, const char *word, word_list 
                       assay_setting_wanted(option, wanted), assay_setting_hint(option, value, hint));
 }
 
-/* Where a command prints text or JSON and no third form, `--format json` is its `--json`, as of commands that have more. */
-static bool is_json_by_format(const cli_command *command, const char *word, const char *next, bool *takes_next)
-{
-    static const char FORMAT[] = "--format";
-    const size_t length = sizeof FORMAT - 1;
-    if (strncmp(word, FORMAT, length) != 0 || cli_option_find(command, "format", 6) ||
-        !cli_option_find(command, "json", 4))
-        return false;
-    *takes_next = word[length] == '\0';
-    const char *form = *takes_next ? next : word[length] == '=' ? word + length + 1 : NULL;
-    return form && strcmp(form, "json") == 0;
-}
-
 /* The option that a letter is short for, where the command has it; NULL for other words. */
 static const char *long_option(const cli_command *command, const char *word)
 {
@@ -231,43 +265,84 @@ static bool are_letters(const cli_command *command, const char *word)
 static int take_defaults(const cli_command *command, void *fields, assay_error *err)
 {
     char wanted[ASSAY_SETTING_WANTED];
-    cli_default given;
+    cli_default line;
     size_t at = 0;
     int status;
-    while ((status = cli_defaults_next(command, &at, &given, err)) > 0) {
+    while ((status = cli_defaults_next(command, &at, &line, err)) > 0) {
         void *owner = fields;
-        const assay_setting *option = find_option(command, given.option, strlen(given.option), &owner);
+        const assay_setting *option = find_option(command, line.option, strlen(line.option), &owner);
         void *field = (char *)owner + option->at;
         const bool is_switch = option->kind == ASSAY_SETTING_SWITCH;
         if (option->kind == ASSAY_SETTING_REPEATED || option->kind == ASSAY_SETTING_NAMES)
             return assay_fail(err, ASSAY_EUSAGE, "%s: --%s is for the command line: it says what a run is about",
-                              given.place, option->name);
-        if (is_switch && (!given.value || strcmp(given.value, "true") == 0))
+                              line.place, option->name);
+        if (is_switch && (!line.value || strcmp(line.value, "true") == 0))
             *(bool *)field = true;
-        else if (is_switch ? strcmp(given.value, "false") != 0
-                           : !given.value || take_value(option, given.value, field) != ASSAY_OK)
-            return assay_fail(err, ASSAY_EUSAGE, "%s: %s: expected %s", given.place, option->name,
+        else if (is_switch ? strcmp(line.value, "false") != 0
+                           : !line.value || take_value(option, line.value, field) != ASSAY_OK)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: %s: expected %s", line.place, option->name,
                               is_switch ? "true or false" : assay_setting_wanted(option, wanted));
     }
     return status;
+}
+
+/* Sets what the tables say is the default. */
+static int take_initial(const cli_command *command, void *fields)
+{
+    const assay_setting *table[CLI_TABLES];
+    int status = ASSAY_OK;
+    given = (cli_shared){.steps = {INT64_MIN, INT64_MAX}, .progress = -1, .s3 = ASSAY_S3_DEFAULTS};
+    for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
+        for (const assay_setting *o = table[t]; o->name && status == ASSAY_OK; o++)
+            if (o->initial)
+                status = assay_setting_take(o, o->initial, (char *)(t ? (void *)&given : fields) + o->at);
+    return status;
+}
+
+/* Which form the n-th word of a list is. */
+static cli_form form_of(const char *words, int n)
+{
+    static const char *const names[] = {"text", "json", "csv", "markdown", "html"};
+    int form = 0;
+    for (; n > 0; n--)
+        words += strcspn(words, "|") + 1;
+    while (strncmp(words, names[form], strlen(names[form])) != 0)
+        form++;
+    return (cli_form)form;
+}
+
+/* Sets *form to what --format says, whose number among the words of this command is given.form, or --json or --csv, where
+ * one of them was given, and forgets them. A command whose --format takes other words reads it itself. */
+static int settle_form(const cli_command *command, int *form, assay_error *err)
+{
+    const assay_setting *format = cli_option_find(command, "format", 6);
+    if (!format || format->kind != ASSAY_SETTING_WORD)
+        return ASSAY_OK;
+    const int said = given.form >= 0 ? (int)form_of(format->words, given.form) : -1;
+    const int shorter = given.json ? CLI_JSON : given.csv ? CLI_CSV : -1;
+    if ((given.json && given.csv) || (said >= 0 && shorter >= 0 && said != shorter))
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --json, --csv and another --format exclude each other",
+                          command->name);
+    *form = said >= 0 ? said : shorter >= 0 ? shorter : *form;
+    given.form = -1;
+    given.json = given.csv = false;
+    return ASSAY_OK;
 }
 
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
                       size_t *operands, assay_error *err)
 {
     bool only_operands = false;
-    int status = take_defaults(command, fields, err);
+    int form = CLI_TEXT, status = take_initial(command, fields);
+    ASSAY_THEN(status, settle_form(command, &form, err));
+    ASSAY_THEN(status, take_defaults(command, fields, err));
+    ASSAY_THEN(status, settle_form(command, &form, err)); /* what is said behind it counts more */
     *operands = 0;
     word_list list = {argv, argc, 0};
     for (; list.at < list.count && status == ASSAY_OK; list.at++) {
         const char *word = argv[list.at];
         const char *whole = only_operands ? NULL : long_option(command, word);
-        bool takes_next = false;
-        if (!only_operands &&
-            is_json_by_format(command, word, list.at + 1 < argc ? argv[list.at + 1] : NULL, &takes_next)) {
-            status = parse_option(command, "--json", &list, fields, err);
-            list.at += takes_next;
-        } else if (!only_operands && are_letters(command, word)) {
+        if (!only_operands && are_letters(command, word)) {
             for (const char *c = word + 1; *c && status == ASSAY_OK; c++) {
                 const char one[] = {'-', *c, '\0'};
                 status = parse_option(command, long_option(command, one), &list, fields, err);
@@ -289,15 +364,17 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
             operand[(*operands)++] = word;
         }
     }
-    assay_s3_configure(&s3);
-    cli_set_colour((cli_draw_when)common.colour);
-    if (common.out)
-        cli_print_into(common.out);
-    else if (status == ASSAY_OK && command->output == CLI_PAGED)
+    ASSAY_THEN(status, settle_form(command, &form, err));
+    given.form = form;
+    assay_s3_configure(&given.s3);
+    cli_set_colour((cli_draw_when)given.colour);
+    if (given.out)
+        cli_print_into(given.out);
+    else if (status == ASSAY_OK && command->takes & CLI_PAGED)
         cli_pager_start();
-    if (common.quiet)
-        assay_log_init(0, true);
-    assay_log_all_ranks(common.log);
+    if (given.quiet)
+        assay_log_quiet();
+    assay_log_all_ranks(given.log);
     if (status == ASSAY_OK && *operands < command->least)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
                             command->operands, command->name, command->operands);
@@ -326,26 +403,22 @@ static size_t first_sentence(const char *help)
     return end ? (size_t)(end - help) + 1 : strlen(help);
 }
 
-static void put_option_help(const char *name, const char *value, const char *help, bool brief, const assay_draw *draw,
-                            assay_buf *out)
+static void put_option_help(const assay_setting *o, bool brief, const assay_draw *draw, assay_buf *out)
 {
+    const char *value = o->kind == ASSAY_SETTING_WORD && !o->value ? o->words : o->value;
     char lead[64];
-    snprintf(lead, sizeof lead, "  --%s%s%s  ", name, value ? " " : "", value ? value : "");
-    assay_text_put_wrapped(out, draw, HELP_INDENT, lead, help, brief ? first_sentence(help) : strlen(help));
-}
-
-/* Of those that all commands have, without what the command has of its own. */
-static void put_table_help(const assay_setting *table, const cli_command *but, bool brief, const assay_draw *draw,
-                           assay_buf *out)
-{
-    for (const assay_setting *o = table; o->name; o++)
-        if (!but || !assay_setting_find(but->options, o->name, strlen(o->name)))
-            put_option_help(o->name, o->kind == ASSAY_SETTING_WORD && !o->value ? o->words : o->value, o->help, brief,
-                            draw, out);
+    assay_buf text = ASSAY_BUF(1 << 16);
+    assay_put_bytes(&text, o->help, brief ? first_sentence(o->help) : strlen(o->help));
+    if (o->initial && !brief)
+        assay_put_format(&text, " Default: %s.", o->initial);
+    snprintf(lead, sizeof lead, "  --%s%s%s  ", o->name, value ? " " : "", value ? value : "");
+    assay_text_put_wrapped(out, draw, HELP_INDENT, lead, (const char *)text.data, text.size);
+    assay_buf_release(&text);
 }
 
 void cli_options_put_help(const cli_command *command, bool brief, const assay_draw *draw, assay_buf *out)
 {
+    static const assay_setting HELP = {.name = "help", .help = "Print this text. -h is shorter."};
     char text[256];
     const assay_setting *table[CLI_TABLES];
     snprintf(text, sizeof text, "assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
@@ -356,12 +429,10 @@ void cli_options_put_help(const cli_command *command, bool brief, const assay_dr
                            brief ? first_sentence(command->summary) : strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
     for (size_t t = 0, tables = cli_option_tables(command, table); t < tables; t++)
-        put_table_help(table[t], t > 0 ? command : NULL, brief, draw, out);
-    if (command->world)
-        put_option_help(CLI_OPTION_MPI, NULL,
-                        "Start MPI even if no launcher is recognised. A single process does not need it.", brief, draw,
-                        out);
-    put_option_help("help", NULL, "Print this text. -h is shorter.", brief, draw, out);
+        for (const assay_setting *o = table[t]; o->name; o++)
+            if (cli_option_find(command, o->name, strlen(o->name)) == o)
+                put_option_help(o, brief, draw, out);
+    put_option_help(&HELP, brief, draw, out);
     if (brief) {
         snprintf(text, sizeof text, "`assay help %s` says more of each, and so does `man assay-%s`.", command->name,
                  command->name);

@@ -12,15 +12,13 @@
 
 typedef struct pack_options {
     const char *out;
-    bool compress, verify, resume, quiet, follow_links, overwrite;
+    bool compress, verify, resume, follow_links;
     size_t stripes, stripe_size;
 } pack_options;
 
 #define FIELD(name) offsetof(pack_options, name)
 static const assay_setting OPTIONS[] = {
     {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE", "The file to write; -o for short."},
-    {"overwrite", ASSAY_SETTING_SWITCH, FIELD(overwrite), NULL,
-     CLI_OVERWRITE_HELP " It is replaced when the new one is complete."},
     {"compress", ASSAY_SETTING_SWITCH, FIELD(compress), NULL,
      "Deflate the records: smaller, and slower to write and to read."},
     {"follow-links", ASSAY_SETTING_SWITCH, FIELD(follow_links), NULL,
@@ -33,14 +31,28 @@ static const assay_setting OPTIONS[] = {
      "Spread the file over N targets of a striped file system, if it has them."},
     {"stripe-size", ASSAY_SETTING_SIZE, FIELD(stripe_size), "SIZE",
      "Bytes on one target before the next; a multiple of 1M."},
-    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
     {0}};
 
 static int print_figures(const pack_options *options, const assay_pack_figures *f)
 {
     assay_buf text = ASSAY_BUF(1 << 16);
+    const int code = !f->kept && (f->unreadable || f->losses) ? CLI_LOSSES : CLI_DONE;
     if (options->resume && f->anew)
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
+    if (code == CLI_LOSSES)
+        assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
+                       " problem%s: all were packed as they are",
+                       f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
+    if (cli_given()->form == CLI_JSON) {
+        assay_jw w = assay_jw_over(&text);
+        assay_jw_object(&w, NULL);
+        ASSAY_JW(&w, "file", options->out, "was_complete", f->kept, "verified", options->verify, "trials", f->trials);
+        ASSAY_JW(&w, "files", f->files, "bytes", f->bytes, "records", f->records, "unreadable", f->unreadable,
+                 "problems", f->losses);
+        assay_jw_end(&w);
+        assay_put_u8(&text, '\n');
+        return cli_finish(&text, code);
+    }
     if (f->kept) {
         assay_put_format(&text, "%s is complete already%s", options->out,
                          options->verify ? ", and equal to the trials" : "");
@@ -51,11 +63,7 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
     assay_text_put_bytes(&text, f->bytes);
     assay_put_format(&text, ", %" PRIu64 " record%s into %s%s", f->records, assay_plural(f->records), options->out,
                      options->verify ? "; verified" : "");
-    if (f->unreadable || f->losses)
-        assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
-                       " problem%s: all were packed as they are",
-                       f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
-    return cli_finish_line(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
+    return cli_finish_line(&text, code);
 }
 
 static int check_options(const pack_options *options, assay_error *err)
@@ -107,15 +115,18 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = trials ? cli_options_parse(&cli_pack, argc, argv, &options, trials, &operands, &err) : ASSAY_ENOMEM;
     ASSAY_THEN(status, check_options(&options, &err));
     if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
-        status = cli_claim_file("pack", options.out, options.overwrite || options.resume, &err);
+        status = cli_claim_file("pack", options.out, cli_given()->overwrite || options.resume, &err);
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, pack_trials(context, &options, trials, operands, &err, &code));
     free(trials);
     return status == ASSAY_OK ? code : cli_fail(status, &err);
 }
 
-const cli_command cli_pack = {
-    "pack",  "TRIAL...", "Packs trials into one HDF5 file, which every command takes in place of a directory.",
-    OPTIONS, 1,          SIZE_MAX,
-    true,    run,        true};
+const cli_command cli_pack = {"pack",
+                              "TRIAL...",
+                              "Packs trials into one HDF5 file, which every command takes in place of a directory.",
+                              OPTIONS,
+                              1,
+                              SIZE_MAX,
+                              CLI_WORLD | CLI_TRIALS | CLI_OVERWRITE | CLI_SAYS,
+                              run};

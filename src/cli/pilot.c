@@ -15,7 +15,7 @@
 enum { FAILURES = 5 }; /* in a row, then the pilot gives up: its state stays, and it can be started again */
 
 typedef struct pilot_options {
-    bool once, dry_run, status, quiet;
+    bool once, dry_run, status;
 } pilot_options;
 
 static const assay_setting OPTIONS[] = {
@@ -25,8 +25,6 @@ static const assay_setting OPTIONS[] = {
      "Only print what the next transition would do."},
     {"status", ASSAY_SETTING_SWITCH, offsetof(pilot_options, status), NULL,
      "Only print how far the pilot is, and each launch with its settings and findings."},
-    {"quiet", ASSAY_SETTING_SWITCH, offsetof(pilot_options, quiet), NULL,
-     "No notes or warnings on standard error; errors only."},
     {0}};
 
 /* Sleeps in pieces, so that a signal does not have to wait for the end. */
@@ -63,19 +61,38 @@ static int go(assay_pilot *pilot, const pilot_options *options, bool *stopped, a
     return ASSAY_OK;
 }
 
+/* With --json: {"next": ["look at job 7", ...]}, a text for each line. */
 static int print_next(const assay_pilot *pilot)
 {
-    assay_buf out = ASSAY_BUF(ASSAY_PILOT_CEILING);
-    assay_pilot_put_next(pilot, &out);
+    assay_buf out = ASSAY_BUF(2 * ASSAY_PILOT_CEILING), text = ASSAY_BUF(ASSAY_PILOT_CEILING);
+    const bool json = cli_given()->form == CLI_JSON;
+    assay_pilot_put_next(pilot, json ? &text : &out);
+    if (json) {
+        assay_jw w = assay_jw_over(&out);
+        assay_jw_object(&w, NULL);
+        assay_jw_array(&w, "next");
+        for (size_t at = 0, n; at < text.size; at += n + 1) {
+            const char *line = (const char *)text.data + at, *end = memchr(line, '\n', text.size - at);
+            n = end ? (size_t)(end - line) : text.size - at;
+            assay_jw_text_n(&w, NULL, line, n);
+        }
+        assay_jw_end(&w);
+        assay_jw_end(&w);
+        assay_put_u8(&out, '\n');
+        out.status = out.status == ASSAY_OK ? assay_buf_status(&text) : out.status;
+    }
+    assay_buf_release(&text);
     return cli_finish(&out, CLI_DONE);
 }
 
-static int print_status(const assay_pilot *pilot)
+static int print_status(assay_pilot *pilot)
 {
     assay_buf out = ASSAY_BUF(4 * ASSAY_PILOT_CEILING);
     assay_draw draw;
     assay_error err = {""};
-    int status = assay_pilot_put_status(pilot, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    int status = cli_given()->form == CLI_JSON
+                     ? assay_pilot_put_state(pilot, &out)
+                     : assay_pilot_put_status(pilot, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);
     assay_buf_release(&out);
@@ -88,7 +105,8 @@ static int print_end(assay_pilot *pilot)
 {
     bool damaged, clean = assay_pilot_clean(pilot, &damaged);
     assay_buf out = ASSAY_BUF(2 * ASSAY_PILOT_CEILING);
-    assay_put_format(&out, "%s: %s\n", clean ? "clean run" : "no clean run", assay_pilot_reason(pilot));
+    if (cli_given()->form != CLI_JSON)
+        assay_put_format(&out, "%s: %s\n", clean ? "clean run" : "no clean run", assay_pilot_reason(pilot));
     assay_pilot_put_state(pilot, &out);
     return cli_finish(&out, clean ? CLI_DONE : damaged ? CLI_LOSSES : CLI_FINDINGS);
 }
@@ -121,7 +139,6 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_pilot *pilot = NULL;
     assay_activity_show(false); /* it looks again and again, and says itself what happens */
     int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
-    assay_log_init(0, options.quiet);
     ASSAY_THEN(status, assay_pilot_open(path[0], !options.dry_run && !options.status, &pilot, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
@@ -138,6 +155,5 @@ const cli_command cli_pilot = {
     OPTIONS,
     1,
     1,
-    false,
-    run,
-    false};
+    CLI_SAYS | CLI_PRINTED,
+    run};

@@ -14,13 +14,10 @@
 typedef struct rules_options {
     const char *rules_path, *directory;
     bool python;
-    cli_form form;
 } rules_options;
 
 static const assay_setting OPTIONS[] = {
     {"rules-path", ASSAY_SETTING_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP},
-    CLI_FORM_OPTIONS(rules_options, form, "As JSON: every rule, or the one of that name.",
-                     "a row for each rule, or for each parameter of the one of that name"),
     {"dir", ASSAY_SETTING_TEXT, offsetof(rules_options, directory), "DIR",
      "With new: write the files there. Default: the rule's name in lower case."},
     {"python", ASSAY_SETTING_SWITCH, offsetof(rules_options, python), NULL,
@@ -318,7 +315,6 @@ static int rules(const cli_context *context, int argc, char **argv)
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     rules_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
-    ASSAY_THEN(status, cli_form_choose("rules", &options.form, &err));
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
     if (status == ASSAY_OK && new &&operands == 1)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules new: the name of the new rule is missing");
@@ -344,9 +340,9 @@ static int rules(const cli_context *context, int argc, char **argv)
     const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
     if (operands == 2 && !has_parameter(rule ? rule : aggregation, name[1]))
         return fail_parameter(rule ? rule : aggregation, name[1]);
-    if (options.form.form == ASSAY_LISTING_JSON)
+    if (cli_given()->form == CLI_JSON)
         put_json(rule, aggregation, &out);
-    else if (options.form.form == ASSAY_LISTING_CSV)
+    else if (cli_given()->form == CLI_CSV)
         put_csv(rule, aggregation, name[1], &out);
     else if (operands == 2)
         put_params(rule ? rule : aggregation, name[1], draw, &out);
@@ -364,7 +360,5 @@ const cli_command cli_rules = {
     OPTIONS,
     0,
     2,
-    false,
-    rules,
-    false,
-    CLI_PAGED};
+    CLI_LISTS | CLI_PAGED,
+    rules};

@@ -56,6 +56,49 @@ static void put_list(const char *what, assay_instance *const *list, size_t count
     }
 }
 
+static void put_list_as_json(assay_jw *w, const char *key, assay_instance *const *list, size_t count)
+{
+    assay_jw_line(w, 1);
+    assay_jw_array(w, key);
+    for (size_t i = 0; i < count; i++) {
+        assay_jw_line(w, 2);
+        if (list[i]->status == ASSAY_OK)
+            ASSAY_JW_OBJECT(w, NULL, "name", list[i]->name);
+        else
+            ASSAY_JW_OBJECT(w, NULL, "name", list[i]->name, "error", list[i]->error.text);
+    }
+    assay_jw_end(w);
+}
+
+/* The same as run_put_plan() for programs. */
+static int put_plan_as_json(const assay_outcome *outcome, assay_buf *out)
+{
+    const assay_plan_figures *plan = &outcome->plan;
+    assay_jw w = assay_jw_over(out);
+    assay_jw_object(&w, NULL);
+    assay_jw_array(&w, "trials");
+    for (size_t i = 0; i < outcome->trial_count; i++) {
+        const assay_trial_outcome *trial = &outcome->trials[i];
+        assay_jw_line(&w, 2);
+        if (trial->status == ASSAY_OK && trial->info)
+            ASSAY_JW_OBJECT(&w, NULL, "name", trial->trial->name, "workers", trial->catalog.workers, "steps",
+                            assay_trial_steps(trial->info), "tensors", assay_trial_tensors(trial->info), "problems",
+                            trial->problems.total);
+        else
+            ASSAY_JW_OBJECT(&w, NULL, "name", trial->trial->name, "error", trial->error.text);
+    }
+    assay_jw_end(&w);
+    put_list_as_json(&w, "rules", outcome->job->rules, outcome->job->rule_count);
+    put_list_as_json(&w, "aggregations", outcome->job->aggregations, outcome->job->aggregation_count);
+    assay_jw_line(&w, 1);
+    ASSAY_JW(&w, "records", plan->records, "bytes", plan->bytes, "steps", plan->steps, "chunks", plan->chunks);
+    ASSAY_JW(&w, "ranks", outcome->run.ranks, "imbalance", plan->imbalance, "imbalance_of_16", plan->imbalance_of_16,
+             "imbalance_of_64", plan->imbalance_of_64, "steps_shared", plan->steps_shared);
+    assay_jw_end(&w);
+    assay_put_u8(out, '\n');
+    return assay_buf_status(out);
+}
+
 /* Appends what a dry run says: the plan. Returns the buffer's status. Not collective. */
 static int run_put_plan(const assay_outcome *outcome, assay_buf *out)
 {
@@ -284,16 +327,15 @@ static const assay_setting OPTIONS[] = {RUN_SHARED_OPTIONS, RUN_ONCE_OPTIONS, {0
 
 assay_engine_options run_engine_options(const run_options *options, const assay_job *job)
 {
-    double progress = options->progress;
-    if (options->quiet)
-        progress = 0;
-    else if (progress < 0 && !isatty(STDERR_FILENO))
+    const cli_shared *given = cli_given();
+    double progress = cli_progress();
+    if (progress < 0 && !isatty(STDERR_FILENO))
         progress = 10;
     if (progress == 0)
         assay_activity_show(false);
-    return (assay_engine_options){.memory = cli_engine_memory(job, options->memory),
-                                  .from = options->steps.from,
-                                  .to = options->steps.to,
+    return (assay_engine_options){.memory = cli_engine_memory(job, given->memory),
+                                  .from = given->steps.from,
+                                  .to = given->steps.to,
                                   .progress = progress,
                                   .dry_run = options->dry_run};
 }
@@ -318,13 +360,13 @@ static int put_report(const cli_context *context, const run_options *options, co
     assay_draw draw;
     assay_report_origin origin;
     if (options->dry_run)
-        return run_put_plan(report->outcome, out);
-    if (!options->json && !options->lines)
+        return options->json ? put_plan_as_json(report->outcome, out) : run_put_plan(report->outcome, out);
+    if (!options->json)
         return assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), out);
     char *command = run_find_origin(context, &origin);
     const int status =
         options->lines ? report_put_lines(report, &origin, out) : assay_report_put_body(report, NULL, out);
-    if (options->json)
+    if (!options->lines)
         assay_report_put_run(report->outcome, &origin, out);
     free(command);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
@@ -336,7 +378,7 @@ static int print_report(const cli_context *context, const run_options *options, 
     assay_error err = {""};
     assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
     int status = put_report(context, options, report, &text);
-    if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json && !options->lines) {
+    if (status == ASSAY_OK && options->digest && !options->dry_run && !options->json) {
         status = assay_report_digest(report, hex, &err);
         if (status == ASSAY_OK)
             assay_put_format(&text, "digest %s\n", hex);
@@ -614,8 +656,8 @@ void run_end(assay_comm *comm, run_options *options, const assay_job *job, int c
     run_actions_release(&options->actions);
     if (options->own_place && there)
         own_place_keep(options->own_place);
-    const bool aside = options->json || options->lines; /* standard output is for programs */
-    if (there && assay_comm_rank(comm) == 0 && !(aside && options->quiet))
+    const bool aside = options->json; /* standard output is for programs */
+    if (there && assay_comm_rank(comm) == 0 && !(aside && cli_given()->quiet))
         fprintf(aside ? stderr : stdout, "The report is in %s.\n", run_directory(options, job));
     own_place_end(options->own_place);
 }
@@ -642,6 +684,7 @@ static int run_as(const cli_command *command, const cli_context *context, int ar
     assay_error err = {""};
     run_options options = RUN_DEFAULTS;
     int parsed = cli_options_parse(command, argc, argv, &options, operand, &operands, &err);
+    ASSAY_THEN(parsed, run_choose_form(command->name, &options, &err));
     parsed = run_take_operands(context, parsed, operand, operands, &options, &job, &err);
     return run_command_job(context, command, parsed, job, &options, &err);
 }
@@ -664,9 +707,8 @@ const cli_command cli_run = {
     OPTIONS,
     0,
     RUN_OPERANDS_MOST,
-    true,
-    run,
-    true};
+    RUN_TAKES,
+    run};
 
 const cli_command cli_hang = {
     "hang",
@@ -676,6 +718,5 @@ const cli_command cli_hang = {
     OPTIONS,
     1,
     RUN_OPERANDS_MOST,
-    true,
-    hang,
-    true};
+    RUN_TAKES,
+    hang};

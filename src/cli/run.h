@@ -23,17 +23,17 @@ typedef struct run_options {
     const char *baseline, *learn, *against, *noise;
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
     size_t job_size;      /* bytes of it */
-    const char *out, *format;
+    const char *out, *reports, *format;
     char *own_place; /* of the first rank, where nobody said one: own_place.h */
     int fail_on;
     cli_names no_data; /* rules that may have none */
-    assay_setting_range steps;
-    size_t memory, max_findings;
-    double progress, rule_seconds, min_coverage; /* the last in percent */
+    size_t max_findings;
+    double rule_seconds, min_coverage; /* the last in percent */
     const char *rules_path;
-    bool quiet, digest, dry_run, json, trust_rules;
+    bool digest, dry_run, trust_rules;
     bool overwrite;
-    bool lines;    /* JSON, an object a line: report.jsonl */
+    bool json;     /* what is printed: run_choose_form() */
+    bool lines;    /* JSON is an object a line: report.jsonl */
     bool only_odd; /* see assay_report */
     bool several;  /* what is given has to stand for two trials or more */
     run_checkpoint checkpoint;
@@ -43,9 +43,10 @@ typedef struct run_options {
 
 #define RUN_DEFAULTS                                                                                                   \
     {                                                                                                                  \
-        .steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60,              \
         .min_coverage = NAN                                                                                            \
     }
+/* What commands that end in a report share with others. */
+#define RUN_TAKES (CLI_WORLD | CLI_TRIALS | CLI_STEPS | CLI_MEMORY | CLI_PROGRESS | CLI_SAYS)
 
 /* The rows of the option table that commands share whose fields begin with a run_options. */
 #define RUN_FIELD(name) offsetof(run_options, name)
@@ -56,25 +57,25 @@ typedef struct run_options {
         {"overwrite", ASSAY_SETTING_SWITCH, RUN_FIELD(overwrite), NULL,                                                \
          "Write over the report of another trial, and over the file of --learn. Default: that is refused; a report "   \
          "of the same trials is replaced."},                                                                           \
-        {"format", ASSAY_SETTING_TEXT, RUN_FIELD(format), "LIST",                                                      \
-         "Which files to write, separated by commas, out of:" ASSAY_FORM_WORDS "."},                                   \
+        {"reports", ASSAY_SETTING_TEXT, RUN_FIELD(reports), "LIST",                                                    \
+         "Which files to write, separated by commas, out of:" ASSAY_FORM_WORDS                                         \
+         ". Default: the job's, else json,text."},                                                                     \
+        {"format", ASSAY_SETTING_TEXT, RUN_FIELD(format), "FORM",                                                      \
+         "How to print the report: text or json. Default: text. Other words are taken for --reports."},                \
         {"fail-on",                                                                                                    \
          ASSAY_SETTING_WORD,                                                                                           \
          RUN_FIELD(fail_on),                                                                                           \
          "LEVEL",                                                                                                      \
          "Exit with 1 when a rule of at least this severity has findings, has no data or is in error, or the newest "  \
-         "checkpoint is not complete: never, info, warning, error. "                                                   \
-         "Default: never.",                                                                                            \
-         "never|info|warning|error"},                                                                                  \
+         "checkpoint is not complete: never, info, warning, error.",                                                   \
+         "never|info|warning|error",                                                                                   \
+         .initial = "never"},                                                                                          \
         {"allow-no-data", ASSAY_SETTING_NAMES, RUN_FIELD(no_data), "[RULE]",                                           \
          "Allow this rule, or without a name any rule, to have no data. Repeatable. Default: --fail-on counts a rule " \
          "without data, and a run in which no rule had data always exits with 1."},                                    \
         {"min-coverage", ASSAY_SETTING_REAL, RUN_FIELD(min_coverage), "PERCENT",                                       \
          "Exit with 1 when less of a trial's TRAIN steps, or of its workers, was recorded. Default: 1 with "           \
          "--fail-on, else nothing is asked for."},                                                                     \
-        {"steps", ASSAY_SETTING_RANGE, RUN_FIELD(steps), "A:B",                                                        \
-         "Evaluate the global steps from A up to, but not including, B."},                                             \
-        CLI_MEMORY_OPTION(RUN_FIELD(memory), "Memory"),                                                                \
         {"max-findings", ASSAY_SETTING_COUNT, RUN_FIELD(max_findings), "N",                                            \
          "Keep the first N findings of a rule in full, and count all. Default: the job's, else 1000."},                \
         {"digest", ASSAY_SETTING_SWITCH, RUN_FIELD(digest), NULL,                                                      \
@@ -82,20 +83,17 @@ typedef struct run_options {
          "\"run\"."},                                                                                                  \
         {"no-actions", ASSAY_SETTING_SWITCH, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP},                      \
         {"show-actions", ASSAY_SETTING_SWITCH, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP},                  \
-        {"progress", ASSAY_SETTING_REAL, RUN_FIELD(progress), "N",                                                     \
-         "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a "      \
-         "terminal, "                                                                                                  \
-         "else one every 10 seconds."},                                                                                \
         {"rules-path", ASSAY_SETTING_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP},                        \
-        {"rule-seconds", ASSAY_SETTING_REAL, RUN_FIELD(rule_seconds), "N",                                             \
-         "How long one call of a custom rule may take before the rule counts as failed; 0: no limit. Default: 60."},   \
-        {"trust-rules", ASSAY_SETTING_SWITCH, RUN_FIELD(trust_rules), NULL,                                            \
-         "Call custom rules in the process of assay, not in their own: faster for many small steps, but a crash or "   \
-         "an "                                                                                                         \
-         "endless loop in them then ends or hangs the run."},                                                          \
+        {"rule-seconds",                                                                                               \
+         ASSAY_SETTING_REAL,                                                                                           \
+         RUN_FIELD(rule_seconds),                                                                                      \
+         "N",                                                                                                          \
+         "How long one call of a custom rule may take before the rule counts as failed; 0: no limit.",                 \
+         .initial = "60"},                                                                                             \
     {                                                                                                                  \
-        "quiet", ASSAY_SETTING_SWITCH, RUN_FIELD(quiet), NULL,                                                         \
-            "No progress, notes or warnings on standard error; errors only."                                           \
+        "trust-rules", ASSAY_SETTING_SWITCH, RUN_FIELD(trust_rules), NULL,                                             \
+            "Call custom rules in the process of assay, not in their own: faster for many small steps, but a crash "   \
+            "or an endless loop in them then ends or hangs the run."                                                   \
     }
 
 #define RUN_TRIAL_OPTION                                                                                               \
@@ -123,8 +121,6 @@ typedef struct run_options {
         {"against", ASSAY_SETTING_TEXT, RUN_FIELD(against), "FILE",                                                    \
          "Compare the trials with the bands that --learn wrote. What leaves them counts as findings of severity "      \
          "warning."},                                                                                                  \
-        {"json", ASSAY_SETTING_SWITCH, RUN_FIELD(json), NULL,                                                          \
-         "Print report.json in place of the text report. Of two checkpoints that are compared: their tensors."},       \
         {"dry-run", ASSAY_SETTING_SWITCH, RUN_FIELD(dry_run), NULL,                                                    \
          "Only print what would be read, how evenly the ranks share it, and the actions."},                            \
         {"checkpoint", ASSAY_SETTING_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP},                   \
@@ -141,6 +137,9 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
                  assay_job *job, assay_error *err);
 /* Where the report goes. Not collective. */
 const char *run_directory(const run_options *options, const assay_job *job);
+/* After parsing: what --format and --json say of what is printed. Words that no form of it has are the files of
+ * --reports, which --format once was; it says so. ASSAY_EUSAGE where options exclude each other. Not collective. */
+int run_choose_form(const char *command, run_options *options, assay_error *err);
 /* What the options mean for the engine. Not collective. */
 assay_engine_options run_engine_options(const run_options *options, const assay_job *job);
 /* Loads the job and runs it; releases the options, which are those of `command`. The exit code. Collective. */

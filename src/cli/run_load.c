@@ -26,12 +26,29 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
         int format = suffix ? assay_job_form_find(&assay_report_forms, suffix, strlen(suffix))
                             : assay_job_form_find(&assay_report_forms, word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "--format: unknown format \"%.*s\"%s; known:" ASSAY_FORM_WORDS,
+            return assay_fail(err, ASSAY_EUSAGE, "--reports: unknown format \"%.*s\"%s; known:" ASSAY_FORM_WORDS,
                               (int)(length < 40 ? length : 40), word,
                               assay_job_form_hint(&assay_report_forms, word, length, hint));
         formats |= 1u << format;
     }
     job->formats = formats ? formats : job->formats;
+    return ASSAY_OK;
+}
+
+int run_choose_form(const char *command, run_options *options, assay_error *err)
+{
+    const char *format = options->format;
+    const bool is_json = format && strcmp(format, "json") == 0, is_text = format && strcmp(format, "text") == 0;
+    options->json = is_json || cli_given()->json;
+    if (cli_given()->json && is_text)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --json and --format text exclude each other", command);
+    if (!format || is_json || is_text)
+        return ASSAY_OK;
+    if (options->reports)
+        return ASSAY_OK;
+    assay_log_note("--format %s: the files of a report are chosen by --reports; --format is for what is printed",
+                   format);
+    options->reports = format;
     return ASSAY_OK;
 }
 
@@ -75,7 +92,9 @@ static int refuse_mistakes(const assay_job *job, assay_error *err)
 /* The job with the command line's wishes. Not collective: the same on every rank. */
 static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
 {
-    int status = set_formats(options->format, job, err);
+    int status = set_formats(options->reports, job, err);
+    if (options->format && options->json)
+        job->formats |= 1u << ASSAY_FORM_JSON; /* it once meant the file */
     ASSAY_THEN(status, assay_job_set_topology(job, options->topology, err));
     ASSAY_THEN(status, assay_job_set_baseline(job, options->baseline, err));
     ASSAY_THEN(status, refuse_mistakes(job, err));
@@ -191,7 +210,6 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
     assay_comm *comm = context->comm;
     assay_buf list = ASSAY_BUF(CLI_JOB_CEILING);
     int status = assay_comm_agree(comm, parsed, err);
-    assay_log_init(assay_comm_rank(comm), options->quiet);
     ASSAY_TRY(status);
     if (assay_comm_rank(comm) == 0)
         status = read_texts(path, options, text, &list, err);

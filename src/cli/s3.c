@@ -6,13 +6,6 @@
 
 #include "container/pickle.h"
 
-const assay_setting cli_s3_options[] = {
-    {"s3-unsigned", ASSAY_SETTING_SWITCH, offsetof(assay_s3_options, unsigned_requests), NULL,
-     "Where no credentials are found, read s3:// without any, as public buckets allow."},
-    {"s3-requests", ASSAY_SETTING_COUNT, offsetof(assay_s3_options, requests), "N",
-     "Requests to S3 that a rank has under way at a time. Default: 32."},
-    {0}};
-
 /* The place that stands in a word, as it is or behind "--option="; NULL: none. */
 static const char *place_in(const char *word)
 {

@@ -1,11 +1,8 @@
-/* s3.h - what commands do about trials in S3 before they read: options, memory, and one session for all ranks. */
+/* s3.h - what commands do about trials in S3 before they read: memory, and one session for all ranks. */
 #pragma once
 
 #include "cli/cli.h"
 #include "s3/s3.h"
-
-/* The options of every command that reads trials; their fields are of an assay_s3_options. */
-extern const assay_setting cli_s3_options[];
 
 /* ASSAY_EUSAGE where a word of the command line has a place with a key and a secret in it, or with a port: no command
  * takes one, and from then on no output has them. ASSAY_ENOMEM. Not collective. */

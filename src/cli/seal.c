@@ -12,19 +12,16 @@
 #include "verify/verify.h"
 
 typedef struct seal_options {
-    bool again, watch, quiet;
+    bool again, watch;
     double every;
-    assay_setting_range steps;
 } seal_options;
 
 #define FIELD(name) offsetof(seal_options, name)
 static const assay_setting OPTIONS[] = {
-    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the steps from A up to, but not including, B."},
     {"again", ASSAY_SETTING_SWITCH, FIELD(again), NULL, "Seal checkpoints anew that have a seal."},
     {"watch", ASSAY_SETTING_SWITCH, FIELD(watch), NULL,
      "Go on, and seal each checkpoint once it is complete, until a signal comes."},
-    {"every", ASSAY_SETTING_REAL, FIELD(every), "N", "With --watch: look every N seconds. Default: 10."},
-    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
+    {"every", ASSAY_SETTING_REAL, FIELD(every), "N", "With --watch: look every N seconds.", .initial = "10"},
     {0},
 };
 
@@ -43,6 +40,14 @@ static void wait(const seal_options *options)
 
 static int tell(const assay_seal_figures *f, assay_buf *out)
 {
+    const int code = f->refused > 0 ? CLI_LOSSES : CLI_DONE;
+    if (cli_given()->form == CLI_JSON) {
+        assay_jw w = assay_jw_over(out);
+        ASSAY_JW_OBJECT(&w, NULL, "sealed", f->sealed, "files", f->files, "bytes", f->bytes, "had_seal", f->kept,
+                        "not_whole", f->refused);
+        assay_put_u8(out, '\n');
+        return cli_finish(out, code);
+    }
     assay_put_format(out, "sealed %zu checkpoint%s, %" PRIu64 " file%s, ", f->sealed, assay_plural(f->sealed), f->files,
                      assay_plural(f->files));
     assay_text_put_bytes(out, f->bytes);
@@ -50,14 +55,14 @@ static int tell(const assay_seal_figures *f, assay_buf *out)
         assay_put_format(out, "; %zu had a seal", f->kept);
     if (f->refused > 0)
         assay_put_format(out, "; %zu %s not whole", f->refused, f->refused == 1 ? "is" : "are");
-    return cli_finish_line(out, f->refused > 0 ? CLI_LOSSES : CLI_DONE);
+    return cli_finish_line(out, code);
 }
 
 static int seal(const cli_context *context, const seal_options *options, const char *trial)
 {
     assay_error err = {""};
     assay_seal_figures figures = {0};
-    const assay_seal_options asked = {options->steps.from, options->steps.to, options->again};
+    const assay_seal_options asked = {cli_given()->steps.from, cli_given()->steps.to, options->again};
     const int status = assay_seal_make(context->comm, trial, &asked, &figures, &err);
     const bool first = assay_comm_rank(context->comm) == 0;
     if (status != ASSAY_OK)
@@ -76,7 +81,7 @@ static int seal(const cli_context *context, const seal_options *options, const c
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    seal_options options = {.steps = {INT64_MIN, INT64_MAX}, .every = 10};
+    seal_options options = {.again = false};
     const char *trial[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -84,7 +89,6 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_seal, argc, argv, &options, trial, &operands, &err);
     ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)
@@ -102,6 +106,11 @@ static int run(const cli_context *context, int argc, char **argv)
     return options.watch && code == CLI_LOSSES ? CLI_DONE : code;
 }
 
-const cli_command cli_seal = {
-    "seal", "RUN", "Writes digests of checkpoints beside them: for every file and every tensor.", OPTIONS, 1, 1, true,
-    run,    true};
+const cli_command cli_seal = {"seal",
+                              "RUN",
+                              "Writes digests of checkpoints beside them: for every file and every tensor.",
+                              OPTIONS,
+                              1,
+                              1,
+                              CLI_WORLD | CLI_TRIALS | CLI_STEPS | CLI_SAYS | CLI_PRINTED,
+                              run};

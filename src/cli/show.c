@@ -240,18 +240,15 @@ static int show_put_values(show_sink *sink, const show_row *row, assay_trial_rea
 
 typedef struct show_options {
     assay_setting_integer step;
-    assay_setting_range steps;
     const char *worker, *collection, *metric;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
-    bool values, csv, regex;
-    cli_form form;
+    bool values, regex;
 } show_options;
 
 #define FIELD(name) offsetof(show_options, name)
 static const assay_setting OPTIONS[] = {
     {"step", ASSAY_SETTING_INTEGER, FIELD(step), "N", "Only this global step."},
-    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
     {"mode", ASSAY_SETTING_WORD, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
     {"worker", ASSAY_SETTING_TEXT, FIELD(worker), "NAME", "Only this worker; of metrics also a machine."},
@@ -263,13 +260,10 @@ static const assay_setting OPTIONS[] = {
      "In place of TENSOR: this metric of the profiler data (cpu, cpu_memory, gpu, gpu_memory, io, network, step, or "
      "another one's name), a row for each machine, GPU or worker."},
     {"values", ASSAY_SETTING_SWITCH, FIELD(values), NULL, "Print the elements instead of statistics."},
-    CLI_FORM_OPTIONS(show_options, form, "As JSON, one row a line.",
-                     "a row for each step and worker, element or sample"),
-    {"csv", ASSAY_SETTING_SWITCH, FIELD(csv), NULL, "The same as --format csv."},
     {"draw", ASSAY_SETTING_WORD, FIELD(draw), "WHEN",
      "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), "
-     "always or never. Default: auto.",
-     CLI_DRAW_WORDS},
+     "always or never.",
+     CLI_DRAW_WORDS, .initial = "auto"},
     {0}};
 
 /* wanted[id] for every tensor. */
@@ -379,8 +373,8 @@ static int show_one(assay_recording *r, uint32_t tensor, size_t number, show_sin
 
 static bool is_row_wanted(const show_options *options, uint32_t worker, const assay_saved *row)
 {
-    return (!options->step.given || row->step == options->step.value) && row->step >= options->steps.from &&
-           row->step < options->steps.to && (!options->mode || row->mode == options->mode) &&
+    return (!options->step.given || row->step == options->step.value) && row->step >= cli_given()->steps.from &&
+           row->step < cli_given()->steps.to && (!options->mode || row->mode == options->mode) &&
            (worker == ASSAY_NO_ID || row->worker == worker) && (!options->values || row->kinds & 1u << ASSAY_RAW);
 }
 
@@ -483,7 +477,7 @@ static int show_trial(assay_recording *r, const show_options *options, const cha
                       assay_error *err)
 {
     assay_draw draw;
-    show_sink sink = {.form = options->form.form, .values = options->values};
+    show_sink sink = {.form = cli_given()->form, .values = options->values};
     uint8_t *wanted = assay_alloc_zeroed(assay_recording_tensors(r), 1);
     if (!wanted)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory for the list of tensors");
@@ -566,7 +560,7 @@ static int show_report(const show_options *options, const char *path)
 /* Is a step chosen, or are some? */
 static bool chooses_steps(const show_options *options)
 {
-    return options->step.given || options->steps.from != INT64_MIN || options->steps.to != INT64_MAX;
+    return options->step.given || cli_given()->steps.from != INT64_MIN || cli_given()->steps.to != INT64_MAX;
 }
 
 static int check_metric(const show_options *options, size_t operands, assay_error *err)
@@ -582,20 +576,17 @@ static int show_metric(const show_options *options, const char *trial)
 {
     const cli_course_choice choice = {options->metric, options->worker};
     assay_draw draw;
-    return cli_metrics_show(trial, &choice, options->form.form, cli_draw_style((cli_draw_when)options->draw, &draw));
+    return cli_metrics_show(trial, &choice, cli_given()->form, cli_draw_style((cli_draw_when)options->draw, &draw));
 }
 
 static int show(const cli_context *context, int argc, char **argv)
 {
-    show_options options = {.mode = ASSAY_MODE_NONE, .steps = {INT64_MIN, INT64_MAX}};
+    show_options options = {.mode = ASSAY_MODE_NONE};
     const char *operand[2] = {NULL, NULL};
     size_t operands = 0;
     assay_error err = {""};
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
-    if (options.csv)
-        options.form.form = ASSAY_LISTING_CSV;
-    ASSAY_THEN(status, cli_form_choose("show", &options.form, &err));
-    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || options.form.form ||
+    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || cli_given()->form ||
                    options.regex;
     if (status == ASSAY_OK && operands == 1 && chooses && !options.collection && !options.metric)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
@@ -617,7 +608,5 @@ const cli_command cli_show = {"show",
                               OPTIONS,
                               1,
                               2,
-                              false,
-                              show,
-                              true,
-                              CLI_PAGED};
+                              CLI_TRIALS | CLI_STEPS | CLI_LISTS | CLI_PAGED,
+                              show};

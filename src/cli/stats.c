@@ -12,27 +12,23 @@
 #include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
 #include "report/results/results.h"
+#include "report/text/listing.h"
 #include "report/report.h"
 
 typedef struct stats_options {
-    const char *out;
-    assay_setting_range steps;
-    size_t memory;
-    bool metrics, events, quiet, overwrite;
+    const char *out; /* NULL: the table is printed */
+    bool metrics, events;
 } stats_options;
 
 #define FIELD(name) offsetof(stats_options, name)
 static const assay_setting OPTIONS[] = {
     {"out", ASSAY_SETTING_TEXT, FIELD(out), "FILE",
-     "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short."},
-    {"overwrite", ASSAY_SETTING_SWITCH, FIELD(overwrite), NULL, CLI_OVERWRITE_HELP},
-    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B."},
-    CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
+     "Write the table to this file, in the form of its suffix: HDF5 (.h5), comma-separated text (.csv) or an object a "
+     "line (.jsonl); -o for short. Default: it is printed."},
     {"metrics", ASSAY_SETTING_SWITCH, FIELD(metrics), NULL,
-     "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file."},
+     "Write the profiler data instead: a row for every sample of every metric and every step."},
     {"events", ASSAY_SETTING_SWITCH, FIELD(events), NULL,
-     "Write the events of the timelines instead: a row for each that a process recorded. To a .csv file."},
-    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only."},
+     "Write the events of the timelines instead: a row for each that a process recorded."},
     {0}};
 
 /* What makes the engine read everything: an aggregation over all tensors and kinds that adds nothing up. */
@@ -58,23 +54,35 @@ static const assay_rule_ops EVERYTHING = {
     ASSAY_COMMON_STATE,
 };
 
+static bool is_hdf5(const stats_options *options)
+{
+    return options->out && assay_path_ends(options->out, ".h5");
+}
+
+/* The form of rows: what the file is called counts where there is one. */
+static assay_listing_form form_of(const stats_options *options)
+{
+    const bool lines = options->out ? assay_path_ends(options->out, ".jsonl") : cli_given()->form == CLI_JSON;
+    return lines ? ASSAY_LISTING_JSON : ASSAY_LISTING_CSV;
+}
+
 static int check_options(const stats_options *options, assay_error *err)
 {
-    if (!options->out)
-        return assay_fail(err, ASSAY_EUSAGE,
-                          "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
-    if (!assay_path_ends(options->out, ".h5") && !assay_path_ends(options->out, ".csv"))
-        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
+    const char *out = options->out;
+    if (out && !is_hdf5(options) && !assay_path_ends(out, ".csv") && !assay_path_ends(out, ".jsonl"))
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5, .csv or .jsonl", out);
+    if (out && cli_given()->form == CLI_JSON && form_of(options) != ASSAY_LISTING_JSON)
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: with --json the name of the file has to end in .jsonl", out);
     if (options->metrics && options->events)
         return assay_fail(err, ASSAY_EUSAGE, "stats: --metrics and --events are tables of their own: give one of them");
-    if ((options->metrics || options->events) && !assay_path_ends(options->out, ".csv"))
-        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --%s writes a .csv file", options->out,
+    if ((options->metrics || options->events) && is_hdf5(options))
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --%s writes a .csv or .jsonl file", out,
                           options->metrics ? "metrics" : "events");
-    if (assay_path_ends(options->out, ".h5") && !assay_hdf5_available())
+    if (is_hdf5(options) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
                           "or write a .csv file",
-                          options->out);
+                          out);
     return ASSAY_OK;
 }
 
@@ -90,15 +98,16 @@ static int make_job(const char *const *trials, size_t count, assay_job *job, ass
 
 /* On rank 0: what could not be read, or is odd, is said; the exit code. */
 /* Has the trial steps, and none of those that were asked for? */
-static bool lacks_steps(const stats_options *options, const assay_trial *trial)
+static bool lacks_steps(const assay_trial *trial)
 {
+    const assay_setting_range *wanted = &cli_given()->steps;
     const uint64_t steps = trial ? assay_trial_steps(trial) : 0;
     uint64_t first = 0;
-    ASSAY_SEARCH(first, steps, assay_trial_step(trial, first)->step < options->steps.from);
-    return steps > 0 && (first == steps || assay_trial_step(trial, first)->step >= options->steps.to);
+    ASSAY_SEARCH(first, steps, assay_trial_step(trial, first)->step < wanted->from);
+    return steps > 0 && (first == steps || assay_trial_step(trial, first)->step >= wanted->to);
 }
 
-static int conclude(const stats_options *options, const assay_outcome *outcome)
+static int conclude(const assay_outcome *outcome)
 {
     size_t lacking = 0;
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -110,7 +119,7 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
         if (of_ranks && trial->catalog.format_count == 0)
             return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: %s", trial->trial->path, of_ranks), &err);
         cli_warn_problems(trial->trial->path, &trial->problems);
-        lacking += lacks_steps(options, trial->info);
+        lacking += lacks_steps(trial->info);
     }
     if (lacking > 0 && lacking == outcome->trial_count) {
         assay_error err = {""};
@@ -124,8 +133,8 @@ static int write_table(const cli_context *context, const stats_options *options,
                        assay_results *results, assay_error *err)
 {
     const assay_results_origin origin = {context->version, "assay stats", NULL};
-    if (assay_path_ends(options->out, ".csv"))
-        return assay_results_write_csv(context->comm, results, outcome, options->out, err);
+    if (!is_hdf5(options))
+        return assay_results_write_rows(context->comm, results, outcome, form_of(options), options->out, err);
     return assay_results_write_hdf5(context->comm, results, outcome, &origin, options->out, err);
 }
 
@@ -136,15 +145,14 @@ static int run_job(const cli_context *context, const stats_options *options, con
     assay_results *results = assay_results_new(job);
     int code = CLI_DONE, status = assay_comm_agree(context->comm, results ? ASSAY_OK : ASSAY_ENOMEM, &err);
     if (status == ASSAY_OK) {
-        const assay_engine_options engine = {.memory = cli_engine_memory(job, options->memory),
-                                             .from = options->steps.from,
-                                             .to = options->steps.to,
+        const assay_engine_options engine = {.memory = cli_engine_memory(job, cli_given()->memory),
+                                             .from = cli_given()->steps.from,
+                                             .to = cli_given()->steps.to,
                                              .observer = assay_results_observer(results)};
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
     }
     if (status == ASSAY_OK)
-        code =
-            cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? conclude(options, &outcome) : CLI_DONE);
+        code = cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? conclude(&outcome) : CLI_DONE);
     if (status == ASSAY_OK && (code == CLI_DONE || code == CLI_LOSSES))
         status = write_table(context, options, &outcome, results, &err);
     assay_results_free(results);
@@ -157,7 +165,7 @@ static int write_events(const stats_options *options, const char *trial)
 {
     assay_error err = {""};
     uint64_t losses = 0;
-    int status = cli_events_write(trial, options->out, &losses, &err);
+    int status = cli_events_write(trial, form_of(options), options->out, &losses, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     return losses > 0 ? CLI_LOSSES : CLI_DONE;
@@ -170,7 +178,7 @@ static int write_metrics(const stats_options *options, const char *trial)
     cli_metrics metrics;
     assay_error err = {""};
     int status = cli_metrics_read(trial, &metrics, &err);
-    ASSAY_THEN(status, cli_metrics_write(&metrics, options->out, &err));
+    ASSAY_THEN(status, cli_metrics_write(&metrics, form_of(options), options->out, &err));
     if (status == ASSAY_OK)
         cli_warn_problems(trial, &metrics.problems);
     const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
@@ -180,21 +188,20 @@ static int write_metrics(const stats_options *options, const char *trial)
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    stats_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20};
+    stats_options options = {.out = NULL};
     const char *trial[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
     int status = cli_options_parse(&cli_stats, argc, argv, &options, trial, &operands, &err);
     ASSAY_THEN(status, check_options(&options, &err));
-    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
-        status = cli_claim_file("stats", options.out, options.overwrite, &err);
+    if (status == ASSAY_OK && options.out && assay_comm_rank(context->comm) == 0)
+        status = cli_claim_file("stats", options.out, cli_given()->overwrite, &err);
     ASSAY_THEN(status, make_job(trial, 1, &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
     const bool in_time = options.metrics || options.events;
     if (status == ASSAY_OK && !in_time)
         status = cli_expand_trials(context->comm, &job, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     int code = CLI_DONE;
     if (status != ASSAY_OK)
@@ -211,10 +218,9 @@ static int run(const cli_context *context, int argc, char **argv)
 const cli_command cli_stats = {
     "stats",
     "TRIAL",
-    "Writes the statistics of every tensor at every step of every worker as a table, or the profiler data.",
+    "Prints or writes the statistics of every tensor at every step of every worker as a table, or the profiler data.",
     OPTIONS,
     1,
     1,
-    true,
-    run,
-    true};
+    CLI_WORLD | CLI_TRIALS | CLI_STEPS | CLI_MEMORY | CLI_OVERWRITE | CLI_TABLE,
+    run};

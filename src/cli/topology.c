@@ -183,7 +183,6 @@ static int make_of_groups(const groups_asked *asked, assay_buf *out, assay_buf *
 
 typedef struct topology_options {
     const char *file, *preset, *axes, *groups;
-    bool json;
 } topology_options;
 
 static const assay_setting OPTIONS[] = {
@@ -195,8 +194,6 @@ static const assay_setting OPTIONS[] = {
      "The mesh, outermost axis first: dp=2,tp=8."},
     {"groups", ASSAY_SETTING_TEXT, offsetof(topology_options, groups), "PATH",
      "Take the mesh from the process groups in flight-recorder dumps and traces in this directory."},
-    {"json", ASSAY_SETTING_SWITCH, offsetof(topology_options, json), NULL,
-     "As JSON, which is what is printed without it, too."},
     {0}};
 
 enum { AXIS_NAME = 32, SHOWN = 8 };
@@ -458,7 +455,5 @@ const cli_command cli_topology = {
     OPTIONS,
     1,
     1,
-    false,
-    topology,
-    true,
-    CLI_PAGED};
+    CLI_TRIALS | CLI_DOCUMENT | CLI_PAGED,
+    topology};

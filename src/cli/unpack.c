@@ -8,26 +8,31 @@
 
 typedef struct unpack_options {
     const char *out;
-    bool quiet;
 } unpack_options;
 
 static const assay_setting OPTIONS[] = {{"out", ASSAY_SETTING_TEXT, offsetof(unpack_options, out), "DIR",
                                          "The directory to write; -o for short. It must not exist, or be empty."},
-                                        {"quiet", ASSAY_SETTING_SWITCH, offsetof(unpack_options, quiet), NULL,
-                                         "No notes or warnings on standard error; errors only."},
                                         {0}};
 
 static int print_figures(const unpack_options *options, const assay_pack_figures *f)
 {
     assay_buf text = ASSAY_BUF(1 << 16);
+    const int code = f->unreadable ? CLI_LOSSES : CLI_DONE;
+    if (f->unreadable)
+        assay_log_warn("%" PRIu64 " file%s could not be read when the trial was packed, and %s not in %s",
+                       f->unreadable, assay_plural(f->unreadable), f->unreadable == 1 ? "is" : "are", options->out);
+    if (cli_given()->form == CLI_JSON) {
+        assay_jw w = assay_jw_over(&text);
+        ASSAY_JW_OBJECT(&w, NULL, "directory", options->out, "files", f->files - f->unreadable, "bytes", f->bytes,
+                        "unreadable", f->unreadable);
+        assay_put_u8(&text, '\n');
+        return cli_finish(&text, code);
+    }
     assay_put_format(&text, "unpacked %" PRIu64 " file%s, ", f->files - f->unreadable,
                      assay_plural(f->files - f->unreadable));
     assay_text_put_bytes(&text, f->bytes);
     assay_put_format(&text, ", into %s", options->out);
-    if (f->unreadable)
-        assay_log_warn("%" PRIu64 " file%s could not be read when the trial was packed, and %s not in %s",
-                       f->unreadable, assay_plural(f->unreadable), f->unreadable == 1 ? "is" : "are", options->out);
-    return cli_finish_line(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
+    return cli_finish_line(&text, code);
 }
 
 static int run(const cli_context *context, int argc, char **argv)
@@ -41,7 +46,6 @@ static int run(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK && !options.out)
         status = assay_fail(&err, ASSAY_EUSAGE, "unpack: -o DIR is missing: the directory to write");
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, assay_unpack(context->comm, path[0], options.out, &figures, &err));
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
@@ -49,5 +53,5 @@ static int run(const cli_context *context, int argc, char **argv)
                           assay_comm_rank(context->comm) == 0 ? print_figures(&options, &figures) : CLI_DONE);
 }
 
-const cli_command cli_unpack = {"unpack", "FILE", "Restores the directory of a packed trial.", OPTIONS, 1, 1, true,
-                                run,      false};
+const cli_command cli_unpack = {
+    "unpack", "FILE", "Restores the directory of a packed trial.", OPTIONS, 1, 1, CLI_WORLD | CLI_SAYS, run};

@@ -13,34 +13,22 @@
 #include "verify/verify.h"
 
 typedef struct verify_options {
-    bool last, all, strict, quiet;
-    cli_form form;
+    bool last, all, strict;
     int of; /* assay_framework */
-    assay_setting_range steps;
-    size_t memory;
-    double progress;
 } verify_options;
 
 #define FIELD(name) offsetof(verify_options, name)
 static const assay_setting OPTIONS[] = {
     {"last", ASSAY_SETTING_SWITCH, FIELD(last), NULL,
      "Only the newest checkpoint, which a resume would load, and where that is not sound those before it until one is."},
-    {"steps", ASSAY_SETTING_RANGE, FIELD(steps), "A:B", "Only the steps from A up to, but not including, B."},
     {"for", ASSAY_SETTING_WORD, FIELD(of), "FRAMEWORK",
      "What this framework needs to resume counts as well, and the answer says which checkpoint it would pick: any, trainer "
-     "(Hugging Face), lightning, dcp, megatron, deepspeed. Default: any.",
-     "any|trainer|lightning|dcp|megatron|deepspeed"},
+     "(Hugging Face), lightning, dcp, megatron, deepspeed.",
+     "any|trainer|lightning|dcp|megatron|deepspeed", .initial = "any"},
     {"all", ASSAY_SETTING_SWITCH, FIELD(all), NULL,
      "A line for every file, not only for those of which something is said."},
     {"strict", ASSAY_SETTING_SWITCH, FIELD(strict), NULL,
      "Pickles that need classes of their own program count as if loading them ran code."},
-    CLI_FORM_OPTIONS(verify_options, form, "Print JSON.", "a row for every file"),
-    CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
-    {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
-     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
-     "else one every 10 seconds."},
-    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL,
-     "No progress, notes or warnings on standard error; errors only."},
     {0},
 };
 
@@ -140,9 +128,9 @@ static int conclude(const verify_options *options, const assay_verification *j)
 {
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
-    if (options->form.form == ASSAY_LISTING_JSON)
+    if (cli_given()->form == CLI_JSON)
         assay_verification_put_json(j, &out);
-    else if (options->form.form == ASSAY_LISTING_CSV)
+    else if (cli_given()->form == CLI_CSV)
         assay_verification_put_csv(j, &out);
     else
         put_text(options, j, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
@@ -151,23 +139,22 @@ static int conclude(const verify_options *options, const assay_verification *j)
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    verify_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1};
+    verify_options options = {.last = false};
+    const cli_shared *given = cli_given();
     const char *trial[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
     assay_verification judgement = {.last_sound = -1};
     int status = cli_options_parse(&cli_verify, argc, argv, &options, trial, &operands, &err);
-    ASSAY_THEN(status, cli_form_choose("verify", &options.form, &err));
     ASSAY_THEN(status, assay_verify_make_job(trial[0], &job, &err));
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     ASSAY_THEN(status, cli_s3_begin(context->comm, &job, NULL, &err));
     if (status == ASSAY_OK) {
-        const assay_verify_options asked = {.from = options.steps.from,
-                                            .to = options.steps.to,
-                                            .memory = cli_engine_memory(&job, options.memory),
-                                            .progress = options.quiet ? 0 : options.progress,
+        const assay_verify_options asked = {.from = given->steps.from,
+                                            .to = given->steps.to,
+                                            .memory = cli_engine_memory(&job, given->memory),
+                                            .progress = cli_progress(),
                                             .strict = options.strict,
                                             .of = (assay_framework)options.of,
                                             .last = options.last};
@@ -189,7 +176,5 @@ const cli_command cli_verify = {
     OPTIONS,
     1,
     1,
-    true,
-    run,
-    true,
-    CLI_PRINTED};
+    CLI_WORLD | CLI_TRIALS | CLI_STEPS | CLI_MEMORY | CLI_PROGRESS | CLI_LISTS | CLI_PRINTED,
+    run};

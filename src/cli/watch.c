@@ -39,23 +39,22 @@ static const double PAGE_SECONDS = 60;
 #define FIELD(name) offsetof(watch_options, name)
 static const assay_setting OPTIONS[] = {
     RUN_SHARED_OPTIONS,
-    {"every", ASSAY_SETTING_REAL, FIELD(every), "SECONDS", "Seconds between two looks at the trials. Default: 1."},
+    {"every", ASSAY_SETTING_REAL, FIELD(every), "SECONDS", "Seconds between two looks at the trials.", .least = 0.01,
+     .most = 1e9, .initial = "1"},
     {"lag", ASSAY_SETTING_REAL, FIELD(lag), "SECONDS",
      "How long a step waits for workers that have not written it. It is then evaluated without them, and again when "
-     "they come. Default: 60."},
-    {"idle", ASSAY_SETTING_REAL, FIELD(idle), "SECONDS",
-     "End when nothing has been written for this long; 0: never. Default: 3600."},
+     "they come.",
+     .initial = "60"},
+    {"idle", ASSAY_SETTING_REAL, FIELD(idle), "SECONDS", "End when nothing has been written for this long; 0: never.",
+     .initial = "3600"},
     {"until-finding", ASSAY_SETTING_WORD, FIELD(until), "LEVEL",
-     "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
-     "Default: never.",
-     "never|info|warning|error"},
-    {"json", ASSAY_SETTING_SWITCH, FIELD(run.lines), NULL,
-     "Print an object a line: each cause as it comes, then the lines of report.jsonl."},
+     "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error.",
+     "never|info|warning|error", .initial = "never"},
     {"findings", ASSAY_SETTING_SWITCH, FIELD(findings), NULL,
      "Print every finding, as columns between tabs for programs, in place of a line for each cause."},
     {"report-every", ASSAY_SETTING_REAL, FIELD(report_every), "SECONDS",
      "Write the report of what is known so far every so many seconds, too; 0: only at the end. Default: 60 with "
-     "--format html, else 0."},
+     "--reports html, else 0."},
     {"metrics", ASSAY_SETTING_TEXT, FIELD(metrics), "FILE",
      "Keep a file for the textfile collector of Prometheus' node_exporter: steps, seconds since the last change, findings "
      "by severity."},
@@ -299,7 +298,7 @@ static int watch_job(const cli_context *context, watch_options *options, const a
         f.report_every = job->formats & 1u << ASSAY_FORM_HTML ? PAGE_SECONDS : 0;
     assay_buf_init(&f.counts, ASSAY_REPORT_CEILING);
     f.findings = options->findings ? watch_findings_new() : NULL;
-    f.causes = options->findings ? NULL : watch_causes_new(options->run.lines);
+    f.causes = options->findings ? NULL : watch_causes_new(options->run.json);
     int status = f.findings || f.causes ? ASSAY_OK : ASSAY_ENOMEM;
     int made = assay_watch_new(context->comm, job, options->lag, &f.watch);
     status = assay_comm_agree(context->comm, status == ASSAY_OK ? made : status, &err);
@@ -321,13 +320,13 @@ static int watch(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     assay_buf text = ASSAY_BUF(CLI_JOB_CEILING);
-    watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60, .report_every = -1};
+    watch_options options = {.run = RUN_DEFAULTS, .report_every = -1};
     assay_activity_show(false); /* it reads on and on, and says itself what comes */
     int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);
-    if (status == ASSAY_OK && options.findings && options.run.lines)
+    options.run.lines = true;
+    ASSAY_THEN(status, run_choose_form("watch", &options.run, &err));
+    if (status == ASSAY_OK && options.findings && options.run.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "watch: --findings and --json exclude each other");
-    if (status == ASSAY_OK && options.every < 0.01)
-        status = assay_fail(&err, ASSAY_EUSAGE, "watch: --every: at least 0.01 seconds");
     status = run_take_operands(context, status, operand, operands, &options.run, &path, &err);
     if (options.run.fail_on == RUN_FAIL_NEVER)
         options.run.fail_on = options.until;
@@ -348,6 +347,5 @@ const cli_command cli_watch = {"watch",
                                OPTIONS,
                                0,
                                RUN_OPERANDS_MOST,
-                               true,
-                               watch,
-                               true};
+                               RUN_TAKES,
+                               watch};

@@ -11,43 +11,29 @@
 #include "why/why.h"
 
 typedef struct why_options {
-    bool json, outputs, quiet;
-    int form;
+    bool outputs;
     const char *job;
-    size_t memory;
-    double progress;
 } why_options;
-
-enum { FORM_TEXT, FORM_MARKDOWN, FORM_HTML, FORM_JSON };
 
 #define FIELD(name) offsetof(why_options, name)
 static const assay_setting OPTIONS[] = {
-    {"json", ASSAY_SETTING_SWITCH, FIELD(json), NULL, "Print JSON."},
-    {"format", ASSAY_SETTING_WORD, FIELD(form), "FORM", "What to print: text, json, markdown or html. Default: text.",
-     "text|markdown|html|json"},
     {"job", ASSAY_SETTING_TEXT, FIELD(job), "ID",
      "The Slurm job to look at, where a directory has outputs of several. Default: the one with the highest number."},
     {"outputs", ASSAY_SETTING_SWITCH, FIELD(outputs), NULL,
      "Only what programs wrote: no checkpoints, dumps, logs of metrics or records."},
-    CLI_MEMORY_OPTION(FIELD(memory), "Memory"),
-    {"progress", ASSAY_SETTING_REAL, FIELD(progress), "N",
-     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
-     "else one every 10 seconds."},
-    {"quiet", ASSAY_SETTING_SWITCH, FIELD(quiet), NULL,
-     "No progress, notes or warnings on standard error; errors only."},
     {0},
 };
 
-static int conclude(const why_options *options, const assay_why *why)
+static int conclude(const assay_why *why)
 {
     assay_draw draw;
     assay_buf out = ASSAY_BUF(ASSAY_REPORT_CEILING);
     const int code = assay_why_failed(why) ? CLI_FINDINGS : assay_why_has_losses(why) ? CLI_LOSSES : CLI_DONE;
-    if (options->json || options->form == FORM_JSON)
+    if (cli_given()->form == CLI_JSON)
         assay_why_put_json(why, &out);
-    else if (options->form == FORM_MARKDOWN)
+    else if (cli_given()->form == CLI_MARKDOWN)
         assay_why_put_markdown(why, &out);
-    else if (options->form == FORM_HTML)
+    else if (cli_given()->form == CLI_HTML)
         assay_why_put_html(why, &out);
     else
         assay_why_put_text(why, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
@@ -56,25 +42,24 @@ static int conclude(const why_options *options, const assay_why *why)
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    why_options options = {.memory = (size_t)512 << 20, .progress = -1};
+    why_options options = {.outputs = false};
     const char *directory[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
     assay_why *why = NULL;
     int status = cli_options_parse(&cli_why, argc, argv, &options, directory, &operands, &err);
     status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.quiet);
     if (status == ASSAY_OK) {
-        const assay_why_options asked = {.memory = options.memory,
-                                         .progress = options.quiet ? 0 : options.progress,
+        const assay_why_options asked = {.memory = cli_given()->memory,
+                                         .progress = cli_progress(),
                                          .job = options.job,
                                          .rules = (const char *)cli_built_in_job,
                                          .rules_size = cli_built_in_job_size,
                                          .outputs_only = options.outputs};
         status = assay_why_run(context->comm, directory[0], &asked, &why, &err);
     }
-    const int code = status != ASSAY_OK ? cli_fail(status, &err)
-                                        : cli_share_code(context->comm, why ? conclude(&options, why) : CLI_DONE);
+    const int code =
+        status != ASSAY_OK ? cli_fail(status, &err) : cli_share_code(context->comm, why ? conclude(why) : CLI_DONE);
     assay_why_free(why);
     return code;
 }
@@ -86,7 +71,5 @@ const cli_command cli_why = {
     OPTIONS,
     1,
     1,
-    true,
-    run,
-    true,
-    CLI_PRINTED};
+    CLI_WORLD | CLI_TRIALS | CLI_MEMORY | CLI_PROGRESS | CLI_PAGE | CLI_PRINTED,
+    run};

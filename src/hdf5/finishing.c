@@ -20,7 +20,8 @@ static struct {
 
 void assay_finishing_give_up(assay_comm *comm, const char *temporary, const assay_error *why)
 {
-    assay_log_init(assay_comm_rank(comm), true);
+    assay_log_init(assay_comm_rank(comm));
+    assay_log_quiet();
     assay_log_all_ranks(true); /* whichever rank it is, it speaks */
     assay_log_error("%s", why->text);
     unlink(temporary);

@@ -109,7 +109,7 @@ static const char **analysis(const assay_pilot *pilot, const char *trial, const 
                                 trial,
                                 "--out",
                                 report,
-                                "--format",
+                                "--reports",
                                 "json,text",
                                 "--fail-on",
                                 assay_severity_name(pilot->fail_on),

@@ -206,7 +206,7 @@ def check_follow(checks, cmake, cc, reuse):
         job = Path(folder) / "job.json"
         job.write_text(json.dumps({"trials": [str(trial)], "rules": [{"name": "below", "rule": "AnyNegative", "parameters": {
             "tensor_regex": "x"}}]}))
-        done = run([build / "src" / "assay", "run", job, "--format", "json,text,verdicts", "--out", Path(folder) / "out"])
+        done = run([build / "src" / "assay", "run", job, "--reports", "json,text,verdicts", "--out", Path(folder) / "out"])
         if not checks.expect(done.code == 0, "it does not run: %s" % done):
             return
         rule = json.loads((Path(folder) / "out" / "report.json").read_text())["trials"][0]["rules"][0]

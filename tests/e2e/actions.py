@@ -205,7 +205,7 @@ def test_secrets(b):
             action = notify({"env": "HOOK_URL"}, style="slack", retries=1, timeout=1,
                             headers={"Authorization": {"file": str(secret)}})
             job = b.job([action, dict(action, on="end")])
-            done = b.run(job, "--format", "json,text,csv,html", "--checkpoint", b.report().with_suffix(".checkpoint"),
+            done = b.run(job, "--reports", "json,text,csv,html", "--checkpoint", b.report().with_suffix(".checkpoint"),
                          "--checkpoint-every", "0.000001", "--log", "all", env=env, ranks=ranks)
             shown = b.run(job, "--show-actions", "--out", str(b.directory / "shown"), env=env)
             planned = b.run(job, "--dry-run", env=env)

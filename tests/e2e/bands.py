@@ -36,7 +36,7 @@ def check_same(checks, assay, ranks, folder, learned, held):
     first = None
     for n in ranks:
         bands, out = folder / ("bands-%d.json" % n), folder / ("out-%d" % n)
-        options = ["--job", folder / "job.json", "--out", out, "--format", "json,text", "--quiet"]
+        options = ["--job", folder / "job.json", "--out", out, "--reports", "json,text", "--quiet"]
         done = mpirun(n, [assay, "compare", *learned, "--learn", bands, *options])
         checks.expect(done.code == 0, "--learn at %d ranks: %s" % (n, done))
         done = mpirun(n, [assay, "compare", *held, "--against", bands, "--fail-on", "warning", *options])

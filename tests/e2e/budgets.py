@@ -36,7 +36,7 @@ class Bench:
         self.out = self.folder / "out"
 
     def run(self, trial, *more, env=None):
-        return run([self.assay, "run", self.job, "--trial", trial, "--out", self.out, "--quiet", "--format", "json", *more], env=env)
+        return run([self.assay, "run", self.job, "--trial", trial, "--out", self.out, "--quiet", "--reports", "json", *more], env=env)
 
 
 def missing_shards(folder, n):
@@ -253,7 +253,7 @@ def prepared_outputs(b):
         (place / name).symlink_to(target)
     job = b.folder / "actions.json"
     job.write_text(json.dumps(dict(JOB, actions=[{"notify": {"url": "http://127.0.0.1:9/"}, "on": "end"}])))
-    done = run([b.assay, "run", job, "--trial", TRIALS / "linreg_nan", "--out", place, "--quiet", "--format", "json,text"])
+    done = run([b.assay, "run", job, "--trial", TRIALS / "linreg_nan", "--out", place, "--quiet", "--reports", "json,text"])
     b.checks.expect(target.read_text() == "# mine\n", "written through a link: %r" % target.read_text()[:200])
     b.checks.expect((place / "report.json").is_file() and not (place / "report.json").is_symlink(), "no report took the place of the link: %s" % done)
 

@@ -62,9 +62,7 @@ def check_help(cli):
     commands = set(re.findall(r"^  (\w+) +\S", overview.out.split("Commands:")[1].split("\n\n")[0], re.M))
     for command in commands:
         cli.expect(2, command, "-q", "-v", "--color", "never", "--nonsense", err='assay: rank 0: error: %s: unknown option "--nonsense"' % command)
-    for option, having in (("out", commands - {"seal", "pilot", "notify", "completion"}),
-                           ("json", commands - {"stats", "seal", "pack", "unpack", "pilot", "notify", "completion"}),
-                           ("format", commands - {"stats", "seal", "pack", "unpack", "pilot", "notify", "completion", "topology", "check"}),
+    for option, having in (("out", commands), ("json", commands - {"completion"}), ("format", commands - {"completion"}),
                            ("steps", commands - {"why", "topology", "rules", "check", "pack", "unpack", "pilot", "notify", "completion"}),
                            ("quiet", commands), ("log", commands), ("color", commands)):
         has = {command for command in commands if re.search(r"^  --%s\b" % option, cli.expect(0, command, "--help").out, re.M)}
@@ -73,8 +71,14 @@ def check_help(cli):
     cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n(.+\n)*License: Apache-2.0\n", version), "--version: %s" % version)
     cli.expect(2, out="Find what went wrong", err="no command")
     cli.expect(0, "version", out="assay ")
-    cli.expect(2, "run", PARTIAL, "--format", "htlm", err='did you mean "html"')
-    cli.expect(0, "run", PARTIAL, "-q", "--format", "md,txt", "-o", "short")
+    cli.expect(2, "run", PARTIAL, "--reports", "htlm", err='did you mean "html"')
+    cli.expect(0, "run", PARTIAL, "-o", "old", "--format", "md,txt", err="--format md,txt: the files of a report are chosen by --reports")
+    cli.checks.expect({p.name for p in (cli.where / "old").glob("[!.]*")} == {"report.md", "report.txt"}, "--format as it once was")
+    cli.expect(2, "run", PARTIAL, "--format", "text", "--json", err="exclude each other")
+    printed = [cli.expect(0, command, PARTIAL, *more, *form, "-q", "-o", "form").out for command, *more in (("run",), ("compare", DDP))
+               for form in (["--format", "json"], ["--json"], ["--format", "text"], [])]
+    cli.checks.expect(all(json.loads(a)["trials"] == json.loads(b)["trials"] and c[:1000] == d[:1000] != a[:1000] for a, b, c, d in (printed[:4], printed[4:])), "--format of a report")
+    cli.expect(0, "run", PARTIAL, "-q", "--reports", "md,txt", "-o", "short")
     cli.checks.expect({p.name for p in (cli.where / "short").glob("[!.]*")} == {"report.md", "report.txt"}, "-o, -q, md and txt")
     cli.expect(2, "show", PARTIAL, "--format", "md", err="--format md: expected text, json or csv")
     cli.expect(0, "rules", "--format", "txt", out="Rules\n-----")
@@ -128,7 +132,7 @@ def check_options(cli):
             ((*run_it, "--steps", "9"), "expected a range"), ((*run_it, "--steps", "20:10"), "expected a range"),
             ((*run_it, "--fail-on", "sometimes"), "never, info, warning or error"), ((*run_it, "--progress", "x"), "expected a number, 0 or more"),
             ((*run_it, "--max-findings", "0"), "from 1"), ((*run_it, "--quiet=1"), "takes no value"),
-            ((*run_it, "--out"), "needs a value"), ((*run_it, "--format", "json,pdf"), "unknown format \"pdf\""),
+            ((*run_it, "--out"), "needs a value"), ((*run_it, "--reports", "json,pdf"), "unknown format \"pdf\""),
             ((*run_it, "--trial", str(PARTIAL) + "/"), "listed twice"), (("run", cli.job), "no trials"),
             (("ls", cli.where / "nothing"), "nothing"), (("show", PARTIAL, "nothing"), "no tensor"),
             (("show", PARTIAL, "((", "--regex"), "regular expression"),
@@ -155,7 +159,7 @@ def check_waiting(cli):
 
 
 def check_letters(cli):
-    """Letters of switches stand behind one sign, and --format json is --json where there is no third form."""
+    """Letters of switches stand behind one sign, and --format json is --json."""
     for words in (("-qv",), ("-vq",), ("-q", "-v")):
         cli.expect(0, "ls", PARTIAL, *words, out="ddp_partial")
     for words in ("-qx", "-qo", "-oq"):
@@ -165,7 +169,7 @@ def check_letters(cli):
         plain = cli.expect(0, command, place, "--json").out
         for words in (("--format", "json"), ("--format=json",)):
             cli.checks.expect(cli.expect(0, command, place, *words).out == plain, "%s %s" % (command, words))
-        cli.expect(2, command, place, "--format", "csv", err="unknown option \"--format\"")
+        cli.expect(2, command, place, "--format", "csv", err="--format csv: expected json")
 
 
 def check_exit_codes(cli):
@@ -290,7 +294,7 @@ def check_output(cli):
     job = cli.write("out.json", dict(RULES, output={"directory": "said"}))
     cli.expect(0, "run", job, "--trial", PARTIAL)
     cli.expect(0, "run", cli.job, "--trial", PARTIAL)
-    cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "deep/er", "--format", "text")
+    cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "deep/er", "--reports", "text")
     here = sorted(str(p.relative_to(cli.where)) for d in ("said", "assay-report", "deep") for p in (cli.where / d).rglob("[!.]*.*"))
     own = ["assay-report/%s/report.%s" % (d, f) for d in ("ddp_partial", "latest") for f in ("json", "txt")]
     cli.checks.expect(here == own[:2] + ["deep/er/report.txt", "said/report.json", "said/report.txt"], "files: %s" % here)
@@ -381,7 +385,7 @@ def check_quit_pager(cli):
     for reader, first in (("head -n 1", True), ("true", False), ("head -c 5", False), ("sed 3q", True)):
         out = cli.where / "cut"
         shutil.rmtree(out, ignore_errors=True)
-        line = "'%s' run '%s' '%s' --out '%s' --fail-on error --format json,text,html,junit | %s; echo ${PIPESTATUS[0]}" % (
+        line = "'%s' run '%s' '%s' --out '%s' --fail-on error --reports json,text,html,junit | %s; echo ${PIPESTATUS[0]}" % (
             cli.assay, cli.job, DDP, out, reader)
         done = run(["bash", "-c", line])
         cli.checks.expect(done.out.rstrip().endswith("1"), "| %s: %s" % (reader, done))
@@ -486,6 +490,38 @@ def check_forms(cli):
     cli.checks.expect(names == [p["name"] for p in told], "rules AllZero: %s" % names)
 
 
+def check_said(cli):
+    """Commands that say one thing say it as JSON, too: what they say in words."""
+    run_folder, packed = cli.where / "sealed", cli.where / "packed.h5"
+    for step in (1, 2):
+        (run_folder / ("checkpoint-%d" % step)).mkdir(parents=True)
+        save_safetensors(run_folder / ("checkpoint-%d" % step) / "model.safetensors", {"w": numpy.zeros((2, 2), "f4")})
+    sealed = json.loads(cli.expect(0, "seal", run_folder, "--json").out)
+    cli.checks.expect(sealed["sealed"] == 2 == sealed["files"] and sealed["had_seal"] == sealed["not_whole"] == 0, "seal: %s" % sealed)
+    cli.checks.expect(json.loads(cli.expect(0, "seal", run_folder, "--json").out)["had_seal"] == 2, "seal once more")
+    if "HDF5: none" not in cli.expect(0, "--version").out:
+        told = json.loads(cli.expect(0, "pack", DDP, "-o", packed, "--json", "--verify").out)
+        cli.checks.expect(told["trials"] == 1 and told["verified"] and told["file"] == str(packed) and told["records"] > 0, "pack: %s" % told)
+        back = json.loads(cli.expect(0, "unpack", packed, "-o", "unpacked", "--json").out)
+        cli.checks.expect(back["files"] == told["files"] and back["bytes"] == told["bytes"] and back["directory"] == "unpacked", "unpack: %s" % back)
+    for name, *command in (("stats", "stats", DDP, "--steps", "0:20"), ("metrics", "stats", ROOT / "tests" / "data" / "events" / "profiler", "--metrics"),
+                           ("events", "stats", ROOT / "tests" / "data" / "events" / "profiler", "--events")):
+        code = 3 if name == "events" else 0
+        printed = cli.expect(code, *command).out
+        rows, told = list(csv.DictReader(io.StringIO(printed))), [json.loads(line) for line in cli.expect(code, *command, "--json").out.splitlines()]
+        cli.checks.expect(0 < len(rows) == len(told), "%s: %d rows, %d in JSON" % (name, len(rows), len(told)))
+        for row, one in zip(rows, told):
+            cli.checks.expect(all(float(row[k]) == v if isinstance(v, (int, float)) else row[k] == (v or "") for k, v in one.items()) and len(one) >= 5,
+                              "%s: %s in JSON is %s" % (name, row, one))
+        for suffix, text in ((".csv", printed), (".jsonl", cli.expect(code, *command, "--format", "json").out)):
+            cli.expect(code, *command, "-o", name + suffix)
+            cli.checks.expect((cli.where / (name + suffix)).read_text() == text, "%s%s is not what is printed" % (name, suffix))
+    cli.expect(2, "stats", DDP, "--json", "-o", "x.csv", err="has to end in .jsonl")
+    plan = json.loads(cli.expect(0, "run", cli.job, PARTIAL, "--dry-run", "--json").out)
+    cli.checks.expect(plan["trials"][0]["name"] == "ddp_partial" and plan["records"] > 0 and len(plan["rules"]) > 0, "run --dry-run --json: %s" % plan)
+    cli.checks.expect(cli.expect(0, "completion", "bash", "-o", "script").out == "" and "_assay" in (cli.where / "script").read_text(), "completion -o")
+
+
 def check_shapes(cli):
     """A tensor of which only the shape was saved has rows with that."""
     trial = cli.where / "shapes"
@@ -541,7 +577,7 @@ def main():
     checks = Checks()
     for check in (check_help, check_grammar, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
                   check_empty_trials, check_read_only, check_overwriting, check_waiting, check_letters,
-                  check_names, check_forms, check_shapes, check_many_rules, check_ranks):
+                  check_names, check_forms, check_said, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
             check(Cli(assay, checks, Path(folder)))

@@ -301,7 +301,7 @@ def check_beside_loss(assay, checks, folder):
             trial.step(10 * i, "TRAIN", 10 * i, {"Loss_output_0": numpy.float32(2 - 0.1 * i), "scalar/lr": numpy.float64(0.1 / (i + 1)),
                                                  "already": numpy.float64(7), **gradients, **logged})
         trial.end()
-        done = run([assay, "run", folder / name, "--format", "html", "-o", folder / (name + "-page")])
+        done = run([assay, "run", folder / name, "--reports", "html", "-o", folder / (name + "-page")])
         checks.expect(done.code == 0, "%s" % done)
         page = (folder / (name + "-page") / "report.html").read_text()
         rates, shown = numbers_of(page, "Learning rate"), numbers_of(page, "Norm of the gradients")
@@ -324,7 +324,7 @@ def check_elements(assay, checks, folder):
     trial.end()
     job = folder / "elements.json"
     job.write_text(json.dumps({"rules": [{"rule": "AllZero", "parameters": {"tensor_regex": ".", "threshold": 30}}]}))
-    run([assay, "run", job, folder / "elements", "--format", "html", "-o", folder / "elements-page"])
+    run([assay, "run", job, folder / "elements", "--reports", "html", "-o", folder / "elements-page"])
     page = (folder / "elements-page" / "report.html").read_text()
     shown = numbers_of(page, "Quantiles")
     checks.expect(page.count("<figcaption>Histograms</figcaption>") == 1 and " at 24 steps" in page and ("least", 290.0) in shown, "%s" % shown)

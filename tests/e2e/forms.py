@@ -379,7 +379,7 @@ def check_recorded(args, checks, folder):
     """A recorded training with a worker that died, and one that is healthy."""
     out = folder / "recorded"
     done = run([args.assay, "run", ROOT / "jobs" / "image-classifier.json", "--trial", TRIALS / "ddp_partial", "--trial",
-                TRIALS / "ddp", "--out", out, "--format", ",".join(["json"] + FORMATS)])
+                TRIALS / "ddp", "--out", out, "--reports", ",".join(["json"] + FORMATS)])
     if checks.expect(done.code == 0, "recorded trials: %s" % done):
         check_forms(Forms(out, checks, "recorded trials", [recorded(TRIALS / t) for t in ("ddp_partial", "ddp")], IS_LOSS.search))
 
@@ -395,7 +395,7 @@ def check_long_page(args, checks, folder):
     job.write_text(json.dumps({
         "trials": [{"path": str(folder / ("t%d" % i)), "name": "%d " % i + "*_|" * 40} for i in range(120)],
         "rules": [{"rule": "AllZero", "name": n, "parameters": {"tensor_regex": "."}} for n in names]}))
-    done = run([args.assay, "run", job, "--out", folder / "out", "--format", "json,markdown", "--quiet"])
+    done = run([args.assay, "run", job, "--out", folder / "out", "--reports", "json,markdown", "--quiet"])
     checks.expect(done.code == 3, "long page: %s" % done)
     text = (folder / "out" / "report.md").read_text()
     page = Page()

@@ -37,7 +37,7 @@ def training(folder, seed, until=40, rate=0.1):
 def report_of(args, folder, *command):
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
-    done = run([args.assay, *command, "--out", out, "--format", "json,text,markdown,html"])
+    done = run([args.assay, *command, "--out", out, "--reports", "json,text,markdown,html"])
     texts = {p.suffix[1:]: p.read_text() for p in out.iterdir()} if out.exists() else {}
     return done, json.loads(texts.get("json", "{}")), texts
 

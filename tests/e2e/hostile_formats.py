@@ -122,7 +122,7 @@ def small_files(w):
         trial = w.folder / make.__name__
         trial.mkdir()
         make(trial)
-        for command in (["run", "--trial", trial, "--memory", "64M", "--quiet", "--out", w.folder / "out", "--format", "json,text,html"],
+        for command in (["run", "--trial", trial, "--memory", "64M", "--quiet", "--out", w.folder / "out", "--reports", "json,text,html"],
                         ["ls", trial]):
             done, peak = peak_of([w.args.assay, *command])
             what = "%s: %s" % (make.__name__, command[0])
@@ -198,7 +198,7 @@ def no_files(w):
                 trial.mkdir()
                 make(trial)
                 replaced(trial / file, how)
-                done = w.run("run", "--trial", trial, "--quiet", "--out", w.folder / "out", "--format", "json")
+                done = w.run("run", "--trial", trial, "--quiet", "--out", w.folder / "out", "--reports", "json")
                 what = "%s in place of %s of %s" % (how, file, make.__name__)
                 if w.expect(not done.hung and done.code in (0, 1, 2, 3), "%s: %s" % (what, done)) and done.code < 2:
                     report = json.loads((w.folder / "out" / "report.json").read_text())
@@ -246,7 +246,7 @@ def terminals(w):
             trial = w.folder / ("%s %d" % (make.__name__, at))
             trial.mkdir()
             make(trial, name)
-            commands = [["run", "--trial", trial, "--format", "json,text,markdown", "--out", out], ["ls", trial], ["ls", trial, "--json"],
+            commands = [["run", "--trial", trial, "--reports", "json,text,markdown", "--out", out], ["ls", trial], ["ls", trial, "--json"],
                         ["ls", trial, "--all"], ["verify", trial], ["verify", trial, "--json"],
                         ["show", trial, name], ["show", trial, "--metric", name], ["compare", trial, trial, "--tensors"],
                         ["topology", trial, "--preset", "hf-tp", "--axes", name], ["history", trial / name],

@@ -82,7 +82,7 @@ def bytes_of_other_files(w):
             path.unlink()
             path.symlink_to(secret)
         out = w.folder / "out"
-        done = [w.run("run", trial, "--quiet", "--out", out, "--format", "json,text,html,csv"), w.run("ls", trial), w.run("show", trial, "--regex", ".")]
+        done = [w.run("run", trial, "--quiet", "--out", out, "--reports", "json,text,html,csv"), w.run("ls", trial), w.run("show", trial, "--regex", ".")]
         text = "".join(d.out + d.err for d in done) + "".join(p.read_text() for p in out.iterdir()) if out.exists() else ""
         for word in words:
             w.expect(word not in text, "%s: %s is shown" % (kind, word))

@@ -72,7 +72,7 @@ def printed_commands(w):
         for step in range(3):
             made.step(step, "TRAIN", step, {worker: {tensor: [1.0, float("inf") if step > 1 else 2.0]}})
         made.end()
-        done = w.run("run", place, "--format", "json,text", "--quiet", "--out", w.folder / "out")
+        done = w.run("run", place, "--reports", "json,text", "--quiet", "--out", w.folder / "out")
         report = json.loads((w.folder / "out" / "report.json").read_text())
         commands = [r["first_cause"]["show"] for t in report["trials"] for r in t["rules"] if "show" in r.get("first_cause", {})]
         if not w.expect(done.code in (0, 3) and len(commands) == 1, "no command for %r: %s" % (tensor, done)):
@@ -96,7 +96,7 @@ def absent_workers(w):
     trial = w.trial("linreg_nan")
     path = next((trial / "collections").glob("*/*.json"))
     path.write_text('{"collections": {}, "_meta": {"num_workers": 9999999}}')
-    report, code = w.reports(trial, "--format", "json,text,html,markdown,junit,csv", "--memory", "64M")
+    report, code = w.reports(trial, "--reports", "json,text,html,markdown,junit,csv", "--memory", "64M")
     incomplete = report["trials"][0]["incomplete"]
     w.expect(code == 0 and len(incomplete) == 10, "exit %s, %d steps" % (code, len(incomplete)))
     w.expect(all(len(i["missing_workers"]) == 64 and len(i["missing_workers"]) + i["more_missing"] == 9999998 for i in incomplete),
@@ -208,7 +208,7 @@ def terminals(w):
         job = w.folder / "job.json"
         job.write_text(json.dumps({"rules": [{"rule": "ExplodingTensor", "name": text, "parameters": {"tensor_regex": "."},
                                               "actions": [{"type": "command", "argv": ["true", text]}]}]}))
-        commands = [["run", trial, "--format", "json,text,markdown", "--out", out], ["run", job, "--trial", trial, "--out", out],
+        commands = [["run", trial, "--reports", "json,text,markdown", "--out", out], ["run", job, "--trial", trial, "--out", out],
                     ["check", job, "--trial", trial], ["ls", trial], ["ls", trial, "--json"],
                     ["watch", trial, "--lag", "1", "--out", out], ["stats", trial, "-o", w.folder / "stats.csv"],
                     ["compare", trial, trial, "--out", out], ["show", report, "--draw", "always"],
@@ -281,7 +281,7 @@ def said(w, trial, sound, name, codes):
     report, code = w.reports(trial)
     w.expect(code in codes and any(name in p["text"] for p in problems(report)), "%s: run: exit %s, %s" % (name, code, problems(report)))
     out = w.folder / "out"
-    for command in (["ls", trial], ["verify", trial], ["compare", "a=%s" % trial, "b=%s" % sound, "--out", out, "--quiet", "--format", "json"],
+    for command in (["ls", trial], ["verify", trial], ["compare", "a=%s" % trial, "b=%s" % sound, "--out", out, "--quiet", "--reports", "json"],
                     ["stats", trial, "--quiet", "-o", w.folder / "stats.csv"]):
         done = w.run(*command)
         text = done.out + done.err + ((out / "report.json").read_text() if command[0] == "compare" else "")
@@ -426,7 +426,7 @@ def more_labels_than_memory(w):
         order = numpy.random.default_rng(step)
         made.step(step, "TRAIN", step, {"worker_0": {"labels": step * count + order.permutation(count),
                                                      "predictions": order.permutation(count)}})
-    report, code = w.reports(made.end(), "--memory", "64M", "--format", "json,text")
+    report, code = w.reports(made.end(), "--memory", "64M", "--reports", "json,text")
     found = {r["rule"]: r["message"] for r in report["trials"][0]["rules"] if r["status"] == "Error"}
     found.update({a["kind"]: a["error"] for a in report["trials"][0]["aggregations"] if "error" in a})
     w.expect(code == 0 and set(found) == {"ClassImbalance", "class_counts", "confusion"}, "exit %s, %s" % (code, found))

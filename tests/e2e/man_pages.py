@@ -15,9 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, Checks, run  # noqa: E402
 
 PAGES = ROOT / "docs" / "man"
-
+TABLE = ROOT / "docs" / "configuration.md"
 
 BLOCK = re.compile(r"^\.SH OPTIONS\n(.*?)(?=^\.SH )", re.M | re.S)  # the options of a page
+
+
+ROWS = re.compile(r"(?<=\n\n)\| option \|.*?(?=\n\n|\Z)", re.S)  # the table of options that commands share
 
 
 def roff(text):
@@ -43,6 +46,22 @@ def options_of(assay, command):
     return "".join(line + "\n" for line in out)
 
 
+def shared_of(assay, commands):
+    """The options that six commands or more have, and which those are."""
+    takers, values = {}, {}
+    for command in commands:
+        for name, value in re.findall(r"^  --([a-z0-9-]+)(?: (\S+))?(?:  |$)", run([assay, command, "--help"], env={"COLUMNS": "1000"}).out, re.M):
+            takers.setdefault(name, []).append(command)
+            values.setdefault(name, []).append(value)
+    lines = ["| option | commands |", "|---|---|"]
+    for name in sorted(name for name in takers if len(takers[name]) > 5):
+        missing = sorted(set(commands) - set(takers[name]))
+        of = "all" if not missing else "all but " + ", ".join(missing) if len(missing) < 6 else ", ".join(sorted(takers[name]))
+        value = sorted(set(values[name]) - {""})
+        lines.append("| `--%s%s` | %s |" % (name, " " + value[0] if len(value) == 1 else "", of))
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -64,6 +83,12 @@ def main():
         found = BLOCK.search(page)
         checks.expect(found and found[1] == options, "%s: not the options of --help: man_pages.py --write" % path.name)
         checks.expect("assay\\-%s" % command in main_page, "assay.1 does not name %s" % command)
+    shared, text = shared_of(assay, commands), TABLE.read_text()
+    if args.write:
+        text = ROWS.sub(lambda found: shared, text)
+        TABLE.write_text(text.rstrip("\n") + "\n")
+    found = ROWS.search(text)
+    checks.expect(found and found[0].strip() == shared, "%s: not the options of --help: man_pages.py --write" % TABLE.name)
     pages = {p.name for p in PAGES.glob("assay-*.1")}
     checks.expect(pages == {"assay-%s.1" % c for c in commands}, "pages without a command: %s" % pages)
     for page in sorted(PAGES.glob("*.1")):

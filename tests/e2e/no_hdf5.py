@@ -22,7 +22,7 @@ def main():
         folder = Path(folder)
         trial = TRIALS / "linreg_nan"
         out = folder / "out"
-        for argv in (["pack", trial, "-o", out], ["run", SUITE, "--trial", trial, "--format", "hdf5", "--out", out],
+        for argv in (["pack", trial, "-o", out], ["run", SUITE, "--trial", trial, "--reports", "hdf5", "--out", out],
                      ["stats", trial, "-o", folder / "s.h5"]):
             done = run([assay] + argv)
             said = [line for line in done.err.splitlines() if "error" in line]

@@ -48,11 +48,11 @@ def outputs(folder):
 def check(checks, assay, folder, name, url, way):
     job, env = job_of(url, folder, way)
     (folder / "job.json").write_text(json.dumps(job))
-    common = ["--format", "json,text,html,junit,markdown,csv,hdf5"]
+    common = ["--reports", "json,text,html,junit,markdown,csv,hdf5"]
     for more in ([], ["--show-actions"], ["--no-actions"]):
         done = run([assay, "run", folder / "job.json", "--trial", TRIALS / "linreg_nan", "--out", folder / "out", *common, *more], env=env, timeout=60)
         if done.code == 2 and "hdf5" in done.err:
-            common = ["--format", "json,text,html,junit,markdown,csv"]
+            common = ["--reports", "json,text,html,junit,markdown,csv"]
             done = run([assay, "run", folder / "job.json", "--trial", TRIALS / "linreg_nan", "--out", folder / "out", *common, *more], env=env, timeout=60)
         where = "a host that %s, by %s, %s" % (name, way, more)
         checks.expect(not done.hung, "%s: %s" % (where, done))

@@ -39,7 +39,7 @@ def check_units(assay, checks, folder):
     (folder / "job.json").write_text(json.dumps({
         "trials": [str(folder / "trial")], "rules": [{"rule": "ExplodingTensor"}, {"rule": "MissingWorker"}]}))
     out = folder / "out"
-    done = run([assay, "run", folder / "job.json", "--out", out, "--format", FORMS, "--quiet"])
+    done = run([assay, "run", folder / "job.json", "--out", out, "--reports", FORMS, "--quiet"])
     if not checks.expect(done.code == 0, "units: %s" % done):
         return
     report = json.loads((out / "report.json").read_text())
@@ -72,7 +72,7 @@ def check_recipe(assay, checks, folder):
     confusion = [{"name": name, "kind": "confusion", "labels": "labels", "predictions": "predictions", "mode": mode}
                  for name, mode in (("confusion", "TRAIN"), ("at the end", "EVAL"))]
     (folder / "job.json").write_text(json.dumps({"trials": [str(folder / n) for n, _ in trials], "rules": [], "aggregations": confusion}))
-    done = run([assay, "run", folder / "job.json", "--out", folder / "out", "--format", "json,csv", "--quiet"])
+    done = run([assay, "run", folder / "job.json", "--out", folder / "out", "--reports", "json,csv", "--quiet"])
     if not checks.expect(done.code == 0, "recipe: %s" % done):
         return
     recipe = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "report-forms.md").read_text(), re.S)[1]
@@ -103,7 +103,7 @@ def check_stale(assay, checks, folder):
     out = folder / "out"
 
     def report(formats, *trials):
-        done = run([assay, "run", *trials, "--out", out, "--format", formats])
+        done = run([assay, "run", *trials, "--out", out, "--reports", formats])
         checks.expect(done.code in (0, 1), "stale: %s" % done)
         return {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}, done
 
@@ -153,7 +153,7 @@ def check_histograms(assay, checks, folder, ranks):
     bodies = set()
     for n in ranks:
         out = folder / ("out-%d" % n)
-        done = mpirun(n, [assay, "run", job, "--out", out, "--format", "json,html", "--quiet"])
+        done = mpirun(n, [assay, "run", job, "--out", out, "--reports", "json,html", "--quiet"])
         checks.expect(done.code == 0 or "no rules" in done.out, "histograms: %s" % done)
         bodies.add((out / "report.json").read_text().partition('"run":')[0])
     checks.expect(len(bodies) == 1, "histograms: other bytes at other ranks")
@@ -195,7 +195,7 @@ def check_removed(assay, checks, folder, ranks):
     trial = ROOT / "tests" / "data" / "trials" / "linreg_nan"
     for n in ranks:
         out = folder / ("removed-%d" % n)
-        command = [assay, "run", trial, "--out", out, "--format", FORMS, "--quiet"]
+        command = [assay, "run", trial, "--out", out, "--reports", FORMS, "--quiet"]
         code, stop = mpirun(n, command).code, threading.Event()
 
         def remove(out=out, stop=stop):

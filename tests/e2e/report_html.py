@@ -290,7 +290,7 @@ def check_story(checks, browser, assay, folder, ranks):
     pages = []
     for n in ranks:
         out = Path(folder) / ("story%d" % n)
-        done = mpirun(n, [assay, "run", JOB, *trials, "--format", "html,json,csv", "--out", out])
+        done = mpirun(n, [assay, "run", JOB, *trials, "--reports", "html,json,csv", "--out", out])
         path, report = page_and_report(checks, done, out, "story on %d" % n)
         pages.append(path)
         checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
@@ -333,7 +333,7 @@ def check_one(checks, browser, assay, folder):
     """One run prints on four pages at most, and what follows from its first cause is folded under it."""
     for trial in ("dead_relu", "ddp_partial", "linreg_nan"):
         out = Path(folder) / trial
-        done = run([assay, "run", "--trial", TRIALS / trial, "--format", "html,json", "--out", out])
+        done = run([assay, "run", "--trial", TRIALS / trial, "--reports", "html,json", "--out", out])
         path, report = page_and_report(checks, done, out, trial)
         page = browser.open(path, 700, media="print")
         pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(browser.pdf())))
@@ -344,7 +344,7 @@ def check_one(checks, browser, assay, folder):
     shutil.copytree(TRIALS / "linreg_nan", told)
     (told / "run").mkdir()
     (told / "run" / "worker_0.json").write_text(json.dumps({"schema": "assay-run/1", "worker": "worker_0", "rank": 0, "workers": 1, "config": {"lr": 0.1, "<b>": "x"}}))
-    run([assay, "run", told, "--format", "html", "--out", Path(folder) / "settings"])
+    run([assay, "run", told, "--reports", "html", "--out", Path(folder) / "settings"])
     top = (Path(folder) / "settings" / "report.html").read_text().split('id="loss"')[0]
     checks.expect("2 settings of the run" in top and re.search(">lr</span></td><td[^>]*>0.1</td>", top) and "<b>" not in top, "settings on top: %s" % top[-1500:])
     page = browser.open(path, 1400)

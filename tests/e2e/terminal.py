@@ -116,7 +116,7 @@ def defaults(place, checks):
     kept = [(len(rule["findings"]), rule["findings_total"]) for rule in rules if rule.get("findings_total")]
     checks.expect(kept and all(few == 1 for few, _ in kept) and max(kept)[1] > 1, "max-findings of the file: %s" % kept)
     checks.expect(place.piped("rules")[1].lstrip()[:1] in "[{", "a switch stands alone")
-    code, _, err = place.piped("run", DDP, "--out", "over", "--format", "text")
+    code, _, err = place.piped("run", DDP, "--out", "over", "--reports", "text")
     checks.expect(code == 0 and [p.name for p in (place.where / "over").glob("[!.]*")] == ["report.txt"], "the command line counts more: %d %s" % (code, err))
     other = place.where / "other"
     other.write_text("rules.json = false\n")

@@ -80,7 +80,7 @@ def check_so_far(checks, args, room):
     trial, out, metrics = room / "live", room / "so-far", room / "assay.prom"
     shutil.copytree(TRIALS / "linreg_nan", trial)
     (trial / "training_job_end.ts").unlink(missing_ok=True)
-    live = Live(args.assay, trial, "--out", out, "--report-every", "0.05", "--metrics", metrics, "--format", "json,html")
+    live = Live(args.assay, trial, "--out", out, "--report-every", "0.05", "--metrics", metrics, "--reports", "json,html")
     checks.expect(wait_for(lambda: read_json(out / "report.json").get("verdict", "").startswith("so far: ")),
                   "no report while the training runs")
     checks.expect(wait_for(lambda: (out / "report.html").exists() and "so far: " in (out / "report.html").read_text()), "the page does not say that it is not the last one")

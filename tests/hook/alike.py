@@ -41,7 +41,7 @@ def compare(checks, trials, *options, code=0):
     for ranks in RANKS:
         out = WORK / ("out-%d" % ranks)
         shutil.rmtree(out, ignore_errors=True)
-        done = mpirun(ranks, [ASSAY, "compare", *trials, "--job", WORK / "job.json", "--out", out, "--format",
+        done = mpirun(ranks, [ASSAY, "compare", *trials, "--job", WORK / "job.json", "--out", out, "--reports",
                               "json,text,markdown,html", *options])
         checks.expect(done.code == code, "%s at %d ranks: %s" % (options, ranks, done))
         bodies.add(body_of(out))

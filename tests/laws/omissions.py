@@ -91,12 +91,12 @@ class Subject:
             yield "history", ["history", self.trial / "night-1", self.trial / "night-2", "--all"]
             yield "show", ["show", self.trial / "night-2"]
             return
-        yield "run", ["run", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet"]
-        yield "watch", ["watch", self.job, "--trial", self.trial, "--out", self.out, "--format", "json", "--quiet", "--every", "0.2", "--idle", "0.4"]
+        yield "run", ["run", self.job, "--trial", self.trial, "--out", self.out, "--reports", "json", "--quiet"]
+        yield "watch", ["watch", self.job, "--trial", self.trial, "--out", self.out, "--reports", "json", "--quiet", "--every", "0.2", "--idle", "0.4"]
         yield "ls", ["ls", self.trial, "--json"]
         yield "stats", ["stats", self.trial, "--out", self.out / "stats.csv"]
         yield "pack", ["pack", self.trial, self.out / "packed.h5", "--quiet"]
-        yield "compare", ["compare", "a=%s" % self.trial, "b=%s" % self.source, "--out", self.out, "--format", "json", "--quiet"]
+        yield "compare", ["compare", "a=%s" % self.trial, "b=%s" % self.source, "--out", self.out, "--reports", "json", "--quiet"]
         yield "verify", ["verify", self.trial]
         yield "diff", ["compare", "--tensors", self.trial, self.source]
         yield "show", ["show", self.trial, "--regex", "."]
@@ -104,7 +104,7 @@ class Subject:
         yield "metrics", ["stats", self.trial, "--metrics", "--out", self.out / "stats.csv"]
         yield "topology", ["topology", self.trial]
         yield "groups", ["topology", PLAIN, "--groups", self.trial]
-        yield "hang", ["hang", self.trial, "--out", self.out, "--format", "json", "--quiet"]
+        yield "hang", ["hang", self.trial, "--out", self.out, "--reports", "json", "--quiet"]
         yield "seal", ["seal", self.trial]
         yield "why", ["why", self.trial, "--json", "--quiet"]
 
@@ -296,7 +296,7 @@ def subjects(args, place):
     run([args.assay, "seal", sealed])
     yield "sealed", sealed, "verify", True
     for name in ("night-1", "night-2"):
-        run([args.assay, "run", PLAIN, "--out", reports / name, "--format", "json", "--quiet"])
+        run([args.assay, "run", PLAIN, "--out", reports / name, "--reports", "json", "--quiet"])
     yield "reports", reports, "history", False
 
 

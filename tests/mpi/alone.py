@@ -22,7 +22,7 @@ def main():
     parser.add_argument("what", nargs="+")
     args = parser.parse_args()
     checks = Checks()
-    writes = ["--format", "json,hdf5"] if "hdf5" in args.what else []
+    writes = ["--reports", "json,hdf5"] if "hdf5" in args.what else []
     trial = TRIALS / args.what[-1]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

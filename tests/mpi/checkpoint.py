@@ -181,7 +181,7 @@ def test_refused(checks, args, where, expected, kills):
     checks.expect(last.read_bytes() != content, "the index file was changed")
     expect_refused(checks, "an index file changed", resume(), "another state of the trial")
     last.write_bytes(content)
-    done = resume("--format", "json,html")
+    done = resume("--reports", "json,html")
     checks.expect(done.code == 0 and digest_of(done.out) == whole, "as it was, it is accepted, for another form of report, too: %s" % done)
     done = mpirun(1, command(args.assay, where, "--resume"))
     checks.expect(done.code == 2 and "--checkpoint FILE" in done.err, "--resume alone: %s" % done)

@@ -335,7 +335,7 @@ def check_nothing_there(checks, assay, folder):
     empty = folder / "empty-trial"
     for part in ("index", "events", "collections"):
         (empty / part).mkdir(parents=True)
-    whole, formats = TRIALS / "healthy", ["--format", "json,html,markdown"]
+    whole, formats = TRIALS / "healthy", ["--reports", "json,html,markdown"]
     done = run([assay, "compare", folder / "nowhere", whole, empty, "--baseline", "nowhere", "--out", folder / "e", *formats])
     page = (folder / "e" / "report.html").read_text()
     checks.expect(done.code == 3 and "which could not be read: no tensor was compared" in done.out, "no baseline: %s" % done)
@@ -390,7 +390,7 @@ def check_many_rules(checks, assay, folder):
     rules += [{"name": "none %d" % i, "rule": "DeadRelu", "parameters": {"tensor_regex": "none such"}} for i in range(3)]
     job = folder / "ruled.json"
     job.write_text(json.dumps({"rules": rules}))
-    done = run([assay, "compare", *trials, "--job", job, "--format", "html", "--out", folder / "r", "--quiet"])
+    done = run([assay, "compare", *trials, "--job", job, "--reports", "html", "--out", folder / "r", "--quiet"])
     page = (folder / "r" / "report.html").read_text()
     silent = re.findall(r"(\d+) rules had no data in any trial", page)
     fine = silent == ["3"] and ">r60<" in page and "... and 1 more rules; report.json has all of them." in done.out
@@ -410,7 +410,7 @@ def check_extreme_losses(checks, assay, folder):
         trials.append(made.end())
     job = folder / "extreme.json"
     job.write_text('{"rules": [{"rule": "ExplodingTensor"}], "aggregations": [{"kind": "loss_curve", "name": "curve"}]}')
-    done = run([assay, "compare", *trials, "--job", job, "--format", "html,json", "--out", folder / "x", "--quiet"])
+    done = run([assay, "compare", *trials, "--job", job, "--reports", "html,json", "--out", folder / "x", "--quiet"])
     page = (folder / "x" / "report.html").read_text()
     paths = re.findall(' d="([^"]*)"', page)
     checks.expect(done.code == 0 and len(paths) > 20, "extreme losses: %s" % done)

@@ -133,7 +133,7 @@ def main():
                     first = first or body_of(out)
                     checks.expect(body_of(out) == first, f"groups {how}: other bytes on {number} ranks")
         page = place / "page"
-        mpirun(1, [args.assay, "hang", place / "stuck-pickle", "--out", page, "--format", "text,html", "--quiet"])
+        mpirun(1, [args.assay, "hang", place / "stuck-pickle", "--out", page, "--reports", "text,html", "--quiet"])
         text, html = (page / "report.txt").read_text(), (page / "report.html").read_text()
         checks.expect("Who waits\n" in text and "rank 4  rank 5" in text, "who waits for whom: %s" % text)
         checks.expect("Ranks by groups" in html and "pairs-plot" in html, "the picture of the page")

@@ -248,7 +248,7 @@ def many(w):
         w.checks.expect(few["trials"] == [theirs[n] for n in names], "trials among 300 differ from the same among %d" % len(some))
         for loss in report["comparison"]["losses"]:
             w.checks.expect([t["points"] for t in loss["trials"]].count(0) == 0, "%s: trials without a curve" % loss["tensor"])
-    done = run([w.assay, "compare", str(place / "*"), "--out", w.root / "page", "--format", "html", "--quiet"])
+    done = run([w.assay, "compare", str(place / "*"), "--out", w.root / "page", "--reports", "html", "--quiet"])
     page = (w.root / "page/report.html").read_text()
     part = page[page.index('id="untested"'):].split("</section>")[0]
     w.checks.expect("run_007" in part and "run_008" not in part, "reasons are listed of the trials that are shown: %s" % done)

@@ -65,7 +65,7 @@ def check_odd(checks, assay, ranks, folder):
     bare.mkdir()
     for n in ranks:
         done = mpirun(n, [assay, "compare", str(sets / "[!b]*"), sets / "broken", bare, "--job", folder / "quiet.json",
-                          "--out", folder / "o", "--format", "json,text,markdown,html"])
+                          "--out", folder / "o", "--reports", "json,text,markdown,html"])
         checks.expect(done.code == 3, "the odd at %d ranks: %s" % (n, done))
         first = first or body_of(folder / "o")
         checks.expect(body_of(folder / "o") == first, "the odd at %d ranks: the report differs" % n)

@@ -197,7 +197,7 @@ def with_tensors(checks, args, where):
     both = run(checks, args, where, trial, rules, (0, 1, 3), "tensors and profiler data")
     checks.expect(both and alone and both["rules"][0] == alone["rules"][0], "the tensors' rule differs")
     checks.expect(both and both["rules"][1]["status"] == "IssuesFound" and both["profile"]["system"], "both: %s" % both)
-    forms = mpirun(1, [args.assay, "run", where / "job.json", "--trial", trial, "--format", "text,html", "--out", where / "forms"])
+    forms = mpirun(1, [args.assay, "run", where / "job.json", "--trial", trial, "--reports", "text,html", "--out", where / "forms"])
     text, page = ((where / "forms" / name).read_text() if forms.code in (0, 1) else "" for name in ("report.txt", "report.html"))
     checks.expect("\nProfile\n" in text and re.search(r"GPU +gpu0", text), "the profile in the text: %s" % text)
     checks.expect(page.count('<svg class="strip heat-strip') == 2 and 'id="profile"' in page and "1700006" not in page, "the profile's page")
@@ -242,7 +242,7 @@ def at_steps(checks, args, where):
     checks.expect([(o["node"], o["name"], o["n"], o["mean"], o["last"]) for o in other] ==
                   [("algo-1", "IOPS nvme0", 40, 19.5, 39), ("algo-2", "IOPS nvme0", 40, 19.5, 39)], "other metrics: %s" % other)
     job = where / "job.json"
-    forms = mpirun(1, [args.assay, "run", job, "--trial", made.folder, "--format", "json,text,html,markdown,csv,junit", "--out", where / "forms"])
+    forms = mpirun(1, [args.assay, "run", job, "--trial", made.folder, "--reports", "json,text,html,markdown,csv,junit", "--out", where / "forms"])
     checks.expect(forms.code in (0, 1, 3) and "took 2 s for TRAIN step 31, 2 steps earlier" in forms.out.splitlines()[0], "first line: %s" % forms)
     for name in ("report.txt", "report.html", "report.md", "junit.xml", "findings.csv"):
         text = " ".join((where / "forms" / name).read_text().split())

@@ -106,7 +106,7 @@ def check_trial(checks, assay, name, ranks, folder):
     import pandas
     first = {}
     for n in ranks:
-        done = mpirun(n, [assay, "run", SUITE, "--trial", TRIALS / name, "--format", "json,hdf5", "--out", "out", "--quiet"], cwd=folder)
+        done = mpirun(n, [assay, "run", SUITE, "--trial", TRIALS / name, "--reports", "json,hdf5", "--out", "out", "--quiet"], cwd=folder)
         checks.expect(done.code == CODE[name], "run at %d ranks: %s" % (n, done))
         for command in (["stats", TRIALS / name, "-o", "stats.h5"], ["stats", TRIALS / name, "-o", "stats.csv"]):
             done = mpirun(n, [assay] + command, cwd=folder)
@@ -115,7 +115,7 @@ def check_trial(checks, assay, name, ranks, folder):
         first = first or now
         for path in now:
             checks.expect(now[path] == first[path], "%s: %s differs at %d ranks" % (name, path, n))
-    done = mpirun(1, [assay, "run", SUITE, "--trial", TRIALS / name, "--format", "hdf5", "--out", "half", "--checkpoint", "c", "--resume"],
+    done = mpirun(1, [assay, "run", SUITE, "--trial", TRIALS / name, "--reports", "hdf5", "--out", "half", "--checkpoint", "c", "--resume"],
                   cwd=folder)
     checks.expect(done.code == 2 and "leave out --resume" in done.err, "a resumed run has not all rows: %s" % done)
     results, attributes = read(folder / "out" / "results.h5")
@@ -141,7 +141,7 @@ def check_times(checks, assay, ranks, folder):
     job, seen = folder / "job.json", set()
     job.write_text(json.dumps({"rules": [{"rule": "LowGPUUtilization", "parameters": {"patience": 0}}]}))
     for n in ranks:
-        done = mpirun(n, [assay, "run", job, "--trial", ROOT / "tests" / "data" / "events" / "profiler", "--format", "json,hdf5",
+        done = mpirun(n, [assay, "run", job, "--trial", ROOT / "tests" / "data" / "events" / "profiler", "--reports", "json,hdf5",
                           "--out", "times"], cwd=folder)
         checks.expect(done.code in (0, 1, 3), "a trial without tensors at %d ranks: %s" % (n, done))
         seen.add((folder / "times" / "results.h5").read_bytes())

@@ -84,7 +84,7 @@ class Test:
         """Steps by rank, operators, communication by group; of many ranks a strip is a step."""
         for ranks, row in ((4, "rank 3"), (70, "step 2")):
             trial, out = write(self.work / ("page_%d" % ranks), job(ranks, slow={2: 1.5})), self.work / "page_out"
-            mpirun(1, [self.args.assay, "run", trial, "-o", out, "--format", "text,html"])
+            mpirun(1, [self.args.assay, "run", trial, "-o", out, "--reports", "text,html"])
             text, html = (out / "report.txt").read_text(), (out / "report.html").read_text()
             for words in ("Own time above the median", "Communication by group", "aten::mm"):
                 self.checks.expect(words in text and words in html, "%d ranks: %s is not on the page" % (ranks, words))

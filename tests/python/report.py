@@ -27,7 +27,7 @@ def raises(call, *arguments, **named):
     raise AssertionError("%s did not raise" % call)
 
 
-subprocess.run([ASSAY, "run", TRIALS / "flip", TRIALS / "linreg_nan", "--out", OUT, "--format", "json,csv", "--quiet"], check=True,
+subprocess.run([ASSAY, "run", TRIALS / "flip", TRIALS / "linreg_nan", "--out", OUT, "--reports", "json,csv", "--quiet"], check=True,
                stdout=subprocess.DEVNULL)
 said = json.loads((OUT / "report.json").read_text())
 report = assay.report(OUT)
@@ -81,7 +81,7 @@ assert len(compared.outliers()) == len(against["outliers"]) and len(compared.set
 page = compared.comparison._repr_html_()
 assert "comparison of 3 trials" in page and "http" not in page and ("odd trial" in page) == bool(against["odd"]) and repr(compared.comparison)
 events = OUT / "events"
-subprocess.run([ASSAY, "run", TRIALS.parent / "events" / "profiler", "--out", events, "--quiet", "--format", "json"], check=False,
+subprocess.run([ASSAY, "run", TRIALS.parent / "events" / "profiler", "--out", events, "--quiet", "--reports", "json"], check=False,
                stdout=subprocess.DEVNULL)
 timed = assay.report(events)
 profile = timed.json["trials"][0]["profile"]

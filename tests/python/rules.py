@@ -43,7 +43,7 @@ class Place:
         out = self.folder / out
         shutil.rmtree(out, ignore_errors=True)
         named = [word for trial in trials for word in ("--trial", TRIALS / trial)]
-        done = mpirun(ranks, [self.assay, "run", job, *named, "--out", out, "--digest", "--format", "json", *options],
+        done = mpirun(ranks, [self.assay, "run", job, *named, "--out", out, "--digest", "--reports", "json", *options],
                       env={**NO_CACHE, **(env or {})})
         found = {}
         if (out / "report.json").exists():
@@ -217,7 +217,7 @@ def in_s3(place, checks):
     with Server(signed=True) as server:
         server.put_tree("runs", "ddp/", TRIALS / "ddp")
         out = place.folder / "in-s3"
-        done = run([place.assay, "run", job, "--trial", "s3://runs/ddp", "--out", out, "--format", "json"],
+        done = run([place.assay, "run", job, "--trial", "s3://runs/ddp", "--out", out, "--reports", "json"],
                    {**s3.environment(server.port, server.key, server.secret), **NO_CACHE})
         there = {rule["name"]: rule for rule in json.loads((out / "report.json").read_text())["trials"][0]["rules"]}
     checks.expect(there == here and all(rule["status"] == "IssuesFound" for rule in here.values()), "in S3: %s %s" % (there, done.err[:500]))

@@ -322,7 +322,7 @@ class Suite(s3_suite.Suite):
         out, points = self.room / "out", self.room / "points"
         env = self.env(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, LOOKER_WRITES=str(seen),
                        AWS_CONTAINER_AUTHORIZATION_TOKEN=TOKEN, PATH="%s:%s" % (programs, os.environ["PATH"]))
-        run = [self.assay, "run", job, "--log", "all", "--format", "json,text,csv,html,markdown,junit"]
+        run = [self.assay, "run", job, "--log", "all", "--reports", "json,text,csv,html,markdown,junit"]
         done = launch(self.ranks[-1], [*run, "--out", out], env)
         self.said += done.out + done.err
         files = [p for top in (out, seen) for p in top.rglob("*") if p.is_file()]

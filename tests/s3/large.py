@@ -33,7 +33,7 @@ class Suite(s3_suite.Suite):
             for ranks in self.ranks:
                 before, began = len(server.requests), time.monotonic()
                 out = self.room / "many"
-                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out, "--allow-no-data", "--format", "json"], self.env(server), timeout=900)
+                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out, "--allow-no-data", "--reports", "json"], self.env(server), timeout=900)
                 asked = server.requests[before:]
                 lists = sum("list-type=2" in path for _, path, _ in asked)
                 report = report_of(out) if body_of(out) else {"trials": [{"modes": {}}]}

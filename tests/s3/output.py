@@ -35,7 +35,7 @@ class Suite(s3_suite.Suite):
             with Server() as server:
                 server.buckets["out"] = {}
                 shutil.rmtree(here, ignore_errors=True)
-                argv = ["run", TRIALS / "ddp", "--format", forms, "--out"]
+                argv = ["run", TRIALS / "ddp", "--reports", forms, "--out"]
                 wanted, done = self.run(server, *argv, here, ranks=ranks), self.run(server, *argv, "s3://out/a b/+", ranks=ranks)
                 files = self.files(server, "a b/+/")
                 names = {p.relative_to(here).as_posix(): p for p in here.rglob("[!.]*") if p.is_file()}
@@ -94,12 +94,12 @@ class Suite(s3_suite.Suite):
         """Each file of each form is refused once: the others are written, report.json is not, and results.h5 not behind another one."""
         forms = FORMS + ("" if self.options.no_hdf5 else ",hdf5")
         server.decide = None
-        self.run(server, "run", trial, "--out", "s3://out/all", "--format", forms)
+        self.run(server, "run", trial, "--out", "s3://out/all", "--reports", forms)
         names = sorted(self.files(server, "all/"))
         self.checks.expect(len(names) >= len(forms.split(",")), "files: %s" % names)
         for number, name in enumerate(names):
             server.decide = lambda n, method, path: DENIED if method == "PUT" and s3.unescape(path).endswith("/%d/" % number + name) else None
-            done = self.run(server, "run", trial, "--out", "s3://out/%d" % number, "--format", forms)
+            done = self.run(server, "run", trial, "--out", "s3://out/%d" % number, "--reports", forms)
             files, wanted = set(self.files(server, "%d/" % number)), set(names) - {name, "report.json"}
             self.checks.expect(done.code == 4 and "s3://out/%d/%s" % (number, name) in done.err and wanted - {"results.h5"} <= files <= wanted,
                                "%s refused: %s %s" % (name, sorted(files), done))

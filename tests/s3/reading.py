@@ -84,7 +84,7 @@ class Suite(s3_suite.Suite):
 
     def check_output(self):
         here = self.room / "out"
-        argv = ["run", "ddp=s3://runs/ddp", "--format", "json,text,csv,html", "--out"]
+        argv = ["run", "ddp=s3://runs/ddp", "--reports", "json,text,csv,html", "--out"]
         wanted, done = self.run(*argv, here), self.run(*argv, "s3://odd/a report+", ranks=self.several)
         keys = self.client.keys("odd", "a report+/")
         self.checks.expect(wanted.code == done.code == 0 and sorted(keys) == sorted("a report+/" + p.name for p in here.glob("[!.]*")),

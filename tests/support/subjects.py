@@ -64,10 +64,10 @@ class Subjects:
 
 def recorded(s, hdf5):
     small, other, partial = TRIALS / "linreg_nan", TRIALS / "flip", TRIALS / "ddp_partial"
-    yield "run", ["run", small, "--format", FORMS, "--quiet", "--out", "OUT"], True
-    yield "run partial", ["run", partial, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
-    yield "compare", ["compare", "a=%s" % small, "b=%s" % other, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
-    yield "watch", ["watch", small, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    yield "run", ["run", small, "--reports", FORMS, "--quiet", "--out", "OUT"], True
+    yield "run partial", ["run", partial, "--reports", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
+    yield "compare", ["compare", "a=%s" % small, "b=%s" % other, "--reports", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
+    yield "watch", ["watch", small, "--reports", "json,text", "--quiet", "--out", "OUT"], True
     yield "ls", ["ls", partial], False
     yield "ls json", ["ls", partial, "--json"], False
     yield "show", ["show", small, "--regex", "bias|weight"], False
@@ -78,30 +78,30 @@ def recorded(s, hdf5):
     yield "rules", ["rules"], False
     yield "check", ["check", TRIALS / "suite.json"], False
     packed = DATA / "packed" / "small.h5"
-    yield "run packed", ["run", packed, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    yield "run packed", ["run", packed, "--reports", "json,text", "--quiet", "--out", "OUT"], True
     yield "unpack", ["unpack", packed, "-o", "OUT"], True
     if hdf5:
         yield "pack", ["pack", small, "-o", "OUT/packed.h5"], True
         yield "stats hdf5", ["stats", small, "-o", "OUT/stats.h5"], True
-        yield "run hdf5", ["run", small, "--format", "hdf5,json", "--quiet", "--out", "OUT"], True
+        yield "run hdf5", ["run", small, "--reports", "hdf5,json", "--quiet", "--out", "OUT"], True
     yield "stats", ["stats", small, "-o", "OUT/stats.csv"], True
     yield "run checkpoint", ["run", small, "--quiet", "--out", "OUT", "--checkpoint", "OUT/state", "--checkpoint-every", "0.0001"], True
 
 
 def others(s, hdf5):
     """Trees of files, checkpoints, profiler data, topologies, many reports."""
-    yield "run npy", ["run", s.job, "--trial", NPY, "--format", "json,text", "--quiet", "--out", "OUT"], True
-    yield "run series", ["run", s.job, "--trial", CHECKPOINTS, "--format", FORMS, "--quiet", "--out", "OUT"], True
+    yield "run npy", ["run", s.job, "--trial", NPY, "--reports", "json,text", "--quiet", "--out", "OUT"], True
+    yield "run series", ["run", s.job, "--trial", CHECKPOINTS, "--reports", FORMS, "--quiet", "--out", "OUT"], True
     yield "verify series", ["verify", CHECKPOINTS], True
     yield "verify json", ["verify", s.whole, "--json"], True
     yield "ls series", ["ls", CHECKPOINTS, "--all"], False
     yield "show series", ["show", CHECKPOINTS, "--regex", ".", "--csv"], False
     yield "stats series", ["stats", CHECKPOINTS, "-o", "OUT/stats.csv"], True
-    yield "run pieces", ["run", s.job, "--trial", s.pieces, "--format", FORMS, "--quiet", "--out", "OUT"], True
+    yield "run pieces", ["run", s.job, "--trial", s.pieces, "--reports", FORMS, "--quiet", "--out", "OUT"], True
     yield "topology", ["topology", s.pieces], False
     yield "topology preset", ["topology", s.pieces, "--preset", "hf-tp", "--axes", "dp=2,tp=2"], False
     yield "show pieces", ["show", s.pieces, "--regex", ".", "--csv"], False
-    yield "run profiler", ["run", PROFILER, "--format", FORMS, "--quiet", "--out", "OUT"], True
+    yield "run profiler", ["run", PROFILER, "--reports", FORMS, "--quiet", "--out", "OUT"], True
     yield "ls profiler", ["ls", PROFILER], False
     yield "show metric", ["show", PROFILER, "--metric", "cpu", "--csv"], False
     yield "stats metrics", ["stats", PROFILER, "--metrics", "-o", "OUT/metrics.csv"], True
@@ -128,11 +128,11 @@ def further(s, hdf5):
         long.step(step, "TRAIN", step, {"fc.weight": rng.normal(0, 1, 3000).astype("float32"), "loss": 1 / (step + 1)})
     long.end()
     s.environment["run moved"] = {"ASSAY_FAULT": "slow:10@rank0"}
-    yield "run moved", ["run", s.job, "--trial", long.folder, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    yield "run moved", ["run", s.job, "--trial", long.folder, "--reports", "json,text", "--quiet", "--out", "OUT"], True
     (s.folder / "rule.py").write_text(RULE)
     (s.folder / "python.json").write_text(json.dumps({"rules": [{"python": str(s.folder / "rule.py") + ":AboveNothing"}]}))
     s.environment["run python"] = {"PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"])}  # a python3 that has numpy
-    yield "run python", ["run", s.folder / "python.json", "--trial", TRIALS / "linreg_nan", "--steps", "0:20", "--format", "json,text",
+    yield "run python", ["run", s.folder / "python.json", "--trial", TRIALS / "linreg_nan", "--steps", "0:20", "--reports", "json,text",
                          "--quiet", "--out", "OUT"], True
     for rank in range(4):
         groups = {"TENSOR_MODEL_PARALLEL_GROUP": [rank // 2 * 2, rank // 2 * 2 + 1], "DATA_PARALLEL_GROUP": [rank % 2, rank % 2 + 2]}
@@ -150,7 +150,7 @@ def further(s, hdf5):
         for name, trial in (("small", TRIALS / "linreg_nan"), ("pieces", s.pieces)):
             server.put_tree("b", name + "/", trial)
         for name, argv, parallel in (
-                ("run s3", ["run", s.job, "--trial", "s3://b/small", "--steps", "0:10", "--format", "json,text", "--quiet", "--out", "OUT"], True),
+                ("run s3", ["run", s.job, "--trial", "s3://b/small", "--steps", "0:10", "--reports", "json,text", "--quiet", "--out", "OUT"], True),
                 ("verify s3", ["verify", "s3://b/pieces"], True),
                 ("ls s3", ["ls", "s3://b/pieces", "--all"], False),
                 ("show s3", ["show", "s3://b/pieces", "--regex", ".", "--csv"], False),

@@ -45,7 +45,7 @@ def main():
         def once(i):
             ranks = args.ranks[i % len(args.ranks)]
             out = folder / ("out-%d" % i)
-            done = mpirun(ranks, [args.assay, "run", job, "--trial", trial, "--out", out, "--format", "json", "--quiet"], env=env, timeout=300)
+            done = mpirun(ranks, [args.assay, "run", job, "--trial", trial, "--out", out, "--reports", "json", "--quiet"], env=env, timeout=300)
             body = body_of(out)
             shutil.rmtree(out, True)
             return done, body

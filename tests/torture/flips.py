@@ -178,7 +178,7 @@ UNGUARDED = {"profiler": ".json", "topology": "topology.json"}
 
 def report_on(ranks, args, trial, out, job):
     shutil.rmtree(out, ignore_errors=True)
-    command = [args.assay, "run", job, "--trial", trial, "--out", out, "--quiet", "--format", "json"]
+    command = [args.assay, "run", job, "--trial", trial, "--out", out, "--quiet", "--reports", "json"]
     return mpirun(ranks, command, timeout=60) if ranks > 1 else run(command, timeout=60)
 
 

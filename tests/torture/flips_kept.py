@@ -34,7 +34,7 @@ class Bench:
 
     def report(self, ranks, *argv):
         shutil.rmtree(self.out, ignore_errors=True)
-        done = self.assay(ranks, "run", *argv, "--out", self.out, "--quiet", "--format", "json")
+        done = self.assay(ranks, "run", *argv, "--out", self.out, "--quiet", "--reports", "json")
         return done, body_of(self.out)
 
     def change(self, name, path, look):

@@ -143,7 +143,7 @@ class Report:
         """The loss curves: trial, tensor, mode, step, mode_step, loss (the mean over workers and elements)."""
         path = os.path.join(os.path.dirname(self.path), "loss.csv")
         if not os.path.exists(path):
-            raise AssayError("%s: not there; curves are part of the form csv: assay run --format json,csv" % path, -3)
+            raise AssayError("%s: not there; curves are part of the form csv: assay run --reports json,csv" % path, -3)
         return _pandas().read_csv(path, keep_default_na=False, na_values=["nan", ""])
 
     def _aggregation(self, kind, name, trial):

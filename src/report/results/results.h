@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "report/text/listing.h"
 
 typedef struct assay_results assay_results;
 
@@ -24,6 +25,7 @@ typedef struct assay_results_origin {
  * rank 0's. ASSAY_EIO, ASSAY_EUNSUPPORTED without HDF5. Collective. */
 int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const assay_outcome *outcome,
                              const assay_results_origin *origin, const char *path, assay_error *err);
-/* Writes the statistics as text with commas, by rank 0. Collective. */
-int assay_results_write_csv(assay_comm *comm, assay_results *results, const assay_outcome *outcome, const char *path,
-                            assay_error *err);
+/* Writes the statistics as rows of CSV or JSON, by rank 0: into `path`, complete or not at all, or where that is NULL to
+ * standard output, row by row. Collective. */
+int assay_results_write_rows(assay_comm *comm, assay_results *results, const assay_outcome *outcome,
+                             assay_listing_form form, const char *path, assay_error *err);

@@ -22,6 +22,7 @@ typedef struct batches {
     const results_table *table;
     const assay_results *results;
     const results_names *names;
+    assay_listing_form form; /* of rows of text */
     uint64_t most;
     uint8_t *items, *rows;
 } batches;
@@ -155,7 +156,7 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
     return status;
 }
 
-/* ---- text with commas ---- */
+/* ---- rows of text ---- */
 
 static void put_csv_value(assay_buf *out, const assay_column *c, const uint8_t *row)
 {
@@ -173,18 +174,48 @@ static void put_csv_value(assay_buf *out, const assay_column *c, const uint8_t *
         assay_put_format(out, "%" PRId64, number);
 }
 
+static void put_json_value(assay_jw *w, const assay_column *c, const uint8_t *row)
+{
+    const char *text = (const char *)row + c->offset;
+    int64_t number = 0;
+    double real = 0;
+    if (c->kind == ASSAY_COLUMN_TEXT)
+        return assay_jw_text_n(w, c->name, text, strnlen(text, c->size));
+    memcpy(&real, text, sizeof real);
+    memcpy(&number, text, sizeof number);
+    if (c->kind == ASSAY_COLUMN_F64)
+        assay_jw_number(w, c->name, real);
+    else if (c->kind == ASSAY_COLUMN_U64)
+        assay_jw_u64(w, c->name, (uint64_t)number);
+    else
+        assay_jw_i64(w, c->name, number);
+}
+
+static void put_row(const batches *b, const uint8_t *row, assay_buf *out)
+{
+    assay_jw w = assay_jw_over(out);
+    if (b->form == ASSAY_LISTING_JSON)
+        assay_jw_object(&w, NULL);
+    for (size_t c = 0; c < b->table->columns; c++) {
+        if (b->form == ASSAY_LISTING_JSON) {
+            put_json_value(&w, &b->table->column[c], row);
+            continue;
+        }
+        assay_put_bytes(out, ",", c > 0);
+        put_csv_value(out, &b->table->column[c], row);
+    }
+    if (b->form == ASSAY_LISTING_JSON)
+        assay_jw_end(&w);
+    assay_put_u8(out, '\n');
+}
+
 /* The next rows of this rank as lines; none are left when nothing was added. */
 static int put_lines(batches *b, uint64_t *at, assay_buf *out, assay_error *err)
 {
     uint64_t left = b->table->items->count - *at, count = left < b->most ? left : b->most;
     int status = make_rows(b, *at, count, err);
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        for (size_t c = 0; c < b->table->columns; c++) {
-            assay_put_bytes(out, ",", c > 0);
-            put_csv_value(out, &b->table->column[c], b->rows + i * b->table->row);
-        }
-        assay_put_u8(out, '\n');
-    }
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++)
+        put_row(b, b->rows + i * b->table->row, out);
     *at += count;
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
@@ -220,9 +251,8 @@ static int send_lines(assay_comm *comm, batches *b, assay_error *err)
 static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path, assay_error *err)
 {
     assay_buf lines = ASSAY_BUF(SIZE_MAX);
-    for (size_t c = 0; c < b->table->columns; c++)
-        assay_put_format(&lines, "%s%s", c ? "," : "", b->table->column[c].name);
-    assay_put_u8(&lines, '\n');
+    for (size_t c = 0; b->form == ASSAY_LISTING_CSV && c < b->table->columns; c++)
+        assay_put_format(&lines, "%s%s", b->table->column[c].name, c + 1 < b->table->columns ? "," : "\n");
     int status = write_text(file, path, &lines, err);
     for (uint64_t at = 0; status == ASSAY_OK && at < b->table->items->count;) {
         assay_buf_clear(&lines);
@@ -241,7 +271,7 @@ static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path
     return status;
 }
 
-static int write_csv(assay_comm *comm, batches *b, const char *path, assay_error *err)
+static int write_rows_to_file(assay_comm *comm, batches *b, const char *path, assay_error *err)
 {
     bool first = assay_comm_rank(comm) == 0;
     size_t room = strlen(path) + 6;
@@ -271,8 +301,18 @@ static int write_csv(assay_comm *comm, batches *b, const char *path, assay_error
     return assay_comm_agree(comm, status, err);
 }
 
-int assay_results_write_csv(assay_comm *comm, assay_results *results, const assay_outcome *outcome, const char *path,
-                            assay_error *err)
+/* To standard output: a failure may leave rows there. */
+static int print_rows(assay_comm *comm, batches *b, assay_error *err)
+{
+    const bool first = assay_comm_rank(comm) == 0;
+    int status = first ? take_lines(comm, b, stdout, "standard output", err) : send_lines(comm, b, err);
+    if (status == ASSAY_OK && first && fflush(stdout) != 0)
+        status = assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(errno));
+    return assay_comm_agree(comm, status, err);
+}
+
+int assay_results_write_rows(assay_comm *comm, assay_results *results, const assay_outcome *outcome,
+                             assay_listing_form form, const char *path, assay_error *err)
 {
     results_names names;
     results_table *tables = assay_alloc_zeroed(RESULTS_TABLES, sizeof *tables);
@@ -287,7 +327,8 @@ int assay_results_write_csv(assay_comm *comm, assay_results *results, const assa
         results_make_tables(results, &names, tables);
         status = assay_comm_agree(comm, start_batches(&b, &tables[0], results, &names), err);
     }
-    ASSAY_THEN(status, write_csv(comm, &b, path, err));
+    b.form = form;
+    ASSAY_THEN(status, path ? write_rows_to_file(comm, &b, path, err) : print_rows(comm, &b, err));
     end_batches(&b);
     free(tables);
     results_release_names(&names);

@@ -89,9 +89,9 @@ static void test_quiet(void)
     char text[4096] = "";
     open_terminal();
     assay_activity_show(true);
-    assay_log_init(0, true);
+    assay_log_quiet();
     usleep(2200000);
-    assay_log_init(0, false);
+    assay_log_init(0);
     close_terminal(text, sizeof text);
     CU_ASSERT_STRING_EQUAL(text, "");
 }

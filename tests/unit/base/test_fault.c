@@ -101,13 +101,15 @@ static void test_allocators(void)
 static void say_all(int rank, bool all_ranks, bool quiet, char *text, size_t room)
 {
     catch_stderr();
-    assay_log_init(rank, quiet);
+    assay_log_init(rank);
+    if (quiet)
+        assay_log_quiet();
     assay_log_all_ranks(all_ranks);
     assay_log_note("n%d", 1);
     assay_log_warn("w%d", 2);
     assay_log_error("e%d", 3);
     release_stderr(text, room);
-    assay_log_init(0, false);
+    assay_log_init(0);
     assay_log_all_ranks(false);
 }
 

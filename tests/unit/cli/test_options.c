@@ -10,22 +10,20 @@
 
 typedef struct fields {
     const char *out;
-    size_t memory;
+    double every;
     bool all;
     cli_list trials;
     cli_names names;
-    cli_form form;
 } fields;
 
 static const assay_setting OPTIONS[] = {
     {"out", ASSAY_SETTING_TEXT, offsetof(fields, out), "PLACE", "Where."},
-    {"memory", ASSAY_SETTING_SIZE, offsetof(fields, memory), "SIZE", "How much."},
+    {"every", ASSAY_SETTING_REAL, offsetof(fields, every), "N", "How often.", .initial = "2.5"},
     {"all", ASSAY_SETTING_SWITCH, offsetof(fields, all), NULL, "Everything."},
     {"trial", ASSAY_SETTING_REPEATED, offsetof(fields, trials), "TRIAL", "One more."},
     {"allow", ASSAY_SETTING_NAMES, offsetof(fields, names), "[NAME]", "This one, or any."},
-    CLI_FORM_OPTIONS(fields, form, "JSON.", "a row"),
     {0}};
-static const cli_command COMMAND = {"test", "A [B]", "Tests.", OPTIONS, 1, 2, false, NULL, false, false};
+static const cli_command COMMAND = {"test", "A [B]", "Tests.", OPTIONS, 1, 2, CLI_LISTS | CLI_MEMORY | CLI_STEPS, NULL};
 
 enum { WORDS = 12 };
 
@@ -42,7 +40,7 @@ static int parse(const char *const *words, fields *out, const char **operand, si
 
 static void test_values(void)
 {
-    static const char *const words[] = {"a",         "-o",    "place", "--memory=2K", "--trial", "x",
+    static const char *const words[] = {"a",         "-o",    "place", "--memory=2M", "--trial", "x",
                                         "--trial=y", "--all", "--",    "--trial",     NULL};
     fields f;
     const char *operand[2];
@@ -50,7 +48,9 @@ static void test_values(void)
     assay_error err = {""};
     CU_ASSERT_EQUAL_FATAL(parse(words, &f, operand, &operands, &err), ASSAY_OK);
     CU_ASSERT_STRING_EQUAL(f.out, "place");
-    CU_ASSERT_EQUAL(f.memory, 2048);
+    CU_ASSERT_EQUAL(cli_given()->memory, 2 << 20);
+    CU_ASSERT(cli_given()->steps.from == INT64_MIN && cli_given()->steps.to == INT64_MAX);
+    CU_ASSERT_EQUAL(f.every, 2.5);
     CU_ASSERT(f.all);
     CU_ASSERT_EQUAL_FATAL(f.trials.count, 2);
     CU_ASSERT_STRING_EQUAL(f.trials.text[1], "y");
@@ -101,21 +101,31 @@ static void test_refused(void)
     }
 }
 
-static void test_forms(void)
+/* The form that "a" and these words ask for; -1: refused. */
+static int form_of(const char *one, const char *other)
 {
+    fields f;
+    const char *operand[2];
+    size_t operands;
     assay_error err = {""};
-    cli_form form = {.json = true};
-    CU_ASSERT_EQUAL(cli_form_choose("test", &form, &err), ASSAY_OK);
-    CU_ASSERT_EQUAL(form.form, ASSAY_LISTING_JSON);
-    form = (cli_form){.form = ASSAY_LISTING_CSV};
-    CU_ASSERT_EQUAL(cli_form_choose("test", &form, &err), ASSAY_OK);
-    CU_ASSERT_EQUAL(form.form, ASSAY_LISTING_CSV);
-    form.json = true;
-    CU_ASSERT_EQUAL(cli_form_choose("test", &form, &err), ASSAY_EUSAGE);
+    const int status = parse((const char *const[]){"a", one, other, NULL}, &f, operand, &operands, &err);
+    CU_ASSERT(status == ASSAY_OK || strstr(err.text, "exclude each other"));
+    return status == ASSAY_OK ? cli_given()->form : -1;
 }
 
-/* Parses "a" with a file of defaults. */
-static int parse_with(const char *defaults, fields *out, assay_error *err)
+static void test_forms(void)
+{
+    CU_ASSERT_EQUAL(form_of(NULL, NULL), CLI_TEXT);
+    CU_ASSERT_EQUAL(form_of("--json", NULL), CLI_JSON);
+    CU_ASSERT_EQUAL(form_of("--csv", NULL), CLI_CSV);
+    CU_ASSERT_EQUAL(form_of("--format=json", "--json"), CLI_JSON);
+    CU_ASSERT_EQUAL(form_of("--format=csv", "--json"), -1);
+    CU_ASSERT_EQUAL(form_of("--format=text", "--csv"), -1);
+    CU_ASSERT_EQUAL(form_of("--csv", "--json"), -1);
+}
+
+/* Parses "a" and a word with a file of defaults. */
+static int parse_with(const char *defaults, const char *word, fields *out, assay_error *err)
 {
     char path[] = "/tmp/assay-test-options-XXXXXX";
     const char *operand[2];
@@ -125,22 +135,26 @@ static int parse_with(const char *defaults, fields *out, assay_error *err)
     close(number);
     setenv("ASSAY_CONFIG", path, 1);
     int status = cli_defaults_read(NULL, err);
-    ASSAY_THEN(status, parse((const char *const[]){"a", NULL}, out, operand, &operands, err));
+    ASSAY_THEN(status, parse((const char *const[]){"a", word, NULL}, out, operand, &operands, err));
     cli_defaults_release();
     unlink(path);
     return status;
 }
 
-/* `format` is the files of a report for some commands, and a form for others: a line for all counts where it fits. */
+/* What the command line says counts more than a file of defaults, in whichever words. */
 static void test_defaults(void)
 {
     fields f;
     assay_error err = {""};
-    CU_ASSERT_EQUAL(parse_with("format = json,markdown\n# no\nmemory=1K\n", &f, &err), ASSAY_OK);
-    CU_ASSERT(f.form.form == ASSAY_LISTING_TEXT && f.memory == 1024);
-    CU_ASSERT_EQUAL(parse_with("format = csv\n", &f, &err), ASSAY_OK);
-    CU_ASSERT_EQUAL(f.form.form, ASSAY_LISTING_CSV);
-    CU_ASSERT_EQUAL(parse_with("memory = lots\n", &f, &err), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(parse_with("format = json,markdown\n# no\nmemory=1M\n", "--all", &f, &err), ASSAY_OK);
+    CU_ASSERT(cli_given()->form == CLI_TEXT && cli_given()->memory == 1 << 20);
+    CU_ASSERT_EQUAL(parse_with("format = csv\n", "--all", &f, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL(cli_given()->form, CLI_CSV);
+    CU_ASSERT_EQUAL(parse_with("format = csv\n", "--json", &f, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL(cli_given()->form, CLI_JSON);
+    CU_ASSERT_EQUAL(parse_with("json\n", "--format=text", &f, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL(cli_given()->form, CLI_TEXT);
+    CU_ASSERT_EQUAL(parse_with("memory = lots\n", "--all", &f, &err), ASSAY_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, ":1: memory: expected"));
 }
 
