@@ -548,7 +548,7 @@ static int check_memory(const assay_job *job, size_t memory, assay_error *err)
     return assay_fail(err, ASSAY_EBUDGET,
                       "--memory %zuMiB is too little for %zu trials: their report keeps about %d KiB of each; use "
                       "--memory %" PRIu64 "MiB, or give fewer trials",
-                      memory >> 20, job->trial_count, TRIAL_KEEPS >> 10, (kept >> 20) + 1);
+                      (memory + (1 << 20) - 1) >> 20, job->trial_count, TRIAL_KEEPS >> 10, (kept >> 20) + 1);
 }
 
 static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,

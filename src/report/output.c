@@ -161,6 +161,22 @@ static void remove_stale(const output_list *list, const char *directory, char *t
     }
 }
 
+static void put_list(const output_list *list, assay_buf *out)
+{
+    assay_put_format(out, "%s", MAGIC);
+    for (size_t i = 0; i < list->count; i++) {
+        const output_entry *e = &list->entry[i];
+        if (e->hex[0])
+            assay_put_format(out, "sha256 %s ", e->hex);
+        else
+            assay_put_format(out, "bytes %" PRIu64 " ", e->size);
+        assay_put_bytes(out, e->name, strlen(e->name));
+        assay_put_u8(out, '\n');
+    }
+    for (size_t i = 0; i < list->trial.count; i++)
+        assay_put_format(out, "trial %s\n", list->trial.list[i]);
+}
+
 /* After the last file of a report: removes the files of the report before, as its list in `directory` has them, that
  * are not in this one and are as they were written, and writes this list. What somebody has changed stays. ASSAY_EIO
  * when the list cannot be written, ASSAY_ENOMEM. */
@@ -177,18 +193,7 @@ static int output_list_end(output_list *list, const char *directory, assay_error
     }
     assay_buf_release(&text);
     assay_buf_init(&text, MOST_BYTES);
-    assay_put_format(&text, "%s", MAGIC);
-    for (size_t i = 0; i < list->count; i++) {
-        const output_entry *e = &list->entry[i];
-        if (e->hex[0])
-            assay_put_format(&text, "sha256 %s ", e->hex);
-        else
-            assay_put_format(&text, "bytes %" PRIu64 " ", e->size);
-        assay_put_bytes(&text, e->name, strlen(e->name));
-        assay_put_u8(&text, '\n');
-    }
-    for (size_t i = 0; i < list->trial.count; i++)
-        assay_put_format(&text, "trial %s\n", list->trial.list[i]);
+    put_list(list, &text);
     int status = assay_buf_status(&text);
     status = status == ASSAY_OK ? assay_file_write(path, text.data, text.size, err)
                                 : assay_fail(err, status, "%s: %s", path, assay_status_text(status));
@@ -290,30 +295,35 @@ static bool is_of(const output_list *list, const char *trial)
     return false;
 }
 
-/* What lies there may be replaced if it is a report of these trials, or of some of them. One from before reports noted their
- * trials counts as such. */
-static int refuse_another(const assay_output *output, assay_error *err)
+/* What lies there may be replaced if it is a report of these trials, or of some of them: its list (NULL: there is none;
+ * changed) says so. One from before reports noted their trials counts as such. `there`: the report is. */
+static int refuse_another(const assay_output *output, char *list, bool there, assay_error *err)
+{
+    if (!list && there)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s/%s: no report of assay left it there: write to another place with --out PLACE, or give "
+                          "--overwrite",
+                          output->place, LAST);
+    for (char *line = list, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        if (strncmp(line, "trial ", 6) == 0 && !is_of(&output->list, line + 6))
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "%s: has the report of another trial, %s: write to another place with --out PLACE, or "
+                              "give --overwrite",
+                              output->place, line + 6);
+    }
+    return ASSAY_OK;
+}
+
+static int look_into_directory(const assay_output *output, assay_error *err)
 {
     assay_buf text = ASSAY_BUF(MOST_BYTES);
     char *list = assay_path_join(output->place, NAME), *report = assay_path_join(output->place, LAST);
     int status = list && report ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", output->place);
     const bool listed = status == ASSAY_OK && assay_file_read_own(list, MAGIC, MOST_BYTES, &text, NULL) == ASSAY_OK;
-    if (status == ASSAY_OK && !listed && access(report, F_OK) == 0)
-        status = assay_fail(err, ASSAY_EUSAGE,
-                            "%s: no report of assay left it there: write to another place with --out PLACE, or give "
-                            "--overwrite",
-                            report);
-    if (listed)
-        assay_put_u8(&text, '\0');
-    char *line = listed && assay_buf_status(&text) == ASSAY_OK ? (char *)text.data : NULL;
-    for (char *end; line && status == ASSAY_OK && (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        if (strncmp(line, "trial ", 6) == 0 && !is_of(&output->list, line + 6))
-            status = assay_fail(err, ASSAY_EUSAGE,
-                                "%s: has the report of another trial, %s: write to another place with --out PLACE, or "
-                                "give --overwrite",
-                                output->place, line + 6);
-    }
+    assay_put_u8(&text, '\0');
+    if (status == ASSAY_OK && assay_buf_status(&text) == ASSAY_OK)
+        status = refuse_another(output, listed ? (char *)text.data : NULL, access(report, F_OK) == 0, err);
     assay_buf_release(&text);
     free(list);
     free(report);
@@ -323,7 +333,7 @@ static int refuse_another(const assay_output *output, assay_error *err)
 static int probe_directory(assay_output *output, bool overwrite, assay_error *err)
 {
     bool is_new = access(output->place, F_OK) != 0;
-    int status = is_new || overwrite ? ASSAY_OK : refuse_another(output, err);
+    int status = is_new || overwrite ? ASSAY_OK : look_into_directory(output, err);
     ASSAY_THEN(status, assay_dir_make(output->place, err));
     ASSAY_TRY(status);
     output->made = output->made || is_new;
@@ -468,7 +478,49 @@ static int put_object(const assay_output *output, const char *name, const void *
     return status;
 }
 
-static int probe_bucket(const assay_output *output, assay_error *err)
+/* Reads the first bytes of an object of the place, and ends them with a 0. ASSAY_ENOTFOUND: there is none. */
+static int get_object(const assay_output *output, const char *name, size_t most, assay_buf *out, assay_error *err)
+{
+    char *key = key_of(output, name);
+    assay_s3_get *get = key ? assay_s3_get_begin(output->root.bucket, key, 0, most, NULL, true) : NULL;
+    assay_s3_bytes bytes;
+    int status = get ? assay_s3_get_wait(get, &bytes, err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
+        assay_put_bytes(out, bytes.data, bytes.size);
+        assay_put_u8(out, '\0');
+        status = assay_buf_status(out);
+    }
+    if (get)
+        assay_s3_get_end(get);
+    free(key);
+    return status;
+}
+
+/* A server that lets write and not read does not tell what lies there. */
+static int look_into_bucket(const assay_output *output, assay_error *err)
+{
+    assay_error why = {""};
+    assay_buf list = ASSAY_BUF(MOST_BYTES), report = ASSAY_BUF(16);
+    int status = get_object(output, NAME, MOST_BYTES, &list, &why);
+    const bool listed = status == ASSAY_OK && strncmp((char *)list.data, MAGIC, sizeof MAGIC - 1) == 0;
+    if (status == ASSAY_ENOTFOUND || (status == ASSAY_OK && !listed))
+        status = get_object(output, LAST, 1, &report, &why);
+    if (status == ASSAY_OK)
+        status = refuse_another(output, listed ? (char *)list.data : NULL, true, err);
+    else if (status == ASSAY_ENOTFOUND)
+        status = ASSAY_OK;
+    else if (status != ASSAY_ENOMEM) {
+        assay_log_note(
+            "%s: a report that lies there is replaced, of whatever trials: it could not be looked at (%.200s)",
+            output->place, why.text);
+        status = ASSAY_OK;
+    }
+    assay_buf_release(&list);
+    assay_buf_release(&report);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", output->place) : status;
+}
+
+static int probe_bucket(const assay_output *output, bool overwrite, assay_error *err)
 {
     assay_error why = {""};
     int status = assay_s3_open(&why);
@@ -478,14 +530,33 @@ static int probe_bucket(const assay_output *output, assay_error *err)
     status = key ? assay_s3_may_put(output->root.bucket, key, err)
                  : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", output->place);
     free(key);
+    if (status == ASSAY_OK && !overwrite) {
+        status = look_into_bucket(output, err);
+        return status == ASSAY_EUSAGE ? status : output_status(status);
+    }
     return output_status(status);
+}
+
+/* The list comes before report.json, which says that all is there. */
+static int finish_bucket(const assay_output *output, assay_error *err)
+{
+    assay_buf list = ASSAY_BUF(MOST_BYTES);
+    if (output->last.size == 0)
+        return ASSAY_OK;
+    put_list(&output->list, &list);
+    int status = assay_buf_status(&list);
+    status = status == ASSAY_OK ? put_object(output, NAME, list.data, list.size, err)
+                                : assay_fail(err, status, "%s: out of memory", output->place);
+    ASSAY_THEN(status, put_object(output, LAST, output->last.data, output->last.size, err));
+    assay_buf_release(&list);
+    return status;
 }
 
 /* ---- both ---- */
 
 int assay_output_probe(assay_output *output, bool overwrite, assay_error *err)
 {
-    return output->remote ? probe_bucket(output, err) : probe_directory(output, overwrite, err);
+    return output->remote ? probe_bucket(output, overwrite, err) : probe_directory(output, overwrite, err);
 }
 
 static int collect(void *context, const void *bytes, size_t size)
@@ -520,9 +591,7 @@ int assay_output_write(assay_output *output, const char *name, const void *bytes
 
 int assay_output_finish(assay_output *output, assay_error *err)
 {
-    if (!output->remote)
-        return output_list_end(&output->list, output->place, err);
-    return output->last.size > 0 ? put_object(output, LAST, output->last.data, output->last.size, err) : ASSAY_OK;
+    return output->remote ? finish_bucket(output, err) : output_list_end(&output->list, output->place, err);
 }
 
 int assay_output_make(assay_output *output, const char *name, char **path, assay_error *err)

@@ -27,7 +27,8 @@ class Suite(s3_suite.Suite):
         return launch(ranks, [self.assay, *argv], env)
 
     def files(self, server, prefix):
-        return {key[len(prefix):]: content for key, (content, _) in server.buckets["out"].items() if key.startswith(prefix)}
+        """Those of a report, without the list of them."""
+        return {key[len(prefix):]: content for key, (content, _) in server.buckets["out"].items() if key.startswith(prefix) and not key.endswith(".assay-files")}
 
     def check_forms(self):
         here, forms = self.room / "here", FORMS + ("" if self.options.no_hdf5 else ",hdf5")
@@ -48,7 +49,7 @@ class Suite(s3_suite.Suite):
                         there, same = there.rpartition(b"\nRead ")[0], same.rpartition(b"\nRead ")[0]
                     self.checks.expect(there and (there == same or name in ("report.html", "results.h5")), "%s differs" % name)
                 puts = [path for method, path, _ in server.requests if method == "PUT"]
-                self.checks.expect(puts and puts[-1] == "/out/a%20b/%2B/report.json" and len(puts) == len(names), "put in order: %s" % puts)
+                self.checks.expect(puts and puts[-1] == "/out/a%20b/%2B/report.json" and puts[-2].endswith("/.assay-files") and len(puts) == len(names) + 1, "put in order: %s" % puts)
                 self.checks.expect(not server.uploads and not list(self.room.glob("assay-report-*")), "something is left behind")
 
     def check_commands(self):
@@ -66,6 +67,33 @@ class Suite(s3_suite.Suite):
             self.checks.expect(done.code == 0 and not self.files(server, "job/"), "a dry run: %s" % done)
             done = self.run(server, "run", job)
             self.checks.expect(done.code == 0 and "report.json" in self.files(server, "job/"), "the job's directory: %s" % done)
+
+    def check_replacing(self):
+        """As in a directory: a report of the same trials is replaced; another one, and what no report left there, only where that is wished."""
+        with Server() as server:
+            server.buckets["out"] = {}
+            ddp, nan = TRIALS / "ddp", TRIALS / "linreg_nan"
+            run = lambda trial, *more, **env: self.run(server, "run", trial, "--out", "s3://out/r", *more, **{"ASSAY_OVERWRITE": "", **env})  # noqa: E731
+            for ranks in (1, self.ranks[-1]):
+                done = self.run(server, "run", ddp, "--out", "s3://out/r", ranks=ranks, ASSAY_OVERWRITE="")
+                self.checks.expect(done.code == 0 and "replaced" not in done.err, "the same trial: %s" % done)
+            before = dict(self.files(server, "r/"))
+            for argv in (["run", nan], ["compare", nan, TRIALS / "healthy"]):
+                self.refused("another trial", server, ["s3://out/r: has the report of another trial", str(ddp), "--overwrite"], *argv, "--out", "s3://out/r", code=2, ASSAY_OVERWRITE="")
+            self.checks.expect(self.files(server, "r/") == before, "a report that was refused is changed")
+            for done in (run(nan, "--overwrite"), run(ddp, ASSAY_OVERWRITE="1")):
+                self.checks.expect(done.code == 0, "--overwrite: %s" % done)
+            self.checks.expect(run(ddp).code == 0, "what was written over is of another trial still")
+            server.put("out", "mine/report.json", b"{}")
+            self.refused("a file of somebody", server, ["s3://out/mine/report.json: no report of assay"], "run", nan, "--out", "s3://out/mine", code=2, ASSAY_OVERWRITE="")
+            server.put("out", "mine/.assay-files", b"something")
+            self.refused("a list of somebody", server, ["s3://out/mine/report.json: no report of assay"], "run", nan, "--out", "s3://out/mine", code=2, ASSAY_OVERWRITE="")
+            server.decide = lambda n, method, path: DENIED if method == "GET" else None
+            done = run(nan)
+            self.checks.expect(done.code == 0 and "it could not be looked at" in done.err, "write, and not read: %s" % done)
+            server.decide = lambda n, method, path: DENIED if method == "PUT" and ".assay-files" in path else None
+            self.refused("the list", server, ["s3://out/x/.assay-files"], "run", nan, "--out", "s3://out/x")
+            self.checks.expect("x/report.json" not in server.buckets["out"], "report.json without its list")
 
     def refused(self, what, server, words, *argv, code=4, **more):
         self.expect_refusal(what, self.run(server, *argv, **more), words, code)
@@ -164,6 +192,7 @@ class Suite(s3_suite.Suite):
     def all(self):
         self.check_forms()
         self.check_commands()
+        self.check_replacing()
         self.check_failures()
         self.check_history()
         self.check_actions()

@@ -1,6 +1,7 @@
 /* budget.c - see budget.h. */
 #include "engine/plan/budget.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -198,8 +199,8 @@ int assay_budget_warn(assay_comm *comm, const assay_budget *budget, size_t memor
     if (status == ASSAY_OK && held + budget->step > memory)
         assay_log_warn(
             "--memory %.0f MiB is little for this trial: the program, the index and the rules' states take %.0f MiB of "
-            "a rank, and the tensors of a step may take %.0f MiB; use more ranks, or --memory %.0fMiB",
-            (double)memory / mebi, (double)held / mebi, (double)budget->step / mebi,
+            "a rank, and the tensors of a step may take up to %.0f MiB; use more ranks, or --memory %.0fMiB",
+            ceil((double)memory / mebi), (double)held / mebi, ceil((double)budget->step / mebi),
             ((double)held + (double)budget->step) / mebi + 1);
     return status;
 }
