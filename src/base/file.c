@@ -63,33 +63,55 @@ static int read_all(int fd, const char *path, size_t ceiling, assay_buf *out, as
     return status;
 }
 
-/* Files that assay wrote: nothing else is waited for, and their size is asked first. */
-static int check_own(int fd, const char *path, const char *magic, size_t ceiling, assay_error *err)
+int assay_file_open(const char *path, struct stat *about)
+{
+    struct stat own;
+    struct stat *st = about ? about : &own;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || (fstat(fd, st) == 0 && S_ISREG(st->st_mode)))
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+/* Nobody knows when somebody writes into a pipe that lies where a file should: it is opened without waiting, and refused.
+ * What the user gives as such is waited for: bash's <(...) is /dev/fd/63. */
+static bool is_given(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0;
+}
+
+/* `magic`: of a file of assay's own; NULL: any. Their size is asked before they are read. */
+static int check_file(int fd, const char *path, const char *magic, size_t ceiling, assay_error *err)
 {
     struct stat st;
     char begin[16];
-    const size_t length = strlen(magic);
+    const size_t length = magic ? strlen(magic) : 0;
     if (fstat(fd, &st) != 0)
         return assay_fail(err, ASSAY_EIO, "%s: cannot be examined: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode) && !magic)
+        return ASSAY_OK; /* reading says what it is */
     if (!S_ISREG(st.st_mode))
         return assay_fail(err, ASSAY_EIO, "%s: not a regular file", path);
     if (st.st_size > 0 && (uint64_t)st.st_size > ceiling)
         return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes allowed here", path, ceiling);
-    if (length > sizeof begin || pread(fd, begin, length, 0) != (ssize_t)length || memcmp(begin, magic, length) != 0)
+    if (length > sizeof begin ||
+        (length > 0 && (pread(fd, begin, length, 0) != (ssize_t)length || memcmp(begin, magic, length) != 0)))
         return assay_fail(err, ASSAY_EFORMAT, "%s: not a file that assay wrote for this", path);
     return ASSAY_OK;
 }
 
-/* `magic`: of a file of assay's own; NULL: any. */
 static int read_file(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | (magic ? O_NONBLOCK : 0));
+    const bool given = !magic && is_given(path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (given ? 0 : O_NONBLOCK));
     if (fd < 0) {
         int status = errno == ENOENT || errno == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot open: %s", path, strerror(errno));
     }
     size_t before = out->size;
-    int status = magic ? check_own(fd, path, magic, ceiling, err) : ASSAY_OK;
+    int status = given ? ASSAY_OK : check_file(fd, path, magic, ceiling, err);
     ASSAY_THEN(status, read_all(fd, path, ceiling, out, err));
     if (status != ASSAY_OK)
         out->size = before;

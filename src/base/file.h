@@ -3,17 +3,22 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <assay/pack.h>
 #include <assay/status.h>
 
+/* Opens a regular file to be read: its descriptor, and what it is in *about (NULL: not asked for). -1 and errno: it cannot
+ * be opened, or is a directory, a pipe or a device (EINVAL), which is never waited for. */
+int assay_file_open(const char *path, struct stat *about);
+
 /* Reads a whole file of at most `ceiling` bytes into `out` (initialised by the caller). Messages name the path.
- * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. */
+ * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. A pipe or a device is
+ * refused with ASSAY_EIO, and never waited for, unless its path says what it is: /dev/stdin, /dev/fd/63. */
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* The same for files that assay itself wrote, which begin with `magic`: others are refused with ASSAY_EFORMAT before
- * they are read, as are those that are too large; a pipe or device of that name with ASSAY_EIO, and never waited for.
- */
+ * they are read, and so is what lies below /dev. */
 int assay_file_read_own(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.

@@ -165,7 +165,7 @@ static void read_meta(const char *path, hook_position *position)
     static const char *const names[HOOK_MODES] = {"TRAIN", "EVAL", "PREDICT", "GLOBAL"};
     char head[INDEX_HEAD + 1], mode[16];
     long long step;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = assay_file_open(path, NULL);
     if (fd < 0)
         return;
     ssize_t got = read(fd, head, INDEX_HEAD);

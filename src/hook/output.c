@@ -134,7 +134,7 @@ static int open_step(hook_output *out, const hook_item *item, assay_error *err)
 static int copy_events(hook_output *out, assay_error *err)
 {
     uint8_t block[BLOCK];
-    const int fd = open(out->event_path, O_RDONLY | O_CLOEXEC);
+    const int fd = assay_file_open(out->event_path, NULL);
     int rc = fd >= 0 ? ASSAY_OK : ASSAY_EIO;
     ssize_t got = 1;
     while (rc == ASSAY_OK && got != 0) {

@@ -1,12 +1,13 @@
 /* place.c - see place.h. */
 #include "recording/place.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 #define ZFS_MAGIC 0x2fc12fc1ul /* of OpenZFS */
 #ifndef XFS_SUPER_MAGIC
@@ -46,12 +47,10 @@ bool recording_map(const assay_trial_reader *reader, const assay_record *record,
     struct stat about;
     if (!recording_place(reader, record, true, path, sizeof path, &offset))
         return false;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = assay_file_open(path, &about);
     if (file < 0)
         return false;
-    void *bytes = fstat(file, &about) == 0 && about.st_size > 0
-                      ? mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0)
-                      : MAP_FAILED;
+    void *bytes = about.st_size > 0 ? mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
     close(file);
     if (bytes == MAP_FAILED)
         return false;

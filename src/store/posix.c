@@ -16,6 +16,7 @@
 #include "base/activity.h"
 #include "base/dict.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "store/backend.h"
 
@@ -215,10 +216,7 @@ static bool is_hdf5_file(const char *path)
 {
     static const char signature[8] = "\x89HDF\r\n\x1a\n";
     char begin[sizeof signature];
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return false;
-    int number = open(path, O_RDONLY | O_CLOEXEC);
+    const int number = assay_file_open(path, NULL);
     bool is = number >= 0 && pread(number, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
               memcmp(begin, signature, sizeof begin) == 0;
     if (number >= 0)
@@ -241,9 +239,7 @@ bool assay_is_tensor_content(const char *place)
     static const uint8_t LEGACY[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9};
     uint8_t head[512] = {0};
     struct stat about;
-    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode))
-        return false;
-    const int number = open(place, O_RDONLY | O_CLOEXEC);
+    const int number = assay_file_open(place, &about);
     const ssize_t got = number >= 0 ? pread(number, head, sizeof head, 0) : -1;
     if (number >= 0)
         close(number);
@@ -255,11 +251,7 @@ bool assay_is_tensor_content(const char *place)
 /* The beginning of a regular file, a text behind it; how many bytes, 0: it is none, or cannot be read. */
 static size_t read_head(const char *place, char *head, size_t room)
 {
-    struct stat about;
-    head[0] = '\0';
-    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode))
-        return 0;
-    const int number = open(place, O_RDONLY | O_CLOEXEC);
+    const int number = assay_file_open(place, NULL);
     const ssize_t got = number >= 0 ? pread(number, head, room - 1, 0) : 0;
     if (number >= 0)
         close(number);

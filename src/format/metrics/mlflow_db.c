@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "format/metrics/mlflow.h"
 
 enum {
@@ -76,7 +77,7 @@ static bool take_stamp(const char *path, database *out)
     out->log_size = stat(beside, &log) == 0 ? (uint64_t)log.st_size : 0;
     snprintf(beside, sizeof beside, "%s-journal", path);
     out->log_size += stat(beside, &log) == 0 ? (uint64_t)log.st_size : 0;
-    const int number = open(path, O_RDONLY | O_CLOEXEC);
+    const int number = assay_file_open(path, NULL);
     const bool whole = number >= 0 && pread(number, out->counter, 4, COUNTER_AT) == 4;
     if (number >= 0)
         close(number);
@@ -92,7 +93,7 @@ static bool is_same(const database *a, const database *b)
 static int copy_file(const char *from, const char *to)
 {
     uint8_t *block = assay_alloc(1 << 20);
-    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    const int in = assay_file_open(from, NULL);
     const int out = in >= 0 && block ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     ssize_t got = 0;
     bool good = out >= 0;

@@ -213,6 +213,17 @@ static void test_read_fails(void)
     CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_ENOTFOUND);
     CU_ASSERT_EQUAL(strncmp(err.text, missing, strlen(missing)), 0);
     CU_ASSERT_EQUAL(assay_file_read(directory, 100, &buf, &err), ASSAY_EIO);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(missing, 0600), 0); /* and nobody writes into it */
+    CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_EIO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
+    CU_ASSERT_EQUAL(assay_file_open(missing, NULL), -1);
+    CU_ASSERT_EQUAL(assay_file_open(directory, NULL), -1);
+    unlink(missing);
+    CU_ASSERT_EQUAL(assay_file_open(missing, NULL), -1);
+    CU_ASSERT_EQUAL_FATAL(symlink("/dev/zero", missing), 0);
+    CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_EIO);
+    unlink(missing);
+    CU_ASSERT_EQUAL(assay_file_read("/dev/null", 100, &buf, &err), ASSAY_OK); /* which is given as what it is */
     set_fault("read:2"); /* behind the content, before the end is known */
     CU_ASSERT_EQUAL(assay_file_read(path, 100, &buf, &err), ASSAY_EIO);
     set_fault("alloc:1");
