@@ -349,8 +349,8 @@ static int put_located(const job_reader *r, assay_job *to, const char *path, con
     if (status == ASSAY_OK && runs.count == 0)
         status = put_trial(r, to, path, name, options);
     else if (status == ASSAY_OK && runs.count > 1 && name)
-        status = job_fail(r, "trials", "\"%.200s\" holds %zu runs, which cannot all be called \"%.100s\"", path,
-                          runs.count, name);
+        status = job_fail(r, "trials", "\"%.200s\" holds %zu runs, which cannot all be called \"%.100s\"%s%.300s", path,
+                          runs.count, name, runs.unread ? "; " : "", runs.unread ? runs.unread : "");
     *several = *several || runs.count > 0;
     for (size_t i = 0; status == ASSAY_OK && i < runs.count; i++) {
         if (to->trial_count == ASSAY_JOB_TRIALS)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
@@ -205,9 +207,9 @@ def check_made(checks, assay, ranks, folder):
     finite = numpy.array([x for x in lasts + [1.0, 1.0] if numpy.isfinite(x)])
     median = numpy.median(finite)
     mad = numpy.median(abs(finite - median))
-    logs = numpy.log(finite)
-    score = min(0.6745 * (7.0 - median) / mad, 0.6745 * (numpy.log(7.0) - numpy.median(logs)) / numpy.median(
-        abs(logs - numpy.median(logs))))
+    scale = numpy.log(finite)
+    score = min(0.6745 * (7.0 - median) / mad, 0.6745 * (numpy.log(7.0) - numpy.median(scale)) / numpy.median(
+        abs(scale - numpy.median(scale))))
     found = {(o["trial"], o["what"]): o for o in comparison["outliers"]}
     far = found.get(("t4", "last loss of loss, TRAIN"))
     checks.expect(far and close(far["score"], score) and close(far["median"], median), "the outlier %s, score %s" % (far, score))
@@ -247,6 +249,12 @@ def check_trial_lists(checks, assay, folder):
         done = run([assay, *command, "--out", folder / "refused"])
         checks.expect(done.code == 2 and text in done.err, "%s: %s" % (command, done))
     checks.expect(not (folder / "x").exists() and not (folder / "refused").exists(), "what is refused writes nothing")
+    for i in range(2):
+        logs.csv(folder / ("runs/run-%d" % i), logs.curve(2))
+    (folder / "runs/run-2").symlink_to("nowhere")
+    done = run([assay, "compare", "x=%s" % (folder / "runs"), made / "t0", "--out", folder / "refused"])
+    checks.expect(done.code == 2 and "cannot all be called" in done.err and "run-2" in done.err, "a run that cannot be looked at: %s" % done)
+    shutil.rmtree(folder / "runs")  # a place with logs around them is asked for what is missing
 
 
 def sealed(text):
