@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "action/command.h"
 #include "pilot/pilot_internal.h"
@@ -135,16 +136,28 @@ static int look_at_report(const assay_pilot *pilot, const char *directory, pilot
     return status == ASSAY_ENOMEM ? status : status == ASSAY_OK ? ASSAY_OK : ASSAY_EIO;
 }
 
-/* A launcher has exit codes of its own: one that could not start the run ends with 1 as well, and what lies there is
- * then the report of an earlier look. */
-static bool fits(int code, pilot_rule status)
+/* Which file report.json of a directory is at the moment; all zero: there is none. A run puts a new one in its place. */
+static struct stat stamp_of(const char *report)
 {
-    return (code == RUN_FINDINGS) == (status == PILOT_RULE_ISSUES || status == PILOT_RULE_ERROR);
+    struct stat now = {0};
+    char *path = assay_path_join(report, "report.json");
+    if (!path || stat(path, &now) != 0)
+        now = (struct stat){0};
+    free(path);
+    return now;
 }
 
-/* What the end of a run means. *cause: of the command's failure. */
-static int judge(const assay_pilot *pilot, const char *report, const assay_command_result *result,
-                 const assay_error *cause, pilot_verdict *out, assay_error *err)
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+           a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* What the end of a run means. *before: the report before it; *cause: of the command's failure. A launcher has exit codes
+ * of its own: one that could not start the run ends with 1 as well, and what lies there is then the report of an earlier
+ * look. */
+static int judge(const assay_pilot *pilot, const char *report, const struct stat *before,
+                 const assay_command_result *result, const assay_error *cause, pilot_verdict *out, assay_error *err)
 {
     int code = result->started && !result->timed_out ? result->exit_status : -1;
     if (code == RUN_USAGE) { /* a job file that is right, as pilot_prepare() has seen: so there is no trial yet */
@@ -154,13 +167,18 @@ static int judge(const assay_pilot *pilot, const char *report, const assay_comma
     }
     if (code != RUN_DONE && code != RUN_FINDINGS && code != RUN_LOSSES)
         return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause->text);
+    const struct stat now = stamp_of(report);
     int status = look_at_report(pilot, report, out, err);
-    if (status == ASSAY_OK && !fits(code, out->status))
+    if (status == ASSAY_OK && is_same(before, &now))
         return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s",
                           report, code, cause->text[0] ? ": " : "", cause->text);
     if (status == ASSAY_OK && code == RUN_LOSSES && out->status == PILOT_RULE_NO_ISSUES) {
         out->status = PILOT_RULE_DAMAGED;
         snprintf(out->text, sizeof out->text, "part of the trial is damaged or missing");
+    } else if (status == ASSAY_OK && code == RUN_FINDINGS &&
+               (out->status == PILOT_RULE_NO_ISSUES || out->status == PILOT_RULE_NO_DATA)) {
+        out->status = PILOT_RULE_DAMAGED; /* no rule stopped it: what the first line says does */
+        snprintf(out->text, sizeof out->text, "%s", out->said);
     }
     return status;
 }
@@ -179,10 +197,11 @@ static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *er
                                        .environment = pilot->command ? NULL : alone,
                                        .keep = pilot->lock,
                                        .seconds = pilot->time_limit};
+        const struct stat before = stamp_of(report);
         assay_error cause = {""};
         assay_command_result result;
         (void)assay_command_run(&command, &result, &cause); /* the exit code tells more than its status */
-        status = judge(pilot, report, &result, &cause, out, err);
+        status = judge(pilot, report, &before, &result, &cause, out, err);
         assay_command_release(&result);
     } else {
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);

@@ -81,6 +81,15 @@ def check_reserved(args, checks, folder):
         for given, good in ((options[1], False), (options[0], True), (options[0] + options[1] + options[2], False)):
             done, report, texts = report_of(args, folder, "run", *job, *given)
             checks.expect(('class="verdict is-good"' in texts.get("html", "")) == good, "%s: green is not %s: %s" % (kind, good, done))
+        # The gate is not open where the page is not green.
+        for given, shut in ((options[1], True), (options[0], False), (options[0] + options[1] + options[2], True)):
+            out = folder / "gate"
+            for level, more in (("error", []), ("info", ["--allow-no-data"])):
+                done = run([args.assay, "run", *job, *given, "--fail-on", level, *more, "--overwrite", "--out", out, "--format", "json,junit", "--quiet"])
+                failed = re.findall(r'<testcase [^>]*name="([^"]*)"[^>]*>\s*<failure', (out / "junit.xml").read_text())
+                checks.expect(done.code == shut and failed == ["(the trial can be called good)"] * shut, "%s: --fail-on %s %s, shut is not %s: %s %s" % (kind, level, more, shut, done, failed))
+        done = run([args.assay, "run", *job, *options[1], "--overwrite", "--out", folder / "gate", "--quiet"])
+        checks.expect(done.code == 0, "%s: no gate was asked for: %s" % (kind, done))
         checks.expect(report.get("verdict", "").startswith(wanted) and "nothing wrong in 3" not in report["verdict"], "%s: %s %s" % (kind, report.get("verdict"), done))
         done, report, _ = report_of(args, folder, "run", *job, *options[0], *options[2])
         checks.expect("nothing wrong in" in report.get("verdict", "") and " is not complete" not in report["verdict"], "%s, sound: %s %s" % (kind, report.get("verdict"), done))

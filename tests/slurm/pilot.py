@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -301,6 +302,21 @@ def test_ends(checks, slurm, train):
     done = example.pilot(PATH=path)
     checks.expect(done.code == 1 and example.state()["job_status"] == "Failed" and "ended as unknown to Slurm" in done.out,
                   "a job that Slurm has forgotten, of a training that did not end: %s" % done)
+
+    state = json.loads(right)
+    trial = example.work / "runs" / state["launches"][-1]["name"]
+    shutil.rmtree(trial, ignore_errors=True)
+    shutil.copytree(ROOT / "tests" / "data" / "trials" / "healthy", trial)
+    launcher = example.work / "launcher"
+    example.state_file.write_text(json.dumps(dict(state, monitor=dict(state["monitor"], command=[str(launcher)]))))
+    for script, code, said in (('"%s" "$@"; exit 1' % slurm.env["ASSAY"], 1, "Damaged"), ("exit 0", 4, "but an older one"), ("exit 1", 4, "but an older one")):
+        launcher.write_text("#!/bin/sh\n%s\n" % script)
+        launcher.chmod(0o755)
+        before = example.state_file.read_text()
+        done = example.pilot("--once", PATH=path)
+        checks.expect(done.code == 4 if code == 4 else example.state()["next_action"] == "end", "%s: %s" % (script, done))
+        checks.expect(said in (done.err if code == 4 else example.state()["rule_status"]), "%s: %s %s" % (script, done, example.state()))
+        example.state_file.write_text(before)
 
 
 def main():

@@ -211,11 +211,22 @@ static void put_job_end(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&body);
 }
 
+/* The gate is shut, though no rule shuts it: the sentence about the trial says why. */
+static void put_stopped(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
+    report_put_trial_verdict(outcome, trial, &message);
+    start_case(out, trial, "(the trial can be called good)");
+    put_fault(out, "failure", "Reserved", &message, &body);
+    assay_buf_release(&message);
+    assay_buf_release(&body);
+}
+
 static suite_counts count(const assay_report *report, const assay_trial_outcome *trial)
 {
     const assay_outcome *outcome = report->outcome;
-    const size_t died = trial->job_end != NULL;
-    suite_counts n = {outcome->job->rule_count + has_losses(trial) + died, died, has_losses(trial), 0};
+    const size_t stopped = (trial->job_end != NULL) + report_trial_stops(report, trial);
+    suite_counts n = {outcome->job->rule_count + has_losses(trial) + stopped, stopped, has_losses(trial), 0};
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         bool stops = report_gate_stops(&report->gate, &rule);
@@ -270,6 +281,8 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
         put_losses(trial, out);
     if (trial->job_end)
         put_job_end(trial, out);
+    if (report_trial_stops(report, trial))
+        put_stopped(outcome, trial, out);
     assay_put_format(out, " </testsuite>\n");
     free(order);
     return ASSAY_OK;

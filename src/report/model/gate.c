@@ -1,4 +1,4 @@
-/* gate.c - what makes a report fail: findings, and rules that could not be tested. */
+/* gate.c - what makes a report fail: findings, rules that could not be tested, and what forbids to call a trial good. */
 #include <math.h>
 #include <string.h>
 
@@ -66,10 +66,21 @@ bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
     return trial->status == ASSAY_OK && report_coverage(trial) < least;
 }
 
-/* Of a checkpoint that is not complete nothing was tested. */
-static bool is_incomplete(const assay_gate *gate, const assay_trial_outcome *trial)
+/* Who asks for a gate asks whether nothing is wrong: where the first line does not say so, the gate does not, either. A
+ * checkpoint that is not complete is one without data. Memory that was refused does not open the gate. */
+static bool is_reserved(const assay_gate *gate, const assay_trial_outcome *trial)
 {
-    return gate->on && !gate->allow_no_data && trial->status == ASSAY_OK && report_incomplete(trial) != NULL;
+    report_reservation reserved;
+    if (!gate->on || trial->status != ASSAY_OK)
+        return false;
+    return report_reservation_of(trial, &reserved) != ASSAY_OK ||
+           (reserved != REPORT_UNRESERVED && !(reserved == REPORT_INCOMPLETE && gate->allow_no_data));
+}
+
+bool report_trial_stops(const assay_report *report, const assay_trial_outcome *trial)
+{
+    return report_is_little(&report->gate, trial) || is_reserved(&report->gate, trial) ||
+           is_left_out(&report->gate, report->outcome, trial);
 }
 
 const char *report_incomplete(const assay_trial_outcome *trial)
@@ -92,9 +103,7 @@ bool report_is_stopped(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        if (report_is_little(&report->gate, &outcome->trials[t]) || is_incomplete(&report->gate, &outcome->trials[t]))
-            return true;
-        if (is_left_out(&report->gate, outcome, &outcome->trials[t]))
+        if (report_trial_stops(report, &outcome->trials[t]))
             return true;
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
             const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);

@@ -28,6 +28,9 @@ int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
 /* Does any? */
 bool report_is_stopped(const assay_report *report);
+/* Is it stopped by the trial itself, whatever the single rules say: too little of it was recorded, no rule of the set had
+ * data, or something forbids to say that nothing is wrong (report_reservation_of)? */
+bool report_trial_stops(const assay_report *report, const assay_trial_outcome *trial);
 /* Did the job of any trial fail, as its outputs say? */
 bool report_job_failed(const assay_report *report);
 /* The newest checkpoint, whose writer has not come to its end; NULL: there is none such. */
@@ -61,7 +64,8 @@ typedef enum report_reservation {
     REPORT_UNRESERVED,
     REPORT_ENDED_BADLY, /* as the logger says: failed, killed, an exit code but 0 */
     REPORT_NOT_FINITE,  /* series of a log that never had a finite value */
-    REPORT_PARTIAL      /* a checkpoint that is not complete, a gap in time, rows of a log that could not be used */
+    REPORT_PARTIAL,     /* a gap in time, rows of a log that could not be used */
+    REPORT_INCOMPLETE   /* the newest checkpoint is not complete */
 } report_reservation;
 int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out);
 

@@ -245,6 +245,6 @@ int report_reservation_of(const assay_trial_outcome *trial, report_reservation *
     assay_buf said = ASSAY_BUF(SIZE_MAX);
     const int status = profile_put_gap(trial, "", &gap, &said);
     assay_buf_release(&said);
-    *out = gap || report_incomplete(trial) ? REPORT_PARTIAL : REPORT_UNRESERVED;
+    *out = gap ? REPORT_PARTIAL : report_incomplete(trial) ? REPORT_INCOMPLETE : REPORT_UNRESERVED;
     return status;
 }

@@ -75,7 +75,8 @@ static int stand_without_findings(const assay_trial_outcome *trial, standing *ou
     static const standing of[] = {[REPORT_UNRESERVED] = SOUND,
                                   [REPORT_ENDED_BADLY] = ENDED_BADLY,
                                   [REPORT_NOT_FINITE] = NOT_FINITE,
-                                  [REPORT_PARTIAL] = PARTIAL};
+                                  [REPORT_PARTIAL] = PARTIAL,
+                                  [REPORT_INCOMPLETE] = PARTIAL};
     report_reservation reserved;
     int status = ASSAY_OK;
     if (trial->job_end) {
