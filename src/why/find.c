@@ -367,12 +367,30 @@ static bool is_named_output(const char *name)
            (dot && (dot[1] == 'o' || dot[1] == 'e') && assay_is_digit(dot[2]) && is_output(name));
 }
 
-/* What a training writes beside its records: a log by its ending, or a directory that launchers keep logs in. */
+/* A text whose name says that it is what a program printed: "train_log.txt", and no "vocab.txt" or "train.txt", which may be
+ * data. */
+static bool is_text_of_output(const char *name)
+{
+    static const char *const words[] = {"log", "logs", "out", "output", "err", "error", "errors", "console", "nohup"};
+    static const char separators[] = "._-0123456789";
+    if ((!ends(name, ".txt") && !ends(name, ".txt.gz")) || !is_output(name))
+        return false;
+    for (const char *at = name + strspn(name, separators); *at; at += strspn(at, separators)) {
+        const size_t length = strcspn(at, separators);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == length && strncasecmp(at, words[i], length) == 0)
+                return true;
+        at += length;
+    }
+    return false;
+}
+
+/* What a training writes beside its records: a log by its name, or a directory that launchers keep logs in. */
 static bool may_be_output(const char *name)
 {
     static const char *const ends_so[] = {".log", ".out", ".err", ".log.gz", ".out.gz", ".err.gz"};
     static const char *const folders[] = {"logs", "log", "slurm", "slurm_logs", "slurm-logs"};
-    if (is_named_output(name))
+    if (is_named_output(name) || is_text_of_output(name))
         return true;
     for (size_t i = 0; i < sizeof ends_so / sizeof *ends_so; i++)
         if (ends(name, ends_so[i]) && is_output(name))

@@ -275,7 +275,7 @@ def dead_trials(checks, assay, top):
     """assay run begins with how the job failed, names what it did not look at, and exits with 1; a job that ended well changes nothing."""
     healthy = ROOT / "tests" / "data" / "trials" / "healthy"
     oom = traceback("", OOM)
-    for name, place in (("beside", "stderr.log"), ("named", "train.log"), ("below", "logs/rank_0.err"), ("above", "../stderr.log")):
+    for name, place in (("beside", "stderr.log"), ("named", "train.log"), ("below", "logs/rank_0.err"), ("text", "train_log.txt"), ("above", "../stderr.log")):
         trial = top / ("dead-" + name) / "rec"
         trial.parent.mkdir()
         shutil.copytree(healthy, trial)
@@ -283,7 +283,7 @@ def dead_trials(checks, assay, top):
         directory = trial if name != "above" else trial.parent
         bodies = []
         for ranks in (1, 3) if LAUNCHER != "none" else (1,):
-            done = mpirun(ranks, [assay, "run", directory, "--out", top / "out", "--format", "json,junit,text,html", "--quiet"])
+            done = mpirun(ranks, [assay, "run", directory, "--out", top / "out", "--reports", "json,junit,text,html", "--quiet"])
             bodies.append((top / "out" / "report.json").read_text().split('\n "run":')[0])
         said = done.out.replace("\n", " ")
         checks.expect(done.code == 1 and re.match("the job failed: probably (a process|rank 0) ran out of GPU memory", done.out), "%s: %s" % (name, done))
@@ -296,7 +296,7 @@ def dead_trials(checks, assay, top):
     well = top / "ended-well"
     shutil.copytree(healthy, well)
     before = run([assay, "run", well, "--quiet", "--out", top / "out"])
-    write(well, {"stderr.log": steps(0, 1, 40)})
+    write(well, {"stderr.log": steps(0, 1, 40), "train.txt": oom, "catalog.txt": oom})  # data, by their names
     after = run([assay, "run", well, "--quiet", "--out", top / "out"])
     checks.expect(before.code == after.code and before.out.split("\n")[0] == after.out.split("\n")[0], "a job that ended well: %s" % after)
 
