@@ -109,31 +109,42 @@ static int by_tensor(const void *a, const void *b, void *context)
     return (i > k) - (i < k); /* rows are in order of step already */
 }
 
-/* The rows' numbers, sorted by tensor and worker, where these are few numbers: counted, then put in their places. False
- * without memory, or where they are not few. */
+/* The place of a row's tensor and worker among all. Rows that are of no worker have the largest number there is, so numbers
+ * are counted from the least. */
+static uint64_t place_of(const series_row *row, uint32_t first_worker, uint64_t workers)
+{
+    return row->tensor * workers + (row->worker - first_worker);
+}
+
+/* The rows' numbers, sorted by tensor and worker, where there are few of these, or not many more than rows: counted, then put
+ * in their places. False without memory, or where they are many. */
 static bool sort_counted(const assay_series *series, uint64_t *order)
 {
-    uint64_t tensors = 0, workers = 0;
+    enum { FEW = 2048, MORE = 4 }; /* so many take less time to count than rows to compare */
+    uint32_t tensor = 0, least = UINT32_MAX, largest = 0;
     for (uint64_t i = 0; i < series->count; i++) {
         const series_row *row = row_at(series, i);
-        tensors = row->tensor >= tensors ? (uint64_t)row->tensor + 1 : tensors;
-        workers = row->worker >= workers ? (uint64_t)row->worker + 1 : workers;
+        tensor = row->tensor > tensor ? row->tensor : tensor;
+        least = row->worker < least ? row->worker : least;
+        largest = row->worker > largest ? row->worker : largest;
     }
-    if (workers > series->count || tensors > series->count / workers)
+    const uint64_t tensors = (uint64_t)tensor + 1, workers = (uint64_t)(largest - least) + 1,
+                   most = MORE * series->count + FEW;
+    if (workers > most || tensors > most / workers)
         return false;
     uint64_t *next = assay_realloc_array(NULL, tensors * workers + 1, sizeof *next), before = 0;
     if (!next)
         return false;
     memset(next, 0, (tensors * workers + 1) * sizeof *next);
     for (uint64_t i = 0; i < series->count; i++)
-        next[row_at(series, i)->tensor * workers + row_at(series, i)->worker]++;
+        next[place_of(row_at(series, i), least, workers)]++;
     for (uint64_t k = 0; k <= tensors * workers; k++) {
         uint64_t here = next[k];
         next[k] = before;
         before += here;
     }
     for (uint64_t i = 0; i < series->count; i++)
-        order[next[row_at(series, i)->tensor * workers + row_at(series, i)->worker]++] = i;
+        order[next[place_of(row_at(series, i), least, workers)]++] = i;
     free(next);
     return true;
 }

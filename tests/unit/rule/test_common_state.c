@@ -205,6 +205,40 @@ static void series_are_walked_by_tensor(void)
     assay_series_free(empty);
 }
 
+/* By tensor, then worker, then as they came: counted or compared, of one worker, of all, of both, and of tensors far apart. */
+static void series_are_walked_however_they_are_numbered(void)
+{
+    static const uint32_t workers[][2] = {{0, 1},
+                                          {7, 9},
+                                          {ASSAY_ALL_WORKERS, ASSAY_ALL_WORKERS},
+                                          {3, ASSAY_ALL_WORKERS}},
+                          apart[] = {1, 100, 10000000};
+    enum { ROWS = 60 };
+    for (size_t k = 0; k < 12; k++) {
+        assay_series *s = assay_series_new(1);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            const double value = i;
+            CU_ASSERT_EQUAL(
+                assay_series_add(s, i / 9, i * 7 % 5 * apart[k / 4], workers[k % 4][i * 5 % 3 == 0], &value), ASSAY_OK);
+        }
+        uint64_t *order = assay_series_by_tensor(s), seen = 0;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(order);
+        int wrong = 0;
+        for (int i = 0; i < ROWS; i++)
+            seen |= UINT64_C(1) << order[i];
+        for (int i = 1; i < ROWS; i++) {
+            const assay_row a = assay_series_row(s, order[i - 1]), b = assay_series_row(s, order[i]);
+            const bool same = a.tensor == b.tensor && a.worker == b.worker;
+            wrong +=
+                same ? order[i - 1] > order[i] : a.tensor > b.tensor || (a.tensor == b.tensor && a.worker > b.worker);
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+        CU_ASSERT_EQUAL(seen, (UINT64_C(1) << ROWS) - 1);
+        free(order);
+        assay_series_free(s);
+    }
+}
+
 /* Many enough that their memory changes its kind. */
 static void series_grow(void)
 {
@@ -336,6 +370,7 @@ int main(void)
                            {"findings survive packing", findings_survive_packing},
                            {"huge counts are refused", huge_counts_are_refused},
                            {"series are walked by tensor", series_are_walked_by_tensor},
+                           {"series are walked however they are numbered", series_are_walked_however_they_are_numbered},
                            {"series grow", series_grow},
                            {"damaged series are refused", damaged_series_are_refused},
                            {"counters count", counters_count},
