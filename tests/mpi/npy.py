@@ -125,12 +125,30 @@ def check_bad(checks, assay, where):
     checks.expect(len(rows) == 3, "what is sound beside it: %s" % done)
 
 
-def run(args, checks, job, trial, where, what):
+def check_lacking(args, checks, npy, job, where):
+    """A step that lost an array is damage; what each second step has, or all but the first, is not lost."""
+    trial = where / "lacking"
+    shutil.copytree(npy, trial)
+    for step in range(STEPS):
+        for name in ["act"] * (step % 2 == 0) + ["gradient/net"] * (step > 0) + ["sum"] * (step == STEPS - 1):
+            save(trial / ("step_%04d" % step) / "worker_1" / (name + ".npy"), numpy.ones(3, "float32"))
+    run(args, checks, job, trial, where, "nothing is lost")
+    for step, name, said in ((4, "worker_1/net/bias.npy", "step_0004: has no worker_1/net/bias.npy, which the 4 steps beside it have"),
+                             (1, "worker_0/net", "step_0001: has no worker_0/net/bias.npy and 1 more, which the 3 steps beside it have"),
+                             (0, "worker_1/net/bias.npy", None)):
+        path = trial / ("step_%04d" % step) / name
+        path.rename(where / "aside")
+        report = json.loads(run(args, checks, job, trial, where, name, 3 if said else 0))
+        checks.expect([p["text"] for p in report["trials"][0]["problems"]] == [said] * bool(said), "%s of step %d: %s" % (name, step, report["trials"][0]["problems"]))
+        (where / "aside").rename(path)
+
+
+def run(args, checks, job, trial, where, what, code=0):
     bodies = set()
     for ranks in args.ranks:
         shutil.rmtree(where / "out", True)
         done = mpirun(ranks, [args.assay, "run", job, "--trial", trial, "--out", where / "out", "--quiet"])
-        checks.expect(done.code == 0, "%s, %d ranks: %s" % (what, ranks, done))
+        checks.expect(done.code == code, "%s, %d ranks: %s" % (what, ranks, done))
         bodies.add(body_of((where / "out" / "report.json").read_bytes()))
     checks.expect(len(bodies) == 1, "%s: the reports differ" % what)
     return (where / "out" / "report.json").read_bytes()
@@ -159,6 +177,7 @@ def main():
         checks.expect(found["status"] == "NoData", "there are no times in a tree: %s" % found)
         check_dtypes(checks, args.assay, where)
         check_bad(checks, args.assay, where)
+        check_lacking(args, checks, npy, job, where)
         done = mpirun(1, [args.assay, "ls", npy, "--json"])
         listed = json.loads(done.out)
         checks.expect(len(json.dumps(listed)) > 0 and done.code == 0, "ls: %s" % done)

@@ -254,6 +254,98 @@ static int read_unit(finder *f, const char *step, const char *worker, const targ
     return status == ASSAY_OK && t && f->files > 0 ? sort_paths(f, t) : status;
 }
 
+static int pass_over(void *context, const char *directory)
+{
+    (void)context;
+    (void)directory;
+    return ASSAY_OK;
+}
+
+/* The files that were found, by their paths below the step's directory; NULL: no memory. */
+static assay_dict *names_of(const finder *f)
+{
+    assay_dict *names = assay_dict_new();
+    const char *at = (const char *)f->paths.data;
+    for (uint64_t i = 0; i < f->files && names; i++, at += strlen(at) + 1) {
+        const char *below = strchr(at, '/') + 1;
+        if (assay_dict_add(names, below, strlen(below)) != ASSAY_NO_ID)
+            continue;
+        assay_dict_free(names);
+        names = NULL;
+    }
+    return names;
+}
+
+/* Those of the unit's worker at another step, which names its problems itself. */
+static assay_dict *names_at(const finder *f, const char *step)
+{
+    assay_problems unnamed;
+    finder other = {.store = f->store, .catalog = f->catalog, .unit = f->unit, .problems = &unnamed, .seen = pass_over};
+    assay_problems_init(&unnamed);
+    assay_buf_init(&other.paths, SIZE_MAX);
+    assay_buf_init(&other.directories, SIZE_MAX);
+    const int status = read_unit(&other, step, f->catalog->worker_key[f->unit->worker], NULL);
+    assay_dict *names = status == ASSAY_OK ? names_of(&other) : NULL;
+    assay_buf_release(&other.paths);
+    assay_buf_release(&other.directories);
+    assay_problems_release(&unnamed);
+    return names;
+}
+
+enum { BESIDE = 4 };
+
+/* The directories of the steps beside the unit's, the nearest first; how many. */
+static size_t find_beside(const finder *f, const char *beside[BESIDE])
+{
+    static const int distance[BESIDE] = {-1, 1, -2, 2};
+    const assay_dict *places = assay_format_places(&assay_format_npy, f->catalog);
+    size_t count = 0;
+    for (size_t i = 0; places && i < BESIDE; i++) {
+        const int64_t place = (int64_t)f->unit->place + distance[i];
+        if (place >= 0 && place < assay_dict_count(places))
+            beside[count++] = assay_dict_name(places, (uint32_t)place, NULL);
+    }
+    return count;
+}
+
+/* Names what a step lacks between others, three of which at least are near and all have it. At the first step there are no
+ * gradients, the last may be a summary, and what is recorded at every second step is not lost. */
+static int name_lacking(finder *f, const char *step)
+{
+    const char *beside[BESIDE], *first = NULL;
+    const size_t count = find_beside(f, beside);
+    const uint32_t last = count > 0 ? assay_dict_count(assay_format_places(&assay_format_npy, f->catalog)) - 1 : 0;
+    if (count < BESIDE - 1 || f->unit->place == 0 || f->unit->place == last)
+        return ASSAY_OK;
+    assay_dict *own = names_of(f), *one = names_at(f, beside[0]), *other = names_at(f, beside[1]);
+    uint64_t lacking = 0;
+    size_t length;
+    for (uint32_t n = 0; own && one && other && n < assay_dict_count(one); n++) {
+        const char *name = assay_dict_name(one, n, &length);
+        char path[2 * ASSAY_PATH_ROOM];
+        bool all =
+            assay_dict_find(own, name, length) == ASSAY_NO_ID && assay_dict_find(other, name, length) != ASSAY_NO_ID;
+        for (size_t i = 2; i < count && all; i++)
+            all = snprintf(path, sizeof path, "%s/%s", beside[i], name) < (int)sizeof path &&
+                  assay_store_exists(f->store, path, NULL) == 1;
+        lacking += all;
+        if (all && (!first || strcmp(name, first) < 0))
+            first = name;
+    }
+    if (lacking > 1)
+        assay_problems_add(f->problems, ASSAY_PROBLEM_EVENT_MISSING, f->unit->step, step, -1,
+                           "%s: has no %s and %llu more, which the %zu steps beside it have", step, first,
+                           (unsigned long long)lacking - 1, count);
+    else if (lacking == 1)
+        assay_problems_add(f->problems, ASSAY_PROBLEM_EVENT_MISSING, f->unit->step, step, -1,
+                           "%s: has no %s, which the %zu steps beside it have", step, first, count);
+    const bool known = own && one && other;
+    assay_dict_free(own);
+    assay_dict_free(one);
+    assay_dict_free(other);
+    return known ? ASSAY_OK : ASSAY_ENOMEM; /* a listing that fails is a problem, and no status */
+}
+
 int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                           assay_place_visit *visit, void *context)
 {
@@ -287,6 +379,8 @@ int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assa
         const char *directory = assay_npy_directory(catalog, &units[i]);
         if (directory)
             status = read_unit(&f, directory, catalog->worker_key[units[i].worker], &t);
+        if (directory && status == ASSAY_OK)
+            status = name_lacking(&f, directory);
         assay_problems_take_notes(problems, store, units[i].step, "what lies there is missing from this analysis");
     }
     assay_buf_release(&f.paths);
