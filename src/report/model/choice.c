@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "report/model/report_model.h"
+#include "rule/trial_info.h"
 
 /* 500th, 2nd, 3rd. */
 static const char *ordinal(uint64_t n)
@@ -38,6 +39,15 @@ static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[
     }
 }
 
+void report_workers(const assay_trial_outcome *trial, uint64_t *recorded, uint64_t *of)
+{
+    const assay_run_facts *facts = &trial->catalog.facts;
+    const assay_trace_data *traces = trial->info ? assay_trial_traces(trial->info) : NULL;
+    const bool said = facts->run_workers > 0 || !traces;
+    *recorded = said ? facts->recorded_workers : traces->ranks;
+    *of = said ? facts->run_workers : traces->ranks + traces->no_files;
+}
+
 double report_coverage(const assay_trial_outcome *trial)
 {
     const assay_run_facts *facts = &trial->catalog.facts;
@@ -57,9 +67,11 @@ bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out)
     const assay_run_facts *facts = &trial->catalog.facts;
     assay_run_recorded estimate[ASSAY_MODES] = {{0, 0, 0}};
     const assay_run_recorded *recorded = facts->run_workers > 0 ? facts->recorded : estimate;
-    bool any = facts->recorded_workers < facts->run_workers;
+    uint64_t workers, of;
+    report_workers(trial, &workers, &of);
+    bool any = workers < of;
     if (any)
-        assay_put_format(out, "%" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers, facts->run_workers);
+        assay_put_format(out, "%" PRIu64 " of %" PRIu64 " workers", workers, of);
     if (facts->run_workers == 0 && trial->info)
         estimate_steps(trial->info, estimate);
     for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {

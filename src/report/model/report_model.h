@@ -35,6 +35,9 @@ bool report_trial_stops(const assay_report *report, const assay_trial_outcome *t
 bool report_job_failed(const assay_report *report);
 /* The newest checkpoint, whose writer has not come to its end; NULL: there is none such. */
 const char *report_incomplete(const assay_trial_outcome *trial);
+/* How many workers of a run were recorded, and how many it had; of traces the ranks that left one, and those that others
+ * worked with. Both 0: nothing is known. (choice.c) */
+void report_workers(const assay_trial_outcome *trial, uint64_t *recorded, uint64_t *of);
 /* How much of a trial was recorded, in percent: of its TRAIN steps or of its workers, the smaller; 100 where nothing is
  * known of what was not. (choice.c) */
 double report_coverage(const assay_trial_outcome *trial);

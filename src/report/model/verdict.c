@@ -227,10 +227,10 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
                          after_rules || n.silent ? "" : assay_plural(n.failed));
     if (!passed)
         put_losses(trial, "; ", out);
-    const assay_run_facts *facts = &trial->catalog.facts;
-    if (!passed && facts->recorded_workers < facts->run_workers)
-        assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
-                         facts->run_workers);
+    uint64_t workers, of;
+    report_workers(trial, &workers, &of);
+    if (!passed && workers < of)
+        assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", workers, of);
     report_put_range(outcome, out);
     if (trial->job_end && !leads)
         put_job_end(trial, "; ", "", out);

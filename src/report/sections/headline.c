@@ -43,8 +43,9 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
 {
     size_t partial = 0;
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        const assay_run_facts *facts = &outcome->trials[t].catalog.facts;
-        partial += facts->recorded_workers < facts->run_workers;
+        uint64_t recorded, of;
+        report_workers(&outcome->trials[t], &recorded, &of);
+        partial += recorded < of;
     }
     if (partial > 0)
         assay_put_format(out, "; %zu judged by only some of their workers", partial);
