@@ -52,7 +52,7 @@ def check_agreement(checks, assay, case, out):
     if case.code != damaged_checkpoints.SOUND:
         done = run([assay, "run", case.path, "--quiet", "--fail-on", "warning", "--out", out])
         first = done.out.split("\n", 1)[0]
-        checks.expect(done.code != 0 and (case.code != damaged_checkpoints.INCOMPLETE or "is not complete" in first), "%s: verify: %s\nrun --fail-on: %s: %s" % (
+        checks.expect(done.code != 0 and (case.code != damaged_checkpoints.INCOMPLETE or "is not complete" in first or "damaged or missing" in first), "%s: verify: %s\nrun --fail-on: %s: %s" % (
             case.name, judged[0]["text"], done.code, first))
     elif "several" in case.name:
         done = run([assay, "run", case.path, "--quiet", "--fail-on", "warning", "--out", out])

@@ -353,7 +353,7 @@ def check_single(test):
         test.same(root / file, file)
         test.values(root / file, file, {(step, "worker_0", name): v for name, v in value.items()})
     test.values(root / "fc1.npy", "fc1.npy", {(0, "worker_0", "fc1"): value["fc1.weight"]})
-    done = mpirun(2, [test.args.assay, "run", root / "last.pt", "--out", test.work / "out", "--quiet"])
+    done = mpirun(2, [test.args.assay, "run", root / "last.pt", "--overwrite", "--out", test.work / "out", "--quiet"])
     test.checks.expect(done.code == 0 and (test.work / "out" / "report.json").exists(), "run FILE: %s" % done)
     packed = test.work / "single.h5"
     if not test.args.no_pack:

@@ -26,7 +26,7 @@ import numpy
 import torch
 
 from checkpoint_layouts import DAMAGED, LAYOUTS, SOUND, STEPS, SUSPECT, CODE, INCOMPLETE, UNREAD, Case, adam, as_torch, hugging_face, newest, put, spread, tensors
-from checkpoints import safetensors_bytes, save_safetensors, save_sharded
+from checkpoints import safetensors_bytes, save_dcp, save_safetensors, save_sharded
 
 # ---- values ----
 
@@ -325,6 +325,24 @@ def other_steps(work):
     for path in newest(root):
         path.rename(path.with_name(path.name + ".1"))
     yield Case("directories of ranks without tensors", root, INCOMPLETE, "step_200 is not complete; resume from step_100")
+    root = spread(work, "ranks", name="bare-before")  # an older one: what is resumed from is whole
+    for path in (root / "step_100").iterdir():
+        shutil.rmtree(path)
+    (root / "notes_50").mkdir()
+    yield Case("an older checkpoint that lost its ranks", root, INCOMPLETE, "resume from step_200; 1 older one is not sound")
+    root = spread(work, "ranks", name="beside-bare")
+    (root / "notes_50").mkdir()
+    yield Case("a bare directory of another name than the series", root, SOUND, "resume from step_200")
+    for name, keep, code in (("both", True, SOUND), ("the optimizer alone", False, DAMAGED)):
+        root = work / ("fsdp-" + name.replace(" ", "-"))
+        for step in STEPS:
+            if keep or step != STEPS[-1]:
+                save_dcp(root / ("checkpoint-%d" % step) / "pytorch_model_fsdp_0", as_torch(tensors(step)), {}, 2)
+            put(root / ("checkpoint-%d" % step) / "scheduler.bin", {"last_epoch": step})
+            save_dcp(root / ("checkpoint-%d" % step) / "optimizer_0", {"state.%s.exp_avg" % key: value for key, value in as_torch(tensors(step)).items()}, {}, 2)
+        said = "pytorch_model_fsdp_0 is missing: optimizer_0 is there, and no model"
+        for path, options in ((root, []), (root, ["--last"]), (root / ("checkpoint-%d" % STEPS[-1]), [])):
+            yield Case("fsdp: %s in %s %s" % (name, path.name, options), path, code, None if keep else said, options)
     for layout, file, other in (("zero2", "mp_rank_00_model_states.pt", {"global_steps": 150}), ("torch_dist", "common.pt", {"iteration": 150})):
         root = spread(work, layout, name=layout + "-says")
         path = next(p for p in root.rglob(file) if "200" in str(p))

@@ -72,6 +72,33 @@ static void check_model(assay_contents *c, const char *directory, const assay_na
                            *directory ? directory : ".", trained);
 }
 
+/* Accelerate leaves of FSDP a distributed checkpoint of the model beside one of its optimizer: that alone has tensors of
+ * parameters' names, which are no parameters. */
+static void check_fsdp(assay_contents *c, const char *directory, const assay_names *names)
+{
+    static const char prefix[] = "optimizer_";
+    const char *number = NULL;
+    char path[ASSAY_PATH_ROOM], name[64], who[128];
+    for (size_t i = 0; i < names->count; i++) {
+        const char *rest = names->name[i] + sizeof prefix - 1;
+        if (strncmp(names->name[i], prefix, sizeof prefix - 1) == 0 && *rest &&
+            rest[strspn(rest, "0123456789")] == '\0')
+            number = number ? number : rest;
+        else if (strncmp(names->name[i], "pytorch_model", 13) == 0 ||
+                 (assay_ckpt_kind_of(names->name[i]) != ASSAY_CKPT_KINDS &&
+                  assay_ckpt_role_of(names->name[i]) == ASSAY_CKPT_MODEL))
+            return;
+    }
+    if (!number || strlen(number) > 9 ||
+        snprintf(path, sizeof path, "%s%s%s%s/.metadata", directory, *directory ? "/" : "", prefix, number) >=
+            (int)sizeof path ||
+        assay_store_exists(c->store, path, NULL) != 1)
+        return;
+    snprintf(name, sizeof name, "pytorch_model_fsdp_%s", number);
+    snprintf(who, sizeof who, "%s%s is there, and no model that it trains", prefix, number);
+    name_missing(c, directory, name, who);
+}
+
 /* Is the checkpoint's directory called as Trainer calls it? */
 static bool is_of_trainer(const assay_contents *c, const char *directory)
 {
@@ -296,6 +323,7 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
     if (!dcp && !deepspeed) {
         check_index(c, directory, names);
         check_model(c, directory, names);
+        check_fsdp(c, directory, names);
     }
     check_step(c, directory, names);
     check_stand_ins(c, directory, names);

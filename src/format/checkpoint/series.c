@@ -80,6 +80,7 @@ typedef struct entry { /* of the root */
     const assay_companions *beside; /* of all files; NULL: none */
     bool file;
     bool unfinished, bare, other, misnamed; /* found when it was listed */
+    bool lost;                              /* bare, and called as those that have tensors (mark_bare) */
 } entry;
 
 bool assay_checkpoint_probe(const assay_names *top)
@@ -504,8 +505,8 @@ static bool stands_in(const entry *e, const entry *entries, size_t count)
     return false;
 }
 
-/* A directory whose name is, but for the number, that of checkpoints of the series, and which has other things than
- * tensors, is one that lost them. */
+/* A directory whose name is, but for the number, that of checkpoints of the series, and which has no tensors, is one that
+ * lost them, or never was written to its end. */
 static int mark_bare(assay_lister *l, entry *entries, size_t count)
 {
     assay_dict *forms = assay_dict_new();
@@ -514,14 +515,15 @@ static int mark_bare(assay_lister *l, entry *entries, size_t count)
     for (int other = 0; other < 2; other++)
         for (size_t i = 0; i < count && memory; i++) {
             entry *e = &entries[i];
-            if (e->file || e->unfinished || e->bare || e->other != (other == 1))
+            if (e->file || e->unfinished || (e->bare || e->other) != (other == 1))
                 continue;
             assay_buf_clear(&form);
             assay_path_put_series(e->name, &form);
             if (other == 0)
                 memory = assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
             else
-                e->bare = assay_dict_find(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+                e->lost = assay_dict_find(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+            e->bare = e->bare || e->lost;
         }
     memory = memory && assay_buf_status(&form) == ASSAY_OK;
     assay_dict_free(forms);
@@ -588,7 +590,7 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
                                entries[i].name);
         else if (entries[i].unfinished)
             name_unfinished(l, entries[i].step, entries[i].name, newest, "its .metadata is missing");
-        else if (entries[i].bare && newest >= 0 && entries[i].step > newest)
+        else if (entries[i].bare && newest >= 0 && (entries[i].step > newest || entries[i].lost))
             name_unfinished(l, entries[i].step, entries[i].name, newest, "it holds no file of tensors");
         else if (entries[i].bare && newest >= 0)
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, entries[i].step, entries[i].name, -1,
