@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 #include "report/sections/sections.h"
+#include "rule/trial_info.h"
 #include "report/text/layout.h"
 #include "report/text/workers.h"
 
@@ -127,7 +128,8 @@ void sections_put_completeness(const assay_trial_outcome *trial, doc *d)
         return;
     if (report_put_choice(trial, &line)) {
         doc_paragraph(d);
-        doc_put(d, "Recorded by choice: ");
+        const bool traced = trial->info && assay_trial_traces(trial->info) != NULL;
+        doc_put(d, traced ? "Recorded: " : "Recorded by choice: "); /* a trace may have been lost */
         doc_put_words(d, (const char *)line.data, line.size);
         doc_put(d, ". Nothing here judges the rest.");
     }
