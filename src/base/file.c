@@ -79,7 +79,7 @@ int assay_file_open(const char *path, struct stat *about)
  * What the user gives as such is waited for: bash's <(...) is /dev/fd/63. */
 static bool is_given(const char *path)
 {
-    return strncmp(path, "/dev/", 5) == 0;
+    return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 || strcmp(path, "/dev/null") == 0;
 }
 
 /* `magic`: of a file of assay's own; NULL: any. Their size is asked before they are read. */
