@@ -16,6 +16,7 @@ struct assay_regex {
     pcre2_general_context *general;
     pcre2_match_context *limits;
     pcre2_code *code;
+    bool direct; /* compiled to machine code, and of bytes: it needs no check of the text before it */
     /* of a shared one: */
     char *pattern; /* owned; NULL: it is not shared */
     size_t users;
@@ -78,7 +79,8 @@ static int make(const char *pattern, uint32_t options, assay_regex **out, assay_
         assay_regex_free(regex);
         return status;
     }
-    (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* without it the interpreter gives the same answers */
+    /* without it the interpreter gives the same answers */
+    regex->direct = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0 && options == 0;
     *out = regex;
     return ASSAY_OK;
 }
@@ -152,7 +154,8 @@ size_t assay_regex_bytes(const assay_regex *regex)
 static int match_first(const assay_regex *regex, const char *text, size_t length, pcre2_match_data *match)
 {
     PCRE2_SPTR subject = (PCRE2_SPTR)(text ? text : "");
-    int found = pcre2_match(regex->code, subject, length, 0, 0, match, regex->limits);
+    int found = regex->direct ? pcre2_jit_match(regex->code, subject, length, 0, 0, match, regex->limits)
+                              : pcre2_match(regex->code, subject, length, 0, 0, match, regex->limits);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter's stack is on the heap */
         found = pcre2_match(regex->code, subject, length, 0, PCRE2_NO_JIT, match, regex->limits);
     if (found >= 0)

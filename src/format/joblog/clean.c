@@ -1,10 +1,43 @@
 /* clean.c - lines as people may see them: no escapes for terminals, no secrets. */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/fault.h"
 #include "base/redact.h"
 #include "format/joblog/joblog.h"
+
+/* In each byte its highest bit, where the byte is less than `most`, of 128 or less, and has no highest bit itself. */
+static uint64_t bytes_below(uint64_t eight, uint64_t most)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    return ~(((eight & ~high) + ones * (128 - most)) | eight) & high;
+}
+
+/* In each byte its highest bit, where the byte is `c`, of ASCII. */
+static uint64_t bytes_like(uint64_t eight, char c)
+{
+    return bytes_below(eight ^ UINT64_C(0x0101010101010101) * (unsigned char)c, 1);
+}
+
+static uint64_t load_eight(const char *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof eight);
+    return eight;
+}
+
+/* Which of eight bytes is the first that has a bit; in a mask that is not 0. */
+static size_t first_byte_of(uint64_t mask)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (size_t)__builtin_clzll(mask) / 8;
+#else
+    return (size_t)__builtin_ctzll(mask) / 8;
+#endif
+}
 
 /* The end of an escape that begins at `at`: CSI to its final byte, OSC and its like to their terminator, else one more
  * byte. */
@@ -35,6 +68,15 @@ size_t joblog_clean(const char *line, size_t length, char *to)
 {
     size_t put = 0;
     for (size_t at = 0; at < length;) {
+        if (length - at >= 8) { /* eight are copied at once, though they may lie over one another */
+            const uint64_t eight = load_eight(line + at), control = bytes_below(eight, 0x20) | bytes_like(eight, 0x7f);
+            memcpy(to + put, &eight, sizeof eight);
+            const size_t run = control ? first_byte_of(control) : 8;
+            put += run;
+            at += run;
+            if (run == 8)
+                continue;
+        }
         const unsigned char c = (unsigned char)line[at];
         if (c == 0x1b) {
             at = escape_end(line, length, at);
@@ -92,6 +134,16 @@ size_t joblog_unwrap(const char *line, size_t length, char *to)
     }
     const size_t begin = put;
     while (at < length && put < length && line[at] != '"') {
+        if (length - at >= 8 && length - put >= 8) {
+            const uint64_t eight = load_eight(line + at),
+                           other = bytes_like(eight, '"') | bytes_like(eight, '\\') | bytes_like(eight, '\r');
+            const size_t run = other ? first_byte_of(other) : 8;
+            memcpy(to + put, &eight, sizeof eight);
+            put += run;
+            at += run;
+            if (run > 0)
+                continue;
+        }
         const char c = next_byte_of(line, length, &at);
         if (c == '\r' && at < length && line[at] != '"' && line[at] != '\\') /* what stands behind it is seen */
             put = begin;
@@ -99,13 +151,6 @@ size_t joblog_unwrap(const char *line, size_t length, char *to)
             to[put++] = c;
     }
     return joblog_clean(to, put, to);
-}
-
-/* In each byte its highest bit, where the byte is less than `most`, of 128 or less, and has no highest bit itself. */
-static uint64_t bytes_below(uint64_t eight, uint64_t most)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
-    return ~(((eight & ~high) + ones * (128 - most)) | eight) & high;
 }
 
 uint64_t joblog_shape(const char *line, size_t length)
@@ -134,10 +179,22 @@ uint64_t joblog_shape(const char *line, size_t length)
 const char *joblog_find(const char *line, size_t length, const char *word)
 {
     const size_t size = strlen(word);
-    const char *const end = line + length;
+    const char *at = line, *const end = line + length;
     if (size == 0)
         return line;
-    for (const char *at = line; size <= (size_t)(end - at); at++) {
+#ifdef __SSE2__
+    const __m128i first = _mm_set1_epi8(word[0]), last = _mm_set1_epi8(word[size - 1]);
+    for (; (size_t)(end - at) >= size + 15; at += 16) { /* where its first and its last byte are */
+        const __m128i from = _mm_loadu_si128((const __m128i *)(const void *)at),
+                      to = _mm_loadu_si128((const __m128i *)(const void *)(at + size - 1));
+        unsigned both =
+            (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(from, first), _mm_cmpeq_epi8(to, last)));
+        for (; both; both &= both - 1)
+            if (memcmp(at + __builtin_ctz(both), word, size) == 0)
+                return at + __builtin_ctz(both);
+    }
+#endif
+    for (; size <= (size_t)(end - at); at++) {
         at = memchr(at, word[0], (size_t)(end - at) - size + 1);
         if (!at || memcmp(at, word, size) == 0)
             return at;

@@ -17,7 +17,7 @@ enum {
 
 /* ---- ranks of a file ---- */
 
-assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank)
+assay_log_rank *joblog_row_add(joblog_reader *r, int64_t rank)
 {
     const size_t at = rank < 0 || rank >= RANK_MOST ? 0 : (size_t)rank + 1;
     while (r->rank_row.count <= at)

@@ -46,7 +46,7 @@ static inline bool joblog_is_end(char c)
 
 /* Has the line no control characters, so that it is clean as it is? */
 bool joblog_is_plain(const char *line, size_t length);
-/* As memmem(), and quicker for words whose first byte is rare in lines. */
+/* As memmem(), and quicker in lines. */
 const char *joblog_find(const char *line, size_t length, const char *word);
 /* A hash of a line in which each digit counts as the same one. */
 uint64_t joblog_shape(const char *line, size_t length);
@@ -88,8 +88,12 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
     const char *literal; /* NULL: of no signature */
 } joblog_match;
 
+/* Does a line match? As the expression of a signature that many lines ask for, and much quicker. */
+typedef bool joblog_by_hand(const char *line, size_t length, joblog_match *out);
+
 typedef struct joblog_signatures {
     size_t count;
+    joblog_by_hand **by_hand;    /* NULL: by the expression */
     assay_regex **regex;         /* NULL: the literal is enough */
     int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
     bool *first_word;            /* it asks for a first word in which the literal begins */
@@ -107,6 +111,9 @@ void joblog_signatures_release(joblog_signatures *s);
 /* Does a line match that has the literal there? */
 bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
                             const char *literal, joblog_match *out);
+/* The same by the expression, where it is no matter of the literal alone. */
+bool joblog_signature_search(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                             joblog_match *out);
 /* False: a line that has the literal of a signature surely does not match it. Quick. */
 bool joblog_may_match(const joblog_signatures *s, size_t number, const char *line, size_t length);
 /* May a line of the same shape have a literal that this one does not have, since digits are in it? */
@@ -128,8 +135,10 @@ struct assay_job_log {
     assay_dict *literal_text; /* of all these numbers, each once */
     struct assay_literals *literals;
     uint16_t first[JOBLOG_NUMBERS],
-        next[JOBLOG_NUMBERS];        /* numbers that have a literal, and 1; then those of the same one */
-    bool only_first[JOBLOG_NUMBERS]; /* of a literal: all its numbers ask for a first word */
+        next[JOBLOG_NUMBERS]; /* numbers that have a literal, and 1; then those of the same one */
+    uint16_t searched[JOBLOG_NUMBERS], longer[JOBLOG_NUMBERS]; /* literals that are looked for; then those, and 1, that
+                                                                * begin with one of them */
+    bool only_first[JOBLOG_NUMBERS];                           /* of a literal: all its numbers ask for a first word */
     joblog_masks *masks;
 };
 
@@ -277,7 +286,13 @@ static inline uint8_t joblog_way_of(const assay_log_event *e)
     return (uint8_t)(e->in_traceback ? 1 + e->inside + 2 * e->ignored : 0);
 }
 /* The row of a rank in the reader's file, added where there is none; NULL without memory. */
-assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank);
+assay_log_rank *joblog_row_add(joblog_reader *r, int64_t rank);
+static inline assay_log_rank *joblog_row_of(joblog_reader *r, int64_t rank)
+{
+    const size_t at = (size_t)(rank + 1); /* asked of each line */
+    const int32_t row = at < r->rank_row.count ? r->rank_row.list[at] : 0;
+    return row > 0 ? &r->out->rank.list[row - 1] : joblog_row_add(r, rank);
+}
 /* Makes the table of events anew, with that many slots, a power of two. False without memory. */
 bool joblog_make_table(joblog_reader *r, size_t room);
 /* Counts another line for an event that is there. */
@@ -296,6 +311,11 @@ int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog
 void joblog_exception_class(const char *body, size_t length, assay_log_event *event);
 /* Is it the last line of a traceback: "NAME: text", "NAME"? *name gets the length of the name. */
 bool joblog_is_exception(const char *body, size_t length, size_t *name);
+
+/* ---- end.c ---- */
+
+/* Keeps what the last lines of the reader's file say of time and step. 0 or ASSAY_ENOMEM. */
+int joblog_read_end(joblog_reader *r);
 
 /* ---- past.c ---- */
 

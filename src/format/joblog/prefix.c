@@ -458,11 +458,19 @@ static bool take_column(text *t, joblog_prefix *out)
 
 static bool is_level(const char *word, size_t length)
 {
-    static const char *const levels[] = {"ERROR", "CRITICAL", "FATAL", "WARNING", "WARN", "INFO", "DEBUG", "TRACE"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels && !found; i++)
-        found = strlen(levels[i]) == length && memcmp(levels[i], word, length) == 0;
-    return found;
+    switch (length) { /* asked of many words */
+    case 4:
+        return memcmp(word, "INFO", 4) == 0 || memcmp(word, "WARN", 4) == 0;
+    case 5:
+        return memcmp(word, "ERROR", 5) == 0 || memcmp(word, "FATAL", 5) == 0 || memcmp(word, "DEBUG", 5) == 0 ||
+               memcmp(word, "TRACE", 5) == 0;
+    case 7:
+        return memcmp(word, "WARNING", 7) == 0;
+    case 8:
+        return memcmp(word, "CRITICAL", 8) == 0;
+    default:
+        return false;
+    }
 }
 
 /* A byte of a name of a logger, or of "module:<function>:12". */
@@ -553,6 +561,8 @@ static bool take_task(text *t, joblog_prefix *out)
 {
     text ahead = *t;
     int64_t rank;
+    if (t->left == 0 || (*t->at != ' ' && !assay_is_digit(*t->at))) /* most lines */
+        return false;
     skip_blanks(&ahead);
     if (!take_number(&ahead, 1, RANK_DIGITS, &rank) || !skip_byte(&ahead, ':') || (ahead.left > 0 && *ahead.at != ' '))
         return false;
@@ -574,6 +584,13 @@ static bool take_process(text *t)
     return true;
 }
 
+/* May a name of small letters be what take_host() or take_column() take? Mostly it is a word of a text. */
+static bool may_be_name(const text *t)
+{
+    const size_t length = name_length(t);
+    return length < t->left && (t->at[length] == ':' || assay_is_digit(t->at[length - 1]));
+}
+
 /* Takes what is in front; *who: it is of a launcher, which says who wrote the line. */
 static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
 {
@@ -581,6 +598,8 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     bool glog = false;
     *who = false;
     skip_blanks(t);
+    if (t->left == 0 || (*t->at >= 'a' && *t->at <= 'z' && !may_be_name(t)))
+        return false;
     if (take_time(t, out, &glog)) {
         skip_stream(t);
         const char *end = glog ? memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
@@ -666,6 +685,12 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
 {
     const size_t most = length < 96 ? length : 96;
     int64_t rank, agent, local;
+    if (per_node == 0 && length > 0 && *line != '[' && *line != ' ') { /* as most have it: "3: text", or no rank */
+        size_t at = 0;
+        for (rank = 0; at < most && at < RANK_DIGITS && assay_is_digit(line[at]); at++)
+            rank = 10 * rank + (line[at] - '0');
+        return at > 0 && at < most && line[at] == ':' && (at + 1 == most || line[at + 1] == ' ') ? rank : -1;
+    }
     if (per_node == 0 && joblog_front_of(line, most, &rank, &local) > 0 && rank >= 0) /* as most have it */
         return rank;
     text t = {line, most};
@@ -705,17 +730,16 @@ bool joblog_may_be_first(const char *line, size_t at)
     if (at == 0)
         return true;
     const unsigned char c = (unsigned char)line[at - 1];
-    if (c < 0x20 || c == 0x7f || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at))
+    if (c < 0x20 || c == 0x7f || c == '|' || (c == '-' && at > 1 && line[at - 2] == ' ') || assay_is_digit((char)c) ||
+        memchr("])>ZCFP", c, 7)) /* as take_part() has it */
         return true;
-    if (c == ':' && at > 1) /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:", "ERROR:root:" */
-        return is_behind_level(line, at) || assay_is_digit(line[at - 2]) || strchr("]>l", line[at - 2]);
-    if ((c == '-' && at > 1 && line[at - 2] == ' ') || c == '|')
+    if (c == ':' && at > 1 && /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:", "ERROR:root:" */
+        (assay_is_digit(line[at - 2]) || memchr("]>l", line[at - 2], 4) || is_behind_level(line, at)))
         return true;
     size_t word = at;
     while (word > 0 && line[word - 1] >= 'A' && line[word - 1] <= 'Z')
         word--;
-    return assay_is_digit((char)c) || strchr("])>ZCFP", c) ||
-           is_level(line + word, at - word); /* as take_part() has it */
+    return is_level(line + word, at - word) || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at);
 }
 
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/fault.h"
 #include "base/hash.h"
@@ -13,16 +16,13 @@
 
 enum {
     ROOM = 4 << 20,
+    READ = 128 << 10, /* at once: it stays in a cache until it was gone through */
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
     QUOTE_MOST = 400,
-    TAIL_LOOK = 256 << 10,
-    TAIL_OF_RANK = 2 << 10,
     LEAD = 1 << 20, /* of a piece, before it */
     MEMOS_ASKED = 2048,
-    PAUSE_MOST = 32 * MEMOS_ASKED,
-    BEATS = 5,
-    BEATS_SINCE = 2 /* of these, behind what may be an error */
+    PAUSE_MOST = 32 * MEMOS_ASKED
 };
 
 /* ---- lines of a file ---- */
@@ -42,6 +42,37 @@ static uint64_t count_lines(const char *bytes, size_t size)
     return lines;
 }
 
+/* The ends of lines in 64 bytes: a bit for each. */
+static uint64_t feeds_of(const char *bytes)
+{
+    uint64_t feeds = 0;
+#ifdef __SSE2__
+    const __m128i feed = _mm_set1_epi8('\n');
+    for (unsigned i = 0; i < 64; i += 16) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        feeds |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(part, feed)) << i;
+    }
+#else
+    for (unsigned i = 0; i < 64; i++)
+        feeds |= (uint64_t)(bytes[i] == '\n') << i;
+#endif
+    return feeds;
+}
+
+/* Counts the line [r->counted, end), which has a line feed behind it or not. */
+static bool count_next(joblog_reader *r, size_t end, bool feed)
+{
+    assay_log_rank *row = joblog_row_of(r, joblog_rank_of(r->bytes + r->counted, end - r->counted, r->per_node));
+    if (!row)
+        return false;
+    row->lines++;
+    row->last_at = r->base + r->counted;
+    row->last_line = r->line;
+    r->line += feed;
+    r->counted = end + feed;
+    return true;
+}
+
 /* Counts lines up to byte `to`, and where their ranks were last seen. */
 static int count_to(joblog_reader *r, size_t to)
 {
@@ -51,19 +82,16 @@ static int count_to(joblog_reader *r, size_t to)
         r->counted = to > r->counted ? to : r->counted;
         return ASSAY_OK;
     }
-    while (r->counted < to) {
-        const char *from = r->bytes + r->counted, *end = memchr(from, '\n', to - r->counted);
-        const size_t length = end ? (size_t)(end - from) : to - r->counted;
-        assay_log_rank *row = joblog_row_of(r, joblog_rank_of(from, length, r->per_node));
-        if (!row)
-            return ASSAY_ENOMEM;
-        row->lines++;
-        row->last_at = r->base + r->counted;
-        row->last_line = r->line;
-        r->line += end != NULL;
-        r->counted += length + (end != NULL);
+    for (size_t at = r->counted; at < to; at += 64) {
+        char few[64] = "";
+        const bool whole = to - at >= sizeof few;
+        if (!whole)
+            memcpy(few, r->bytes + at, to - at);
+        for (uint64_t feeds = feeds_of(whole ? r->bytes + at : few); feeds; feeds &= feeds - 1)
+            if (!count_next(r, at + (size_t)__builtin_ctzll(feeds), true))
+                return ASSAY_ENOMEM;
     }
-    return ASSAY_OK;
+    return r->counted >= to || count_next(r, to, false) ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* ---- lines that may mean something ---- */
@@ -77,13 +105,27 @@ typedef struct found {
     size_t at[JOBLOG_NUMBERS]; /* where it is, for the first time */
 } found;
 
-static void note_literal(const assay_job_log *log, size_t literal, size_t at, found *f)
+static void note_one(const assay_job_log *log, size_t literal, size_t at, found *f)
 {
     f->count++;
     for (size_t i = log->first[literal]; i > 0; i = log->next[i - 1]) {
         const uint64_t bit = UINT64_C(1) << (i - 1) % 64, *word = &f->bit[(i - 1) / 64];
         f->at[i - 1] = *word & bit && f->at[i - 1] < at ? f->at[i - 1] : at;
         f->bit[(i - 1) / 64] |= bit;
+    }
+}
+
+/* Notes the literal of the search that lies at byte `at` of a line, and those that begin with it. */
+static void note_literal(const assay_job_log *log, size_t searched, const char *line, size_t length, size_t at,
+                         found *f)
+{
+    const size_t literal = log->searched[searched];
+    note_one(log, literal, at, f);
+    for (size_t i = log->longer[literal]; i > 0; i = log->longer[i - 1]) {
+        size_t size = 0;
+        const char *text = assay_dict_name(log->literal_text, (uint32_t)i - 1, &size);
+        if (size <= length - at && memcmp(line + at, text, size) == 0)
+            note_one(log, i - 1, at, f);
     }
 }
 
@@ -285,9 +327,9 @@ static void go_on(const joblog_reader *r, scan *s)
     size_t begin = s->from;
     do {
         s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
-        if (s->more && r->log->only_first[s->next.number])
+        if (s->more && r->log->only_first[r->log->searched[s->next.number]])
             begin = begin_of_line(r, s->from, s->next.at);
-    } while (s->more && r->log->only_first[s->next.number] &&
+    } while (s->more && r->log->only_first[r->log->searched[s->next.number]] &&
              !joblog_may_be_first(r->bytes + begin, s->next.at - begin));
 }
 
@@ -295,7 +337,7 @@ static void go_on(const joblog_reader *r, scan *s)
 static void note_literals(const joblog_reader *r, size_t to, size_t from, scan *literals, found *f)
 {
     for (; literals->more && literals->next.at < to; go_on(r, literals))
-        note_literal(r->log, literals->next.number, literals->next.at - from, f);
+        note_literal(r->log, literals->next.number, r->bytes + from, to - from, literals->next.at - from, f);
 }
 
 /* Looks at a line, in which literals lie, or which may belong to a block. */
@@ -336,7 +378,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
         assay_literal_search again = {.at = 0};
         forget_literals(f);
         while (assay_literals_next(r->log->literals, line.text, line.length, &again))
-            note_literal(r->log, again.number, again.at, f);
+            note_literal(r->log, again.number, line.text, line.length, again.at, f);
     }
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
     if (taken < 0)
@@ -399,104 +441,6 @@ static int go_through(joblog_reader *r, size_t to)
     return status == ASSAY_OK ? count_to(r, to) : status;
 }
 
-/* ---- the end of a file ---- */
-
-/* A program that goes on writes lines that differ in numbers only, with others between them; one that ends does not. */
-static void keep_shape(const assay_job_log *log, assay_log_rank *row, const joblog_line *line)
-{
-    enum { SHAPES = sizeof row->shape / sizeof *row->shape };
-    char text[128];
-    size_t put = 0, at = 0;
-    const bool indented = line->body_length > 0 && line->body[0] == ' ' && line->prefix.timed == ASSAY_LOG_UNTIMED;
-    const bool stack = line->body_length > 7 && memcmp(line->body, "frame #", 7) == 0;
-    if (indented || stack ||
-        assay_literals_next(log->literals, line->text, line->length, &(assay_literal_search){.at = 0})) {
-        for (size_t i = 0; i < SHAPES; i++)
-            row->shape[i].since = 0;
-        return;
-    }
-    for (size_t i = 0; i < line->body_length && put < sizeof text; i++) {
-        const bool digit = line->body[i] >= '0' && line->body[i] <= '9';
-        if (!digit || put == 0 || text[put - 1] != '0')
-            text[put++] = digit ? '0' : line->body[i];
-    }
-    assay_log_shape shape = {.hash = assay_hash_bytes(text, put)};
-    while (at < SHAPES - 1 && row->shape[at].hash != shape.hash)
-        at++;
-    if (row->shape[at].hash == shape.hash)
-        shape = row->shape[at];
-    shape.all++;
-    shape.since++;
-    memmove(row->shape + 1, row->shape, at * sizeof *row->shape);
-    row->shape[0] = shape;
-    if (shape.all >= BEATS && shape.since >= BEATS_SINCE && memchr(text, '0', put))
-        row->beat_at = line->at;
-}
-
-/* Does a line say that a training came to its end? What stands behind it may say so of a part only. */
-static void keep_finish(assay_log_rank *row, const joblog_line *line)
-{
-    static const char *const words[] = {"raining finished", "raining complete",  "raining done",  "raining is done",
-                                        "inished training", "ompleted training", "nd of training"};
-    bool said = false;
-    for (size_t i = 0; i < sizeof words / sizeof *words && !said; i++)
-        said = joblog_find(line->body, line->body_length, words[i]) != NULL;
-    row->finished = said || (row->finished && joblog_step_of(line->body, line->body_length) < 0);
-}
-
-/* As joblog_rank_of() has it. */
-static int64_t rank_of_prefix(const joblog_prefix *p)
-{
-    return p->rank >= 0 || p->agent >= 0 ? p->rank : p->local_rank;
-}
-
-/* What the last lines say of time and step. */
-static int read_end(joblog_reader *r)
-{
-    const size_t look = TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
-    enum { BEHIND = 3 };
-    size_t at = r->have > look ? r->have - look : 0;
-    while (at > 0 && at < r->have && !joblog_is_end(r->bytes[at - 1])) /* a part of a line says nothing */
-        at++;
-    while (at < r->have) {
-        size_t end = at;
-        joblog_line line;
-        while (end < r->have && !joblog_is_end(r->bytes[end]))
-            end++;
-        if (end > at) {
-            joblog_line_read(r, at, end, false, &line);
-            assay_log_rank *row = joblog_row_of(r, r->tracked ? rank_of_prefix(&line.prefix) : -1);
-            if (!row)
-                return ASSAY_ENOMEM;
-            if (line.prefix.timed != ASSAY_LOG_UNTIMED) {
-                row->last_time = line.prefix.time;
-                row->timed = line.prefix.timed;
-            }
-            int64_t step = joblog_step_of(line.body, line.body_length);
-            if (step >= 0) {
-                if (step < row->last_step && step + BEHIND >= row->last_step)
-                    step = row->last_step; /* of another rank, which comes a little later */
-                if (step != row->last_step) {
-                    memmove(row->step_at + 1, row->step_at, sizeof row->step_at - sizeof *row->step_at);
-                    row->step_at[0] = line.at;
-                }
-                row->last_step = step;
-                row->last_step_at = line.at;
-                row->step_time = row->last_time;
-                row->step_timed = row->timed;
-            }
-            keep_shape(r->log, row, &line);
-            keep_finish(row, &line);
-            if (!r->tracked) {
-                row->last_at = line.at;
-                row->last_line = r->line;
-            }
-        }
-        at = end + 1;
-    }
-    return ASSAY_OK;
-}
-
 void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out)
 {
     char clean[JOBLOG_LINE_MOST];
@@ -524,7 +468,8 @@ static size_t whole_to(const joblog_reader *r, bool ended)
 {
     const char *feed = r->have > r->at ? memrchr(r->bytes + r->at, '\n', r->have - r->at) : NULL;
     const size_t whole = feed ? (size_t)(feed - r->bytes) + 1 : r->at;
-    return ended ? r->have : r->have - whole > WHOLE_LINE ? r->have - JOBLOG_LINE_MOST / 4 : whole;
+    const bool full = r->have == ROOM && r->have - whole > WHOLE_LINE;
+    return ended ? r->have : full ? r->have - JOBLOG_LINE_MOST / 4 : whole;
 }
 
 /* Do its lines say their ranks, and how? */
@@ -551,8 +496,8 @@ static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, ass
         size_t got = 0;
         shift(r);
         const uint64_t left = end - (r->base + r->have);
-        status = assay_unpacked_read(file, r->bytes + r->have, left < ROOM - r->have ? (size_t)left : ROOM - r->have,
-                                     &got, err);
+        const size_t room = ROOM - r->have < READ ? ROOM - r->have : READ;
+        status = assay_unpacked_read(file, r->bytes + r->have, left < room ? (size_t)left : room, &got, err);
         if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
             r->out->cut = true;
             r->out->problem = assay_copy_text(err->text);
@@ -637,7 +582,7 @@ static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_par
     ASSAY_THEN(status, read_before(r, file, end, err));
     r->out->lines = r->line - 1;
     if (status == ASSAY_OK && end == UINT64_MAX) {
-        status = read_end(r);
+        status = joblog_read_end(r);
         r->out->lines += r->have == 0 || r->bytes[r->have - 1] != '\n';
     }
     return status;

@@ -1,6 +1,9 @@
 /* signatures.c - the table of signatures, and lines held against one of them. */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/fault.h"
 #include "base/literals.h"
@@ -53,6 +56,7 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->counts);
     free(s->first_word);
     free(s->by_head);
+    free(s->by_hand);
     free(s->always);
     free(s->needs);
     assay_regex_room_free(s->room);
@@ -116,15 +120,22 @@ static const char *needs_of(const char *expression)
 /* May a line have one of the words up to ")", of which the first three letters are looked for? */
 static bool has_need(const char *needs, const char *line, size_t length)
 {
-    unsigned char found = 0;
+    bool found = false;
     for (const char *word = needs; *word && *word != ')' && !found; word += strcspn(word, "|)"), word += *word == '|') {
-        const unsigned char a = (unsigned char)word[0], b = (unsigned char)word[1], c = (unsigned char)word[2];
-        for (size_t i = 0; i + 2 < length; i++) { /* compilers make vectors of it */
-            const unsigned char unlike =
-                (unsigned char)((((unsigned char)line[i] | 0x20) ^ a) | (((unsigned char)line[i + 1] | 0x20) ^ b) |
-                                (((unsigned char)line[i + 2] | 0x20) ^ c));
-            found |= unlike == 0;
+        size_t i = 0;
+#ifdef __SSE2__
+        const __m128i small = _mm_set1_epi8(0x20), a = _mm_set1_epi8(word[0]), c = _mm_set1_epi8(word[2]);
+        for (; i + 18 <= length && !found; i += 16) { /* mostly the first and the last one are not there */
+            const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(line + i)),
+                          last = _mm_loadu_si128((const __m128i *)(const void *)(line + i + 2));
+            unsigned both = (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(_mm_or_si128(first, small), a),
+                                                                      _mm_cmpeq_epi8(_mm_or_si128(last, small), c)));
+            for (; both && !found; both &= both - 1)
+                found = (line[i + (size_t)__builtin_ctz(both) + 1] | 0x20) == word[1];
         }
+#endif
+        for (; i + 2 < length && !found; i++)
+            found = (line[i] | 0x20) == word[0] && (line[i + 1] | 0x20) == word[1] && (line[i + 2] | 0x20) == word[2];
     }
     return found;
 }
@@ -170,6 +181,128 @@ bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t 
     return assay_literals_next(s->parts, line, length, &(assay_literal_search){.at = 0});
 }
 
+/* ---- expressions that many lines are held against, by hand; a test compares them with the expressions ---- */
+
+static bool is_word_byte(char c)
+{
+    return assay_is_digit(c) || c == '_' || (((unsigned char)c | 0x20) >= 'a' && ((unsigned char)c | 0x20) <= 'z');
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_capital(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* "a.b.NAMEError: text", whose name ends so; `alone`: the name may be that word. */
+static bool match_class(const char *line, size_t length, const char *ending, bool alone, joblog_match *out)
+{
+    enum { BLANKS_MOST = 4, PARTS_MOST = 12, TEXT_MOST = 200 };
+    const size_t tail = strlen(ending);
+    size_t at = 0, parts = 0;
+    while (at < length && is_space(line[at]))
+        at++;
+    const size_t begin = at;
+    size_t word = at;
+    for (; at < length && (is_word_byte(line[at]) || line[at] == '.'); at++)
+        if (line[at] == '.') {
+            if (at == word || assay_is_digit(line[word]) || ++parts > PARTS_MOST)
+                return false;
+            word = at + 1;
+        }
+    if (begin > BLANKS_MOST || at - word < tail || memcmp(line + at - tail, ending, tail) != 0 ||
+        (at - word == tail ? !alone : !is_capital(line[word])))
+        return false;
+    size_t end = at;
+    while (end < length && is_space(line[end]))
+        end++;
+    if (end < length && line[at] != ':')
+        return false;
+    end = at;
+    if (at + 1 < length && line[at] == ':' && line[at + 1] == ' ') {
+        const size_t left = length - at - 2, most = left < TEXT_MOST ? left : TEXT_MOST;
+        const char *feed = memchr(line + at + 2, '\n', most);
+        end = feed ? (size_t)(feed - line) : at + 2 + most;
+    }
+    out->text[GROUP_what] = line + begin;
+    out->length[GROUP_what] = end - begin;
+    return true;
+}
+
+static bool match_error(const char *line, size_t length, joblog_match *out)
+{
+    return match_class(line, length, "Error", false, out);
+}
+
+static bool match_exception(const char *line, size_t length, joblog_match *out)
+{
+    return match_class(line, length, "Exception", true, out);
+}
+
+/* "UserWarning: " at its beginning, with names of modules before it. */
+static bool is_warning(const char *line, size_t length)
+{
+    static const char *const names[] = {"User", "Future", "Deprecation", "Runtime", "Resource", "Syntax", "Import"};
+    static const struct {
+        const char *name;
+        size_t more; /* bytes behind it, at least */
+    } fronts[] = {{"Pending", 1}, {"Lightning", 0}, {"Possible", 1}, {"Beta", 0}, {"Visible", 0}, {"Insecure", 0}};
+    static const char warning[] = "Warning";
+    size_t end = 0, word = 0;
+    for (; end < length && (is_word_byte(line[end]) || line[end] == '.'); end++)
+        word = line[end] == '.' ? end + 1 : word;
+    if (end + 2 > length || line[end] != ':' || line[end + 1] != ' ' || end - word < sizeof warning - 1 ||
+        memcmp(line + end - (sizeof warning - 1), warning, sizeof warning - 1) != 0)
+        return false;
+    const char *const name = line + word;
+    const size_t size = end - word - (sizeof warning - 1);
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        const size_t own = strlen(names[i]);
+        found = size >= own && memcmp(name + size - own, names[i], own) == 0;
+    }
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts && !found; i++) {
+        const char *at = joblog_find(name, size, fronts[i].name);
+        found = at && size - (size_t)(at - name) >= strlen(fronts[i].name) + fronts[i].more;
+    }
+    return found;
+}
+
+/* The same, where "FILE:12: " may stand in front. */
+static bool match_warning(const char *line, size_t length, joblog_match *out)
+{
+    (void)out;
+    if (is_warning(line, length))
+        return true;
+    size_t space = 0;
+    while (space < length && !is_space(line[space]))
+        space++;
+    if (space == length || line[space] != ' ' || space < 4 || line[space - 1] != ':')
+        return false;
+    size_t digits = space - 1;
+    while (digits > 0 && assay_is_digit(line[digits - 1]))
+        digits--;
+    return digits < space - 1 && digits > 1 && line[digits - 1] == ':' &&
+           is_warning(line + space + 1, length - space - 1);
+}
+
+static joblog_by_hand *by_hand_of(const char *id)
+{
+    static const struct {
+        const char *id;
+        joblog_by_hand *match;
+    } all[] = {
+        {"exception", match_error}, {"exception_other", match_exception}, {"noise_python_warning", match_warning}};
+    joblog_by_hand *found = NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !found; i++)
+        found = strcmp(all[i].id, id) == 0 ? all[i].match : NULL;
+    return found;
+}
+
 int joblog_signatures_new(joblog_signatures *out, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -179,12 +312,13 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
                                .first_word = assay_alloc_zeroed(COUNT, sizeof *out->first_word),
                                .by_head = assay_alloc_zeroed(COUNT, sizeof *out->by_head),
+                               .by_hand = assay_alloc_zeroed(COUNT, sizeof *out->by_hand),
                                .always = assay_alloc_zeroed(COUNT, sizeof *out->always),
                                .needs = assay_alloc_zeroed(COUNT, sizeof *out->needs),
                                .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
-    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->always ||
-        !out->needs || !out->room || !out->parts)
+    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->by_hand ||
+        !out->always || !out->needs || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
         out->needs[i] = "";
@@ -193,6 +327,7 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
             continue;
         out->first_word[i] = strncmp(SIGNATURES[i].expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
         out->by_head[i] = is_by_head(&SIGNATURES[i]);
+        out->by_hand[i] = by_hand_of(SIGNATURES[i].id);
         out->needs[i] = needs_of(SIGNATURES[i].expression);
         out->always[i] = is_literal(&SIGNATURES[i]);
         out->counts[i] = !out->always[i] &&
@@ -220,15 +355,11 @@ static bool in_first_word(const char *line, size_t length, const char *at)
     return at < line + from || !memchr(line + from, ' ', (size_t)(at - (line + from)));
 }
 
-bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
-                            const char *literal, joblog_match *out)
+bool joblog_signature_search(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                             joblog_match *out)
 {
     assay_regex_span span[SPANS];
-    *out = (joblog_match){.literal = literal};
-    if (!s->regex[number])
-        return true;
-    if ((s->first_word[number] && !in_first_word(line, length, literal)) ||
-        assay_regex_spans(s->regex[number], s->room, line, length, span) != 1)
+    if (assay_regex_spans(s->regex[number], s->room, line, length, span) != 1)
         return false;
     for (size_t g = 0; g < JOBLOG_GROUPS; g++) {
         const int group = s->group[number][g];
@@ -238,6 +369,18 @@ bool joblog_signature_match(const joblog_signatures *s, size_t number, const cha
         }
     }
     return true;
+}
+
+bool joblog_signature_match(const joblog_signatures *s, size_t number, const char *line, size_t length,
+                            const char *literal, joblog_match *out)
+{
+    *out = (joblog_match){.literal = literal};
+    if (!s->regex[number])
+        return true;
+    if (s->first_word[number] && !in_first_word(line, length, literal))
+        return false;
+    return s->by_hand[number] ? s->by_hand[number](line, length, out)
+                              : joblog_signature_search(s, number, line, length, out);
 }
 
 /* The bytes up to the next border of a part, which is ", ", ": ", "; " or " (". */
@@ -291,6 +434,29 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 
 /* ---- signatures, ready ---- */
 
+/* Looks for literals, but for those that begin with another one, which is found with it; NULL without memory. */
+static assay_literals *find_shorter(assay_job_log *log, const char *const *text, size_t count)
+{
+    const char *kept[JOBLOG_NUMBERS];
+    size_t keep = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t shorter = count;
+        for (size_t k = 0; k < count; k++)
+            if (k != i && log->only_first[k] == log->only_first[i] && strncmp(text[i], text[k], strlen(text[k])) == 0 &&
+                (shorter == count || strlen(text[k]) < strlen(text[shorter])))
+                shorter = k;
+        if (shorter == count) {
+            log->searched[keep] = (uint16_t)i;
+            kept[keep++] = text[i];
+        } else {
+            while (log->longer[shorter] > 0)
+                shorter = log->longer[shorter] - 1u;
+            log->longer[shorter] = (uint16_t)(i + 1);
+        }
+    }
+    return assay_literals_new(kept, keep);
+}
+
 /* All literals, each once: several signatures may have the same one. */
 static int make_literals(assay_job_log *log)
 {
@@ -320,7 +486,7 @@ static int make_literals(assay_job_log *log)
         log->next[i] = log->first[id];
         log->first[id] = (uint16_t)(i + 1);
     }
-    log->literals = assay_literals_new(text, assay_dict_count(log->literal_text));
+    log->literals = find_shorter(log, text, assay_dict_count(log->literal_text));
     return log->literals ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
