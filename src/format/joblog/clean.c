@@ -204,9 +204,14 @@ const char *joblog_find(const char *line, size_t length, const char *word)
 
 bool joblog_is_plain(const char *line, size_t length)
 {
-    unsigned char control = 0;
-    for (size_t i = 0; i < length; i++)
-        control |= (unsigned char)line[i] < 0x20 || line[i] == 0x7f;
+    uint64_t control = 0;
+    size_t at = 0;
+    for (; at + 8 <= length; at += 8) {
+        const uint64_t eight = load_eight(line + at);
+        control |= bytes_below(eight, 0x20) | bytes_like(eight, 0x7f);
+    }
+    for (; at < length; at++)
+        control |= (unsigned char)line[at] < 0x20 || line[at] == 0x7f;
     return !control;
 }
 

@@ -238,6 +238,18 @@ static bool complete(const joblog_reader *r, const joblog_line *line, const jobl
     return e->quote != NULL;
 }
 
+/* The match with its groups, where they were not looked for. */
+static const joblog_match *complete_match(const joblog_reader *r, const joblog_line *line, const joblog_match *match,
+                                          joblog_match *out)
+{
+    const joblog_signatures *s = &r->log->signatures;
+    const size_t number = match->signature - 1;
+    *out = (joblog_match){.literal = match->literal};
+    if (s->regex[number] && !joblog_signature_search(s, number, line->own, line->own_length, out))
+        (void)joblog_signature_search(s, number, line->body, line->body_length, out);
+    return out;
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const joblog_block *traceback)
 {
@@ -267,6 +279,11 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         put_text(sentence, match ? match : &none, &text);
     uint64_t key = key_of(&e, (const char *)text.data, text.size);
     assay_log_event *same = find_event(r, key, &at);
+    joblog_match all;
+    if (!same && match && match->signature > 0) {
+        match = complete_match(r, line, match, &all);
+        take_groups(match, &e);
+    }
     if (!same) {
         if (!told)
             put_text(sentence, match ? match : &none, &text);

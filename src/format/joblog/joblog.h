@@ -86,6 +86,7 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
     const char *text[JOBLOG_GROUPS];
     size_t length[JOBLOG_GROUPS];
     const char *literal; /* NULL: of no signature */
+    size_t signature;    /* and 1, whose groups were not looked for yet; 0: all are there */
 } joblog_match;
 
 /* Does a line match? As the expression of a signature that many lines ask for, and much quicker. */
@@ -98,6 +99,7 @@ typedef struct joblog_signatures {
     int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
     bool *first_word;            /* it asks for a first word in which the literal begins */
     bool *always;                /* does it match each line that has the literal? */
+    bool *says_more;             /* and are its groups no part of what tells one event from another? */
     bool *by_head;          /* of such a one: where ": " stands behind the name, what is behind it does not count */
     const char **needs;     /* words one of which a line has, up to ')', in signatures.def; "": it is not said */
     assay_regex_room *room; /* so one thread at a time may look */

@@ -21,26 +21,11 @@ enum {
     TRACK_LOOK = 256 << 10,
     QUOTE_MOST = 400,
     LEAD = 1 << 20, /* of a piece, before it */
-    MEMOS_ASKED = 2048,
-    PAUSE_MOST = 32 * MEMOS_ASKED
+    MEMOS_ASKED = 512,
+    PAUSE_MOST = 128 * MEMOS_ASKED
 };
 
 /* ---- lines of a file ---- */
-
-static uint64_t count_lines(const char *bytes, size_t size)
-{
-    uint64_t lines = 0;
-    while (size > 0) { /* in stretches whose count fits a byte: compilers make vectors of the inner loop */
-        const size_t part = size < 255 * 32 ? size : 255 * 32;
-        unsigned count = 0;
-        for (size_t i = 0; i < part; i++)
-            count += bytes[i] == '\n';
-        lines += count;
-        bytes += part;
-        size -= part;
-    }
-    return lines;
-}
 
 /* The ends of lines in 64 bytes: a bit for each. */
 static uint64_t feeds_of(const char *bytes)
@@ -57,6 +42,31 @@ static uint64_t feeds_of(const char *bytes)
         feeds |= (uint64_t)(bytes[i] == '\n') << i;
 #endif
     return feeds;
+}
+
+/* The same of fewer bytes. */
+static uint64_t feeds_of_few(const char *bytes, size_t size)
+{
+    char few[64] = "";
+    memcpy(few, bytes, size);
+    return feeds_of(few);
+}
+
+static uint64_t count_lines(const char *bytes, size_t size)
+{
+    uint64_t lines = 0;
+    if (size <= 64) /* as of most lines */
+        return (uint64_t)__builtin_popcountll(feeds_of_few(bytes, size));
+    while (size > 0) { /* in stretches whose count fits a byte: compilers make vectors of the inner loop */
+        const size_t part = size < 255 * 32 ? size : 255 * 32;
+        unsigned count = 0;
+        for (size_t i = 0; i < part; i++)
+            count += bytes[i] == '\n';
+        lines += count;
+        bytes += part;
+        size -= part;
+    }
+    return lines;
 }
 
 /* Counts the line [r->counted, end), which has a line feed behind it or not. */
@@ -83,11 +93,8 @@ static int count_to(joblog_reader *r, size_t to)
         return ASSAY_OK;
     }
     for (size_t at = r->counted; at < to; at += 64) {
-        char few[64] = "";
-        const bool whole = to - at >= sizeof few;
-        if (!whole)
-            memcpy(few, r->bytes + at, to - at);
-        for (uint64_t feeds = feeds_of(whole ? r->bytes + at : few); feeds; feeds &= feeds - 1)
+        uint64_t feeds = to - at < 64 ? feeds_of_few(r->bytes + at, to - at) : feeds_of(r->bytes + at);
+        for (; feeds; feeds &= feeds - 1)
             if (!count_next(r, at + (size_t)__builtin_ctzll(feeds), true))
                 return ASSAY_ENOMEM;
     }
@@ -102,6 +109,8 @@ enum { WORDS = JOBLOG_NUMBERS / 64 };
 typedef struct found {
     uint64_t bit[WORDS];
     size_t count;              /* of literals */
+    size_t asked;              /* the number that joblog_may_match() was asked of last, and 1; 0: none */
+    bool may;                  /* and what it said */
     size_t at[JOBLOG_NUMBERS]; /* where it is, for the first time */
 } found;
 
@@ -132,7 +141,7 @@ static void note_literal(const assay_job_log *log, size_t searched, const char *
 static void forget_literals(found *f)
 {
     memset(f->bit, 0, sizeof f->bit);
-    f->count = 0;
+    f->count = f->asked = 0;
 }
 
 /* The first number that was found, from this one on; JOBLOG_NUMBERS: there is none. */
@@ -144,6 +153,16 @@ static size_t next_found(const found *f, size_t number)
             return 64 * w + (size_t)__builtin_ctzll(left);
     }
     return JOBLOG_NUMBERS;
+}
+
+/* joblog_may_match(), which is asked twice of many lines. */
+static bool may_match(const assay_job_log *log, size_t number, const char *line, size_t length, found *f)
+{
+    if (f->asked != number + 1) {
+        f->asked = number + 1;
+        f->may = joblog_may_match(&log->signatures, number, line, length);
+    }
+    return f->may;
 }
 
 /* ---- lines that were judged already ---- */
@@ -161,14 +180,17 @@ static bool is_same_again(const joblog_reader *r, const joblog_line *line, size_
 }
 
 /* The signature that a line matches, of those whose literals it has; SIZE_MAX. *again: one of the same shape does, too. */
-static size_t match_of(const assay_job_log *log, const joblog_line *line, const found *f, joblog_match *match,
-                       bool *again)
+static size_t match_of(const assay_job_log *log, const joblog_line *line, found *f, joblog_match *match, bool *again)
 {
     for (size_t i = next_found(f, 0); i < log->blocks; i = next_found(f, i + 1)) {
         const char *literal = line->text + f->at[i];
-        if (!joblog_may_match(&log->signatures, i, line->text, line->length))
+        if (!may_match(log, i, line->text, line->length, f))
             continue;
         *again = *again && !log->signatures.counts[i];
+        if (log->signatures.says_more[i] && literal >= line->own) { /* of an event that is known that is not asked for */
+            *match = (joblog_match){.literal = literal, .signature = i + 1};
+            return i;
+        }
         if (joblog_signature_match(&log->signatures, i, line->own, line->own_length, literal, match) ||
             (line->body != line->own &&
              joblog_signature_match(&log->signatures, i, line->body, line->body_length, literal, match)))
@@ -188,7 +210,7 @@ static int open_blocks(joblog_reader *r, unsigned kinds, uint32_t who)
 }
 
 /* Looks at a line whose block, where it has one, took it so. *memo gets what became of it, or no key. */
-static int judge_line(joblog_reader *r, const joblog_line *line, const found *f, int taken, const joblog_block *block,
+static int judge_line(joblog_reader *r, const joblog_line *line, found *f, int taken, const joblog_block *block,
                       joblog_memo *memo)
 {
     const assay_job_log *log = r->log;
@@ -228,7 +250,7 @@ static int judge_line(joblog_reader *r, const joblog_line *line, const found *f,
 
 /* Of a line all of whose literals were found: how many of its first bytes decide, with *number, what becomes of it; all of
  * them where others may. *number: the first that matches for sure, else the first whose literal it has. */
-static size_t deciding(const joblog_reader *r, const char *line, size_t length, const found *f, size_t *number)
+static size_t deciding(const joblog_reader *r, const char *line, size_t length, found *f, size_t *number)
 {
     static const char comm[] = " NCCL INFO comm "; /* who sits where, see take_seat() */
     const joblog_signatures *s = &r->log->signatures;
@@ -237,7 +259,7 @@ static size_t deciding(const joblog_reader *r, const char *line, size_t length, 
     if (next_found(f, r->log->blocks) < JOBLOG_NUMBERS)
         return length;
     for (; i < JOBLOG_NUMBERS && !s->always[i]; i = next_found(f, i + 1)) {
-        if (!s->by_head[i] && joblog_may_match(s, i, line, length))
+        if (!s->by_head[i] && may_match(r->log, i, line, length, f))
             return length;
         if (!s->by_head[i])
             continue;

@@ -58,6 +58,7 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->by_head);
     free(s->by_hand);
     free(s->always);
+    free(s->says_more);
     free(s->needs);
     assay_regex_room_free(s->room);
     assay_literals_free(s->parts);
@@ -117,25 +118,39 @@ static const char *needs_of(const char *expression)
     return strncmp(expression, front, sizeof front - 1) == 0 ? expression + sizeof front - 1 : "";
 }
 
-/* May a line have one of the words up to ")", of which the first three letters are looked for? */
+/* Are the first three letters of a word in a line? */
+static bool has_letters(const char *word, const char *line, size_t length)
+{
+    size_t i = 0;
+#ifdef __SSE2__
+    enum { STEP = 16, LOOK = STEP + 2 };
+    const __m128i small = _mm_set1_epi8(0x20), a = _mm_set1_epi8(word[0]), c = _mm_set1_epi8(word[2]);
+    while (length >= LOOK && i + 2 < length) { /* mostly the first and the last letter are not there */
+        const char *at = line + (i + LOOK <= length ? i : length - LOOK);
+        const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)at),
+                      last = _mm_loadu_si128((const __m128i *)(const void *)(at + 2));
+        unsigned both = (unsigned)_mm_movemask_epi8(
+            _mm_and_si128(_mm_cmpeq_epi8(_mm_or_si128(first, small), a), _mm_cmpeq_epi8(_mm_or_si128(last, small), c)));
+        for (; both; both &= both - 1)
+            if ((at[__builtin_ctz(both) + 1] | 0x20) == word[1])
+                return true;
+        i += STEP;
+    }
+#endif
+    bool found = false;
+    for (; i + 2 < length && !found; i++)
+        found = (line[i] | 0x20) == word[0] && (line[i + 1] | 0x20) == word[1] && (line[i + 2] | 0x20) == word[2];
+    return found;
+}
+
+/* May a line have one of the words up to ")"? */
 static bool has_need(const char *needs, const char *line, size_t length)
 {
     bool found = false;
-    for (const char *word = needs; *word && *word != ')' && !found; word += strcspn(word, "|)"), word += *word == '|') {
-        size_t i = 0;
-#ifdef __SSE2__
-        const __m128i small = _mm_set1_epi8(0x20), a = _mm_set1_epi8(word[0]), c = _mm_set1_epi8(word[2]);
-        for (; i + 18 <= length && !found; i += 16) { /* mostly the first and the last one are not there */
-            const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(line + i)),
-                          last = _mm_loadu_si128((const __m128i *)(const void *)(line + i + 2));
-            unsigned both = (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(_mm_or_si128(first, small), a),
-                                                                      _mm_cmpeq_epi8(_mm_or_si128(last, small), c)));
-            for (; both && !found; both &= both - 1)
-                found = (line[i + (size_t)__builtin_ctz(both) + 1] | 0x20) == word[1];
-        }
-#endif
-        for (; i + 2 < length && !found; i++)
-            found = (line[i] | 0x20) == word[0] && (line[i + 1] | 0x20) == word[1] && (line[i + 2] | 0x20) == word[2];
+    for (const char *word = needs; *word && *word != ')' && !found; word += *word == '|') {
+        found = has_letters(word, line, length);
+        while (*word && *word != '|' && *word != ')')
+            word++;
     }
     return found;
 }
@@ -303,6 +318,13 @@ static joblog_by_hand *by_hand_of(const char *id)
     return found;
 }
 
+/* Are its events those of a rank whatever its groups say? */
+static bool tells_none_apart(const assay_signature *s, const int *group)
+{
+    return s->scope == ASSAY_LOG_RANK && s->ending != ASSAY_ENDING_exception && group[GROUP_rank] < 0 &&
+           group[GROUP_node] < 0;
+}
+
 int joblog_signatures_new(joblog_signatures *out, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -314,11 +336,12 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .by_head = assay_alloc_zeroed(COUNT, sizeof *out->by_head),
                                .by_hand = assay_alloc_zeroed(COUNT, sizeof *out->by_hand),
                                .always = assay_alloc_zeroed(COUNT, sizeof *out->always),
+                               .says_more = assay_alloc_zeroed(COUNT, sizeof *out->says_more),
                                .needs = assay_alloc_zeroed(COUNT, sizeof *out->needs),
                                .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
     if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->by_hand ||
-        !out->always || !out->needs || !out->room || !out->parts)
+        !out->always || !out->says_more || !out->needs || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
         out->needs[i] = "";
@@ -340,6 +363,7 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
             status = ASSAY_EINTERNAL;
         for (size_t g = 0; status == ASSAY_OK && g < JOBLOG_GROUPS; g++)
             out->group[i][g] = assay_regex_group_number(out->regex[i], joblog_group_names[g]);
+        out->says_more[i] = status == ASSAY_OK && out->always[i] && tells_none_apart(&SIGNATURES[i], out->group[i]);
     }
     if (status != ASSAY_OK)
         joblog_signatures_release(out);

@@ -74,9 +74,9 @@ int64_t joblog_step_of(const char *line, size_t length)
     int64_t step[WORDS] = {-1, -1, -1, -1};
     bool bar = false;
     for (size_t at = 0; at + 1 < length; at++) {
-        const char c = line[at] | 0x20;
+        const char c = line[at] | 0x20, next = line[at + 1] | 0x20;
         bar = bar || line[at] == '|';
-        if (c != 'g' && c != 's' && c != 'i')
+        if ((next != 't' || (c != 's' && c != 'i')) && (next != 'l' || c != 'g')) /* most of them */
             continue;
         for (size_t i = 0; i < WORDS; i++) {
             const size_t size = strlen(words[i]);
