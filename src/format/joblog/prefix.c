@@ -221,7 +221,7 @@ static bool take_level(text *t, double *time)
     int64_t month, day;
     double clock;
     bool level = false;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels && !level; i++)
+    for (size_t i = 0; i < sizeof levels / sizeof *levels && !level && strchr("EWI", *t->at); i++)
         level = skip_word(&ahead, levels[i]);
     if (!level || !take_number(&ahead, 2, 2, &month) || !skip_byte(&ahead, '-') || !take_number(&ahead, 2, 2, &day) ||
         !is_day(month, day) || !skip_byte(&ahead, ' ') || !take_clock(&ahead, &clock))
@@ -266,11 +266,12 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
 
 /* ---- who ---- */
 
-/* Bits of '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
+/* '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
 static bool is_name_byte(char c)
 {
-    static const uint64_t bits[4] = {UINT64_C(0x03ff600000000000), UINT64_C(0x07fffffe87fffffe)};
-    return bits[(unsigned char)c / 64] >> ((unsigned char)c % 64) & 1;
+    static const bool is[256] = {['-'] = true,         ['.'] = true, ['0' ... '9'] = true,
+                                 ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
+    return is[(unsigned char)c];
 }
 
 static size_t name_length(const text *t)
@@ -434,13 +435,14 @@ static bool take_host(text *t, joblog_prefix *out)
 /* "train-1  | text", "pod-0  text": columns of names of containers. */
 static bool take_column(text *t, joblog_prefix *out)
 {
+    if (t->left == 0 || *t->at < 'a' || *t->at > 'z')
+        return false;
     const size_t length = name_length(t);
     text ahead = *t;
     size_t digits = 0, blanks = 0;
     while (digits < length && assay_is_digit(t->at[length - 1 - digits]))
         digits++;
-    if (digits == 0 || digits + 1 >= length || !strchr("-_", t->at[length - 1 - digits]) || *t->at < 'a' ||
-        *t->at > 'z')
+    if (digits == 0 || digits + 1 >= length || !strchr("-_", t->at[length - 1 - digits]))
         return false;
     skip(&ahead, length);
     for (; ahead.left > 0 && *ahead.at == ' '; blanks++)
@@ -471,6 +473,15 @@ static bool is_level(const char *word, size_t length)
     default:
         return false;
     }
+}
+
+/* The bytes of a level that goes before a byte of no name; 0: there is none. */
+static size_t level_length(const char *word, size_t most)
+{
+    if (most < 4 || !strchr("ECFWIDT", *word)) /* most words */
+        return 0;
+    const size_t name = name_length(&(text){word, most});
+    return is_level(word, name) ? name : 0;
 }
 
 /* A byte of a name of a logger, or of "module:<function>:12". */
@@ -504,11 +515,11 @@ static bool take_logger(text *t, bool timed)
         size_t length = 0;
         while (length < ahead.left && is_field_byte(word[length]))
             length++;
-        const size_t name = name_length(&ahead);
+        const size_t name = !level && field == 0 ? level_length(word, length) : 0;
         if (length == 0 || (level && *word >= 'A' && *word <= 'Z')) /* which may be an exception */
             break;
         skip(&ahead, length);
-        if (!level && field == 0 && length > name + 1 && is_level(word, name)) { /* the text may follow at once */
+        if (name > 0 && length > name + 1) { /* the text may follow at once */
             const char *colon = memchr(word + name + 1, ':', length - name - 1);
             if (colon)
                 end = (text){colon + 1, t->left - (size_t)(colon + 1 - t->at)};
@@ -598,7 +609,8 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     bool glog = false;
     *who = false;
     skip_blanks(t);
-    if (t->left == 0 || (*t->at >= 'a' && *t->at <= 'z' && !may_be_name(t)))
+    if (t->left == 0 || (*t->at >= 'a' && *t->at <= 'z' && !may_be_name(t)) ||
+        (!is_name_byte(*t->at) && !memchr("[(|", *t->at, 3)))
         return false;
     if (take_time(t, out, &glog)) {
         skip_stream(t);

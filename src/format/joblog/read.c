@@ -108,6 +108,7 @@ enum { WORDS = JOBLOG_NUMBERS / 64 };
 /* The numbers whose literal a line has; a bit for each. */
 typedef struct found {
     uint64_t bit[WORDS];
+    unsigned used;             /* a bit for each word that is not 0 */
     size_t count;              /* of literals */
     size_t asked;              /* the number that joblog_may_match() was asked of last, and 1; 0: none */
     bool may;                  /* and what it said */
@@ -121,6 +122,7 @@ static void note_one(const assay_job_log *log, size_t literal, size_t at, found 
         const uint64_t bit = UINT64_C(1) << (i - 1) % 64, *word = &f->bit[(i - 1) / 64];
         f->at[i - 1] = *word & bit && f->at[i - 1] < at ? f->at[i - 1] : at;
         f->bit[(i - 1) / 64] |= bit;
+        f->used |= 1u << (i - 1) / 64;
     }
 }
 
@@ -141,18 +143,20 @@ static void note_literal(const assay_job_log *log, size_t searched, const char *
 static void forget_literals(found *f)
 {
     memset(f->bit, 0, sizeof f->bit);
+    f->used = 0;
     f->count = f->asked = 0;
 }
 
 /* The first number that was found, from this one on; JOBLOG_NUMBERS: there is none. */
 static size_t next_found(const found *f, size_t number)
 {
-    for (size_t w = number / 64; w < WORDS; w++) {
-        const uint64_t left = w == number / 64 ? f->bit[w] >> number % 64 << number % 64 : f->bit[w];
-        if (left)
-            return 64 * w + (size_t)__builtin_ctzll(left);
-    }
-    return JOBLOG_NUMBERS;
+    const size_t w = number / 64;
+    const uint64_t left = w < WORDS ? f->bit[w] >> number % 64 << number % 64 : 0;
+    const unsigned behind = w < WORDS ? f->used & ~((2u << w) - 1) : 0;
+    if (left)
+        return 64 * w + (size_t)__builtin_ctzll(left);
+    return behind ? 64 * (size_t)__builtin_ctz(behind) + (size_t)__builtin_ctzll(f->bit[__builtin_ctz(behind)])
+                  : (size_t)JOBLOG_NUMBERS;
 }
 
 /* joblog_may_match(), which is asked twice of many lines. */
@@ -187,7 +191,8 @@ static size_t match_of(const assay_job_log *log, const joblog_line *line, found 
         if (!may_match(log, i, line->text, line->length, f))
             continue;
         *again = *again && !log->signatures.counts[i];
-        if (log->signatures.says_more[i] && literal >= line->own) { /* of an event that is known that is not asked for */
+        if (log->signatures.says_more[i] &&
+            literal >= line->own) { /* of an event that is known that is not asked for */
             *match = (joblog_match){.literal = literal, .signature = i + 1};
             return i;
         }
@@ -453,6 +458,11 @@ static int go_through(joblog_reader *r, size_t to)
         status = count_to(r, begin);
         if (status == ASSAY_OK)
             status = look_at(r, begin, stop, &literals);
+        if (!r->tracked && r->counted == begin && stop == first_feed && stop < to &&
+            hit - begin < JOBLOG_LINE_MOST / 4) {
+            r->line++; /* it was one line, as count_to() would find */
+            r->counted = stop + 1;
+        }
         if (literals.more && literals.next.at < r->at) {
             literals.next = (assay_literal_search){.low = r->at, .place = r->at};
             literals.from = r->at;

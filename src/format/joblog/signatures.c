@@ -118,40 +118,47 @@ static const char *needs_of(const char *expression)
     return strncmp(expression, front, sizeof front - 1) == 0 ? expression + sizeof front - 1 : "";
 }
 
-/* Are the first three letters of a word in a line? */
-static bool has_letters(const char *word, const char *line, size_t length)
+/* Do the first three letters of one of the words lie there? */
+static bool has_letters(const char *const *word, size_t words, const char *at)
 {
-    size_t i = 0;
-#ifdef __SSE2__
-    enum { STEP = 16, LOOK = STEP + 2 };
-    const __m128i small = _mm_set1_epi8(0x20), a = _mm_set1_epi8(word[0]), c = _mm_set1_epi8(word[2]);
-    while (length >= LOOK && i + 2 < length) { /* mostly the first and the last letter are not there */
-        const char *at = line + (i + LOOK <= length ? i : length - LOOK);
-        const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)at),
-                      last = _mm_loadu_si128((const __m128i *)(const void *)(at + 2));
-        unsigned both = (unsigned)_mm_movemask_epi8(
-            _mm_and_si128(_mm_cmpeq_epi8(_mm_or_si128(first, small), a), _mm_cmpeq_epi8(_mm_or_si128(last, small), c)));
-        for (; both; both &= both - 1)
-            if ((at[__builtin_ctz(both) + 1] | 0x20) == word[1])
-                return true;
-        i += STEP;
-    }
-#endif
     bool found = false;
-    for (; i + 2 < length && !found; i++)
-        found = (line[i] | 0x20) == word[0] && (line[i + 1] | 0x20) == word[1] && (line[i + 2] | 0x20) == word[2];
+    for (size_t i = 0; i < words && !found; i++)
+        found = (at[0] | 0x20) == word[i][0] && (at[1] | 0x20) == word[i][1] && (at[2] | 0x20) == word[i][2];
     return found;
 }
 
-/* May a line have one of the words up to ")"? */
+/* May a line have one of the words up to ")"? Of those behind the fourth one nothing is known. */
 static bool has_need(const char *needs, const char *line, size_t length)
 {
-    bool found = false;
-    for (const char *word = needs; *word && *word != ')' && !found; word += *word == '|') {
-        found = has_letters(word, line, length);
-        while (*word && *word != '|' && *word != ')')
-            word++;
+    enum { WORDS_MOST = 4, STEP = 16, LOOK = STEP + 2 };
+    const char *word[WORDS_MOST];
+    size_t words = 0, at = 0;
+    for (const char *next = needs; *next && *next != ')'; next += *next == '|') {
+        if (words == WORDS_MOST)
+            return true;
+        word[words++] = next;
+        while (*next && *next != '|' && *next != ')')
+            next++;
     }
+#ifdef __SSE2__
+    const __m128i small = _mm_set1_epi8(0x20);
+    while (length >= LOOK && at + 2 < length) { /* mostly no first and last letter of a word are there */
+        const char *from = line + (at + LOOK <= length ? at : length - LOOK);
+        const __m128i first = _mm_or_si128(_mm_loadu_si128((const __m128i *)(const void *)from), small),
+                      last = _mm_or_si128(_mm_loadu_si128((const __m128i *)(const void *)(from + 2)), small);
+        __m128i any = _mm_setzero_si128();
+        for (size_t i = 0; i < words; i++)
+            any = _mm_or_si128(any, _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8(word[i][0])),
+                                                  _mm_cmpeq_epi8(last, _mm_set1_epi8(word[i][2]))));
+        for (unsigned both = (unsigned)_mm_movemask_epi8(any); both; both &= both - 1)
+            if (has_letters(word, words, from + __builtin_ctz(both)))
+                return true;
+        at += STEP;
+    }
+#endif
+    bool found = false;
+    for (; at + 2 < length && !found; at++)
+        found = has_letters(word, words, line + at);
     return found;
 }
 
