@@ -76,7 +76,7 @@ static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_AVERAGES] =
         "(?i)^(?!gradient/|optimizer/|scalar/|state/|assay/)(.*running_(mean|var)|" AVERAGED ".*(weight|bias))$",
     [LAW_POOLED] = "(?i)^(?!gradient/|optimizer/|state/).*pool[^/]*_(input|output)_\\d+$",
-    [LAW_PROJECTIONS] = "^state/laws/(gradient|linear|moments|reduce|update)/",
+    [LAW_PROJECTIONS] = "^state/laws/(function|gradient|linear|moments|norm|pooling|reduce|update)/",
     [LAW_LOSSES] = "(?i)(loss|criterion)\\w*_output_\\d+$",
     [LAW_STATES] = "^optimizer/.*/(exp_avg|momentum_buffer)$",
     [LAW_SECOND_MOMENTS] = "^optimizer/.*/exp_avg_sq$",

@@ -275,10 +275,12 @@ def join(worker, workers, meeting, fault, results, given):
 
 
 def average(net, workers):
-    for parameter in net.parameters():
-        total = parameter.grad.float()  # gloo knows no bfloat16
-        distributed.all_reduce(total)
-        parameter.grad.copy_(total / workers)
+    """All gradients at once, as a bucket of DistributedDataParallel."""
+    gradients = [p.grad for p in net.parameters()]
+    total = torch.cat([g.float().reshape(-1) for g in gradients])  # gloo knows no bfloat16
+    distributed.all_reduce(total)
+    for gradient, mean in zip(gradients, (total / workers).split([g.numel() for g in gradients])):
+        gradient.copy_(mean.view_as(gradient))
 
 
 def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion):

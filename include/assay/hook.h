@@ -179,6 +179,15 @@ int assay_hook_save_scalar_at(assay_hook *hook, const char *name, double value, 
  * what ADAM has besides, each [groups found][columns]. Returns how many groups there are; -1: there is no such result. */
 int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
                       double *out);
+/* The same of rows that are normalised before, by mean and variance + e, or below 0 by the mean square - e. */
+int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double e,
+                                 double *out);
+/* Which function of x is y, element by element, as the measure FUNCTION finds it (assay/measure.h)? `out` has room for
+ * ASSAY_HOOK_FIT numbers of each function (how many elements are not that function, -1: it was looked at no further; the
+ * worst of them, how far it is off, what rounding explains, and the largest of these ratios), and one behind them: how
+ * unlikely the mask of a dropout is. Returns how many functions there are; -1: x is not finite, or types are not known. */
+enum { ASSAY_HOOK_FIT = 5 };
+int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out);
 
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
  * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM

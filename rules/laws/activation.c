@@ -13,17 +13,25 @@ static bool keeps_any(const assay_function *function)
     return false;
 }
 
+int law_add_activation(const law_step *step, const assay_tensor_view *item, double elements,
+                       const assay_function *function)
+{
+    const bool any = keeps_any(function);
+    int status = ASSAY_OK;
+    for (int f = 0; status == ASSAY_OK && f < ASSAY_FUNCTION_DROPOUT; f++)
+        if (!any || function->fit[f].broken != UINT64_MAX)
+            status = law_add_fit(step, item, elements, LAW_ACTIVATION, f, &function->fit[f]);
+    return status;
+}
+
 int law_activation(const law_step *step)
 {
     const assay_slot_view *outputs = &step->view->slot[LAW_OUTPUTS];
     int status = ASSAY_OK;
-    for (uint32_t i = 0; i < outputs->count; i++) {
+    for (uint32_t i = 0; status == ASSAY_OK && i < outputs->count; i++) {
         const assay_tensor_view *item = outputs->items[i];
         const assay_function *function = law_function(step, item);
-        const bool any = function && keeps_any(function);
-        for (int f = 0; function && status == ASSAY_OK && f < ASSAY_FUNCTION_DROPOUT; f++)
-            if (!any || function->fit[f].broken != UINT64_MAX)
-                status = law_add_fit(step, item, LAW_ACTIVATION, f, &function->fit[f]);
+        status = function ? law_add_activation(step, item, (double)item->stats->count, function) : ASSAY_OK;
     }
     return status;
 }

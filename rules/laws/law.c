@@ -61,7 +61,7 @@ const assay_function *law_function(const law_step *step, const assay_tensor_view
     return result && result->of.function.found ? &result->of.function : NULL;
 }
 
-int law_add_fit(const law_step *step, const assay_tensor_view *item, int law, int variant,
+int law_add_fit(const law_step *step, const assay_tensor_view *item, double elements, int law, int variant,
                 const assay_function_fit *fit)
 {
     double row[LAW_WIDTH] = {
@@ -69,7 +69,7 @@ int law_add_fit(const law_step *step, const assay_tensor_view *item, int law, in
         [LAW_BOUND] = fit->bound, [LAW_ROWS] = 1,          [LAW_ROW_END] = 1};
     row[LAW_ROWS_OFF] = fit->broken > 0;
     row[LAW_COLUMNS_OFF] = (double)fit->broken;
-    row[LAW_COLUMNS] = (double)item->stats->count;
+    row[LAW_COLUMNS] = elements;
     row[LAW_COLUMN] = fit->index == UINT64_MAX ? 0 : (double)fit->index;
     row[LAW_COLUMN_END] = row[LAW_COLUMN] + 1;
     return assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);

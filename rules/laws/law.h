@@ -126,9 +126,14 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
 const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item);
 /* What its output is of a module's input; NULL: unknown. */
 const assay_function *law_function(const law_step *step, const assay_tensor_view *item);
-/* Adds the row of such a function. */
-int law_add_fit(const law_step *step, const assay_tensor_view *item, int law, int variant,
+/* Adds the row of such a function, of so many elements. */
+int law_add_fit(const law_step *step, const assay_tensor_view *item, double elements, int law, int variant,
                 const assay_function_fit *fit);
+/* Adds what an output is of its input, as an activation and as a dropout (activation.c, dropout.c). */
+int law_add_activation(const law_step *step, const assay_tensor_view *item, double elements,
+                       const assay_function *function);
+int law_add_dropout(const law_step *step, const assay_tensor_view *item, double elements,
+                    const assay_function *function);
 /* Bytes of the name of a module that a parameter's name ends with, and where it begins: "fc" of Net_fc.weight, where the
  * trial has fc_output_0; false: there is none. */
 bool law_module(const law_step *step, const char *parameter, const char **module, size_t *length);
@@ -152,12 +157,15 @@ typedef struct linear_rounding {
     double factors, sums, output, least;
 } linear_rounding;
 
-/* False: not of types that are known. */
-bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products);
+/* Of `outputs` elements that are sums of `products`. False: not of types that are known. */
+bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products, double outputs);
 /* How far a cell of so many elements may be off in each form, by the squares of its products and of what came out
  * (linear.c). */
 void linear_bounds(const linear_rounding *r, double products, double outputs, double elements,
                    double bound[LINEAR_FORMS]);
+
+/* How far a cell of a normalisation may be off, by the type and the squares of what came out, and those of its terms. */
+double norm_bound(int dtype, double outputs, double terms);
 
 /* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
 double law_rounding(int dtype);

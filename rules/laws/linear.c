@@ -309,13 +309,16 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     return status;
 }
 
-bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products)
+bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products, double outputs)
 {
+    enum {
+        FEW = 16 * 16 * 16
+    }; /* multiplications: PyTorch on the CPU rounds the sum behind each of them, if it has 16 bits */
     const double factors = fmin(law_rounding(x), law_rounding(w));
     r->products = products;
     r->output = law_rounding(y);
     r->factors = y != ASSAY_FLOAT32 && factors < r->output ? r->output : 0;
-    r->sums = y == ASSAY_FLOAT64 ? 0x1p-50 : 0x1p-24;
+    r->sums = y == ASSAY_FLOAT64 ? 0x1p-50 : products * outputs <= FEW ? fmax(r->output, 0x1p-24) : 0x1p-24;
     r->least = y == ASSAY_FLOAT16 ? 0x1p-24 : 0;
     return factors > 0 && r->output > 0;
 }
@@ -432,7 +435,8 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     l.b = bias_of(step, b, l.w);
     if ((l.conv.channels == 0 && (l.x->columns != l.w->columns || l.y->columns != l.w->rows)) ||
         l.x->rows != l.y->rows || (bias != ASSAY_NO_TENSOR && !l.b) ||
-        !linear_set_rounding(&l.rounding, x->dtype, weight->dtype, y->dtype, (double)l.w->columns))
+        !linear_set_rounding(&l.rounding, x->dtype, weight->dtype, y->dtype, (double)l.w->columns,
+                             (double)(l.y->rows * l.y->columns)))
         return ASSAY_OK;
     l.rounding.sums *= l.conv.channels > 0 ? CONVOLVED : 1;
     l.places = l.y->columns / l.w->rows;

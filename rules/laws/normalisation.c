@@ -11,10 +11,17 @@
 #include "laws/law.h"
 
 typedef struct norm {
-    const assay_sketch *x, *y, *w, *b;  /* w and b: one row; b NULL: there is none */
-    const assay_channels *channels;     /* NULL: by rows */
-    double output, arithmetic, e, more; /* w + more */
+    const assay_sketch *x, *y, *w, *b; /* w and b: one row; b NULL: there is none */
+    const assay_channels *channels;    /* NULL: by rows */
+    int dtype;                         /* of the output */
+    double e, more;                    /* w + more */
 } norm;
+
+double norm_bound(int dtype, double outputs, double terms)
+{
+    const double arithmetic = dtype == ASSAY_FLOAT64 ? 0x1p-52 : 0x1p-24;
+    return 24 * law_rounding(dtype) * sqrt(outputs) + 64 * arithmetic * sqrt(terms) + 0x1p-126;
+}
 
 /* What a cell of the output is to be, and the squares of its terms. */
 static double expected(const norm *n, uint64_t rows, uint64_t c, double x, double x2, double signs, double *squares)
@@ -46,8 +53,7 @@ static int compare(const law_step *step, const assay_tensor_view *item, const no
             double squares;
             const double want = expected(n, end - first, i / places, n->x->sum[at], n->x->squares[at], signs, &squares);
             const double apart = fabs(n->y->sum[at] - want);
-            const double bound =
-                24 * n->output * sqrt(n->y->squares[at]) + 64 * n->arithmetic * sqrt(squares) + 0x1p-126;
+            const double bound = norm_bound(n->dtype, n->y->squares[at], squares);
             const double ratio = apart / bound;
             row_off = row_off || ratio > 1;
             off[i / places] |= ratio > 1;
@@ -85,10 +91,9 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     const assay_tensor_view *y = law_item(step, LAW_OUTPUTS, output, weight->worker);
     norm n = {.w = law_sketch(step, OF_VECTOR, weight),
               .b = law_sketch(step, OF_VECTOR, law_item(step, LAW_WEIGHTS, bias, weight->worker)),
-              .output = y ? law_rounding(y->dtype) : 0};
-    if (!x || !y || n.output == 0 || x->dims < 2)
+              .dtype = y ? y->dtype : 0};
+    if (!x || !y || law_rounding(y->dtype) == 0 || x->dims < 2)
         return ASSAY_OK;
-    n.arithmetic = y->dtype == ASSAY_FLOAT64 ? 0x1p-52 : 0x1p-24;
     n.x = law_sketch(step, OF_NORMALISED, x);
     n.y = law_sketch(step, OF_OUTPUT, y);
     const char *module = assay_trial_module_of(step->rule->trial, y->name);

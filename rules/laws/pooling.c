@@ -186,7 +186,7 @@ static int test_output(const law_step *step, const assay_tensor_view *y, const a
         if (p.form < POOLING_MEAN_ROUNDED || p.rounding > 0x1p-24)
             find_reading(&p, of_y->count, rows, n, columns, m, &best);
         if (best.broken != UINT64_MAX)
-            status = law_add_fit(step, y, LAW_POOLING, p.form, &best);
+            status = law_add_fit(step, y, (double)of_y->count, LAW_POOLING, p.form, &best);
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* projections.c - equations of which the hook has kept sums of both sides (laws=True, assay_recording/laws.py): products of
- * linear layers, their gradients dW = dyt x, updates, moments, and the gradients that workers have averaged.
+ * linear layers, their gradients dW = dyt x, normalisations, updates, moments, and the gradients that workers have averaged;
+ * and what it has found of functions and poolings, element by element.
  *
  * The bounds are those of the same laws elsewhere. What a float32 of a sum rounds is less than what the sum was rounded by. */
 #include <math.h>
@@ -37,7 +38,8 @@ static int add_products(const law_step *step, const assay_tensor_view *item, int
     if (v->count < L_HEAD || !is_count(head[L_INPUTS], 0x1p31) || !is_count(head[L_ROWS], 0x1p40) ||
         !is_count(head[L_COLUMNS], 0x1p31) || !is_count(head[L_GROUPS], 0x1p9) || !is_count(head[L_TILES], 0x1p9) ||
         !is_count(head[L_X], 63) || !is_count(head[L_W], 63) || !is_count(head[L_Y], 63) ||
-        !linear_set_rounding(&rounding, (int)head[L_X], (int)head[L_W], (int)head[L_Y], head[L_INPUTS]))
+        !linear_set_rounding(&rounding, (int)head[L_X], (int)head[L_W], (int)head[L_Y], head[L_INPUTS],
+                             head[L_ROWS] * head[L_COLUMNS]))
         return ASSAY_OK;
     rounding.sums *= head[L_CONVOLVES] != 0 ? CONVOLVED : 1;
     const uint64_t groups = (uint64_t)head[L_GROUPS], tiles = (uint64_t)head[L_TILES], cells = groups * tiles;
@@ -69,6 +71,99 @@ static int add_products(const law_step *step, const assay_tensor_view *item, int
         row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] = (double)off;
         row[LAW_ROWS] = row[LAW_COLUMNS] = (double)cells;
         status = assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+/* ---- normalisations ---- */
+
+enum { N_ROWS, N_COLUMNS, N_GROUPS, N_TILES, N_Y, N_HEAD };
+
+/* One form of it: of each cell how far it is off, the squares of what came out, and those of its terms. */
+static int add_norm_form(const law_step *step, const assay_tensor_view *item, const double *head, const double *form)
+{
+    const uint64_t groups = (uint64_t)head[N_GROUPS], tiles = (uint64_t)head[N_TILES], cells = groups * tiles;
+    const double *apart = form + 1, *outputs = apart + cells, *terms = outputs + cells;
+    double row[LAW_WIDTH] = {[LAW_OF] = LAW_NORMALISATION, [LAW_VARIANT] = *form};
+    uint64_t off = 0;
+    for (uint64_t i = 0; i < cells; i++) {
+        const double bound = norm_bound((int)head[N_Y], outputs[i], terms[i]), ratio = fabs(apart[i]) / bound;
+        if (!isfinite(outputs[i]) || !isfinite(terms[i]))
+            return ASSAY_OK;
+        off += ratio > 1;
+        if (!(ratio > row[LAW_RATIO]))
+            continue;
+        row[LAW_RATIO] = ratio;
+        row[LAW_APART] = fabs(apart[i]);
+        row[LAW_BOUND] = bound;
+        row[LAW_ROW] = (double)assay_sketch_first_row(i / tiles, (uint64_t)head[N_ROWS], groups);
+        row[LAW_ROW_END] = (double)assay_sketch_first_row(i / tiles + 1, (uint64_t)head[N_ROWS], groups);
+        row[LAW_COLUMN] = (double)assay_sketch_first_row(i % tiles, (uint64_t)head[N_COLUMNS], tiles);
+        row[LAW_COLUMN_END] = (double)assay_sketch_first_row(i % tiles + 1, (uint64_t)head[N_COLUMNS], tiles);
+    }
+    row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] = (double)off;
+    row[LAW_ROWS] = row[LAW_COLUMNS] = (double)cells;
+    return assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
+}
+
+static int add_norms(const law_step *step, const assay_tensor_view *item, const assay_values *v)
+{
+    const double *head = v->value;
+    int status = ASSAY_OK;
+    if (v->count < N_HEAD || !is_count(head[N_ROWS], 0x1p40) || !is_count(head[N_COLUMNS], 0x1p31) ||
+        !is_count(head[N_GROUPS], 0x1p9) || !is_count(head[N_TILES], 0x1p9) || !is_count(head[N_Y], 63) ||
+        law_rounding((int)head[N_Y]) == 0)
+        return ASSAY_OK;
+    const uint64_t size = 1 + 3 * (uint64_t)(head[N_GROUPS] * head[N_TILES]);
+    for (uint64_t at = N_HEAD; status == ASSAY_OK && at + size <= v->count; at += size)
+        if (v->value[at] == 0 || is_count(v->value[at], NORMALISED_BY_ROOTS_PLUS))
+            status = add_norm_form(step, item, head, v->value + at);
+    return status;
+}
+
+/* ---- functions, and poolings ---- */
+
+enum { F_ELEMENTS, F_FIRST, F_UNLIKELY, F_HEAD, F_FIT = 5, F_POOLING = F_FIT + 1 };
+
+/* What the hook has written of one; false: it is none. */
+static bool set_fit(const double *of, double first, assay_function_fit *fit)
+{
+    *fit = (assay_function_fit){
+        .broken = UINT64_MAX, .index = UINT64_MAX, .apart = of[2], .bound = of[3], .largest = of[4]};
+    if (of[0] >= 0 && of[0] < 0x1p53)
+        fit->broken = (uint64_t)of[0];
+    if (of[4] > 0 && of[1] >= 0 && first + of[1] < 0x1p53)
+        fit->index = (uint64_t)(first + of[1]);
+    return of[2] >= 0 && of[3] >= 0 && of[4] >= 0;
+}
+
+static int add_functions(const law_step *step, const assay_tensor_view *item, const assay_values *v)
+{
+    const double *head = v->value;
+    assay_function_fit fit[ASSAY_FUNCTIONS];
+    const assay_function function = {.found = true, .fit = fit, .unlikely = v->count > F_HEAD ? head[F_UNLIKELY] : 0};
+    if (v->count != F_HEAD + F_FIT * ASSAY_FUNCTIONS || !is_count(head[F_ELEMENTS], 0x1p53) || !(head[F_FIRST] >= 0) ||
+        !(head[F_UNLIKELY] >= 0))
+        return ASSAY_OK;
+    for (size_t f = 0; f < ASSAY_FUNCTIONS; f++)
+        if (!set_fit(head + F_HEAD + F_FIT * f, head[F_FIRST], &fit[f]))
+            return ASSAY_OK;
+    int status = law_add_activation(step, item, head[F_ELEMENTS], &function);
+    ASSAY_THEN(status, law_add_dropout(step, item, head[F_ELEMENTS], &function));
+    return status;
+}
+
+static int add_poolings(const law_step *step, const assay_tensor_view *item, const assay_values *v)
+{
+    const double *head = v->value;
+    int status = ASSAY_OK;
+    if (v->count < F_HEAD || !is_count(head[F_ELEMENTS], 0x1p53) || !(head[F_FIRST] >= 0))
+        return ASSAY_OK;
+    for (uint64_t at = F_HEAD; status == ASSAY_OK && at + F_POOLING <= v->count; at += F_POOLING) {
+        const double form = head[at];
+        assay_function_fit fit;
+        if ((form == 0 || is_count(form, POOLING_FORMS - 1)) && set_fit(head + at + 1, head[F_FIRST], &fit))
+            status = law_add_fit(step, item, head[F_ELEMENTS], LAW_POOLING, (int)form, &fit);
     }
     return status;
 }
@@ -178,10 +273,18 @@ int law_projections(const law_step *step)
     const uint32_t workers = assay_trial_workers(step->rule->trial);
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < items->count; i++) {
-        const bool forward = is_named(items->items[i], "state/laws/linear/");
-        const assay_values *v =
-            forward || is_named(items->items[i], "state/laws/gradient/") ? values_of(step, items->items[i]) : NULL;
-        status = v ? add_products(step, items->items[i], forward ? LAW_LINEAR : LAW_GRADIENT, v) : ASSAY_OK;
+        const assay_tensor_view *item = items->items[i];
+        const assay_values *v = values_of(step, item);
+        if (v && is_named(item, "state/laws/linear/"))
+            status = add_products(step, item, LAW_LINEAR, v);
+        else if (v && is_named(item, "state/laws/gradient/"))
+            status = add_products(step, item, LAW_GRADIENT, v);
+        else if (v && is_named(item, "state/laws/norm/"))
+            status = add_norms(step, item, v);
+        else if (v && is_named(item, "state/laws/function/"))
+            status = add_functions(step, item, v);
+        else if (v && is_named(item, "state/laws/pooling/"))
+            status = add_poolings(step, item, v);
     }
     regression_case *cases = items->count > 0 ? malloc(items->count * sizeof *cases) : NULL;
     if (status == ASSAY_OK && items->count > 0 && !cases)

@@ -45,6 +45,39 @@ class Alike(Net):
         return self.fc2(torch.relu(self.fc1(x.mean((2, 3)))))
 
 
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.epsilon = nn.Parameter(torch.linspace(0.5, 1.5, width)), 1e-3
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * self.weight
+
+
+class Parts(Net):
+    """Norms of batches and rows, poolings, functions."""
+    def __init__(self):
+        super().__init__()
+        self.bn, self.relu, self.drop = nn.BatchNorm2d(6), nn.ReLU(), nn.Dropout(0.2)
+        self.largest, self.mean = nn.MaxPool2d(3, 1, 1), nn.AvgPool2d(3, 1, 1)
+        self.fc1, self.norm, self.gelu, self.root = nn.Linear(96, 200), nn.LayerNorm(200), nn.GELU(), RmsNorm(200)
+
+    def forward(self, x):
+        x = self.drop(self.mean(self.largest(self.relu(self.bn(self.conv(x))))))
+        return self.fc2(self.root(self.gelu(self.norm(self.fc1(x.flatten(1))))))
+
+
+class Halves(Net):
+    """Products of 16 bits that are so small that the CPU rounds their sums at each step."""
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(96, 12), nn.Linear(12, 4)
+        self.bfloat16()
+
+    def forward(self, x):
+        return super().forward(x.bfloat16()).float()
+
+
 def flip(tensor):
     with torch.no_grad():
         tensor.view(-1)[5] += 0.01
@@ -57,7 +90,7 @@ def train(name, make, fault=lambda step, net, optimizer: None, network=Net):
     net, loss = network(), nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3) if "sgd" not in name else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     step = [0]
-    for layer in (net.conv, net.fc1, loss):
+    for layer in (*net.children(), loss):
         layer.register_forward_hook(lambda module, x, y: fault(step[0], module, y))
     for module in (net.conv, net.fc1):
         for parameter in module.parameters():
@@ -106,6 +139,22 @@ def healthy_alike():
     assert entry["findings_total"] == 0 and "The law 'gradient' holds of 6 tensors." in entry["message"], entry
 
 
+def healthy_halves():
+    entry = train("sgd-halves", by_hand, network=Halves)
+    assert entry["findings_total"] == 0 and "The law 'gradient' holds of 6 tensors." in entry["message"], entry
+
+
+def healthy_parts():
+    """Of one step several elements of a function, at the next one others."""
+    from assay_recording import laws
+    for laws.AT_ONCE in (65536, 500):
+        entry = train("parts", by_hand, network=Parts)
+        assert entry["findings_total"] == 0, entry
+        for law, count in (("activation", 2), ("dropout", 1), ("normalisation", 3), ("pooling", 2)):
+            assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
+    laws.AT_ONCE = 65536
+
+
 def rounded_factors():
     """What factors of eleven bits do to a sum of products whose gradients are alike stays within what is said of it."""
     from assay_recording.laws import Laws
@@ -149,6 +198,13 @@ def of_output(layer):
     return fault
 
 
+def of_part(name):
+    def fault(step, what, y):
+        if step == BROKEN and isinstance(what, nn.Module) and getattr(what, "_module_name", None) == name:
+            flip(y.data)
+    return fault
+
+
 def of_gradient(shape):
     def fault(step, what, gradient):
         if step == BROKEN and isinstance(what, nn.Parameter) and what.shape == shape:
@@ -159,11 +215,16 @@ def of_gradient(shape):
 def main():
     healthy()
     healthy_alike()
+    healthy_halves()
+    healthy_parts()
     rounded_factors()
     rows_in_order()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))
     broken("conv", "linear", "linear/conv_output_0", BROKEN, of_output(6))
     broken("groups", "linear", "linear/conv_output_0", BROKEN, of_output(6), InGroups)
+    for name, law, test in (("bn", "norm", "normalisation"), ("norm", "norm", "normalisation"), ("root", "norm", "normalisation"), ("relu", "function", "activation"),
+                            ("gelu", "function", "activation"), ("drop", "function", "dropout"), ("largest", "pooling", "pooling"), ("mean", "pooling", "pooling")):
+        broken("parts", test, "%s/%s_output_0" % (law, name), BROKEN, of_part(name), Parts)
     for name, shape in (("fc1.weight", (200, 96)), ("conv.weight", (6, 2, 3, 3)), ("conv.bias", (6,))):
         broken("backward", "gradient", "gradient/Net_" + name, BROKEN, of_gradient(shape))
     broken("loss", "loss", "CrossEntropyLoss_output_0", BROKEN,

@@ -593,5 +593,64 @@ def nothing_holds(folder):
                         rule("data", "AllZero", {"status": "NoIssuesFound"}, tensor_regex="fc")]
 
 
+FUNCTIONS, RELU, DROPOUT = 10, 1, 9
+
+
+def projected(step, broken=-1):
+    """What the hook keeps of a norm of 8 rows and 6 columns in 2 x 2 cells, of a relu, a dropout and a pooling (assay_recording/laws.py)."""
+    off = float(step == broken)
+    fits = numpy.full((FUNCTIONS, 5), -1.0)
+    fits[:, 1:] = 0, 3, 1, 3
+    kept = {RELU: fits.copy(), DROPOUT: fits.copy()}
+    for function, of in kept.items():
+        of[function] = off, 7, off, 1e-7, off * 1e7
+    norm = numpy.concatenate([[8, 6, 2, 2, 1, 0], [1e-8, 0, off, 0], [1] * 4, [1] * 4])
+    return {"state/laws/norm/norm_output_0": norm,
+            "state/laws/function/relu_output_0": numpy.concatenate([[100, 1000, 0], kept[RELU].reshape(-1)]),
+            "state/laws/function/drop_output_0": numpy.concatenate([[100, 1000, 0], kept[DROPOUT].reshape(-1)]),
+            "state/laws/pooling/pool_output_0": numpy.array([16, 32, 0, 0, off, 5, off, 1e-7, off * 1e7])}
+
+
+def write_projected(folder, change=lambda step, tensors: tensors):
+    made = Made(folder, workers=1)
+    for step in range(STEPS):
+        made.step(step, "TRAIN", step, {"worker_0": {n: numpy.array(t, SINGLE) for n, t in change(step, projected(step)).items()}})
+    return made.end()
+
+
+def alone(name):
+    """Only the sums of this tensor are broken at step 5."""
+    return lambda step, tensors: {n: (projected(step, 5)[n] if n == name else t) for n, t in tensors.items()}
+
+
+def broken_projection(name, test, note):
+    def make(folder):
+        return write_projected(folder, alone(name)), [rule("laws", "LawViolated", first(step=5, tensor=name, test=test, note=note))]
+    make.__name__ = "projected_" + test
+    return case(make)
+
+
+broken_projection("state/laws/norm/norm_output_0", "normalisation", "rows 4 to 7, columns 0 to 2")
+broken_projection("state/laws/function/relu_output_0", "activation", "1 of 100 elements differ from relu(input), the worst is element 1007")
+broken_projection("state/laws/function/drop_output_0", "dropout", "the worst is element 1007")
+broken_projection("state/laws/pooling/pool_output_0", "pooling", "1 of 16 elements differ from the largest of their windows, the worst is element 37")
+
+
+@case
+def projected_healthy(folder):
+    return write_projected(folder), [rule("laws", "LawViolated", quiet(4 * STEPS))]
+
+
+@case
+def projected_nonsense(folder):
+    """Sums that no hook has written: numbers beyond all bounds, NaN, a part of them."""
+    def change(step, tensors):
+        if step < 4:
+            return tensors
+        bad = [numpy.nan, numpy.inf, -1, 1e30, 2.0 ** 31, -0.5]
+        return {n: (t[:len(t) - step] if step % 2 else numpy.where(numpy.arange(len(t)) % (step + 1) == 0, bad[step % len(bad)], t)) for n, t in tensors.items()}
+    return write_projected(folder, change), [rule("laws", "LawViolated", lambda entry: all(f["step"] >= 4 for f in entry["findings"]) and entry["datapoints"] >= 16)]
+
+
 if __name__ == "__main__":
     main()

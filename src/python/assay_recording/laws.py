@@ -5,6 +5,14 @@ Each equation of a saved step becomes a small tensor of float32, of numbers that
                                     each cell: how far y is from x Wt + b, the squares of the products, those of y
     state/laws/gradient/PARAMETER         likewise: how far the gradient of backward is from dyt x, or from the sum of dy of a bias, whose
                                           terms are often alike: it has as much room as a convolution
+    state/laws/norm/X_output_N            a head: rows, columns, groups of rows and of columns, dtype of the output; of each form (0 mean and variance of rows,
+                                          1 of channels, 2 mean square of rows, 3 that with 1 + w) its number, and of each cell: how far y is from
+                                          the normalised x w + b, the squares of y, those of the terms
+    state/laws/function/X_output_N        a head: elements that were looked at, the first of them, how unlikely the mask of a dropout is; of each function
+                                          of the measure FUNCTION: elements that are off (-1: looked at no further), of the worst its number, how far
+                                          it is off, the bound, and the largest ratio of these
+    state/laws/pooling/X_output_N         likewise, with 0 behind the first: of each form (0 largest, 1 mean, 2 mean of sums in the output's type) its
+                                          number, and the same of what is not what its window gives
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
@@ -17,6 +25,7 @@ import weakref
 import numpy
 
 from assay_hook import _goes_on, _plain_name, _unwrapped
+from assay_recording.modules import eps_of
 
 PLAIN, UNSIGNED, ADAM = 0, 1, 4
 CELL, MOST_CELLS = 8192, 256  # elements of a cell
@@ -25,6 +34,11 @@ SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
 HALF_STEP = {1: 2.0 ** -24, 2: 2.0 ** -53, 14: 2.0 ** -8, 19: 2.0 ** -11}  # of dtypes
 PARTS = 8  # of the rows of a sum
+AT_ONCE = 65536  # elements of a function or pooling that are looked at in a step: others in the next one
+FUNCTIONS, FIT = 10, 5  # of the measure FUNCTION, and numbers of each
+BY_ROWS, BY_CHANNELS, BY_ROOTS, BY_ROOTS_PLUS = range(4)  # forms of a norm
+LARGEST, MEAN, MEAN_ROUNDED = range(3)  # of a pooling
+POOLINGS = [kind + size for kind in ("MaxPool", "AvgPool", "AdaptiveMaxPool", "AdaptiveAvgPool") for size in ("1d", "2d")]
 KNOWN, GROUPED_TILES = (1, 2, 14, 19), 2  # dtypes; tiles of a convolution with groups, whose joined kernels are larger
 
 
@@ -36,6 +50,7 @@ class Laws:
     def __init__(self, hook, library, dtypes):
         self.hook, self.library, self.dtypes = hook, library, dtypes
         self.before, self.parameters, self.fed, self.step, self.names = {}, [], set(), -1, {}
+        self.turn, self.is_new, self.functions = -1, True, set()
         self.clear()
 
     def _complain(self, what, error):
@@ -49,7 +64,11 @@ class Laws:
         if self.hook._global_step() != self.step:
             self.step = self.hook._global_step()
             self.clear()
-        return self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+            self.is_new = True
+        wanted = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+        if wanted and self.is_new:
+            self.turn, self.is_new = self.turn + 1, False
+        return wanted
 
     def watch(self, module):
         """A network: its linear layers, and its parameters."""
@@ -59,11 +78,25 @@ class Laws:
         for name, part in module.named_modules():
             if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.padding_mode == "zeros"):
                 part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))
+            else:
+                self.watch_part(_plain_name(name), part, nn)
         for name, parameter in named:
             self.names[id(parameter)] = name
             self.parameters.append((name, weakref.ref(parameter)))
             if parameter.requires_grad:
                 parameter.register_hook(functools.partial(self.gradient, name))
+
+    def watch_part(self, name, part, nn):
+        """What normalises, pools or computes each element by itself."""
+        weight = getattr(part, "weight", None)
+        flat = weight is None or weight.dim() == 1
+        pooling = next((kind for kind in POOLINGS if isinstance(part, getattr(nn, kind))), None)
+        if isinstance(part, (nn.BatchNorm1d, nn.BatchNorm2d)) or (flat and (isinstance(part, nn.LayerNorm) or "rmsnorm" in type(part).__name__.lower())):
+            part.register_forward_hook(functools.partial(self.after_norm, name))
+        elif pooling:
+            part.register_forward_hook(functools.partial(self.after_pooling, name, pooling, getattr(nn, pooling).forward))
+        elif next(part.children(), None) is None and next(part.parameters(), None) is None:
+            part.register_forward_hook(functools.partial(self.after_function, name))
 
     def watch_optimizer(self, optimizer):
         original = optimizer.step
@@ -109,7 +142,9 @@ class Laws:
         return out.reshape(-1)[:4 * found * columns].reshape(4, found, columns) if found > 0 else None
 
     def save(self, name, head, cells):
-        self.hook._save_array("state/laws/" + name, numpy.concatenate([numpy.asarray(head, numpy.float32)] + [numpy.asarray(c, numpy.float32).reshape(-1) for c in cells]))
+        with numpy.errstate(over="ignore"):  # what is copied has a bound that is next to nothing
+            parts = [numpy.asarray(part, numpy.float32).reshape(-1) for part in (head, *cells)]
+        self.hook._save_array("state/laws/" + name, numpy.concatenate(parts))
 
     # -- linear layers
 
@@ -156,8 +191,7 @@ class Laws:
         if not self.due() or not inputs:
             return
         x, w = inputs[0], module.weight
-        number = self.passes.get(name, 0)
-        self.passes[name] = number + 1
+        output_name = self.pass_of(name)
         outputs, width, convolves = w.shape[0], w.numel() // w.shape[0], w.dim() > 2
         rows = x.shape[0] if convolves else x.numel() // width
         of_x, of_y = (self.sketch(t, rows, t.numel() // rows, ROW_GROUPS) for t in (x, output))
@@ -180,11 +214,152 @@ class Laws:
         got, squares = (self.join(t, outputs, tiles, axis=1) for t in (of_y[0] * sign[:, None], of_y[1]))
         cells = self.worst([got - want, products, squares])
         types = [self.dtypes[str(t.dtype)[6:]] for t in (x, w, output)]
-        self.save("linear/%s_output_%d" % (name, number), [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
+        self.save("linear/" + output_name, [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
         if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str) and getattr(module, "groups", 1) == 1:
             of_inputs = self.channels(x, convolves)
             if of_inputs is not None:
                 output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
+
+    # -- norms
+
+    def pass_of(self, name):
+        number = self.passes.get(name, 0)
+        self.passes[name] = number + 1
+        return "%s_output_%d" % (name, number)
+
+    @_goes_on
+    def after_norm(self, name, module, inputs, output):
+        from torch import nn
+        if not self.due() or not inputs:
+            return
+        name, x = self.pass_of(name), inputs[0]
+        by_channels = isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d))
+        if x.shape != output.shape or x.dim() < 2 or x.numel() == 0 or (by_channels and not (module.training or module.running_mean is None)):
+            return
+        rows = x.shape[0] if by_channels else x.numel() // x.shape[-1]
+        columns = x.numel() // rows
+        eps = eps_of(module)
+        sums = self.normalised_channels(module, x, output, rows) if by_channels else self.normalised_rows(module, x, output, rows, columns, eps)
+        if sums is None:
+            return
+        groups, tiles = sums[0].shape[1], min(COLUMN_GROUPS, columns)
+        sign, of_y = self.signs(columns), sums.pop(0)
+        got, squares = self.join(of_y[0] * sign, columns, tiles, axis=1), self.join(of_y[1], columns, tiles, axis=1)
+        cells = []
+        for form, want, terms in sums:
+            cells += [[form], got - self.join(want * sign, columns, tiles, axis=1), squares, self.join(terms, columns, tiles, axis=1)]
+        self.save("norm/" + name, [rows, columns, groups, tiles, self.dtypes[str(output.dtype)[6:]]], cells)
+
+    def affine(self, module, repeated=1):
+        """Weight and bias, for each column."""
+        weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+        return (numpy.repeat(host(t).double().numpy(), repeated) if t is not None else other for t, other in ((weight, 1.0), (bias, 0.0)))
+
+    def in_groups(self, rows, groups):
+        """Of each group of rows, the sum of their signs and how many there are."""
+        return self.join(self.signs(rows), rows, groups)[:, None], self.join(numpy.ones(rows), rows, groups)[:, None]
+
+    def normalised_rows(self, module, x, output, rows, columns, eps):
+        """[sums of the output, (form, sums of what it has to be, squares of its terms)...], each column by itself."""
+        from torch import nn
+        roots = not isinstance(module, nn.LayerNorm)
+        eps = next((e for e in (eps, getattr(module, "epsilon", None), getattr(module, "variance_epsilon", None)) if e is not None), 1e-6)
+        code = self.dtypes.get(str(x.dtype)[6:])
+        of_y = self.sketch(output, rows, columns, ROW_GROUPS)
+        if of_y is None or code not in KNOWN or (module.weight is not None and module.weight.numel() != columns):
+            return None
+        out, x = numpy.empty((4, min(rows, ROW_GROUPS), columns)), host(x)
+        found = self.library.assay_hook_sketch_normalised(code, x.data_ptr(), rows, columns, ROW_GROUPS, -eps if roots else eps, out.ctypes.data)
+        if found != of_y.shape[1]:
+            return None
+        normalised, squares = out.reshape(-1)[:4 * found * columns].reshape(4, found, columns)[:2]
+        signs, counts = self.in_groups(rows, found)
+        weight, bias = self.affine(module)
+        scales = [(BY_ROOTS, weight), (BY_ROOTS_PLUS, weight + 1)] if roots else [(BY_ROWS, weight)]
+        return [of_y] + [(form, w * normalised + signs * bias, w * w * squares + counts * bias * bias) for form, w in scales]
+
+    def normalised_channels(self, module, x, output, rows):
+        """The same of a batch, some channels at a time."""
+        import torch
+        channels, places = x.shape[1], x.numel() // (rows * x.shape[1])
+        at_once = MOST_COLUMNS // places
+        if at_once == 0:
+            return None
+        parts = []
+        for at in range(0, channels, at_once):
+            some = host(x[:, at:at + at_once])
+            of_x, of_y = (self.sketch(t, rows, some.shape[1] * places, ROW_GROUPS) for t in (some, host(output[:, at:at + at_once])))
+            if of_x is None or of_y is None:
+                return None
+            variance, mean = torch.var_mean(some.double().reshape(rows, -1, places), (0, 2), unbiased=False)
+            parts.append((of_x, of_y, variance.numpy(), mean.numpy()))
+        of_x, of_y = (numpy.concatenate([p[k] for p in parts], 2) for k in (0, 1))
+        variance, mean = (numpy.repeat(numpy.concatenate([p[k] for p in parts]), places) for k in (2, 3))
+        weight, bias = self.affine(module, places)
+        signs, counts = self.in_groups(rows, of_x.shape[1])
+        scale = weight / numpy.sqrt(variance + module.eps)
+        terms = scale * scale * of_x[1] + counts * (scale * scale * mean * mean + bias * bias)
+        return [of_y, (BY_CHANNELS, scale * (of_x[0] - signs * mean) + signs * bias, terms)]
+
+    # -- functions and poolings: an element is all there is, so that some are looked at in each step
+
+    def part(self, count, most):
+        """Which of them it is this time."""
+        most = max(1, min(most, count))
+        at = self.turn % -(-count // most) * most
+        return at, min(at + most, count)
+
+    @_goes_on
+    def after_function(self, name, module, inputs, output):
+        if not self.due() or not inputs:
+            return
+        name, x, y = self.pass_of(name), inputs[0], output
+        if getattr(x, "shape", None) != getattr(y, "shape", 0) or y.numel() == 0 or x.data_ptr() == y.data_ptr() or (
+                hasattr(module, "p") and not (module.training and module.p > 0)):
+            return
+        first, end = self.part(y.numel(), AT_ONCE)
+        codes = [self.dtypes.get(str(t.dtype)[6:]) for t in (y, x)]
+        if not set(codes) <= set(KNOWN):
+            return
+        x, y = (host(t.reshape(-1)[first:end]) for t in (x, y))
+        fits = numpy.empty(FUNCTIONS * FIT + 1)
+        if self.library.assay_hook_function(codes[0], y.data_ptr(), codes[1], x.data_ptr(), end - first, fits.ctypes.data) != FUNCTIONS:
+            return
+        if (fits[:-1:FIT] >= 0).any():
+            self.functions.add(name)
+        if name in self.functions:  # else it is none that is known
+            self.save("function/" + name, [end - first, first, fits[-1]], [fits[:-1]])
+
+    @_goes_on
+    def after_pooling(self, name, kind, forward, module, inputs, output):
+        if not self.due() or not inputs:
+            return
+        name, x, y, axes = self.pass_of(name), inputs[0], output, int(kind[-2])
+        if not hasattr(y, "numel") or x.dim() <= axes or self.dtypes.get(str(y.dtype)[6:]) not in KNOWN or x.numel() == 0:
+            return
+        plane, out = x.shape[-axes:].numel(), y.shape[-axes:].numel()
+        first, end = self.part(x.numel() // plane, AT_ONCE // plane)
+        x, y = (host(t.reshape((-1, 1) + t.shape[-axes:])[first:end]).double() for t in (x, y))
+        is_mean, again = "Avg" in kind, forward(module, x)
+        apart, u = (y - again).abs(), HALF_STEP[self.dtypes[str(output.dtype)[6:]]]
+        cells = []
+        for form in ([MEAN, MEAN_ROUNDED] if is_mean and u > HALF_STEP[1] else [MEAN] if is_mean else [LARGEST]):
+            bound = 0 * again + 2.0 ** -149
+            if is_mean:
+                count = plane / out if "Adaptive" in kind else self.window(module.kernel_size, axes)
+                squares = forward(module, x * x)  # where windows are cut, of a quarter of the elements at least
+                sums = u if form == MEAN_ROUNDED else min(u, HALF_STEP[1])
+                bound = bound + 2 * u * again.abs() + 6 * sums * (count ** 0.5 / 3 + 2) * (4 * squares / count + again * again).sqrt() + (u == HALF_STEP[19]) * 2.0 ** -24
+            ratio = (apart / bound).reshape(-1)
+            ratio = ratio.masked_fill(ratio != ratio, float("inf"))
+            at = int(ratio.argmax())
+            cells.append([form, int((ratio > 1).sum()), at, *(float(t.reshape(-1)[at]) for t in (apart, bound, ratio))])
+        if bool(x.isfinite().all()):
+            self.save("pooling/" + name, [y.numel(), first * out, 0], cells)
+
+    @staticmethod
+    def window(kernel, axes):
+        return float(numpy.prod(kernel)) if isinstance(kernel, (tuple, list)) else float(kernel) ** axes
 
     # -- gradients of linear layers
 
