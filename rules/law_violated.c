@@ -94,7 +94,7 @@ static const law_measure MEASURES[LAW_MEASURES] = {
     [OF_IMAGES] = {LAW_INPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
     [OF_IMAGES_OUT] = {LAW_OUTPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
     [OF_NORMALISED] = {LAW_INPUTS, {ROWS(-1), .form = ASSAY_SKETCH_NORMALISED}},
-    [OF_CHANNELS] = {LAW_INPUTS, {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}},
+    [OF_CHANNELS] = {LAW_INPUTS, {.kind = ASSAY_MEASURE_CHANNELS, .form = ASSAY_CHANNELS_NORMALISED, .axis = 1}},
     [OF_VECTOR] = {LAW_WEIGHTS, {ROWS(0)}},
     [OF_SCORES] = {LAW_CRITERIA, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {MOST_SCORES}}},
     [OF_LOSS] = {LAW_LOSSES, {.kind = ASSAY_MEASURE_VALUES, .numbers = 1, .number = {1}}},

@@ -1,7 +1,8 @@
 /* module.h - what modules of a network are, as far as the trial says it.
  *
  * Of those that it says, measures are taken that mean something: FUNCTION of modules that are functions, the forms
- * NORMALISED and IMAGES of SKETCH of norms and of convolutions, as the module's own e and kind of norm have it. */
+ * NORMALISED and IMAGES of SKETCH of norms and of convolutions, as the module's own e and kind of norm have it, and the
+ * form ASSAY_CHANNELS_NORMALISED of CHANNELS of norms of channels. */
 #ifndef ASSAY_MODULE_H
 #define ASSAY_MODULE_H
 
@@ -27,6 +28,8 @@ enum {
     ASSAY_MODULE_OTHER, /* of PyTorch, and none of these */
     ASSAY_MODULE_KINDS
 };
+
+enum { ASSAY_CHANNELS_NORMALISED = 1 }; /* CHANNELS have no other form */
 
 /* The kind of what assay_trial_module() says; NULL: unknown. */
 int assay_module_kind_of(const char *what);

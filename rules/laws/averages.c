@@ -93,12 +93,9 @@ static bool set_case(const law_step *step, const assay_tensor_view *average, int
     const double rounding = law_rounding(average->dtype);
     const bool variance = ends_with(average->name, "running_var");
     const bool figure = variance || ends_with(average->name, "running_mean");
-    memset(c, 0, sizeof *c);
     if (!s || !s->before || rounding == 0 || !law_follows(step, s->step, 1) || figure != (of == OF_FIGURES))
         return false;
-    c->item = average;
-    c->elements = s->rows;
-    c->cells = (uint32_t)s->groups;
+    regression_begin(c, average, s->rows, (uint32_t)s->groups);
     c->noise = 16 * rounding;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->target[i] = s->sum[i];

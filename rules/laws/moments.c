@@ -106,12 +106,9 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, const 
     const double rounding = law_rounding(item->dtype);
     const bool mean = form == MOMENTS_OWN_MEAN || form == MOMENTS_BEFORE_MEAN;
     const uint32_t workers = mean ? assay_trial_workers(step->rule->trial) : 1;
-    memset(c, 0, sizeof *c);
     if (!s || !s->before || rounding == 0 || !law_follows(step, s->step, 1))
         return false;
-    c->item = item;
-    c->elements = s->rows;
-    c->cells = (uint32_t)s->groups;
+    regression_begin(c, item, s->rows, (uint32_t)s->groups);
     c->noise = 8 * rounding;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->target[i] = s->sum[i];

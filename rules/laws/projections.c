@@ -184,7 +184,6 @@ static void add_term(regression_case *c, int term, const double *pairs, double s
 static bool set_case(const law_step *step, const assay_tensor_view *item, int law, regression_case *c, int *form)
 {
     const assay_values *v = values_of(step, item);
-    memset(c, 0, sizeof *c);
     if (!v || v->count < P_HEAD || !is_count(v->value[P_ELEMENTS], 0x1p53) ||
         !is_count(v->value[P_CELLS], REGRESSION_CELLS) || !is_count(v->value[P_DTYPE], 63))
         return false;
@@ -196,9 +195,7 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, int la
     for (uint64_t i = 0; i < v->count; i++)
         if (!isfinite(v->value[i]))
             return false;
-    c->item = item;
-    c->elements = (uint64_t)v->value[P_ELEMENTS];
-    c->cells = (uint32_t)cells;
+    regression_begin(c, item, (uint64_t)v->value[P_ELEMENTS], (uint32_t)cells);
     c->noise = 11 * rounding;
     for (uint64_t i = 0; i < cells; i++) {
         c->target[i] = pairs[i];

@@ -14,6 +14,24 @@ typedef struct factors {
     double error[REGRESSION_TERMS]; /* how far each may be off */
 } factors;
 
+/* Of the cells those that it has: most parameters have few. */
+void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_t elements, uint32_t cells)
+{
+    const size_t size = cells * sizeof *c->target;
+    c->item = item;
+    c->elements = elements;
+    c->cells = cells;
+    c->noise = 0;
+    memset(c->target, 0, size);
+    memset(c->rounding, 0, size);
+    memset(c->vague, 0, cells * sizeof *c->vague);
+    memset(c->normal, 0, sizeof c->normal);
+    for (int t = 0; t < REGRESSION_TERMS; t++) {
+        memset(c->term[t], 0, size);
+        memset(c->squares[t], 0, size);
+    }
+}
+
 /* How far a cell may be off: by the rounding of the target, and where factors are known (else NULL), by that of the
  * terms and by what the factors may be off. */
 static double bound_at(const regression_case *c, uint32_t i, int terms, const factors *f)

@@ -20,6 +20,8 @@ typedef struct regression_case {
     double normal[REGRESSION_TERMS + 1][REGRESSION_TERMS + 1];
 } regression_case;
 
+/* A case of an item with so many elements in so many cells, all 0. */
+void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_t elements, uint32_t cells);
 /* Finds the factors of all cases of one step and worker, leaving out those that fit least, and adds a row for each
  * case. */
 int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms);

@@ -68,12 +68,9 @@ static bool set_case(const law_step *step, const assay_tensor_view *weight, int 
 {
     const assay_sketch *now = law_sketch(step, OF_UPDATE, weight);
     const double rounding = law_rounding(weight->dtype);
-    memset(c, 0, sizeof *c);
     if (!now || !now->before || rounding == 0 || rounding > COARSE || !law_follows(step, now->step, 1))
         return false;
-    c->item = weight;
-    c->elements = now->rows;
-    c->cells = (uint32_t)now->groups;
+    regression_begin(c, weight, now->rows, (uint32_t)now->groups);
     c->noise = 11 * rounding;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->target[i] = now->sum[i] - now->before[i];

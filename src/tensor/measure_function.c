@@ -232,13 +232,17 @@ static void add_to_mask(function_mask *mask, bool is_dropped)
 static void try_dropout(function_state *s, assay_function_fit *fit, const double *y, const double *x, size_t n,
                         uint64_t at)
 {
+    function_mask mask = s->mask;
     for (size_t i = 0; i < n; i++) {
         const double f = y[i] == 0 ? 0 : s->scale * x[i], apart = fabs(y[i] - f);
+        const double bound =
+            (2 * s->bound.rounding + s->bound.arithmetic) * fabs(f) + s->bound.least; /* the factor is rounded too */
         if (is_large(s, x[i]))
-            add_to_mask(&s->mask, y[i] == 0);
-        if (apart != 0) /* the factor is rounded too */
-            look(fit, apart, (2 * s->bound.rounding + s->bound.arithmetic) * fabs(f) + s->bound.least, at + i);
+            add_to_mask(&mask, y[i] == 0);
+        if (!(apart <= fmin(fit->largest, 1) * bound))
+            look(fit, apart, bound, at + i);
     }
+    s->mask = mask;
 }
 
 /* How unlikely k of n are where each is one with probability p, known to `vague`: Chernoff's bound, as -ln of it. */
@@ -314,10 +318,14 @@ static bool is_open(const assay_meter *m)
 
 static bool all_finite(const double *x, size_t n)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += 0 * x[i];
-    return sum == 0;
+    double sum[MEASURE_LANES] = {0}; /* no sum waits for another one */
+    size_t i = 0;
+    for (; i + MEASURE_LANES <= n; i += MEASURE_LANES)
+        for (size_t lane = 0; lane < MEASURE_LANES; lane++)
+            sum[lane] += 0 * x[i + lane];
+    for (; i < n; i++)
+        sum[0] += 0 * x[i];
+    return meter_joined(sum) == 0;
 }
 
 static bool feed(assay_meter *m, const meter_piece *piece)

@@ -247,6 +247,8 @@ static bool is_of_kind(const assay_measure *measure, int kind)
         return true;
     if (measure->kind == ASSAY_MEASURE_FUNCTION)
         return kind == ASSAY_MODULE_FUNCTION;
+    if (measure->kind == ASSAY_MEASURE_CHANNELS && measure->form == ASSAY_CHANNELS_NORMALISED)
+        return kind == ASSAY_MODULE_NORM_CHANNELS;
     if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_NORMALISED)
         return kind == ASSAY_MODULE_NORM_ROWS || kind == ASSAY_MODULE_NORM_ROOT;
     if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_IMAGES)
