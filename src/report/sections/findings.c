@@ -199,7 +199,7 @@ static void put_consequences(const assay_report *report, size_t t, const assay_c
     if (count == 0)
         return;
     doc_details(d, NULL);
-    doc_put(d, "%zu more rule%s fired, as may follow from it", count, assay_plural(count));
+    doc_put(d, "%zu more rule%s fired, perhaps because of it", count, assay_plural(count));
     for (size_t i = 1; i < cause->explained; i++) {
         const size_t rule = rule_of(p, cause, i);
         if (!p->rule[rule])
