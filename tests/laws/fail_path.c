@@ -1,6 +1,6 @@
-/* fail_path.c - a library for LD_PRELOAD: each look at one path fails.
+/* fail_path.c - a library for LD_PRELOAD: each look at some paths fails.
  *
- *     FAIL_PATH=/absolute/path FAIL_CALLS=open|stat|both|read FAIL_ERRNO=N FAIL_RANK=R LD_PRELOAD=... program
+ *     FAIL_PATHS="open|stat|both|read N /absolute/path", one a line; N is an errno. FAIL_RANK=R LD_PRELOAD=... program
  *
  * A directory whose `open` or `read` fails is not listed; what lies in it can still be opened by its path. */
 #define _GNU_SOURCE
@@ -17,21 +17,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *wanted;
-static bool opens, stats, reads;
-static int error;
+typedef struct wanted {
+    char *path;
+    bool opens, stats, reads;
+    int error;
+} wanted;
+
+static wanted *list;
+static size_t count;
 
 __attribute__((constructor)) static void arm(void)
 {
-    const char *calls = getenv("FAIL_CALLS"), *number = getenv("FAIL_ERRNO");
-    const char *rank = getenv("FAIL_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK");
-    if (!calls || !number || (rank && own && strcmp(rank, own) != 0))
-        return;
-    wanted = getenv("FAIL_PATH");
-    error = atoi(number);
-    reads = strcmp(calls, "read") == 0;
-    opens = !reads && strcmp(calls, "stat") != 0;
-    stats = !reads && strcmp(calls, "open") != 0;
+    const char *rank = getenv("FAIL_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK"), *given = getenv("FAIL_PATHS");
+    char *text = given && !(rank && own && strcmp(rank, own) != 0) ? strdup(given) : NULL, *rest = text;
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        const char *calls = strsep(&line, " "), *number = strsep(&line, " ");
+        wanted *more = line ? realloc(list, (count + 1) * sizeof *list) : NULL;
+        if (!more)
+            continue;
+        list = more;
+        const bool reads = strcmp(calls, "read") == 0;
+        list[count++] = (wanted){line, !reads && strcmp(calls, "stat") != 0, !reads && strcmp(calls, "open") != 0,
+                                 reads, atoi(number)};
+    }
+}
+
+/* The one of the path; NULL: none. */
+static const wanted *find(const char *path, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list[i].path) == length && memcmp(list[i].path, path, length) == 0)
+            return &list[i];
+    return NULL;
 }
 
 /* Puts the absolute form of the path into `out`; false where it does not fit. */
@@ -45,26 +62,30 @@ static bool whole_path(int directory, const char *path, char out[PATH_MAX])
     return length > 0 && snprintf(out, PATH_MAX, "%s/%s", from, path) < PATH_MAX;
 }
 
-static bool fails(bool kind, int directory, const char *path)
+typedef enum kind { OPENS, STATS } kind;
+
+static bool fails(kind kind, int directory, const char *path)
 {
     char whole[PATH_MAX];
-    if (!wanted || !kind || !path || !whole_path(directory, path, whole) || strcmp(whole, wanted) != 0)
+    const wanted *one = count > 0 && path && whole_path(directory, path, whole) ? find(whole, strlen(whole)) : NULL;
+    if (!one || !(kind == OPENS ? one->opens : one->stats))
         return false;
-    errno = error;
+    errno = one->error;
     return true;
 }
 
-/* Is the descriptor one of the path, and does reading it fail? */
+/* Is the descriptor one of a path whose reading fails? */
 static bool fails_to_read(int file)
 {
     char link[64], path[PATH_MAX];
-    if (!wanted || !reads)
+    if (count == 0)
         return false;
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0 || strlen(wanted) != (size_t)length || memcmp(path, wanted, (size_t)length) != 0)
+    const wanted *one = length > 0 ? find(path, (size_t)length) : NULL;
+    if (!one || !one->reads)
         return false;
-    errno = error;
+    errno = one->error;
     return true;
 }
 
@@ -81,7 +102,7 @@ static bool fails_to_read(int file)
         va_start(more, flags);                                                                                         \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                                        \
         va_end(more);                                                                                                  \
-        return fails(opens, AT_FDCWD, path) ? -1 : real(path, flags, mode);                                            \
+        return fails(OPENS, AT_FDCWD, path) ? -1 : real(path, flags, mode);                                            \
     }
 OPEN(open)
 OPEN(open64)
@@ -94,7 +115,7 @@ OPEN(open64)
         va_start(more, flags);                                                                                         \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                                        \
         va_end(more);                                                                                                  \
-        return fails(opens, directory, path) ? -1 : real(directory, path, flags, mode);                                \
+        return fails(OPENS, directory, path) ? -1 : real(directory, path, flags, mode);                                \
     }
 OPENAT(openat)
 OPENAT(openat64)
@@ -102,20 +123,20 @@ OPENAT(openat64)
 FILE *fopen(const char *path, const char *mode)
 {
     REAL(FILE *, fopen, (const char *, const char *));
-    return fails(opens, AT_FDCWD, path) ? NULL : real(path, mode);
+    return fails(OPENS, AT_FDCWD, path) ? NULL : real(path, mode);
 }
 
 DIR *opendir(const char *path)
 {
     REAL(DIR *, opendir, (const char *));
-    return fails(opens, AT_FDCWD, path) ? NULL : real(path);
+    return fails(OPENS, AT_FDCWD, path) ? NULL : real(path);
 }
 
 #define STAT(name)                                                                                                     \
     int name(const char *path, struct stat *about)                                                                     \
     {                                                                                                                  \
         REAL(int, name, (const char *, struct stat *));                                                                \
-        return fails(stats, AT_FDCWD, path) ? -1 : real(path, about);                                                  \
+        return fails(STATS, AT_FDCWD, path) ? -1 : real(path, about);                                                  \
     }
 STAT(stat)
 STAT(lstat)
@@ -123,7 +144,7 @@ STAT(lstat)
 int fstatat(int directory, const char *path, struct stat *about, int flags)
 {
     REAL(int, fstatat, (int, const char *, struct stat *, int));
-    return fails(stats, directory, path) ? -1 : real(directory, path, about, flags);
+    return fails(STATS, directory, path) ? -1 : real(directory, path, about, flags);
 }
 
 ssize_t read(int file, void *bytes, size_t size)
