@@ -62,11 +62,16 @@ static int64_t rank_of_prefix(const joblog_prefix *p)
     return p->rank >= 0 || p->agent >= 0 ? p->rank : p->local_rank;
 }
 
+size_t joblog_tail_of(const joblog_reader *r)
+{
+    return TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
+}
+
 /* What the last lines say of time and step. */
 int joblog_read_end(joblog_reader *r)
 {
-    const size_t look = TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
     enum { BEHIND = 3 };
+    const size_t look = joblog_tail_of(r);
     size_t at = r->have > look ? r->have - look : 0;
     while (at > 0 && at < r->have && !joblog_is_end(r->bytes[at - 1])) /* a part of a line says nothing */
         at++;

@@ -314,8 +314,17 @@ void joblog_exception_class(const char *body, size_t length, assay_log_event *ev
 /* Is it the last line of a traceback: "NAME: text", "NAME"? *name gets the length of the name. */
 bool joblog_is_exception(const char *body, size_t length, size_t *name);
 
+/* ---- count.c ---- */
+
+/* Counts lines up to byte `to`, and where their ranks were last seen. 0 or ASSAY_ENOMEM. */
+int joblog_count_to(joblog_reader *r, size_t to);
+/* Counts the line [from, to) of a rank's row where joblog_count_to() has come to it, as that would. */
+void joblog_count_line(joblog_reader *r, assay_log_rank *row, size_t from, size_t to);
+
 /* ---- end.c ---- */
 
+/* How many of the last bytes of a file say what its ranks did in the end. */
+size_t joblog_tail_of(const joblog_reader *r);
 /* Keeps what the last lines of the reader's file say of time and step. 0 or ASSAY_ENOMEM. */
 int joblog_read_end(joblog_reader *r);
 

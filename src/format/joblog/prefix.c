@@ -435,9 +435,7 @@ static bool take_host(text *t, joblog_prefix *out)
 /* "train-1  | text", "pod-0  text": columns of names of containers. */
 static bool take_column(text *t, joblog_prefix *out)
 {
-    if (t->left == 0 || *t->at < 'a' || *t->at > 'z')
-        return false;
-    const size_t length = name_length(t);
+    const size_t length = t->left > 0 && *t->at >= 'a' && *t->at <= 'z' ? name_length(t) : 0;
     text ahead = *t;
     size_t digits = 0, blanks = 0;
     while (digits < length && assay_is_digit(t->at[length - 1 - digits]))
@@ -478,9 +476,8 @@ static bool is_level(const char *word, size_t length)
 /* The bytes of a level that goes before a byte of no name; 0: there is none. */
 static size_t level_length(const char *word, size_t most)
 {
-    if (most < 4 || !strchr("ECFWIDT", *word)) /* most words */
-        return 0;
-    const size_t name = name_length(&(text){word, most});
+    const bool may = most > 3 && strchr("ECFWIDT", *word); /* few words do */
+    const size_t name = may ? name_length(&(text){word, most}) : 0;
     return is_level(word, name) ? name : 0;
 }
 
@@ -490,7 +487,7 @@ static bool is_field_byte(char c)
     return is_name_byte(c) || c == ':' || c == '<' || c == '>';
 }
 
-/* What separates fields of a logger: " - ", " | ". */
+/* " - ", " | " between fields of a logger. */
 static bool skip_separator(text *t)
 {
     text ahead = *t;

@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/fault.h"
 #include "base/hash.h"
@@ -24,82 +21,6 @@ enum {
     MEMOS_ASKED = 512,
     PAUSE_MOST = 128 * MEMOS_ASKED
 };
-
-/* ---- lines of a file ---- */
-
-/* The ends of lines in 64 bytes: a bit for each. */
-static uint64_t feeds_of(const char *bytes)
-{
-    uint64_t feeds = 0;
-#ifdef __SSE2__
-    const __m128i feed = _mm_set1_epi8('\n');
-    for (unsigned i = 0; i < 64; i += 16) {
-        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
-        feeds |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(part, feed)) << i;
-    }
-#else
-    for (unsigned i = 0; i < 64; i++)
-        feeds |= (uint64_t)(bytes[i] == '\n') << i;
-#endif
-    return feeds;
-}
-
-/* The same of fewer bytes. */
-static uint64_t feeds_of_few(const char *bytes, size_t size)
-{
-    char few[64] = "";
-    memcpy(few, bytes, size);
-    return feeds_of(few);
-}
-
-static uint64_t count_lines(const char *bytes, size_t size)
-{
-    uint64_t lines = 0;
-    if (size <= 64) /* as of most lines */
-        return (uint64_t)__builtin_popcountll(feeds_of_few(bytes, size));
-    while (size > 0) { /* in stretches whose count fits a byte: compilers make vectors of the inner loop */
-        const size_t part = size < 255 * 32 ? size : 255 * 32;
-        unsigned count = 0;
-        for (size_t i = 0; i < part; i++)
-            count += bytes[i] == '\n';
-        lines += count;
-        bytes += part;
-        size -= part;
-    }
-    return lines;
-}
-
-/* Counts the line [r->counted, end), which has a line feed behind it or not. */
-static bool count_next(joblog_reader *r, size_t end, bool feed)
-{
-    assay_log_rank *row = joblog_row_of(r, joblog_rank_of(r->bytes + r->counted, end - r->counted, r->per_node));
-    if (!row)
-        return false;
-    row->lines++;
-    row->last_at = r->base + r->counted;
-    row->last_line = r->line;
-    r->line += feed;
-    r->counted = end + feed;
-    return true;
-}
-
-/* Counts lines up to byte `to`, and where their ranks were last seen. */
-static int count_to(joblog_reader *r, size_t to)
-{
-    if (!r->tracked) {
-        if (to > r->counted)
-            r->line += count_lines(r->bytes + r->counted, to - r->counted);
-        r->counted = to > r->counted ? to : r->counted;
-        return ASSAY_OK;
-    }
-    for (size_t at = r->counted; at < to; at += 64) {
-        uint64_t feeds = to - at < 64 ? feeds_of_few(r->bytes + at, to - at) : feeds_of(r->bytes + at);
-        for (; feeds; feeds &= feeds - 1)
-            if (!count_next(r, at + (size_t)__builtin_ctzll(feeds), true))
-                return ASSAY_ENOMEM;
-    }
-    return r->counted >= to || count_next(r, to, false) ? ASSAY_OK : ASSAY_ENOMEM;
-}
 
 /* ---- lines that may mean something ---- */
 
@@ -303,17 +224,6 @@ static bool ask_memo(joblog_reader *r)
     return true;
 }
 
-/* Counts the line [from, to) of a rank's row where count_to() has come to it, as that would. */
-static void count_line(joblog_reader *r, assay_log_rank *row, size_t from, size_t to)
-{
-    if (r->counted != from || to >= r->have || r->bytes[to] != '\n')
-        return;
-    row->lines++;
-    row->last_at = r->base + from;
-    row->last_line = r->line++;
-    r->counted = to + 1;
-}
-
 /* A line like another one becomes what that one did. False: it has to be looked at. */
 static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, size_t to, int *status)
 {
@@ -323,7 +233,7 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     if (memo->event)
         joblog_count_again(r, memo->event - 1, r->base + from, r->line);
     if (memo->row)
-        count_line(r, &r->out->rank.list[memo->row - 1], from, to);
+        joblog_count_line(r, &r->out->rank.list[memo->row - 1], from, to);
     return true;
 }
 
@@ -379,7 +289,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, &rank)) {
         assay_log_rank *row = r->tracked ? joblog_row_of(r, rank) : NULL;
         if (row)
-            count_line(r, row, from, to);
+            joblog_count_line(r, row, from, to);
         return r->tracked && !row ? ASSAY_ENOMEM : ASSAY_OK;
     }
     const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
@@ -455,12 +365,12 @@ static int go_through(joblog_reader *r, size_t to)
         const size_t begin = begin_of_line(r, from, hit);
         r->at = stop + (stop < to);
         literals.from = begin;
-        status = count_to(r, begin);
+        status = joblog_count_to(r, begin);
         if (status == ASSAY_OK)
             status = look_at(r, begin, stop, &literals);
         if (!r->tracked && r->counted == begin && stop == first_feed && stop < to &&
             hit - begin < JOBLOG_LINE_MOST / 4) {
-            r->line++; /* it was one line, as count_to() would find */
+            r->line++; /* it was one line, as joblog_count_to() would find */
             r->counted = stop + 1;
         }
         if (literals.more && literals.next.at < r->at) {
@@ -470,7 +380,7 @@ static int go_through(joblog_reader *r, size_t to)
         }
     }
     r->at = to;
-    return status == ASSAY_OK ? count_to(r, to) : status;
+    return status == ASSAY_OK ? joblog_count_to(r, to) : status;
 }
 
 void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out)
@@ -482,11 +392,13 @@ void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t l
 
 /* ---- the whole file ---- */
 
-/* Forgets what is too far back, so that there is room. */
+/* Forgets what is too far back, so that there is room. Not more of the room is used than has to be: to touch memory for the
+ * first time costs more than to read a file. */
 static void shift(joblog_reader *r)
 {
-    const size_t gone = r->at > JOBLOG_LOOK_BACK ? r->at - JOBLOG_LOOK_BACK : 0;
-    if (r->have < ROOM || gone == 0)
+    const size_t tail = joblog_tail_of(r), keep = tail < ROOM / 4 ? tail : ROOM / 4,
+                 gone = r->at > keep ? r->at - keep : 0;
+    if (r->have < 2 * keep + READ || (gone < keep && r->have < ROOM))
         return;
     memmove(r->bytes, r->bytes + gone, r->have - gone);
     r->base += gone;
@@ -585,6 +497,18 @@ static int begin_piece(joblog_reader *r)
     return joblog_make_table(r, r->slot.count) ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* Reads the end of a file anew where less of it is in memory than says what its ranks did in the end: most of them came up
+ * late. */
+static int read_tail(joblog_reader *r, assay_unpacked *file, assay_error *err)
+{
+    const size_t tail = joblog_tail_of(r), most = tail < ROOM ? tail + 1 : ROOM; /* and what stands before it */
+    const uint64_t total = r->base + r->have;
+    if (r->have >= most || r->base == 0)
+        return ASSAY_OK;
+    r->base = total > most ? total - most : 0;
+    return read_at(r, file, r->base, (size_t)(total - r->base), err);
+}
+
 static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_part *part, assay_error *err)
 {
     const bool plain = assay_unpacked_seek(file, 0);
@@ -614,8 +538,10 @@ static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_par
     ASSAY_THEN(status, read_before(r, file, end, err));
     r->out->lines = r->line - 1;
     if (status == ASSAY_OK && end == UINT64_MAX) {
-        status = joblog_read_end(r);
         r->out->lines += r->have == 0 || r->bytes[r->have - 1] != '\n';
+        if (plain && !r->out->cut)
+            status = read_tail(r, file, err);
+        ASSAY_THEN(status, joblog_read_end(r));
     }
     return status;
 }
