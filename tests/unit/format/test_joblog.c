@@ -541,6 +541,31 @@ static void test_pieces(void)
     free(text);
 }
 
+/* Ranks that come up late have more of the end looked at than was in memory until then. */
+static void test_late_ranks(void)
+{
+    enum { ROOM = 2 << 20, BEFORE = 700000, ALL = 1500000, RANKS = 1000 };
+    char *text = malloc(ROOM);
+    size_t put = 0;
+    int64_t step = -1;
+    assay_log_file file;
+    CU_ASSERT_FATAL(text != NULL);
+    while (put < BEFORE)
+        put += (size_t)snprintf(text + put, ROOM - put, "[rank0]: reads on\n");
+    put += (size_t)snprintf(text + put, ROOM - put, "[rank7]: step 9 loss 1.0\n");
+    while (put < ALL)
+        put += (size_t)snprintf(text + put, ROOM - put, "[rank0]: reads on\n");
+    for (int rank = 0; rank < RANKS; rank++)
+        put += (size_t)snprintf(text + put, ROOM - put, "[rank%d]: ends\n", rank);
+    read_text(text, put, 0, &file);
+    CU_ASSERT_EQUAL(file.rank.count, RANKS);
+    for (size_t i = 0; i < file.rank.count; i++)
+        step = file.rank.list[i].rank == 7 ? file.rank.list[i].last_step : step;
+    CU_ASSERT_EQUAL(step, 9);
+    assay_log_file_release(&file);
+    free(text);
+}
+
 /* What is matched by hand is what the expression matches, of texts made of what it asks for. */
 static void test_by_hand(void)
 {
@@ -613,11 +638,24 @@ static void test_unlike(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"prefix", test_prefix},   {"find", test_find},       {"first_words", test_first_words},
-                           {"agents", test_agents},   {"steps", test_steps},     {"clean", test_clean},
-                           {"wrapped", test_wrapped}, {"slow", test_slow},       {"fronts", test_fronts},
-                           {"passed", test_passed},   {"masks", test_masks},     {"sentence", test_sentence},
-                           {"heads", test_heads},     {"alike", test_alike},     {"pieces", test_pieces},
-                           {"unlike", test_unlike},   {"by_hand", test_by_hand}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"prefix", test_prefix},
+                           {"find", test_find},
+                           {"first_words", test_first_words},
+                           {"agents", test_agents},
+                           {"steps", test_steps},
+                           {"clean", test_clean},
+                           {"wrapped", test_wrapped},
+                           {"slow", test_slow},
+                           {"fronts", test_fronts},
+                           {"passed", test_passed},
+                           {"masks", test_masks},
+                           {"sentence", test_sentence},
+                           {"heads", test_heads},
+                           {"alike", test_alike},
+                           {"pieces", test_pieces},
+                           {"unlike", test_unlike},
+                           {"late_ranks", test_late_ranks},
+                           {"by_hand", test_by_hand},
+                           CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
