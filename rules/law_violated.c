@@ -428,73 +428,97 @@ static void put_range(char *out, size_t room, const char *what, const double *fi
         snprintf(out, room, "%ss %.0f to %.0f", what, *first, *end - 1);
 }
 
-static void put_note(const double *row, char *note, size_t room)
+static const char *differ(double count)
 {
-    char place[64], column[64], form[96];
+    return count == 1 ? "differs" : "differ";
+}
+
+/* "by 0.2 (bound 3e-07)" */
+static void put_apart(char *out, size_t room, const double *row)
+{
+    snprintf(out, room, "by %.2g (bound %.1g)", row[LAW_APART], row[LAW_BOUND]);
+}
+
+/* Where an equation is broken: in rows and columns, or in cells of both, of which the hook has kept sums. */
+static void put_cells(char *out, size_t room, const double *row)
+{
+    char place[64], column[64];
     put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
     put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+    if (row[LAW_COLUMNS] > 0)
+        snprintf(out, room, "in %.0f of %.0f parts of its rows and %.0f of %.0f of its columns, worst in %s, %s",
+                 row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
+    else
+        snprintf(out, room, "in %.0f of %.0f parts, worst in %s, %s", row[LAW_ROWS_OFF], row[LAW_ROWS], place, column);
+}
+
+static void put_note(const double *row, char *note, size_t room)
+{
+    char place[64], column[64], form[96], by[64], cells[384];
+    put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
+    put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+    put_apart(by, sizeof by, row);
+    put_cells(cells, sizeof cells, row);
     switch ((int)row[LAW_OF]) {
     case LAW_ACTIVATION:
-        snprintf(note, room, "%.0f of %.0f elements differ from %s, the worst is element %.0f", row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN]);
+        snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s", row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
         break;
     case LAW_DROPOUT:
         if (row[LAW_COLUMNS_OFF] > 0)
             snprintf(note, room,
-                     "%.0f of %.0f elements are neither 0 nor the input times the factor of the others, the worst is "
-                     "element %.0f",
-                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMN]);
+                     "%.0f of %.0f elements %s neither 0 nor the input times the factor of the others, the worst is "
+                     "element %.0f, %s",
+                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMNS_OFF] == 1 ? "is" : "are", row[LAW_COLUMN],
+                     by);
         else
             snprintf(note, room, "elements are dropped in numbers or rows as likely as e^-%.0f by chance",
                      row[LAW_APART]);
         break;
     case LAW_EMBEDDING:
-        snprintf(note, room, "%.0f of %.0f numbers differ from the weight's rows, worst in %s, %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
+        snprintf(note, room, "%.0f of %.0f numbers %s from the weight's rows, worst in %s, %s", row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), place, column);
         break;
     case LAW_ROWS_ONE:
-        snprintf(note, room, "the sums of rows differ from 1 in %.0f of %.0f parts, worst in %s", row[LAW_ROWS_OFF],
-                 row[LAW_ROWS], place);
+        snprintf(note, room, "the sums of rows differ from 1 in %.0f of %.0f parts, worst in %s, %s", row[LAW_ROWS_OFF],
+                 row[LAW_ROWS], place, by);
         break;
     case LAW_POOLING:
-        snprintf(note, room, "%.0f of %.0f elements differ from the %s of their windows, the worst is element %.0f",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_VARIANT] == POOLING_LARGEST ? "largest" : "mean",
-                 row[LAW_COLUMN]);
+        snprintf(note, room, "%.0f of %.0f elements %s from the %s of their windows, the worst is element %.0f, %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]),
+                 row[LAW_VARIANT] == POOLING_LARGEST ? "largest" : "mean", row[LAW_COLUMN], by);
         break;
     case LAW_REPLICAS:
         put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-        snprintf(note, room, "%.0f of %.0f parts differ from what the other workers have, worst in %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], column);
+        snprintf(note, room, "%.0f of %.0f parts %s from what the other workers have, worst in %s, %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), column, by);
         break;
     case LAW_LOSS:
         loss_put_form((int)row[LAW_VARIANT], form, sizeof form);
-        snprintf(note, room, "differs from the %s that its inputs and targets give", form);
+        snprintf(note, room, "it differs %s%sfrom the %s that its inputs and targets give",
+                 row[LAW_VARIANT] == LOSS_WEIGHTED ? "" : by, row[LAW_VARIANT] == LOSS_WEIGHTED ? "" : " ", form);
         break;
     case LAW_NORMALISATION:
-        snprintf(
-            note, room,
-            "differs from the normalised input in %.0f of %.0f parts of its rows and %.0f of %.0f columns, worst in "
-            "%s, %s",
-            row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
+        snprintf(note, room, "it differs from the normalised input %s %s", by, cells);
         break;
     case LAW_GRADIENT:
-        snprintf(
-            note, room,
-            "differs from the products of inputs and gradients of outputs by %.2g (bound %.1g) in %.0f of %.0f parts, "
-            "worst in %s, %s",
-            row[LAW_APART], row[LAW_BOUND], row[LAW_ROWS_OFF], row[LAW_ROWS], place, column);
+        snprintf(note, room, "it differs from the products of inputs and gradients of outputs %s %s", by, cells);
         break;
     case LAW_LINEAR:
-        snprintf(note, room,
-                 "differs from x Wt + b by %.2g (bound %.1g) in %.0f of %.0f parts of its rows and %.0f of %.0f of its "
-                 "columns, worst in %s, %s",
-                 row[LAW_APART], row[LAW_BOUND], row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], place, column);
+        snprintf(note, room, "it differs from x Wt + b %s %s", by, cells);
+        break;
+    case LAW_REDUCE:
+        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
+        snprintf(note, room, "%.0f of %.0f parts %s from what backward gave%s, worst in %s, %s", row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), row[LAW_VARIANT] == 1 ? " on all workers in mean" : "",
+                 column, by);
         break;
     default:
         put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-        snprintf(note, room, "%.0f of %.0f parts differ from what the other parameters' factors give, worst in %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], column);
+        snprintf(note, room,
+                 "%.0f of %.0f parts %s from what the factors of the other parameters (rate, decay) give, worst in "
+                 "%s, %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), column, by);
     }
 }
 
@@ -503,7 +527,7 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
 {
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
-        char note[256];
+        char note[512];
         const assay_row row = assay_series_row(series, list[i].number);
         const bool weighted = list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED;
         put_note(row.value, note, sizeof note);
@@ -568,7 +592,7 @@ static int add_sum(const assay_rule *rule, const sums_row *rows, uint64_t n, con
     if (!x || !a || (!b && terms->of[1] != UINT32_MAX) || x->rows != a->rows || (b && x->rows != b->rows) ||
         (b && (x->sum == a->sum || x->sum == b->sum)))
         return ASSAY_OK;
-    snprintf(note, sizeof note, b ? "differs from the sum of %.90s and %.90s" : "differs from %.180s",
+    snprintf(note, sizeof note, b ? "it differs from the sum of %.90s and %.90s" : "it differs from %.180s",
              assay_trial_tensor(rule->trial, a->tensor), b ? assay_trial_tensor(rule->trial, b->tensor) : "");
     const double apart = sums_apart(x, a, b), bound = sums_bound(x, a, b);
     const assay_finding finding = {.step = x->step,
@@ -674,22 +698,22 @@ const assay_rule_ops assay_rule_law_violated = {
     .params = params,
     .tests = tests,
     .series_width = LAW_WIDTH,
-    .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_AVERAGE] = "{tensor}{of} does not follow from what it averages at {when}{note}",
-                             [LAW_DROPOUT] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_GRADIENT] = "{tensor}{of} is not what backward should give at {when}{note}",
-                             [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}{note}",
-                             [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}{note}",
-                             [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_POOLING] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_REDUCE] = "{tensor}{of} is not what backward gave at {when}{note}",
-                             [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}{note}",
-                             [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}{note}",
-                             [LAW_STATISTICS] = "{tensor}{of} is not distributed as on other workers at {when}{note}",
-                             [LAW_SUMS] = "{tensor}{of} is not what the modules before it gave at {when}{note}",
-                             [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}{note}"),
+    .sentences = ASSAY_TEXTS([LAW_ACTIVATION] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_AVERAGE] = "{tensor}{of} does not follow from what it averages at {when}: {said}",
+                             [LAW_DROPOUT] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_EMBEDDING] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_GRADIENT] = "{tensor}{of} is not what backward should give at {when}: {said}",
+                             [LAW_LINEAR] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_LOSS] = "{tensor}{of} is not the loss of its inputs at {when}: {said}",
+                             [LAW_MOMENTS] = "{tensor}{of} does not follow from its gradient at {when}: {said}",
+                             [LAW_NORMALISATION] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_POOLING] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_REDUCE] = "{tensor}{of} is not what backward gave at {when}: {said}",
+                             [LAW_REPLICAS] = "{tensor}{of} is not what other workers have at {when}: {said}",
+                             [LAW_ROWS_ONE] = "{tensor}{of} is not what its module computes at {when}: {said}",
+                             [LAW_STATISTICS] = "{tensor}{of} is not distributed as on other workers at {when}: {said}",
+                             [LAW_SUMS] = "{tensor}{of} is not what the modules before it gave at {when}: {said}",
+                             [LAW_UPDATE] = "{tensor}{of} was not updated as the others at {when}: {said}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -68,8 +68,8 @@ static int add_products(const law_step *step, const assay_tensor_view *item, int
             row[LAW_COLUMN] = (double)assay_sketch_first_row(i % tiles, (uint64_t)head[L_COLUMNS], tiles);
             row[LAW_COLUMN_END] = (double)assay_sketch_first_row(i % tiles + 1, (uint64_t)head[L_COLUMNS], tiles);
         }
-        row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] = (double)off;
-        row[LAW_ROWS] = row[LAW_COLUMNS] = (double)cells;
+        row[LAW_ROWS_OFF] = (double)off;
+        row[LAW_ROWS] = (double)cells; /* and no columns */
         status = assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
     }
     return status;
@@ -101,8 +101,8 @@ static int add_norm_form(const law_step *step, const assay_tensor_view *item, co
         row[LAW_COLUMN] = (double)assay_sketch_first_row(i % tiles, (uint64_t)head[N_COLUMNS], tiles);
         row[LAW_COLUMN_END] = (double)assay_sketch_first_row(i % tiles + 1, (uint64_t)head[N_COLUMNS], tiles);
     }
-    row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] = (double)off;
-    row[LAW_ROWS] = row[LAW_COLUMNS] = (double)cells;
+    row[LAW_ROWS_OFF] = (double)off;
+    row[LAW_ROWS] = (double)cells; /* and no columns */
     return assay_series_add(step->series, step->view->step, item->tensor, item->worker, row);
 }
 

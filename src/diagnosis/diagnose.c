@@ -187,6 +187,25 @@ static void put_number(double value, assay_buf *out)
         put_text(isnan(value) ? "NaN" : "infinity", out);
 }
 
+/* Sums that the hook has kept of an equation stand for the tensor that is one side of it (docs/laws.md). */
+static void put_tensor(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
+{
+    static const char KEPT[] = "state/laws/";
+    static const char *const sides[][2] = {
+        {"gradient/", "gradient/"}, {"reduce/", "gradient/"}, {"moments/", "optimizer/"}};
+    const char *law = strncmp(e->tensor, KEPT, sizeof KEPT - 1) == 0 ? e->tensor + sizeof KEPT - 1 : NULL;
+    const char *slash = law ? strchr(law, '/') : NULL;
+    (void)facts;
+    if (!slash) {
+        put_text(e->tensor, out);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        if (strncmp(law, sides[i][0], strlen(sides[i][0])) == 0)
+            put_text(sides[i][1], out);
+    put_text(slash + 1, out);
+}
+
 static void put_of(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
 {
     (void)facts;
@@ -270,7 +289,7 @@ typedef struct word {
         name, put, TEXT, false, 0                                                                                      \
     }
 static const word words[] = {
-    EVIDENCE("tensor", TEXT, tensor),
+    MADE("tensor", put_tensor),
     MADE("tensors", put_all_tensors),
     MADE("of", put_of),
     MADE("who", put_who),

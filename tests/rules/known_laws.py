@@ -174,7 +174,7 @@ def one_activation(folder):
         if step == 5 and worker == 0:
             t["relu_output_0"][0, 0] += SINGLE(1e-3)
     found = first(step=5, worker="worker_0", tensor="relu_output_0", test="activation",
-                  note="1 of 660 elements differ from relu(input), the worst is element 0")
+                  note="1 of 660 elements differs from relu(input), the worst is element 0, by ")
     return Training(fault=fault).write(folder), [rule("laws", "LawViolated", found)]
 
 
@@ -506,7 +506,7 @@ def rows_that_are_lost(folder):
 def another_reduction(folder):
     def fault(t):
         t["CrossEntropyLoss_output_0"] *= SINGLE(11)
-    found = first(step=5, tensor="CrossEntropyLoss_output_0", test="loss", note="differs from the mean of cross entropies that its inputs and targets give")
+    found = first(step=5, tensor="CrossEntropyLoss_output_0", test="loss", note="from the mean of cross entropies that its inputs and targets give")
     return layers(folder, fault), [rule("laws", "LawViolated", found)]
 
 
@@ -630,10 +630,10 @@ def broken_projection(name, test, note):
     return case(make)
 
 
-broken_projection("state/laws/norm/norm_output_0", "normalisation", "rows 4 to 7, columns 0 to 2")
-broken_projection("state/laws/function/relu_output_0", "activation", "1 of 100 elements differ from relu(input), the worst is element 1007")
+broken_projection("state/laws/norm/norm_output_0", "normalisation", "it differs from the normalised input by 1 (bound 5e-06) in 1 of 4 parts, worst in rows 4 to 7, columns 0 to 2")
+broken_projection("state/laws/function/relu_output_0", "activation", "1 of 100 elements differs from relu(input), the worst is element 1007")
 broken_projection("state/laws/function/drop_output_0", "dropout", "the worst is element 1007")
-broken_projection("state/laws/pooling/pool_output_0", "pooling", "1 of 16 elements differ from the largest of their windows, the worst is element 37")
+broken_projection("state/laws/pooling/pool_output_0", "pooling", "1 of 16 elements differs from the largest of their windows, the worst is element 37")
 
 
 @case
