@@ -178,7 +178,8 @@ class Hook:
         self._begun = self._active = self._complained = False
         self._names, self._shapes, self._written, self._pending, self._open_events = {}, {}, {}, [], {}
         self._laid_out = False
-        self._modules, self._copies = weakref.WeakSet(), None
+        self._modules, self._copies, self._step_mode = weakref.WeakSet(), None, None
+        self._name_of = assay_hook_config.NetworkNames()
         self.collection_manager = CollectionManager(create_default=True)
         self._told = {}  # of each collection: the object, and how many patterns, which names and which settings the library knows
         self._intervals = {}
@@ -442,6 +443,7 @@ class Hook:
         if self._copies:
             self._copies.finish()
         _lib.assay_hook_step(self._handle)
+        self._step_mode = self.mode
         self._active = _lib.assay_hook_active(self._handle)
         self._written.clear()
         self.mode_steps[self.mode] += 1
@@ -629,7 +631,7 @@ class Hook:
         if self._active:
             inner = _unwrapped(module)[0]
             for name, parameter in inner.named_parameters():
-                self._save_torch(inner._get_name() + "_" + _plain_name(name), parameter)
+                self._save_torch(self._name_of(inner) + "_" + _plain_name(name), parameter)
 
     @_goes_on
     def _after_forward(self, module, inputs, outputs):
@@ -641,6 +643,13 @@ class Hook:
                 if buffer is not None:
                     self._save_torch(module._module_name + "." + name, buffer)
 
+    @_goes_on
+    def _after_loss(self, module, inputs, outputs):
+        """What is evaluated may be a copy that nobody registered: its loss is none of the step of training before it."""
+        if self._step_mode is not None and self._step_mode is not self.mode:
+            self.step()
+        self._after_forward(module, inputs, outputs)
+
     def register_module(self, module):
         """Records a network: its parameters before each pass, inputs and outputs of its modules, gradients."""
         if not self._handle:
@@ -650,12 +659,14 @@ class Hook:
         if compiled:
             warnings.warn("%s is compiled: its parameters and their gradients are recorded, inputs and outputs of the modules "
                           "inside are not" % module._get_name(), stacklevel=2)
+        network = self._name_of(module)
+        prefix = network + "." if network != module._get_name() else ""
         for name, part in module.named_modules():
             name = _plain_name(name)
             if part in self._modules:
                 raise ValueError("the module %s is registered already" % (name or module._get_name()))
             self._modules.add(part)
-            part._module_name = name or module._get_name()
+            part._module_name = prefix + name if name else network
             if type(part).__name__ in assay_hook_config.RELUS and assay_hook_config.RELU_OUTPUTS in self.include_collections:
                 self.get_collection(assay_hook_config.RELU_OUTPUTS).add_module_tensors(part)
             if not compiled:
@@ -665,7 +676,7 @@ class Hook:
         _goes_on(tell)(self, module)
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
-                parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), _plain_name(name))))
+                parameter.register_hook(self._gradient_of("gradient/%s_%s" % (network, _plain_name(name))))
         if self._laws:
             self._laws.watch(module)
 
@@ -689,7 +700,7 @@ class Hook:
         self._modules.add(loss_module)
         if self._laws:
             self._laws.watch_loss(loss_module)
-        loss_module.register_forward_hook(self._after_forward)
+        loss_module.register_forward_hook(self._after_loss)
 
     register_hook = register_module
 
@@ -755,19 +766,7 @@ def auto(*arguments, **named):
     return make(*arguments, **named)
 
 
-class _Silent:
-    """Stands where a recorder was in a network that was saved whole: whatever is called, nothing happens."""
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _nothing
-
-
-def _nothing(*arguments, **named):
-    return None
-
-
+_Silent = assay_hook_config.Silent  # networks that were saved whole name it so
 _hook = None
 _live = weakref.WeakSet()  # hooks that have not been closed
 

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 import warnings
+import weakref
 
 
 def with_limit(look, seconds):
@@ -560,3 +561,30 @@ def steps_of(given):
             rule["save_steps"] = texts(rule["save_steps"] if not isinstance(rule["save_steps"], int) else [rule["save_steps"]])
         rules[mode] = SaveConfigMode.from_dict({key: None if value == "None" else value for key, value in rule.items()}) if rule else None
     return SaveConfig(rules) if any(rules.values()) else None
+
+
+class NetworkNames:
+    """What the tensors of a network are called by: its class; of a second one of that class "Class2", for one tensor has one name."""
+
+    def __init__(self):
+        self._known, self._of_class = weakref.WeakKeyDictionary(), {}
+
+    def __call__(self, network):
+        if network not in self._known:
+            kind = network._get_name()
+            number = self._of_class[kind] = self._of_class.get(kind, 0) + 1
+            self._known[network] = kind + (str(number) if number > 1 else "")
+        return self._known[network]
+
+
+class Silent:
+    """Stands where a recorder was in a network that was saved whole: whatever is called, nothing happens."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return nothing
+
+
+def nothing(*arguments, **named):
+    return None

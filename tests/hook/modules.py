@@ -157,7 +157,47 @@ def test_losses_of_any_name():
         assert "Ce_output_0" in losses_of(hook, loss)
 
 
+def test_networks_of_one_class():
+    """Each has names of its own, at all steps, and the automatic hook damages nothing."""
+    for auto in False, True:
+        shutil.rmtree(PATH, ignore_errors=True)
+        first, second = Twice(), Twice()
+        hook = assay_hook.auto(PATH, budget=None) if auto else make(save_all=True)
+        for net in first, second:
+            hook.watch(net, []) if auto else hook.register_module(net)
+        for _ in range(2):
+            for net in first, second:
+                net(torch.ones(4, 3))[0].sum().backward()
+                hook.updated() if auto else None
+        hook.close()
+        assert hook.counts()["errors"] == 0
+        trial = tfevents.Trial(PATH)
+        weights = {name.split("/")[-1] for step in trial.steps.values() for name in step.tensors if name.endswith("blocks.0.0.weight")}
+        assert weights == {"Twice_blocks.0.0.weight", "Twice2_blocks.0.0.weight"}, weights
+        assert len(trial.steps) == 4
+        if not auto:
+            assert {"Twice2_input_0", "Twice2.act_output_0", "gradient/Twice2_blocks.1.weight_ih_l0"} <= set(trial.steps[1, "worker_0"].tensors)
+
+
+def test_evaluation_of_a_copy():
+    """Nobody registered the copy: its loss is of a step of the evaluation all the same."""
+    hook, net, loss = make(include_collections=["losses"]), nn.Linear(3, 1), nn.MSELoss()
+    hook.register_module(net)
+    hook.register_loss(loss)
+    x, y = torch.ones(4, 3), torch.ones(4, 1)
+    for _ in range(2):
+        hook.set_mode("TRAIN")
+        loss(net(x), y)
+    hook.set_mode("EVAL")
+    loss(nn.Linear(3, 1)(x), y)
+    hook.close()
+    assert hook.mode_steps[assay_hook.modes.TRAIN] == 1 and hook.mode_steps[assay_hook.modes.EVAL] == 0
+    trial = tfevents.Trial(PATH)
+    assert ["MSELoss_output_0" in trial.steps[k, "worker_0"].tensors for k in range(3)] == [True] * 3
+    assert "MSELoss_output_1" not in trial.steps[1, "worker_0"].tensors
+
+
 torch.set_num_threads(1)
-for test in (test_losses_of_any_name, test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
+for test in (test_networks_of_one_class, test_evaluation_of_a_copy, test_losses_of_any_name, test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
     test()
     print("passed " + test.__name__)

@@ -135,7 +135,7 @@ class AutoHook(assay_hook.Hook):
 
     def watch_inputs(self, model):
         """Records what a network is called with, by position and by keyword, as far as PyTorch tells (keywords since 2.0)."""
-        prefix = assay_hook._unwrapped(model)[0]._get_name() + "_input_"
+        prefix = self._name_of(assay_hook._unwrapped(model)[0]) + "_input_"
         try:
             model.register_forward_pre_hook(
                 lambda module, inputs, named: self._save_fed(prefix, inputs + tuple(v for k, v in named.items() if k != "labels"),
@@ -189,7 +189,7 @@ class AutoHook(assay_hook.Hook):
             inner = part()
             if inner is not None:
                 for name, parameter in inner.named_parameters():
-                    yield "%s_%s" % (inner._get_name(), assay_hook._plain_name(name)), parameter
+                    yield "%s_%s" % (self._name_of(inner), assay_hook._plain_name(name)), parameter
 
     # -- steps
 
@@ -317,6 +317,8 @@ class AutoHook(assay_hook.Hook):
 
     @assay_hook._goes_on
     def _after_loss(self, module, inputs, output):
+        if self._fixed_mode and self._passed_mode not in (None, self.mode):  # of a copy that is not watched
+            self._begin_step(self.mode)
         if self._active:
             self._write(module._get_name() + "_output_", output)
             if self._laws:

@@ -74,7 +74,7 @@ class Laws:
         """A network: its linear layers, and its parameters."""
         from torch import nn
         module = _unwrapped(module)[0]
-        named = [("%s_%s" % (module._get_name(), _plain_name(n)), p) for n, p in module.named_parameters()]
+        named = [("%s_%s" % (self.hook._name_of(module), _plain_name(n)), p) for n, p in module.named_parameters()]
         for name, part in module.named_modules():
             if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.padding_mode == "zeros"):
                 part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))

@@ -60,6 +60,6 @@ def tell(hook, network):
     """Records, until the first step, what the modules of a network are: those without parts of their own, and what PyTorch makes of parts (attention)."""
     said = [(module._module_name, described(module)) for module in network.modules()
             if type_of(module).startswith("torch.") or next(module.children(), None) is None]
-    said += [("%s_%s" % (network._get_name(), name), what) for name, what in shared(network)]
+    said += [("%s_%s" % (hook._name_of(network), name), what) for name, what in shared(network)]
     for name, what in said if not hook._begun else ():
         assay_hook._lib.assay_hook_module(hook._handle, hook._encoded(name), what.encode(errors="replace"))
