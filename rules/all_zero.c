@@ -1,7 +1,7 @@
 /* all_zero.c - AllZero: tensors that are zero, or mostly. docs/rules/AllZero.md.
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
- * these steps is a finding. With after_values one saved step is enough if that did not hold at the saved step before it
+ * these steps is a finding. With after_values zeros that a tensor begins with, and leaves, are none, and one saved step is enough if that did not hold at the saved step before it
  * and the tensor has more than one element; in a checkpoint a matrix needs no step before, and a hole in one is a finding,
  * too. -0.0 is a zero, NaN is not. */
 #include "saved.h"
@@ -168,7 +168,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])
                 break;
         }
-        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps") || lost;
+        const assay_row next = assay_series_row(series, order[end < count ? end : i]);
+        const bool goes_on = end < count && next.tensor == first.tensor && next.worker == first.worker;
+        const bool begun = after_values && !there && goes_on; /* at zero, and was trained then */
+        bool long_enough = (end - i >= (uint64_t)assay_param_int(rule->params, "num_steps") && !begun) || lost;
         for (uint64_t k = i; status == ASSAY_OK && k < end; k++) {
             assay_row row = assay_series_row(series, order[k]);
             assay_finding finding = {.step = row.step,

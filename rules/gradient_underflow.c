@@ -4,6 +4,8 @@
  *   all    every element of every gradient of a worker is 0 at the last `quarter` saved steps, and from the first such
  *          step on at three of four, though it has LEAST_GRADIENTS, and no loss is 0 there: even a bias of an output has
  *          none, which no dead unit stops
+ *   part   every element of a gradient with two axes or more is 0 at all saved steps, eight at least, while another such
+ *          gradient of the worker is not, at its beginning nor at its end
  *   rises  as follows
  *
  * z = share of elements that are exactly 0, over the saved TRAIN steps of a tensor and worker: its beginning and its end
@@ -29,7 +31,7 @@ enum { ZEROS, IS, WIDTH }; /* values of a row; of a loss its value stands for ZE
 enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
-enum { ALL, RISES };
+enum { ALL, PART, RISES };
 #define NO_LOSS 1e-4 /* of the first one: what is left of it may have no gradient */
 
 static const assay_param_def params[] = {
@@ -161,6 +163,44 @@ static double explained(const walk *w, uint32_t worker)
 {
     const double units = two_largest(w, worker, IS_VECTOR), pruned = two_largest(w, worker, IS_WEIGHT);
     return (isnan(units) ? two_largest(w, worker, IS_OUTPUT) : units) + (isnan(pruned) ? 0 : pruned);
+}
+
+static bool is_zero_throughout(const walk *w, const course *c)
+{
+    bool zero = c->is == IS_MATRIX && c->begin == 1;
+    for (uint64_t i = c->from; zero && i < c->to; i++)
+        zero = zeros_at(w, i) == 1;
+    return zero;
+}
+
+/* Is a matrix of the worker trained? */
+static bool is_trained(const walk *w, uint32_t worker)
+{
+    bool any = false;
+    for (size_t i = 0; !any && i < w->courses; i++) {
+        const course *c = &w->course[i];
+        any = c->is == IS_MATRIX && c->worker == worker && c->begin < 1 && c->end < 1;
+    }
+    return any;
+}
+
+/* No gradient ever reaches a part of the network. */
+static int test_part(const walk *w, const course *c)
+{
+    const bool fires = is_zero_throughout(w, c) && is_trained(w, c->worker);
+    int status = ASSAY_OK;
+    for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        const assay_finding finding = {.step = row.step,
+                                       .tensor = row.tensor,
+                                       .worker = row.worker,
+                                       .test = PART,
+                                       .value = 100 * zeros_at(w, i),
+                                       .threshold = 100};
+        if (row.step >= w->rule->start_step)
+            status = assay_findings_test(w->findings, fires, &finding);
+    }
+    return status;
 }
 
 static bool is_learned(const walk *w, uint32_t worker)
@@ -302,7 +342,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     double most = NAN;
     for (size_t i = 0; status == ASSAY_OK && i < w.courses; i++) {
         const course *c = &w.course[i];
-        if (c->is != IS_MATRIX || isnan(explained(&w, c->worker)))
+        if (c->is == IS_MATRIX)
+            status = test_part(&w, c);
+        if (status != ASSAY_OK || c->is != IS_MATRIX || isnan(explained(&w, c->worker)))
             continue;
         most = isnan(most) ? c->end - c->begin : fmax(most, c->end - c->begin);
         status = test_course(&w, c);
@@ -332,11 +374,12 @@ const assay_rule_ops assay_rule_gradient_underflow = {
     .remedies = ASSAY_TEXTS("Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
                             "Keep gradients in float32 where they are accumulated."),
     .params = params,
-    .tests = ASSAY_TEXTS("all", "rises"),
+    .tests = ASSAY_TEXTS("all", "part", "rises"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS("% of the elements are 0"),
     .sentences = ASSAY_TEXTS([ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
+                             [PART] = "{tensor}{of} is exactly zero at all saved steps, seen at {when}",
                              [RISES] = "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}"),
     .setup = setup,
     .map = map,

@@ -3,7 +3,7 @@
  * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
  *
  *   bounds         targets of a binary cross entropy outside 0 to 1; shares of classes that do not sum to 1; a loss
- *                  below 0 of a kind that cannot be
+ *                  below 0 of a kind that cannot be, or that falls without end
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
  *   constant       all elements of an input are one value; not where all inputs of a tensor ever are
@@ -16,7 +16,8 @@
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
  *   repeated       a TRAIN input has the rows of the one before, in any order, at REPEATED steps in a row and all later
  *                  ones, after inputs that differed; or at all steps, where a batch of EVAL that is as large has other
- *                  rows, and as many as batches have, or a loss of EVAL that gains next to nothing or loses it again
+ *                  rows, and as many as batches have, or a loss of EVAL that gains next to nothing or loses it again;
+ *                  or each batch comes several times in a row (find_echo())
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
  *                  far from that of the other workers at num_steps steps in a row
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
@@ -55,7 +56,7 @@ static const assay_param_def params[] = {
                       "Patterns (re.search) for names of inputs of the whole model."),
     ASSAY_REGEX_PARAM("labels_regex", "labels?$,[Ll]oss_input_1$", "Patterns for names of labels."),
     ASSAY_REGEX_PARAM("scores_regex",
-                      "(^|[^A-Za-z])(CrossEntropy|BCEWithLogits|NLL|MSE|(Smooth)?L1|Huber)Loss_input_0$",
+                      "(^|[^A-Za-z])(CrossEntropy|BCEWithLogits|NLL|KLDiv|MSE|(Smooth)?L1|Huber)Loss_input_0$",
                       "Patterns for names of what losses are given; the name says which loss it is."),
     ASSAY_INT_PARAM("num_steps", "3", 1, 1000000, "Consecutive saved steps at which the same has to be seen."),
     {.name = "ratio",
@@ -101,7 +102,7 @@ static int kind_of(uint32_t slot, const char *name)
     if (slot < 2)
         return slot == 0 ? INPUT : LABEL;
     return strstr(name, "BCEWithLogits")                           ? BINARY_LOGITS
-           : strstr(name, "NLL")                                   ? LOG_LIKELIHOOD
+           : strstr(name, "NLL") || strstr(name, "KLDiv")          ? LOG_LIKELIHOOD
            : strstr(name, "CrossEntropy") || !strstr(name, "Loss") ? CROSS_ENTROPY
                                                                    : ELEMENTWISE;
 }
@@ -260,6 +261,8 @@ static uint64_t first_dead(const walk *w, uint64_t from, uint64_t to, int mode)
         const double *row = row_of(w, i);
         if (!in_mode(w, i, mode) || is_one(row))
             continue;
+        if (is_sparse(row)) /* a column that is not set is seldom so, or not any more */
+            return to;
         always = always && row[CHANNELS] > 1 && row[DEAD] > 0 && row[DEAD] < row[CHANNELS];
         if (row[DEAD] > most && before >= (row[CHANNELS] > 1 ? 1 : BEFORE)) {
             begin = since++ == 0 ? i : begin;
@@ -462,7 +465,8 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
     uint64_t *sorted = malloc((to - from + 1) * sizeof *sorted), eval = 0, same = 0;
     bool one_set = true; /* all training is on the same rows: on the whole set, as a graph is one */
     uint64_t trained = to;
-    double rows_trained = 0, kinds = INFINITY; /* of rows that there can be at all */
+    double rows_trained = 0, steps = 0, kinds = INFINITY; /* of rows that there can be at all */
+    int64_t last = 0;                                     /* the mode step of the last saved one */
     int status = sorted ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = from; sorted && i < to; i++)
         sorted[i - from] = i;
@@ -471,6 +475,8 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
             one_set = one_set && (trained == to || are_same_rows(row_of(w, i), row_of(w, trained)));
             trained = i;
             rows_trained += row_of(w, i)[ROWS];
+            steps++;
+            last = mode_step_of(w, i) > last ? mode_step_of(w, i) : last;
         } else if (is_of_two_values(row_of(w, i)))
             kinds = fmin(kinds, exp2(row_of(w, i)[COUNT] / fmax(row_of(w, i)[ROWS], 1)));
     if (sorted)
@@ -492,7 +498,8 @@ static int test_evaluated(const walk *w, uint64_t from, uint64_t to)
         w->room[sorted[k]] = known;
     }
     uint64_t rows = 0;
-    const bool by_chance = rows_trained > KINDS_SEEN * kinds;
+    const double all = fmax(1, (double)(last + 1) / fmax(steps, 1)); /* steps, for one that is saved */
+    const bool by_chance = all * rows_trained > KINDS_SEEN * kinds;
     const uint64_t seen = eval > 0 && trained < to && !by_chance
                               ? seen_rows(w, assay_series_row(w->series, w->order[from]).tensor, &rows)
                               : 0;
@@ -557,6 +564,7 @@ static int test_input(const walk *w, uint64_t from, uint64_t to)
 static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
+    ASSAY_THEN(status, test_narrowed(w, from, to));
     ASSAY_THEN(status, test_stuck_targets(w, from, to));
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));
@@ -687,7 +695,7 @@ const assay_rule_ops assay_rule_input_data = {
                     [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
                     [LABELS] = "{tensor}{of} was all alike at {when}{note}",
                     [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
-                    [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}",
+                    [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}{note}",
                     [SCALE] = "{tensor}{of} had another scale at {when}{note}",
                     [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
                     [SHARED] = "{worker} got the same data as another at {when}{note}",

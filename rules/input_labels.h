@@ -103,6 +103,57 @@ static inline int test_evaluated_class(const walk *w, uint64_t from, uint64_t to
     return status;
 }
 
+/* Whole labels [from, to) of one worker: from a step on, BEFORE or more behind the first, all of LEAST_ALWAYS or more are
+ * below half of the largest of each step before; and some, that were seen there as well, are above the least. */
+static inline int test_narrowed(const walk *w, uint64_t from, uint64_t to)
+{
+    double largest = -INFINITY, least = INFINITY, smallest = INFINITY, after = -INFINITY, after_least = INFINITY;
+    uint64_t begin = to, before = 0, behind;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) { /* w->room: the smallest largest one of the steps before */
+        const double *row = row_of(w, i);
+        w->room[i] = smallest;
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        if (row[FLOAT] != 0 || row[COUNT] < LEAST_LABELS)
+            return ASSAY_OK;
+        smallest = fmin(smallest, row[LARGEST]);
+        before++;
+    }
+    for (uint64_t i = to; i-- > from;) {
+        const double *row = row_of(w, i);
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        after = fmax(after, row[LARGEST]);
+        if (--before < BEFORE || 2 * (after + 1) > w->room[i] + 1)
+            continue;
+        begin = i;
+    }
+    for (uint64_t i = from; i < begin; i++) {
+        largest = in_mode(w, i, ASSAY_MODE_TRAIN) ? fmax(largest, row_of(w, i)[LARGEST]) : largest;
+        least = in_mode(w, i, ASSAY_MODE_TRAIN) ? fmin(least, row_of(w, i)[LEAST]) : least;
+    }
+    after = -INFINITY;
+    behind = 0;
+    for (uint64_t i = begin; i < to; i++) {
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        behind++;
+        after = fmax(after, row_of(w, i)[LARGEST]);
+        after_least = fmin(after_least, row_of(w, i)[LEAST]);
+    }
+    if (behind < LEAST_ALWAYS || after_least < least || after_least == after)
+        return ASSAY_OK;
+    for (uint64_t i = begin; status == ASSAY_OK && i < to; i++) {
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "classes %.0f to %.0f, which were %.0f to %.0f before", after_least, after, least,
+                 largest);
+        if (in_mode(w, i, ASSAY_MODE_TRAIN))
+            status = test(w, i, LABELS, true, row_of(w, i)[LARGEST], 0, note);
+    }
+    return status;
+}
+
 /* Labels [from, to) of one worker: where they become one class for good; and whether each batch has one of its own. */
 static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
 {

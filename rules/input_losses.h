@@ -61,6 +61,40 @@ static inline int test_scores(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
+/* A loss of another kind that falls below zero without end: at its last steps by so many times more than it ever was in
+ * the first quarter, and far more than at half of them. */
+static inline int test_falls(const walk *w, uint64_t from, uint64_t to)
+{
+    enum { ENOUGH = 20, LAST = 5 };
+    static const double TIMES = 100, LEAST_LOSS = 1000, MORE = 2;
+    uint64_t steps = 0, seen = 0;
+    double most = 0, middle = 0, first = NAN, end[LAST] = {0};
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++)
+        steps += in_mode(w, i, ASSAY_MODE_TRAIN);
+    for (uint64_t i = from; i < to; i++) {
+        const double loss = row_of(w, i)[SUM];
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        first = isnan(first) ? loss : first;
+        most = 4 * seen < steps ? fmax(most, fabs(loss)) : most;
+        middle = 2 * seen < steps ? fmax(middle, -loss) : middle;
+        end[seen++ % LAST] = loss;
+    }
+    const double last = robust_median(end, LAST);
+    const bool falls =
+        steps >= ENOUGH && last < -LEAST_LOSS && -last > TIMES * most && -last > MORE * middle && most > 0;
+    for (uint64_t i = from; status == ASSAY_OK && steps >= ENOUGH && i < to; i++) {
+        const double loss = row_of(w, i)[SUM];
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        snprintf(note, sizeof note, "it has no lower bound and falls without end, from %.3g to %.3g", first, last);
+        status = test(w, i, BOUNDS, falls && -loss > most, loss, -TIMES * most, note);
+    }
+    return status;
+}
+
 /* Of a loss or its targets, by the kind that its name ends with: none of these kinds is below 0, given what it is made
  * for, and the targets of a binary one are shares. */
 static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
@@ -74,7 +108,7 @@ static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
         at = strstr(name, kinds[i]);
         at = at && (at == name || !isalpha((unsigned char)at[-1])) && (loss || kinds[i][0] == 'B') ? at : NULL;
     }
-    int status = ASSAY_OK;
+    int status = loss && !at ? test_falls(w, from, to) : ASSAY_OK;
     for (uint64_t i = from; at && status == ASSAY_OK && i < to; i++) {
         const double *row = row_of(w, i), least = loss ? row[SUM] : row[LEAST];
         const bool beyond = least < 0 || (!loss && row[LARGEST] > 1);

@@ -15,6 +15,13 @@ static inline bool is_part_of_the_set(const walk *w, uint64_t from, uint64_t to,
     return false;
 }
 
+/* Is one of many columns set, as of a place that a policy comes to? */
+static inline bool is_sparse(const double *row)
+{
+    static const double SPARSE = 0.7; /* of the elements of a table are 0 */
+    return row[CHANNELS] < 0 && row[ZEROS] > SPARSE * row[COUNT];
+}
+
 /* Has it as many rows as batches have: 8, 16, 32, 64 or 128? Whole sets seldom do. */
 static inline bool is_usual_batch(double rows)
 {
@@ -42,6 +49,53 @@ static inline bool is_same_batch(const double *a, const double *b)
     return a[DIGEST_OF] == b[DIGEST_OF] || are_same_rows(a, b);
 }
 
+/* Batches that are each fed `times` in a row, and so up to the last step. */
+typedef struct echo {
+    uint64_t begin, times; /* row of the first of them; times 0: there are none */
+} echo;
+
+/* Are there labels that are whole numbers, and batches of EVAL? Policies are trained on a batch several times, on
+ * purpose, and have neither. */
+static inline bool is_supervised(const walk *w, uint32_t worker)
+{
+    bool labels = false, evaluated = false;
+    for (uint64_t i = 0; i < w->count; i++) {
+        const assay_row row = assay_series_row(w->series, i);
+        labels = labels || (row.value[IS] == LABEL && row.value[FLOAT] == 0 && row.worker == worker);
+        evaluated = evaluated || (row.value[IS] == INPUT && row.value[MODE] == ASSAY_MODE_EVAL);
+    }
+    return labels && evaluated;
+}
+
+/* As many groups as ECHOES of one length, ECHO_LEAST at least, behind batches that came once; or from the first step on,
+ * where training is supervised. */
+static inline echo find_echo(const walk *w, uint64_t from, uint64_t to)
+{
+    enum { ECHOES = 5, ECHO_LEAST = 3 };
+    uint64_t last = to, size = 0, group = to, groups = 0, singles = 0;
+    echo e = {to, 0};
+    for (uint64_t i = from; i < to; i++) {
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0 || is_one(row_of(w, i)))
+            continue;
+        const bool again = last < to && is_same_batch(row_of(w, last), row_of(w, i));
+        last = i;
+        if (again) {
+            size++;
+            continue;
+        }
+        if (size > 0 && size != e.times)
+            e = (echo){group, size}, groups = 0;
+        groups += size > 0;
+        singles += size == 1;
+        group = i;
+        size = 1;
+    }
+    const bool stays = e.times >= ECHO_LEAST && groups >= ECHOES && size <= e.times;
+    const bool meant = singles < BEFORE && !is_supervised(w, assay_series_row(w->series, w->order[from]).worker);
+    e.times = stays && !meant ? e.times : 0;
+    return e;
+}
+
 static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
 {
     uint64_t begin = to, different = 0, run = 0, last = to;
@@ -55,16 +109,24 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
         run = again ? run + 1 : 0;
         last = i;
     }
+    const bool meant = run >= REPEATED && is_sparse(row_of(w, begin)) &&
+                       !is_supervised(w, assay_series_row(w->series, w->order[from]).worker);
     const bool found =
-        run >= REPEATED &&
+        run >= REPEATED && !meant &&
         (different >= 3 || (different == 1 && last < to && is_part_of_the_set(w, from, to, row_of(w, last)) &&
                             (gains_nothing(w) || is_usual_batch(row_of(w, last)[ROWS]))));
+    const echo e = found ? (echo){to, 0} : find_echo(w, from, to);
+    char note[NOTE_ROOM] = "";
+    if (e.times > 0) {
+        begin = e.begin;
+        snprintf(note, sizeof note, "each %llu times in a row", (unsigned long long)e.times);
+    }
     uint64_t again = 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)
             continue;
         again += i >= begin;
-        status = test(w, i, REPEATED_TEST, found && i >= begin, (double)again, REPEATED, NULL);
+        status = test(w, i, REPEATED_TEST, (found || e.times > 0) && i >= begin, (double)again, REPEATED, note);
     }
     return status;
 }

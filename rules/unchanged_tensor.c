@@ -322,15 +322,18 @@ typedef struct course {
     int64_t begin, end; /* steps of its first and last change; both that of the first row if it never changes */
     bool stopped;       /* it stands still after `end` for much longer than ever before, or always did */
     bool ended;         /* it stopped, and had a gradient before, but none after, though others had */
+    int64_t turns; /* saved steps of the longest pause that it made RECURS times or more, and moved behind; 0: none */
 } course;
 
 /* The course of the tensor and worker whose rows begin at order[i]. */
-static course course_of(const assay_series *series, const uint64_t *order, uint64_t i)
+static course course_of(const assay_series *series, const uint64_t *order, const assay_counter *passed, uint64_t i)
 {
     enum { LONGER = 8, PART = 3 }; /* than its longest pause before; of its saved steps */
+    enum { RECURS = 3, PAUSES = 32 };
+    unsigned paused[PAUSES] = {0}; /* how often for so many steps */
     assay_row first = assay_series_row(series, order[i]);
     course c = {.begin = first.step, .end = first.step};
-    uint64_t saved = 0, still = 0, longest = 0;
+    uint64_t saved = 0, still = 0, longest = 0, pause = 0; /* pause: without steps between updates of all */
     bool moved = false;
     for (; i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, order[i]);
@@ -340,13 +343,16 @@ static course course_of(const assay_series *series, const uint64_t *order, uint6
             continue;
         saved++;
         still++;
+        pause += !passed || !updates_passes(passed, row.worker, row.step);
         if (!is_move(row))
             continue;
         longest = moved && still > longest ? still : longest;
+        if (moved && pause > 0 && pause <= PAUSES && ++paused[pause - 1] == RECURS && (int64_t)pause - 1 > c.turns)
+            c.turns = (int64_t)pause - 1;
         c.begin = moved ? c.begin : row.step;
         c.end = row.step;
         moved = true;
-        still = 0;
+        still = pause = 0;
     }
     c.stopped = !moved || (still > LONGER * longest && PART * still > saved);
     return c;
@@ -395,7 +401,7 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
         int64_t step_before = before.step;
         before = row;
         if (first && trained) {
-            c = course_of(series, order, i);
+            c = course_of(series, order, o->passed, i);
             find_end(o, row, &c);
         }
         if (first || is_move(row))
@@ -415,7 +421,9 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
                                  .of_worker = !isnan(row.value[WIDTH - 1]), /* a digest is of what this worker has */
                                  .value = (double)run,
                                  .threshold = (double)(num_steps - 1)};
-        status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);
+        /* networks that are trained by turns, each at some steps */
+        const bool in_turn = trained && run <= c.turns && !(c.stopped && row.step > c.end);
+        status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1 && !in_turn, &finding);
     }
     return status;
 }

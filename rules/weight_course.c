@@ -16,6 +16,7 @@
  *            of normalisations, where there are two or more
  *   grown    of weights with two axes or more: |W_s| > GREW times the first, where the last is `grown` times it or more,
  *            and so it is for two of three such weights of the worker, of which no update was `large`
+ *            Of one weight alone: REMAINS of it, not by zeros; FAR_BEYOND times, which no update overwrote
  *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
  *
  * What an optimizer does changes slowly from step to step; what is set from outside does not. */
@@ -42,6 +43,8 @@ enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define SLOWEST     5e-7 /* rounding alone makes 1e-7 of a smaller update */
 #define HALF        0.5
 #define GREW        5.0  /* what is learned seldom makes a norm four times as large */
+#define FAR_BEYOND  1e3  /* and of one weight alone none makes it so much larger */
+#define REMAINS     0.01 /* or leaves so little of it */
 #define PRUNED      0.05 /* of the elements become zero */
 #define LOST        0.25 /* of the squares that are missing: updates of the rest */
 #define LEARNED     0.5  /* of what a loss was at first */
@@ -242,6 +245,13 @@ static bool has_grown(const walk *w, uint64_t from, uint64_t to)
            last[NORM] >= assay_param_real(w->rule->params, "grown") * first[NORM];
 }
 
+/* Is next to nothing left of it, though its elements are not zeros? Of one weight alone no learning makes so little. */
+static bool is_lost(const walk *w, uint64_t from, uint64_t to)
+{
+    const double *last = assay_series_row(w->series, w->order[to - 1]).value;
+    return last[NORM] > 0 && last[NORM] < REMAINS * first_norm(w, from, to) && last[ZEROS] < HALF;
+}
+
 /* Did an update overwrite it? Then that says more than how far it came. */
 static bool has_leapt(const walk *w, uint64_t from, uint64_t to)
 {
@@ -299,9 +309,12 @@ static int test_norms(const walk *w, uint64_t from, uint64_t to)
     const uint64_t shrank = gain ? w->shrank_gains[begin.worker] : w->shrank[begin.worker],
                    all = gain ? w->gains[begin.worker] : w->matrices[begin.worker];
     const double large = first_norm(w, from, to), end = assay_series_row(w->series, w->order[to - 1]).value[NORM];
-    const bool shrunk = has_shrunk(w, from, to) && 3 * shrank >= 2 * all && (!gain || (all > 1 && !w->learned));
+    const bool shrunk = has_shrunk(w, from, to) && (gain ? 3 * shrank >= 2 * all && all > 1 && !w->learned
+                                                         : 3 * shrank >= 2 * all || is_lost(w, from, to));
     const bool grown =
-        !gain && has_grown(w, from, to) && 3 * w->grew[begin.worker] >= 2 * all && w->leapt[begin.worker] == 0;
+        !gain && has_grown(w, from, to) &&
+        (3 * w->grew[begin.worker] >= 2 * all ? w->leapt[begin.worker] == 0
+                                              : end >= FAR_BEYOND * begin.value[NORM] && !has_leapt(w, from, to));
     int status = ASSAY_OK;
     for (uint64_t i = from + 1; status == ASSAY_OK && i < to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);

@@ -68,7 +68,7 @@ static bool labels_are_shifted(const assay_evidence *e, const assay_course_facts
 static bool is_of_a_likelihood(const assay_evidence *e, const assay_course_facts *facts)
 {
     (void)facts;
-    return strstr(e->tensor, "NLLLoss") != NULL;
+    return strstr(e->tensor, "NLLLoss") || strstr(e->tensor, "KLDivLoss");
 }
 
 static bool is_half(const assay_evidence *e, const assay_course_facts *facts)
@@ -205,6 +205,7 @@ unsigned assay_finding_bit(const assay_evidence *evidence)
                 {"PoorWeightInitialization", ASSAY_X_COURSE},
                 {"HalfPrecisionRisk", ASSAY_X_HALF},
                 {"ReplicaDivergence", ASSAY_X_APART},
+                {"WorkerLoss", ASSAY_X_APART},
                 {"GradientNotSynchronized", ASSAY_X_APART},
                 {"StragglerWorker", ASSAY_X_LATE},
                 {"LateRank", ASSAY_X_WAITS},
