@@ -4,7 +4,7 @@
     bench/accuracy/first_line.py BUILD FOLDER [--intervals 1 10 100] [--seeds 1 2] [--only NAME...] [--healthy] [--make]
 
 Records what is missing in FOLDER (it stays), runs assay on each, and prints one line a training: the first line of its report and whether it
-is right. For healthy trainings right is a line that starts with "nothing wrong" or a count of rules that passed.
+is right; "certain:" stands before what the report calls proven. For healthy trainings right is a line that starts with "nothing wrong" or a count of rules that passed.
 """
 import argparse
 import importlib
@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 os.environ["ASSAY_OVERWRITE"] = "1"  # one place for the reports of many trials
 SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth", "causes_seventh",
-        "causes_eighth", "causes_ninth", "causes_tenth"]
+        "causes_eighth", "causes_ninth", "causes_tenth", "causes_eleventh"]
 QUIET = r"^(nothing wrong|\d+ rules? passed)"
 HOLE = "damaged or missing"  # what was not recorded as a whole judges nothing
 
@@ -41,9 +41,15 @@ def verdict(assay, trial, env):
         try:
             report = json.loads((Path(out) / "report.json").read_text())
         except OSError:
-            return "no report: " + done.stderr[-200:], []
+            return "no report: " + done.stderr[-200:], [], False
         return report["verdict"], [r["rule"] for t in report["trials"] for r in t["rules"]
-                                   if r["status"] == "IssuesFound" and r["severity"] != "info"]
+                                   if r["status"] == "IssuesFound" and r["severity"] != "info"], is_certain(report["verdict"], done.stdout)
+
+
+def is_certain(line, text):
+    """Does the report put neither "(likely)" nor "(possible)" behind the first cause? Then it calls it proven."""
+    sentence, text = re.sub(r" \([A-Z]\w+\)(;.*)?$", "", line), " ".join(text.split())
+    return re.search(QUIET, line) is None and text.count(sentence) > 1 and not any(sentence + " (%s)" % w in text for w in ("likely", "possible"))
 
 
 def is_right(line, says):
@@ -85,13 +91,14 @@ def main():
                 continue
             with ThreadPoolExecutor(2) as pool:
                 said = list(pool.map(lambda n: verdict(args.assay or Path(args.build) / "src" / "assay", folder / n, env), names))
-            right = 0
-            for name, (line, fired) in zip(names, said):
+            right = proven = 0
+            for name, (line, fired, certain) in zip(names, said):
                 good = is_right(line, causes.CAUSES[name].says if name in causes.CAUSES else None)
                 right += good
+                proven += certain and not good
                 if not (good and args.healthy):
-                    print("%-4s %s: %s [%s]" % ("ok" if good else "BAD", name, line, ", ".join(sorted(set(fired)))))
-            print("seed %d, interval %d: %d of %d right\n" % (seed, interval, right, len(names)), flush=True)
+                    print("%-4s %s: %s%s [%s]" % ("ok" if good else "BAD", name, "certain: " if certain else "", line, ", ".join(sorted(set(fired)))))
+            print("seed %d, interval %d: %d of %d right; %d certain and wrong\n" % (seed, interval, right, len(names), proven), flush=True)
 
 
 if __name__ == "__main__":
