@@ -266,12 +266,11 @@ static bool take_time(text *t, joblog_prefix *out, bool *glog)
 
 /* ---- who ---- */
 
-/* '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
+/* Bits of '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
 static bool is_name_byte(char c)
 {
-    static const bool is[256] = {['-'] = true,         ['.'] = true, ['0' ... '9'] = true,
-                                 ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
-    return is[(unsigned char)c];
+    static const uint64_t bits[4] = {UINT64_C(0x03ff600000000000), UINT64_C(0x07fffffe87fffffe)};
+    return bits[(unsigned char)c / 64] >> ((unsigned char)c % 64) & 1;
 }
 
 static size_t name_length(const text *t)
