@@ -69,13 +69,14 @@ static inline int test_scale_of(const walk *w, uint64_t from, uint64_t to, int m
     return status;
 }
 
-/* Networks of one name, or one that is called for two ends, are fed rows of two lengths by turns: then each shape is
- * compared with itself. Many lengths are one kind, as series of unlike length are. */
+/* Networks of one name, or one that is called for two ends, are fed rows of two lengths, or batches of two sizes, by
+ * turns: then each shape is compared with itself. Many lengths are one kind, as series of unlike length are; and a size
+ * that is another from a step on is no turn. */
 static inline int test_scale(const walk *w, uint64_t from, uint64_t to, int mode, uint32_t which)
 {
-    enum { SHAPES = 4 };
+    enum { SHAPES = 4, RETURNS = 4 };
     const double *shape[SHAPES];
-    size_t shapes = 0, lengths = 0;
+    size_t shapes = 0, lengths = 0, before = 0, returns = 0; /* before: the shape of the row before */
     uint64_t seen = 0;
     int status = ASSAY_OK;
     for (uint64_t i = from; i < to && shapes <= SHAPES; i++) {
@@ -88,11 +89,13 @@ static inline int test_scale(const walk *w, uint64_t from, uint64_t to, int mode
         while (length < shapes && shape[length][COUNT] / shape[length][ROWS] != row[COUNT] / row[ROWS])
             length++;
         lengths += length == shapes && seen < BEFORE; /* later ones are a change */
+        returns += k < shapes && k != before;
         if (k == shapes && shapes++ < SHAPES)
             shape[k] = row;
+        before = k;
         seen++;
     }
-    if (lengths < 2 || shapes > SHAPES)
+    if ((lengths < 2 && returns < RETURNS) || shapes > SHAPES)
         return test_scale_of(w, from, to, mode, which, NULL);
     for (size_t k = 0; status == ASSAY_OK && k < shapes; k++)
         status = test_scale_of(w, from, to, mode, which, shape[k]);

@@ -117,5 +117,24 @@ def inputs_of_one_of_two_networks(folder):
     return by_turns(folder, True), [says("one", "scale", 41)]
 
 
+def by_sizes(folder, fault):
+    """A network that is called with 48 rows, and at every fifth step then with 16 that are a tenth as large."""
+    made, rng = Made(folder), numpy.random.default_rng(45)
+    for step in range(80):
+        rows, scale = (16, 0.2) if step % 5 == 4 else (48, 2.0)
+        made.step(step, "TRAIN", step, {INPUT: (scale * (30 if fault and step > 60 else 1) * rng.normal(0, 1, (rows, 20))).astype("float32")})
+    return made.end()
+
+
+@case
+def batches_of_two_sizes(folder):
+    return by_sizes(folder, False), [says("both")]
+
+
+@case
+def batches_of_two_sizes_that_grow(folder):
+    return by_sizes(folder, True), [says("grown", "scale", 61)]
+
+
 if __name__ == "__main__":
     main()
