@@ -7,8 +7,11 @@
 size_t assay_series_row_bytes(uint32_t width);
 /* The memory that its rows take, each once. */
 uint64_t assay_series_bytes(const assay_series *series);
-/* Appends the rows of `later`. 0 or ASSAY_ENOMEM. */
+/* Appends the rows of `later`, which both may hold from then on; nothing is to be added to `later` any more. 0 or
+ * ASSAY_ENOMEM. */
 int assay_series_append(assay_series *earlier, const assay_series *later);
+/* Puts all rows into one array: without that a row is found by going through what was appended. 0 or ASSAY_ENOMEM. */
+int assay_series_settle(assay_series *series);
 void assay_series_pack(const assay_series *series, assay_buf *out);
 /* ASSAY_EFORMAT when the width is another, steps go down, or bytes are missing. */
 int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err);

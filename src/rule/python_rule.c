@@ -214,6 +214,8 @@ static int evaluate_in_order(const assay_rule *rule, const python_state *s, assa
     int status = assay_rule_link_begin(&data->link, rule, &request, err);
     ASSAY_THEN(status, assay_rule_link_do(&data->link, ASSAY_RULE_STATE_NEW, "__init__", &request, err));
     assay_buf_release(&request);
+    if (status == ASSAY_OK && assay_series_settle(s->steps) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->steps); i++) {
         const int64_t step = assay_series_row(s->steps, i).step;
         const assay_step_info *info = assay_trial_step(rule->trial, assay_trial_find_step(rule->trial, step));

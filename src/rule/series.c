@@ -1,5 +1,8 @@
-/* series.c - rows of (step, tensor, worker, values) in the order of steps, in a list of blocks: there may be as many as
- * records in the trial, and an array that grows by copying would take twice their memory. */
+/* series.c - rows of (step, tensor, worker, values) in the order of steps.
+ *
+ * States are joined in pairs, and the joined ones again, as often as the number of chunks has digits: so rows lie in runs,
+ * and a series that is appended shares its runs with the other one, where they are large enough not to be copied. Before
+ * a rule walks its rows they are made one run, which is an array. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -7,6 +10,12 @@
 
 #include "base/fault.h"
 #include "base/heap.h"
+#include "base/vec.h"
+
+enum {
+    SHARED = 8 << 10,  /* bytes of rows from which on it takes longer to copy than to share them */
+    TRIMMED = 16 << 20 /* bytes that runs leave free before they go back to the system */
+};
 
 typedef struct series_row {
     int64_t step;
@@ -14,10 +23,17 @@ typedef struct series_row {
     double value[]; /* [width] */
 } series_row;
 
-struct assay_series {
-    uint32_t width;
+/* Of one series, or of several that were appended to one another: then it changes no more. */
+typedef struct series_run {
+    uint32_t holders;
     uint64_t count, room;
     uint8_t *rows;
+} series_run;
+
+struct assay_series {
+    uint32_t width;
+    uint64_t count;
+    ASSAY_VEC(series_run *) run;
 };
 
 size_t assay_series_row_bytes(uint32_t width)
@@ -35,9 +51,17 @@ uint64_t assay_series_bytes(const assay_series *series)
     return series->count * row_size(series);
 }
 
+static series_row *row_of(const assay_series *s, const series_run *run, uint64_t i)
+{
+    return (series_row *)(void *)(run->rows + i * row_size(s));
+}
+
 static series_row *row_at(const assay_series *s, uint64_t i)
 {
-    return (series_row *)(void *)(s->rows + i * row_size(s));
+    size_t k = 0;
+    for (; i >= s->run.list[k]->count; k++)
+        i -= s->run.list[k]->count;
+    return row_of(s, s->run.list[k], i);
 }
 
 assay_series *assay_series_new(uint32_t width)
@@ -48,41 +72,64 @@ assay_series *assay_series_new(uint32_t width)
     return series;
 }
 
+static void let_go(const assay_series *s, series_run *run)
+{
+    if (--run->holders > 0)
+        return;
+    assay_heap_drop_list(run->rows, run->room * row_size(s));
+    free(run);
+}
+
 void assay_series_free(assay_series *series)
 {
     if (!series)
         return;
-    assay_heap_drop_list(series->rows, series->room * row_size(series));
+    for (size_t k = 0; k < series->run.count; k++)
+        let_go(series, series->run.list[k]);
+    free(series->run.list);
     free(series);
 }
 
-static int reserve(assay_series *s, uint64_t more)
+static int resize(const assay_series *s, series_run *run, uint64_t room)
 {
-    if (more <= s->room - s->count)
-        return ASSAY_OK;
-    uint64_t most = SIZE_MAX / 4 / row_size(s), room = s->room * 2;
-    if (more > most - s->count)
-        return ASSAY_ENOMEM;
-    if (room < s->count + more)
-        room = s->count + more;
+    uint8_t *rows = assay_heap_resize_list(run->rows, run->room * row_size(s), room * row_size(s));
+    ASSAY_HAVE(rows);
+    run->rows = rows;
+    run->room = room;
+    return ASSAY_OK;
+}
+
+/* The last run, where no other series has it, with room for `more` rows; a new one otherwise. NULL without memory. */
+static series_run *reserve(assay_series *s, uint64_t more)
+{
+    series_run *run = s->run.count > 0 ? s->run.list[s->run.count - 1] : NULL;
+    if (more > SIZE_MAX / 4 / row_size(s) - s->count)
+        return NULL;
+    if (!run || run->holders > 1) {
+        if (!ASSAY_VEC_RESERVE(&s->run, 1) || !(run = assay_alloc_zeroed(1, sizeof *run)))
+            return NULL;
+        run->holders = 1;
+        s->run.list[s->run.count++] = run;
+    }
+    if (more <= run->room - run->count)
+        return run;
+    uint64_t room = run->room * 2;
+    if (room < run->count + more)
+        room = run->count + more;
     if (room < 16)
         room = 16;
-    uint8_t *rows = assay_heap_resize_list(s->rows, s->room * row_size(s), room * row_size(s));
-    ASSAY_HAVE(rows);
-    s->rows = rows;
-    s->room = room;
-    return ASSAY_OK;
+    return resize(s, run, room) == ASSAY_OK ? run : NULL;
 }
 
 int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32_t worker, const double *value)
 {
-    int status = reserve(series, 1);
-    if (status)
-        return status;
-    series_row *row = row_at(series, series->count++);
+    series_run *run = reserve(series, 1);
+    ASSAY_HAVE(run);
+    series_row *row = row_of(series, run, run->count++);
     *row = (series_row){.step = step, .tensor = tensor, .worker = worker};
     if (series->width)
         memcpy(row->value, value, series->width * sizeof *value);
+    series->count++;
     return ASSAY_OK;
 }
 
@@ -162,15 +209,62 @@ uint64_t *assay_series_by_tensor(const assay_series *series)
     return order;
 }
 
+static int copy_rows(assay_series *s, const series_run *from)
+{
+    series_run *run = from->count > 0 ? reserve(s, from->count) : NULL;
+    if (!run)
+        return from->count > 0 ? ASSAY_ENOMEM : ASSAY_OK;
+    memcpy(row_of(s, run, run->count), from->rows, from->count * row_size(s));
+    run->count += from->count;
+    s->count += from->count;
+    return ASSAY_OK;
+}
+
 int assay_series_append(assay_series *earlier, const assay_series *later)
 {
-    if (later->count == 0)
+    const size_t size = row_size(earlier);
+    for (size_t k = 0; k < later->run.count; k++) {
+        series_run *run = later->run.list[k];
+        int status = ASSAY_OK;
+        if (run->count * size < SHARED) {
+            status = copy_rows(earlier, run);
+        } else if (!ASSAY_VEC_RESERVE(&earlier->run, 1)) {
+            status = ASSAY_ENOMEM;
+        } else {
+            if (run->holders == 1 && run->room > run->count && run->room * size < 16 * SHARED)
+                (void)resize(later, run, run->count); /* it grows no more; without memory it is as it was */
+            run->holders++;
+            earlier->run.list[earlier->run.count++] = run;
+            earlier->count += run->count;
+        }
+        if (status)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+int assay_series_settle(assay_series *series)
+{
+    assay_series whole = {.width = series->width};
+    uint64_t left = 0;
+    if (series->run.count <= 1)
         return ASSAY_OK;
-    int status = reserve(earlier, later->count);
-    if (status)
-        return status;
-    memcpy(row_at(earlier, earlier->count), later->rows, later->count * row_size(later));
-    earlier->count += later->count;
+    if (!reserve(&whole, series->count)) {
+        free(whole.run.list);
+        return ASSAY_ENOMEM;
+    }
+    for (size_t k = 0; k < series->run.count; k++) {
+        series_run *run = series->run.list[k];
+        (void)copy_rows(&whole, run); /* there is room */
+        left += run->room * row_size(series);
+        let_go(series, run);
+        if (left >= TRIMMED) {
+            assay_heap_trim();
+            left = 0;
+        }
+    }
+    free(series->run.list);
+    *series = whole;
     return ASSAY_OK;
 }
 
@@ -178,14 +272,15 @@ void assay_series_pack(const assay_series *series, assay_buf *out)
 {
     assay_put_u32(out, series->width);
     assay_put_u64(out, series->count);
-    for (uint64_t i = 0; i < series->count; i++) {
-        const series_row *row = row_at(series, i);
-        assay_put_i64(out, row->step);
-        assay_put_u32(out, row->tensor);
-        assay_put_u32(out, row->worker);
-        for (uint32_t k = 0; k < series->width; k++)
-            assay_put_f64(out, row->value[k]);
-    }
+    for (size_t r = 0; r < series->run.count; r++)
+        for (uint64_t i = 0; i < series->run.list[r]->count; i++) {
+            const series_row *row = row_of(series, series->run.list[r], i);
+            assay_put_i64(out, row->step);
+            assay_put_u32(out, row->tensor);
+            assay_put_u32(out, row->worker);
+            for (uint32_t k = 0; k < series->width; k++)
+                assay_put_f64(out, row->value[k]);
+        }
 }
 
 int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err)
@@ -196,15 +291,17 @@ int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, as
     bool same_width = assay_get_u32(in) == width;
     uint64_t count = assay_get_count(in, 16 + 8 * (size_t)width);
     int status = same_width && !in->failed ? ASSAY_OK : ASSAY_EFORMAT;
-    ASSAY_THEN(status, reserve(s, count));
+    series_run *run = status == ASSAY_OK && count > 0 ? reserve(s, count) : NULL;
+    if (status == ASSAY_OK && count > 0 && !run)
+        status = ASSAY_ENOMEM;
     for (; status == ASSAY_OK && s->count < count; s->count++) {
-        series_row *row = row_at(s, s->count);
+        series_row *row = row_of(s, run, run->count++);
         *row = (series_row){.step = assay_get_i64(in)};
         row->tensor = assay_get_u32(in);
         row->worker = assay_get_u32(in);
         for (uint32_t k = 0; k < width; k++)
             row->value[k] = assay_get_f64(in);
-        if (s->count && row->step < row_at(s, s->count - 1)->step)
+        if (s->count && row->step < row_of(s, run, s->count - 1)->step)
             status = ASSAY_EFORMAT;
     }
     if (status == ASSAY_OK && in->failed)

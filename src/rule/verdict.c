@@ -103,6 +103,8 @@ int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict
     assay_findings_order_by(v->findings, rule->trial);
     if (assay_rule_has_common_state(rule->ops))
         status = assay_findings_append(v->findings, ((const assay_common_state *)state)->findings);
+    if (status == ASSAY_OK && assay_rule_has_common_state(rule->ops))
+        status = assay_series_settle(((const assay_common_state *)state)->series);
     if (status)
         return status;
     assay_error detail = {{0}};

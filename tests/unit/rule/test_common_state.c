@@ -260,6 +260,65 @@ static void series_grow(void)
     assay_series_free(t);
 }
 
+static void expect_rows(const assay_series *s, int64_t from, int64_t to)
+{
+    CU_ASSERT_EQUAL_FATAL(assay_series_count(s), to - from);
+    for (int64_t i = from; i < to; i++) {
+        const assay_row row = assay_series_row(s, (uint64_t)(i - from));
+        CU_ASSERT_TRUE(row.step == i && row.tensor == (uint32_t)(i % 5) && row.value[0] == (double)i);
+    }
+}
+
+static assay_series *series_of(int64_t from, int64_t to)
+{
+    assay_series *s = assay_series_new(1);
+    for (int64_t i = from; i < to; i++) {
+        const double value = (double)i;
+        CU_ASSERT_EQUAL(assay_series_add(s, i, (uint32_t)(i % 5), 0, &value), ASSAY_OK);
+    }
+    return s;
+}
+
+/* Joined in pairs of all sizes, some of them large enough to be shared: whoever ends first, each keeps its own rows, in
+ * one array or many, and both have the same bytes. */
+static void series_share_what_was_appended(void)
+{
+    static const int64_t ends[] = {0, 3, 2003, 2010, 9000, 9001, 30000, 30001, 30002};
+    enum { PARTS = sizeof ends / sizeof *ends - 1 };
+    for (int settles = 0; settles < 2; settles++) {
+        assay_series *part[PARTS];
+        for (int i = 0; i < PARTS; i++)
+            part[i] = series_of(ends[i], ends[i + 1]);
+        for (int apart = 1; apart < PARTS; apart *= 2)
+            for (int i = 0; i + apart < PARTS; i += 2 * apart) {
+                CU_ASSERT_EQUAL(assay_series_append(part[i], part[i + apart]), ASSAY_OK);
+                if (apart == 2) /* what others hold is not written to */
+                    expect_rows(part[i + apart], ends[i + apart], ends[i + 2 * apart]);
+                const double value = -1;
+                CU_ASSERT_EQUAL(assay_series_add(part[i + apart], 99999, 0, 0, &value), ASSAY_OK);
+                assay_series_free(part[i + apart]);
+            }
+        expect_rows(part[0], 0, ends[PARTS]);
+        assay_buf before = ASSAY_BUF(CEILING), after = ASSAY_BUF(CEILING);
+        assay_series_pack(part[0], &before);
+        if (settles)
+            CU_ASSERT_EQUAL(assay_series_settle(part[0]), ASSAY_OK);
+        expect_rows(part[0], 0, ends[PARTS]);
+        assay_series_pack(part[0], &after);
+        CU_ASSERT_TRUE(before.size == after.size && memcmp(before.data, after.data, after.size) == 0);
+        const double value = (double)ends[PARTS];
+        CU_ASSERT_EQUAL(assay_series_add(part[0], ends[PARTS], (uint32_t)(ends[PARTS] % 5), 0, &value), ASSAY_OK);
+        expect_rows(part[0], 0, ends[PARTS] + 1);
+        assay_buf_release(&before);
+        assay_buf_release(&after);
+        assay_series_free(part[0]);
+    }
+    assay_series *empty = assay_series_new(1);
+    CU_ASSERT_EQUAL(assay_series_settle(empty), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_series_count(empty), 0);
+    assay_series_free(empty);
+}
+
 static void damaged_series_are_refused(void)
 {
     assay_series *s = some_series(), *t = NULL;
@@ -372,6 +431,7 @@ int main(void)
                            {"series are walked by tensor", series_are_walked_by_tensor},
                            {"series are walked however they are numbered", series_are_walked_however_they_are_numbered},
                            {"series grow", series_grow},
+                           {"series share what was appended", series_share_what_was_appended},
                            {"damaged series are refused", damaged_series_are_refused},
                            {"counters count", counters_count},
                            {"counters fit", counters_fit},
