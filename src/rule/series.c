@@ -14,7 +14,7 @@
 
 enum {
     SHARED = 8 << 10,  /* bytes of rows from which on it takes longer to copy than to share them */
-    TRIMMED = 16 << 20 /* bytes that runs leave free before they go back to the system */
+    TRIMMED = 64 << 20 /* bytes that runs leave free before they go back to the system */
 };
 
 typedef struct series_row {
@@ -113,7 +113,7 @@ static series_run *reserve(assay_series *s, uint64_t more)
     }
     if (more <= run->room - run->count)
         return run;
-    uint64_t room = run->room * 2;
+    uint64_t room = run->room * (run->room * row_size(s) < SHARED ? 4 : 2); /* small ones are copied as they grow */
     if (room < run->count + more)
         room = run->count + more;
     if (room < 16)
