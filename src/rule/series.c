@@ -220,13 +220,21 @@ static int copy_rows(assay_series *s, const series_run *from)
     return ASSAY_OK;
 }
 
+/* Are the rows of a run to be copied to the end of a series? Only few, and only where the last run has room or is small. */
+static bool is_copied(const assay_series *s, const series_run *run)
+{
+    const series_run *last = s->run.count > 0 ? s->run.list[s->run.count - 1] : NULL;
+    return run->count * row_size(s) < SHARED && last && last->holders == 1 &&
+           (last->count * row_size(s) < SHARED || run->count <= last->room - last->count);
+}
+
 int assay_series_append(assay_series *earlier, const assay_series *later)
 {
     const size_t size = row_size(earlier);
     for (size_t k = 0; k < later->run.count; k++) {
         series_run *run = later->run.list[k];
         int status = ASSAY_OK;
-        if (run->count * size < SHARED) {
+        if (is_copied(earlier, run)) {
             status = copy_rows(earlier, run);
         } else if (!ASSAY_VEC_RESERVE(&earlier->run, 1)) {
             status = ASSAY_ENOMEM;
