@@ -262,7 +262,7 @@ static void series_grow(void)
 
 static void expect_rows(const assay_series *s, int64_t from, int64_t to)
 {
-    CU_ASSERT_EQUAL_FATAL(assay_series_count(s), to - from);
+    CU_ASSERT_EQUAL_FATAL(assay_series_count(s), (uint64_t)(to - from));
     for (int64_t i = from; i < to; i++) {
         const assay_row row = assay_series_row(s, (uint64_t)(i - from));
         CU_ASSERT_TRUE(row.step == i && row.tensor == (uint32_t)(i % 5) && row.value[0] == (double)i);
