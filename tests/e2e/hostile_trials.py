@@ -309,7 +309,7 @@ def files_for_directories(w):
 
 @case
 def put_aside(w):
-    """What was put aside under a name with something behind it is named where nothing has its place, else not."""
+    """What was put aside under a name with something behind it is named where nothing has its place, else not. A step that has nothing else is not complete."""
     made = [(tensors, "step%d/model.safetensors"), (tensors, "step_%d.safetensors"), (tensors, "step%d/model-00002-of-00002.safetensors"),
             (tensors, "step%d/rank_1.safetensors"), (arrays, "step%d/w.npy"), (arrays, "step%d/worker_0/w.npy")]
     for make, form in made:
@@ -325,7 +325,7 @@ def put_aside(w):
             copy.unlink()
             shutil.copytree(sound, trial)
             (trial / (form % 2)).rename(trial / copy.relative_to(sound))
-            said(w, trial, sound, copy.name.strip(), {0, 3})
+            said(w, trial, sound, copy.name.strip(), {0, 3, 5})
             shutil.rmtree(sound)
             shutil.rmtree(trial)
 
