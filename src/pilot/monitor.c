@@ -153,25 +153,33 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* What the end of a run means. *before: the report before it; *cause: of the command's failure. A launcher has exit codes
- * of its own: one that could not start the run ends with 1 as well, and what lies there is then the report of an earlier
- * look. */
-static int judge(const assay_pilot *pilot, const char *report, const struct stat *before,
-                 const assay_command_result *result, const assay_error *cause, pilot_verdict *out, assay_error *err)
+/* A run over the trial. */
+typedef struct trial_look {
+    const char *report; /* its directory */
+    struct stat before; /* which report.json lay there */
+    assay_command_result result;
+    assay_error cause; /* of the command's failure */
+} trial_look;
+
+/* What the end of a run means. A launcher has exit codes of its own: one that could not start the run ends with 1 as well,
+ * and what lies there is then the report of an earlier look. */
+static int judge(const assay_pilot *pilot, const trial_look *look, pilot_verdict *out, assay_error *err)
 {
+    const assay_command_result *result = &look->result;
+    const char *report = look->report, *cause = look->cause.text;
     int code = result->started && !result->timed_out ? result->exit_status : -1;
     if (code == RUN_USAGE) { /* a job file that is right, as pilot_prepare() has seen: so there is no trial yet */
         *out = (pilot_verdict){.status = PILOT_RULE_IN_PROGRESS};
-        snprintf(out->text, sizeof out->text, "%.290s", cause->text);
+        snprintf(out->text, sizeof out->text, "%.290s", cause);
         return ASSAY_OK;
     }
     if (code != RUN_DONE && code != RUN_FINDINGS && code != RUN_LOSSES)
-        return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause->text);
+        return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause);
     const struct stat now = stamp_of(report);
     int status = look_at_report(pilot, report, out, err);
-    if (status == ASSAY_OK && is_same(before, &now))
+    if (status == ASSAY_OK && is_same(&look->before, &now))
         return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s",
-                          report, code, cause->text[0] ? ": " : "", cause->text);
+                          report, code, *cause ? ": " : "", cause);
     if (status == ASSAY_OK && code == RUN_LOSSES && out->status == PILOT_RULE_NO_ISSUES) {
         out->status = PILOT_RULE_DAMAGED;
         snprintf(out->text, sizeof out->text, "part of the trial is damaged or missing");
@@ -197,12 +205,10 @@ static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *er
                                        .environment = pilot->command ? NULL : alone,
                                        .keep = pilot->lock,
                                        .seconds = pilot->time_limit};
-        const struct stat before = stamp_of(report);
-        assay_error cause = {""};
-        assay_command_result result;
-        (void)assay_command_run(&command, &result, &cause); /* the exit code tells more than its status */
-        status = judge(pilot, report, &before, &result, &cause, out, err);
-        assay_command_release(&result);
+        trial_look look = {.report = report, .before = stamp_of(report)};
+        (void)assay_command_run(&command, &look.result, &look.cause); /* the exit code tells more than its status */
+        status = judge(pilot, &look, out, err);
+        assay_command_release(&look.result);
     } else {
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
     }
