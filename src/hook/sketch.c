@@ -20,18 +20,22 @@ static int measured(const assay_measure *measure, const assay_shape *shape, cons
     return status;
 }
 
-/* As assay_hook_sketch() says; e is the form's own number. */
-static int sketch(int form, double e, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns,
-                  int groups, double *out)
+static assay_measure measure_of(int form, int groups, double e)
+{
+    return (assay_measure){.kind = ASSAY_MEASURE_SKETCH,
+                           .form = (uint32_t)form,
+                           .axis = 1,
+                           .numbers = ASSAY_SKETCH_NUMBERS,
+                           .number = {groups, 0x1p16, e},
+                           .reference = ASSAY_REFERENCE_SECOND_MOMENT};
+}
+
+/* As assay_hook_sketch() says. */
+static int sketch(assay_measure measure, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns,
+                  double *out)
 {
     const int64_t dim[] = {(int64_t)rows, (int64_t)columns};
     const assay_shape shape = {.dtype = dtype, .dims = 2, .dim = dim, .elements = rows * columns};
-    const assay_measure measure = {.kind = ASSAY_MEASURE_SKETCH,
-                                   .form = (uint32_t)form,
-                                   .axis = 1,
-                                   .numbers = ASSAY_SKETCH_NUMBERS,
-                                   .number = {groups, 0x1p16, e},
-                                   .reference = ASSAY_REFERENCE_SECOND_MOMENT};
     assay_result result;
     assay_arena *arena = assay_arena_new(MOST_MEMORY);
     ASSAY_HAVE(arena);
@@ -54,13 +58,13 @@ static int sketch(int form, double e, int dtype, const void *x, const void *y, u
 int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
                       double *out)
 {
-    return sketch(form, 1e-8, dtype, x, y, rows, columns, groups, out);
+    return sketch(measure_of(form, groups, 1e-8), dtype, x, y, rows, columns, out);
 }
 
 int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double e,
                                  double *out)
 {
-    return sketch(ASSAY_SKETCH_NORMALISED, e, dtype, x, NULL, rows, columns, groups, out);
+    return sketch(measure_of(ASSAY_SKETCH_NORMALISED, groups, e), dtype, x, NULL, rows, columns, out);
 }
 
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out)
