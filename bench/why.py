@@ -100,8 +100,8 @@ def tracebacks(w):
     rank = w.below(8)
     front = "[rank%d]: " % rank
     return "".join(front + line + "\n" for line in (
-        "Traceback (most recent call last):", '  File "/work/%s.py", line %d, in <module>' % (w.word(), w.below(400)), "    %s" % w.text(3),
-        '  File "/work/%s.py", line %d, in %s' % (w.word(), w.below(400), w.word()), "    %s" % w.text(3), "ValueError: %s" % w.text(4)))
+        "Traceback (most recent call last):", '  File "/srv/train/%s.py", line %d, in <module>' % (w.word(), w.below(400)), "    %s" % w.text(3),
+        '  File "/srv/train/%s.py", line %d, in %s' % (w.word(), w.below(400), w.word()), "    %s" % w.text(3), "ValueError: %s" % w.text(4)))
 
 
 def one_traceback(w):
@@ -109,7 +109,7 @@ def one_traceback(w):
 
 
 def frames(w):
-    return '  File "/work/%s/%s.py", line %d, in %s\n' % (w.word(), w.word(), w.below(900), w.word())
+    return '  File "/srv/train/%s/%s.py", line %d, in %s\n' % (w.word(), w.word(), w.below(900), w.word())
 
 
 def empty(w):
