@@ -108,10 +108,13 @@ def check_trial(checks, assay, name, ranks, folder):
     for n in ranks:
         done = mpirun(n, [assay, "run", SUITE, "--trial", TRIALS / name, "--reports", "json,hdf5", "--out", "out", "--quiet"], cwd=folder)
         checks.expect(done.code == CODE[name], "run at %d ranks: %s" % (n, done))
-        for command in (["stats", TRIALS / name, "-o", "stats.h5"], ["stats", TRIALS / name, "-o", "stats.csv"]):
+        for command in (["stats", TRIALS / name, "-o", "stats.h5"], ["stats", TRIALS / name, "-o", "stats.csv"], ["stats", TRIALS / name, "-o", "stats.jsonl"]):
             done = mpirun(n, [assay] + command, cwd=folder)
             checks.expect(done.code == 0, "stats at %d ranks: %s" % (n, done))
-        now = {p: (folder / p).read_bytes() for p in ("out/results.h5", "stats.h5", "stats.csv")}
+        now = {p: (folder / p).read_bytes() for p in ("out/results.h5", "stats.h5", "stats.csv", "stats.jsonl")}
+        for form, file in (("csv", "stats.csv"), ("json", "stats.jsonl")):
+            done = mpirun(n, [assay, "stats", TRIALS / name, "--format", form], cwd=folder)
+            checks.expect(done.code == 0 and done.out.encode() == now[file], "%s: stats --format %s at %d ranks prints another table than %s" % (name, form, n, file))
         first = first or now
         for path in now:
             checks.expect(now[path] == first[path], "%s: %s differs at %d ranks" % (name, path, n))
