@@ -89,12 +89,8 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
     size_t signature;    /* and 1, whose groups were not looked for yet; 0: all are there */
 } joblog_match;
 
-/* Does a line match? As the expression of a signature that many lines ask for, and much quicker. */
-typedef bool joblog_by_hand(const char *line, size_t length, joblog_match *out);
-
 typedef struct joblog_signatures {
     size_t count;
-    joblog_by_hand **by_hand;    /* NULL: by the expression */
     assay_regex **regex;         /* NULL: the literal is enough */
     int (*group)[JOBLOG_GROUPS]; /* numbers of groups; -1 */
     bool *first_word;            /* it asks for a first word in which the literal begins */

@@ -56,7 +56,6 @@ void joblog_signatures_release(joblog_signatures *s)
     free(s->counts);
     free(s->first_word);
     free(s->by_head);
-    free(s->by_hand);
     free(s->always);
     free(s->says_more);
     free(s->needs);
@@ -203,128 +202,6 @@ bool joblog_may_have_other(const joblog_signatures *s, const char *line, size_t 
     return assay_literals_next(s->parts, line, length, &(assay_literal_search){.at = 0});
 }
 
-/* ---- expressions that many lines are held against, by hand; a test compares them with the expressions ---- */
-
-static bool is_word_byte(char c)
-{
-    return assay_is_digit(c) || c == '_' || (((unsigned char)c | 0x20) >= 'a' && ((unsigned char)c | 0x20) <= 'z');
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_capital(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-/* "a.b.NAMEError: text", whose name ends so; `alone`: the name may be that word. */
-static bool match_class(const char *line, size_t length, const char *ending, bool alone, joblog_match *out)
-{
-    enum { BLANKS_MOST = 4, PARTS_MOST = 12, TEXT_MOST = 200 };
-    const size_t tail = strlen(ending);
-    size_t at = 0, parts = 0;
-    while (at < length && is_space(line[at]))
-        at++;
-    const size_t begin = at;
-    size_t word = at;
-    for (; at < length && (is_word_byte(line[at]) || line[at] == '.'); at++)
-        if (line[at] == '.') {
-            if (at == word || assay_is_digit(line[word]) || ++parts > PARTS_MOST)
-                return false;
-            word = at + 1;
-        }
-    if (begin > BLANKS_MOST || at - word < tail || memcmp(line + at - tail, ending, tail) != 0 ||
-        (at - word == tail ? !alone : !is_capital(line[word])))
-        return false;
-    size_t end = at;
-    while (end < length && is_space(line[end]))
-        end++;
-    if (end < length && line[at] != ':')
-        return false;
-    end = at;
-    if (at + 1 < length && line[at] == ':' && line[at + 1] == ' ') {
-        const size_t left = length - at - 2, most = left < TEXT_MOST ? left : TEXT_MOST;
-        const char *feed = memchr(line + at + 2, '\n', most);
-        end = feed ? (size_t)(feed - line) : at + 2 + most;
-    }
-    out->text[GROUP_what] = line + begin;
-    out->length[GROUP_what] = end - begin;
-    return true;
-}
-
-static bool match_error(const char *line, size_t length, joblog_match *out)
-{
-    return match_class(line, length, "Error", false, out);
-}
-
-static bool match_exception(const char *line, size_t length, joblog_match *out)
-{
-    return match_class(line, length, "Exception", true, out);
-}
-
-/* "UserWarning: " at its beginning, with names of modules before it. */
-static bool is_warning(const char *line, size_t length)
-{
-    static const char *const names[] = {"User", "Future", "Deprecation", "Runtime", "Resource", "Syntax", "Import"};
-    static const struct {
-        const char *name;
-        size_t more; /* bytes behind it, at least */
-    } fronts[] = {{"Pending", 1}, {"Lightning", 0}, {"Possible", 1}, {"Beta", 0}, {"Visible", 0}, {"Insecure", 0}};
-    static const char warning[] = "Warning";
-    size_t end = 0, word = 0;
-    for (; end < length && (is_word_byte(line[end]) || line[end] == '.'); end++)
-        word = line[end] == '.' ? end + 1 : word;
-    if (end + 2 > length || line[end] != ':' || line[end + 1] != ' ' || end - word < sizeof warning - 1 ||
-        memcmp(line + end - (sizeof warning - 1), warning, sizeof warning - 1) != 0)
-        return false;
-    const char *const name = line + word;
-    const size_t size = end - word - (sizeof warning - 1);
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-        const size_t own = strlen(names[i]);
-        found = size >= own && memcmp(name + size - own, names[i], own) == 0;
-    }
-    for (size_t i = 0; i < sizeof fronts / sizeof *fronts && !found; i++) {
-        const char *at = joblog_find(name, size, fronts[i].name);
-        found = at && size - (size_t)(at - name) >= strlen(fronts[i].name) + fronts[i].more;
-    }
-    return found;
-}
-
-/* The same, where "FILE:12: " may stand in front. */
-static bool match_warning(const char *line, size_t length, joblog_match *out)
-{
-    (void)out;
-    if (is_warning(line, length))
-        return true;
-    size_t space = 0;
-    while (space < length && !is_space(line[space]))
-        space++;
-    if (space == length || line[space] != ' ' || space < 4 || line[space - 1] != ':')
-        return false;
-    size_t digits = space - 1;
-    while (digits > 0 && assay_is_digit(line[digits - 1]))
-        digits--;
-    return digits < space - 1 && digits > 1 && line[digits - 1] == ':' &&
-           is_warning(line + space + 1, length - space - 1);
-}
-
-static joblog_by_hand *by_hand_of(const char *id)
-{
-    static const struct {
-        const char *id;
-        joblog_by_hand *match;
-    } all[] = {
-        {"exception", match_error}, {"exception_other", match_exception}, {"noise_python_warning", match_warning}};
-    joblog_by_hand *found = NULL;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !found; i++)
-        found = strcmp(all[i].id, id) == 0 ? all[i].match : NULL;
-    return found;
-}
-
 /* Are its events those of a rank whatever its groups say? */
 static bool tells_none_apart(const assay_signature *s, const int *group)
 {
@@ -341,14 +218,13 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
                                .counts = assay_alloc_zeroed(COUNT, sizeof *out->counts),
                                .first_word = assay_alloc_zeroed(COUNT, sizeof *out->first_word),
                                .by_head = assay_alloc_zeroed(COUNT, sizeof *out->by_head),
-                               .by_hand = assay_alloc_zeroed(COUNT, sizeof *out->by_hand),
                                .always = assay_alloc_zeroed(COUNT, sizeof *out->always),
                                .says_more = assay_alloc_zeroed(COUNT, sizeof *out->says_more),
                                .needs = assay_alloc_zeroed(COUNT, sizeof *out->needs),
                                .room = assay_regex_room_new(SPANS),
                                .parts = new_parts()};
-    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->by_hand ||
-        !out->always || !out->says_more || !out->needs || !out->room || !out->parts)
+    if (!out->regex || !out->group || !out->counts || !out->first_word || !out->by_head || !out->always ||
+        !out->says_more || !out->needs || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
         out->needs[i] = "";
@@ -357,7 +233,6 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
             continue;
         out->first_word[i] = strncmp(SIGNATURES[i].expression, FIRST_WORD, sizeof FIRST_WORD - 1) == 0;
         out->by_head[i] = is_by_head(&SIGNATURES[i]);
-        out->by_hand[i] = by_hand_of(SIGNATURES[i].id);
         out->needs[i] = needs_of(SIGNATURES[i].expression);
         out->always[i] = is_literal(&SIGNATURES[i]);
         out->counts[i] = !out->always[i] &&
@@ -408,10 +283,8 @@ bool joblog_signature_match(const joblog_signatures *s, size_t number, const cha
     *out = (joblog_match){.literal = literal};
     if (!s->regex[number])
         return true;
-    if (s->first_word[number] && !in_first_word(line, length, literal))
-        return false;
-    return s->by_hand[number] ? s->by_hand[number](line, length, out)
-                              : joblog_signature_search(s, number, line, length, out);
+    return (!s->first_word[number] || in_first_word(line, length, literal)) &&
+           joblog_signature_search(s, number, line, length, out);
 }
 
 /* The bytes up to the next border of a part, which is ", ", ": ", "; " or " (". */

@@ -566,46 +566,6 @@ static void test_late_ranks(void)
     free(text);
 }
 
-/* What is matched by hand is what the expression matches, of texts made of what it asks for. */
-static void test_by_hand(void)
-{
-    static const char *const parts[] = {
-        "Error", "Exception", "Warning", "Warning: ", "User",  "Pending",   "Beta", "Possible", ".",    ": ", ":", " ",
-        "    ",  "a_b",       "Xy",      "7",         ":12: ", "/opt/a.py", "\t",   "_",        "\xe9", "\r", ""};
-    joblog_signatures s;
-    assay_error err;
-    size_t compared = 0, matched = 0;
-    uint64_t random = 7;
-    CU_ASSERT_FATAL(joblog_signatures_new(&s, &err) == ASSAY_OK);
-    for (size_t number = 0; number < s.count; number++)
-        for (int i = 0; s.by_hand[number] && i < 40000; i++) {
-            char line[600] = "";
-            joblog_match hand = {0}, search = {0};
-            for (size_t k = 0, put = 0; k < 9; k++) {
-                random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-                put += (size_t)snprintf(line + put, sizeof line - put, "%s",
-                                        parts[(random >> 33) % (sizeof parts / sizeof *parts)]);
-            }
-            size_t length = strlen(line);
-            if (i % 8 == 0) { /* behind which the text is cut */
-                memset(line + length, 'a', sizeof line - length);
-                length = sizeof line;
-            }
-            const bool by_hand = s.by_hand[number](line, length, &hand),
-                       found = joblog_signature_search(&s, number, line, length, &search);
-            compared++;
-            matched += found;
-            if (by_hand != found || (found && (hand.text[GROUP_what] != search.text[GROUP_what] ||
-                                               hand.length[GROUP_what] != search.length[GROUP_what]))) {
-                printf("%s: %d, %d: \"%s\"\n", assay_signature_of(number)->id, by_hand, found, line);
-                CU_FAIL("by hand it is another answer");
-                i = 40000;
-            }
-        }
-    CU_ASSERT(compared == 120000 && matched > 1200);
-    joblog_signatures_release(&s);
-}
-
 /* Lines none of which is like another: they are counted all the same, and what they say is kept of a part of them. */
 static void test_unlike(void)
 {
@@ -655,7 +615,6 @@ int main(void)
                            {"pieces", test_pieces},
                            {"unlike", test_unlike},
                            {"late_ranks", test_late_ranks},
-                           {"by_hand", test_by_hand},
                            CU_TEST_INFO_NULL};
     return unit_main("joblog", tests);
 }
