@@ -80,13 +80,18 @@ static void let_go(const assay_series *s, series_run *run)
     free(run);
 }
 
+static void drop_runs(assay_series *series)
+{
+    for (size_t k = 0; k < series->run.count; k++)
+        let_go(series, series->run.list[k]);
+    free(series->run.list);
+}
+
 void assay_series_free(assay_series *series)
 {
     if (!series)
         return;
-    for (size_t k = 0; k < series->run.count; k++)
-        let_go(series, series->run.list[k]);
-    free(series->run.list);
+    drop_runs(series);
     free(series);
 }
 
@@ -258,7 +263,7 @@ int assay_series_settle(assay_series *series)
     if (series->run.count <= 1)
         return ASSAY_OK;
     if (!reserve(&whole, series->count)) {
-        free(whole.run.list);
+        drop_runs(&whole); /* one without rows, where they alone had no memory */
         return ASSAY_ENOMEM;
     }
     for (size_t k = 0; k < series->run.count; k++) {
