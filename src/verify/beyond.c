@@ -20,6 +20,7 @@
 #include "verify/forms.h"
 #include "verify/gap.h"
 #include "verify/kept.h"
+#include "verify/lacking.h"
 #include "verify/stale.h"
 #include "verify/unread.h"
 #include "verify/words.h"
@@ -482,6 +483,8 @@ static int list(looking *l, assay_error *err)
         status = assay_verify_kept(l->trial, l->options, l->remarks);
     if (status == ASSAY_OK)
         status = assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
+    if (status == ASSAY_OK)
+        status = assay_verify_lacking(l->trial, l->options, l->problems, l->remarks);
     if (status == ASSAY_OK) /* listings that failed */
         assay_problems_take_notes(l->problems, l->trial->store, -1,
                                   "what lies there may have been left out of what was looked at");

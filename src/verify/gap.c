@@ -76,40 +76,6 @@ static int name_lost(const assay_catalog *catalog, int64_t from, int64_t to, ass
     return ASSAY_OK;
 }
 
-/* Megatron-LM keeps the iteration, arguments and schedules in common.pt. Checkpoints of torch_dist without it are whole
- * where none of the series has it: they are of its library alone. */
-static int name_common(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems)
-{
-    const assay_catalog *catalog = &trial->catalog;
-    const assay_unit *lacks = NULL; /* the last one */
-    bool any = false;
-    int status = ASSAY_OK;
-    if (catalog->unit_count < 2 || assay_store_is_file(trial->store)) /* there are no others */
-        return ASSAY_OK;
-    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
-        const assay_unit *unit = &catalog->units[i];
-        char *place = NULL;
-        if (!assay_format_of(unit->format)->checkpoints)
-            continue;
-        status = assay_unit_places(trial->store, catalog, unit, assay_verify_take_place, &place);
-        char *metadata = place ? assay_path_join(place, "metadata.json") : NULL;
-        char *common = place ? assay_path_join(place, "common.pt") : NULL;
-        if (status == ASSAY_OK && metadata && common) {
-            const bool has = assay_store_exists(trial->store, common, NULL) == 1;
-            any = any || has;
-            if (!has && unit->step >= from && unit->step < to && assay_store_exists(trial->store, metadata, NULL) == 1)
-                lacks = unit;
-        }
-        free(place);
-        free(metadata);
-        free(common);
-    }
-    if (status == ASSAY_OK && any && lacks)
-        assay_problems_add(problems, ASSAY_PROBLEM_MISSING_SHARD, lacks->step, "", -1,
-                           "common.pt is missing, which other checkpoints have: Megatron-LM resumes from it");
-    return status;
-}
-
 int assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, assay_problems *problems)
 {
     const assay_catalog *catalog = &trial->catalog;
@@ -131,6 +97,5 @@ int assay_verify_gap(const assay_trial_files *trial, int64_t from, int64_t to, a
                                    "%u of %u ranks %s missing: %.200s says how many saved a part of it",
                                    (unsigned)world - 1, (unsigned)world, world == 2 ? "is" : "are", catalog->worker[0]);
         }
-    const int status = name_common(trial, from, to, problems);
-    return status == ASSAY_OK ? name_lost(catalog, from, to, problems) : status;
+    return name_lost(catalog, from, to, problems);
 }

@@ -1,0 +1,43 @@
+"""Series of checkpoints, one of which lacks a file that those around it have; used by damaged_checkpoints.py."""
+import torch
+
+from checkpoint_layouts import DAMAGED, SOUND, Case, put, spread
+
+
+def files_of_others(work):
+    """A file that no index names, gone from one checkpoint: those around it show that."""
+    def several(name, layout="hugging_face", steps=(100, 200, 300, 400)):
+        root = spread(work, layout, name="lacks-" + name, steps=steps)
+        for step in steps:
+            if layout == "hugging_face":
+                for rank in range(4):
+                    put(root / ("checkpoint-%d" % step) / ("rng_state_%d.pth" % rank), {"cpu": torch.ones(3)})
+                    put(root / ("checkpoint-%d" % step) / ("random_states_%d.pkl" % rank), {"step": step})  # each of these is a note
+                (root / ("checkpoint-%d" % step) / "README.md").write_text("of step %d" % step)
+        return root
+    lost = lambda root, *names: [(root / name).unlink() for name in names] and root
+    both = ([], ["--last"])
+    for options in both:
+        yield Case("nothing is lacking", several("nothing%d" % len(options)), SOUND, "resume from checkpoint-400; sound: .*see 16 notes$" if not options else None, options)
+    for file in ("rng_state.pth", "random_states_0.pkl", "rng_state_3.pth"):
+        root = lost(several(file), "checkpoint-400/" + file)
+        for options in both:
+            yield Case("the newest has no %s" % file, root, DAMAGED, "resume from checkpoint-300; 400: damaged .%s is missing, which the checkpoints around it have" % file, options)
+    yield Case("an older one has no rng_state.pth", lost(several("older"), "checkpoint-200/rng_state.pth"), DAMAGED, "resume from checkpoint-400; 1 older one is not sound")
+    yield Case("the oldest was thinned out", lost(several("oldest"), "checkpoint-100/scheduler.pt"), SOUND, "resume from checkpoint-400; .*see 17 notes$")
+    yield Case("a page of words is gone", lost(several("words"), "checkpoint-400/README.md"), SOUND, "resume from checkpoint-400; .*see 17 notes$")
+    yield Case("ranks became fewer", lost(several("fewer"), *("checkpoint-%d/%s_%d.%s" % (step, kind, rank, end) for step in (400,) for kind, end in (("rng_state", "pth"), ("random_states", "pkl")) for rank in (2, 3))),
+               SOUND, "resume from checkpoint-400; .*see 15 notes$")
+    root = spread(work, "hugging_face", name="lacks-of-two")
+    yield Case("one of two has no scheduler.pt", lost(root, "checkpoint-200/scheduler.pt"), DAMAGED, "resume from checkpoint-100; 200: damaged .scheduler.pt is missing")
+    for layout, name in (("single", "scheduler_%d.pt"), ("dcp", "step-%d/extra/loop_%04d.pt")):
+        for kept in ((100, 200, 300), (100, 200)):
+            root = spread(work, layout, name="lacks-beside-%s-%d" % (layout, len(kept)), steps=(100, 200, 300))
+            for step in kept:
+                put(root / (name % ((step,) * name.count("%"))), {"last_epoch": 3})
+            yield Case("%s: files with their step in the name, of %s" % (layout, kept), root, SOUND if len(kept) == 3 else DAMAGED,
+                       "resume from .*300" if len(kept) == 3 else "resume from .*200.*; 300: damaged .*_0?300.pt is missing")
+    for steps, said in (((100, 200, 300, 500, 600), "see 1 note$"), ((100, 500, 600, 700), "seal[^;]*$"), ((100, 200, 400, 800), "seal[^;]*$")):
+        yield Case("checkpoints at %s" % (steps,), spread(work, "sharded", name="at-%d-%d" % (len(steps), steps[1]), steps=steps), SOUND, "resume from checkpoint-%d; .*%s" % (steps[-1], said))
+    for layout, file in (("zero1", "latest"), ("torch_dist", "latest_checkpointed_iteration.txt")):
+        yield Case("%s without %s" % (layout, file), lost(spread(work, layout, name="lacks-" + file), file), SOUND, "resume from .*200; .*see 1 note$")
