@@ -1,6 +1,7 @@
 /* forms.c - compares two forms of one model, tensor by tensor. */
 #include "verify/forms.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,14 +97,28 @@ static bool is_model_alone(const assay_buf *models, const char *file)
     return listed;
 }
 
+/* Files of one checkpoint that are compared with its model: each takes an opening of it. */
+enum { COMPARED_MOST = 16 };
+
+static int name_beyond(assay_verify_remarks *remarks, int64_t step, const char *place, size_t beyond)
+{
+    char text[2 * ASSAY_PATH_ROOM];
+    snprintf(text, sizeof text, "%.400s%s%zu more file%s beside its model %s not compared with it", place,
+             *place ? ": " : "", beyond, assay_plural(beyond), beyond == 1 ? "was" : "were");
+    return assay_verify_remark_add(remarks, ASSAY_VERIFY_NOTE, step, *place ? place : ".", text);
+}
+
 /* On rank 0: the place of the checkpoint, and the path of the file, of each that was set aside; terminated, behind the
  * step. */
 static int list_aside(const assay_trial_files *files, const assay_verify_options *options,
-                      const assay_problems *problems, assay_buf *out)
+                      const assay_problems *problems, assay_verify_remarks *remarks, assay_buf *out)
 {
     assay_buf models;
+    char place[ASSAY_PATH_ROOM] = "";
+    size_t count = 0;
+    int64_t step = INT64_MIN;
     assay_buf_init(&models, SIZE_MAX);
-    const int listed = assay_verify_put_models(files->store, &files->catalog, &models);
+    int listed = assay_verify_put_models(files->store, &files->catalog, &models);
     for (size_t i = 0; i < problems->kept && listed == ASSAY_OK; i++) {
         const assay_problem *p = &problems->list[i];
         const char *slash = strrchr(p->file, '/');
@@ -112,11 +127,22 @@ static int list_aside(const assay_trial_files *files, const assay_verify_options
             p->step < options->from || p->step >= options->to || !assay_is_tensor_file(p->file) ||
             assay_store_exists(files->store, p->file, NULL) != 1 || is_model_alone(&models, p->file))
             continue;
+        if (p->step != step) {
+            if (count > COMPARED_MOST)
+                listed = name_beyond(remarks, step, place, count - COMPARED_MOST);
+            count = 0;
+            step = p->step;
+            snprintf(place, sizeof place, "%.*s", slash ? (int)(slash - p->file) : 0, p->file);
+        }
+        if (++count > COMPARED_MOST)
+            continue;
         assay_put_i64(out, p->step);
         assay_put_bytes(out, p->file, slash ? (size_t)(slash - p->file) : 0);
         assay_put_u8(out, '\0');
         assay_put_bytes(out, p->file, strlen(p->file) + 1);
     }
+    if (listed == ASSAY_OK && count > COMPARED_MOST)
+        listed = name_beyond(remarks, step, place, count - COMPARED_MOST);
     assay_buf_release(&models);
     return listed == ASSAY_OK ? assay_buf_status(out) : listed;
 }
@@ -151,7 +177,7 @@ int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_fi
 {
     assay_buf aside;
     assay_buf_init(&aside, SIZE_MAX);
-    int status = assay_comm_agree(comm, files ? list_aside(files, options, problems, &aside) : ASSAY_OK, err);
+    int status = assay_comm_agree(comm, files ? list_aside(files, options, problems, remarks, &aside) : ASSAY_OK, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &aside);
     assay_cursor in = assay_cursor_over(aside.data, aside.size);

@@ -16,8 +16,9 @@
 #include "trial/places.h"
 #include "trial/trial_format.h"
 
-/* Checkpoints on both sides that are asked; levels of directories below one; files that are named of one. */
-enum { AROUND = 4, LEVELS = 3, NAMED_MOST = 4 };
+/* Checkpoints on both sides that are asked; levels of directories below one; files that are named of one; and that are
+ * looked for in what is said already. */
+enum { AROUND = 4, LEVELS = 3, NAMED_MOST = 4, LOOKED_MOST = 256 };
 
 typedef struct place {
     int64_t step;
@@ -128,6 +129,13 @@ static bool is_always_there(const char *name)
         if (strcmp(name, known[i]) == 0)
             return true;
     return false;
+}
+
+/* One of a set that an index counts, "model-00002-of-00003.safetensors", "__3_0.distcp": its reader misses it. */
+static bool is_counted(const char *name)
+{
+    const char *of = strstr(name, "-of-");
+    return (of && assay_is_digit(of[4])) || assay_path_ends(name, ".distcp");
 }
 
 /* ---- lists ---- */
@@ -254,7 +262,7 @@ static int look_at(looker *l, size_t i)
 {
     place *p = &l->places.list[i];
     const place *around[AROUND];
-    size_t count = 0, said = 0;
+    size_t count = 0, said = 0, looked = 0;
     int status = list_place(l, p);
     if (status == ASSAY_OK)
         status = find_around(l, i, around, &count);
@@ -266,7 +274,8 @@ static int look_at(looker *l, size_t i)
         for (size_t k = 1; k < count && lacks; k++)
             lacks = has(around[k], name, around[0]->step);
         const char *own = rename_to(name, around[0]->step, p->step, room, sizeof room) ? room : name;
-        if (!lacks || is_named(l, p->step, own) || strncmp(assay_path_name(own), "assay-seal", 10) == 0)
+        if (!lacks || is_counted(name) || ++looked > LOOKED_MOST || is_named(l, p->step, own) ||
+            strncmp(assay_path_name(own), "assay-seal", 10) == 0)
             continue;
         said++;
         status = say_lacking(l, p, own,

@@ -41,3 +41,12 @@ def files_of_others(work):
         yield Case("checkpoints at %s" % (steps,), spread(work, "sharded", name="at-%d-%d" % (len(steps), steps[1]), steps=steps), SOUND, "resume from checkpoint-%d; .*%s" % (steps[-1], said))
     for layout, file in (("zero1", "latest"), ("torch_dist", "latest_checkpointed_iteration.txt")):
         yield Case("%s without %s" % (layout, file), lost(spread(work, layout, name="lacks-" + file), file), SOUND, "resume from .*200; .*see 1 note$")
+
+
+def many_beside(work):
+    """Each file that may be another form of the model takes an opening of the checkpoint: some are compared, the others counted."""
+    for count, notes in ((10, 10), (40, 41)):
+        root = spread(work, "sharded", name="beside-%d" % count, steps=(100,))
+        for at in range(count):
+            put(root / "checkpoint-100" / ("extra_%dx.pt" % at), {"model": {"other": torch.ones(2)}})
+        yield Case("%d files beside a model" % count, root, SOUND, "checkpoint-100.*see %d notes$" % notes)
