@@ -50,3 +50,8 @@ def many_beside(work):
         for at in range(count):
             put(root / "checkpoint-100" / ("extra_%dx.pt" % at), {"model": {"other": torch.ones(2)}})
         yield Case("%d files beside a model" % count, root, SOUND, "checkpoint-100.*see %d notes$" % notes)
+
+
+def neighbours(work):
+    yield from files_of_others(work)
+    yield from many_beside(work)

@@ -26,7 +26,7 @@ import numpy
 import torch
 
 from checkpoint_layouts import DAMAGED, LAYOUTS, SOUND, STEPS, SUSPECT, CODE, INCOMPLETE, UNREAD, Case, adam, as_torch, hugging_face, newest, put, spread, tensors
-from checkpoint_neighbours import files_of_others, many_beside
+from checkpoint_neighbours import neighbours
 from checkpoints import safetensors_bytes, save_dcp, save_safetensors, save_sharded
 
 # ---- values ----
@@ -353,8 +353,7 @@ def other_steps(work):
     next(p for p in root.rglob("common.pt") if "200" in str(p)).unlink()
     for options in ([], ["--last"]):
         yield Case("torch_dist without common.pt, which the one before has", root, DAMAGED, "resume from iter_0000100; 200: damaged .*common.pt is missing", options)
-    yield from files_of_others(work)
-    yield from many_beside(work)
+    yield from neighbours(work)
     for stage in (1, 2, 3):
         root = spread(work, "zero%d" % stage, name="over-%d" % stage)
         rank = lambda number: next(p for p in root.rglob("*zero_pp_rank_%d*optim_states.pt" % number) if "200" in str(p))
