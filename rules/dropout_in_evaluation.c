@@ -1,5 +1,10 @@
-/* dropout_in_evaluation.c - DropoutInEvaluation: a module drops elements in EVAL, as only training does.
- * docs/rules/DropoutInEvaluation.md.
+/* dropout_in_evaluation.c - DropoutInEvaluation: a network is evaluated in the mode of training, or trained in that of
+ * evaluation. docs/rules/DropoutInEvaluation.md.
+ *
+ *   dropped     a module drops elements in EVAL, as follows
+ *   training    the hook says so at an EVAL step (scalar/modules_left_in_training)
+ *   evaluation  the hook says so (scalar/modules_left_in_evaluation) of every TRAIN step with a loss from one on, which
+ *               are LEAST_STEPS and `left_share` of them: an attack that is made in between is followed by its training
  *
  * Of a module that was given X_input_0 and returned X_output_0, both floating point and of one shape, at an EVAL step:
  * p = share of the elements that are 0 in the output among those that are not in the input. Fires when p > `share`, and
@@ -13,7 +18,10 @@
 #include "selection.h"
 #include "siblings.h"
 
-enum { LOOKS = 5, LEAST_ELEMENTS = 200, NOTE_ROOM = 96 };
+enum { LOOKS = 5, LEAST_ELEMENTS = 200, LEAST_STEPS = 2, NOTE_ROOM = 320 };
+enum { MODULES, FLAGS, LOSSES };
+enum { DROPPED, EVALUATION, TRAINING };
+enum { PARTS, WIDTH }; /* values of a row: how many modules are left in the mode of evaluation */
 #define CHANCE 5.0
 #define WIDEST 0.2
 
@@ -26,17 +34,27 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1,
      .help = "The rule fires when more than this share of the elements is dropped."},
+    {.name = "left_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.2",
+     .least = 0,
+     .most = 1,
+     .help = "A network that is left in the mode of evaluation fires when this share of the TRAIN steps has it."},
     {0},
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int slot = assay_need_slot(need,
-                               &(assay_slot){.regexes = "modules_regex",
-                                             .modes = 1u << ASSAY_MODE_EVAL,
-                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD,
-                                             .first_steps = LOOKS},
-                               err);
+    const assay_slot slots[] = {
+        [MODULES] = {.regexes = "modules_regex",
+                     .modes = 1u << ASSAY_MODE_EVAL,
+                     .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD,
+                     .first_steps = LOOKS},
+        [FLAGS] = {.pattern = "^scalar/modules_left_in_(training|evaluation)$", .flags = ASSAY_SLOT_NO_STRINGS},
+        [LOSSES] = {.collection = "losses", .flags = ASSAY_SLOT_NO_STRINGS}};
+    int slot = 0;
+    for (size_t i = 0; slot >= 0 && i < sizeof slots / sizeof *slots; i++)
+        slot = assay_need_slot(need, &slots[i], err);
     return slot < 0 ? slot : ASSAY_OK;
 }
 
@@ -76,9 +94,9 @@ static double dropped(const assay_stats *x, const assay_stats *y)
                                                                                                                    : 0;
 }
 
-static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+static int map_modules(const assay_rule *rule, assay_common_state *state, const assay_step_view *view)
 {
-    const assay_slot_view *slot = &view->slot[0];
+    const assay_slot_view *slot = &view->slot[MODULES];
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
         const assay_tensor_view *y = slot->items[i], *x = input_of(rule, slot, y);
@@ -87,34 +105,117 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         const double p = dropped(x->stats, y->stats), least = assay_param_real(rule->params, "share");
         char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "%.2g %% of the elements dropped, and the others as much larger", 100 * p);
+        snprintf(note, sizeof note, "%s has %.2g %% of the elements dropped, and the others as much larger", y->name,
+                 100 * p);
         assay_finding finding = finding_of(view, y, 100 * p, 100 * least);
         finding.note = note;
-        status = assay_findings_test(((assay_common_state *)state)->findings, p > least, &finding);
-        ASSAY_THEN(status, assay_counter_add(((assay_common_state *)state)->counter, y->tensor, 0, 1));
+        status = assay_findings_test(state->findings, p > least, &finding);
+        ASSAY_THEN(status, assay_counter_add(state->counter, y->tensor, 0, 1));
+    }
+    return status;
+}
+
+static bool says_training(const assay_tensor_view *flag)
+{
+    return strstr(flag->name, "training") != NULL;
+}
+
+/* How many modules of a worker are said to be left in the mode of evaluation at the step in view. */
+static double left_of(const assay_step_view *view, uint32_t worker)
+{
+    const assay_slot_view *slot = &view->slot[FLAGS];
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (!says_training(slot->items[i]) && slot->items[i]->worker == worker && assay_view_has_values(slot->items[i]))
+            return slot->items[i]->stats->max;
+    return 0;
+}
+
+static int map_flags(assay_common_state *state, const assay_step_view *view)
+{
+    const assay_slot_view *flags = &view->slot[FLAGS], *losses = &view->slot[LOSSES];
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && view->mode == ASSAY_MODE_EVAL && i < flags->count; i++) {
+        const assay_tensor_view *flag = flags->items[i];
+        if (!says_training(flag) || !assay_view_has_values(flag))
+            continue;
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "%.0f modules that differ between both, dropout or normalisation, are in train()",
+                 flag->stats->max);
+        assay_finding finding = finding_of(view, flag, flag->stats->max, 0);
+        finding.test = TRAINING;
+        finding.note = note;
+        status = assay_findings_test(state->findings, flag->stats->max > 0, &finding);
+        ASSAY_THEN(status, assay_counter_add(state->counter, flag->tensor, 0, 1));
+    }
+    for (uint32_t i = 0; status == ASSAY_OK && i < losses->count; i++) {
+        const double row[WIDTH] = {[PARTS] = left_of(view, losses->items[i]->worker)};
+        if (view->mode == ASSAY_MODE_TRAIN || row[PARTS] > 0) /* auto() takes the mode of a step from the network */
+            status =
+                assay_series_add(state->series, view->step, losses->items[i]->tensor, losses->items[i]->worker, row);
+    }
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    const int status = map_modules(rule, state, view);
+    return status == ASSAY_OK ? map_flags(state, view) : status;
+}
+
+/* Of every step with a loss from one on. */
+static int test_left(const assay_rule *rule, const assay_series *series, assay_findings *findings)
+{
+    const uint32_t flag = assay_trial_find_tensor(rule->trial, "scalar/modules_left_in_evaluation");
+    const uint64_t count = assay_series_count(series);
+    uint64_t from = count;
+    while (from > 0 && assay_series_row(series, from - 1).value[PARTS] > 0)
+        from--;
+    const bool fires = count - from >= LEAST_STEPS &&
+                       (double)(count - from) >= assay_param_real(rule->params, "left_share") * (double)count;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && flag != ASSAY_NO_TENSOR && i < count; i++) {
+        const assay_row row = assay_series_row(series, i);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "%.0f modules that differ between both, dropout or normalisation, are in eval()",
+                 row.value[PARTS]);
+        const assay_finding finding = {.step = row.step,
+                                       .tensor = flag,
+                                       .worker = row.worker,
+                                       .value = row.value[PARTS],
+                                       .test = EVALUATION,
+                                       .note = note};
+        status = assay_findings_test(findings, fires, &finding);
     }
     return status;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    assay_put_format(assay_verdict_json(verdict), "\"modules\": %" PRIu64,
-                     assay_counter_size(((const assay_common_state *)state)->counter));
+    const assay_common_state *s = state;
+    const int status = test_left(rule, s->series, assay_verdict_findings(verdict));
+    assay_put_format(assay_verdict_json(verdict), "\"modules\": %" PRIu64, assay_counter_size(s->counter));
     assay_verdict_no_data(verdict, "of no module both what it was given and what it returned were saved in EVAL.");
-    return ASSAY_OK;
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
 const assay_rule_ops assay_rule_dropout_in_evaluation = {
     ASSAY_RULE_HEAD,
     .name = "DropoutInEvaluation",
-    .summary = "Modules that drop elements in EVAL, as only training does.",
-    .advice = "The network was evaluated in the mode of training: its figures are those of a network with parts left "
-              "out, and normalisations take those of the batch.",
+    .summary = "Networks that are evaluated in the mode of training, or trained in that of evaluation.",
+    .advice = "A network that is evaluated in the mode of training has figures of a network with parts left out, and "
+              "normalisations take those of the batch; one that is trained in the mode of evaluation has no dropout, "
+              "and normalisations stand still.",
     .remedies = ASSAY_TEXTS("Call eval() on the network before the evaluation, and train() behind it.",
                             "If it is meant (Monte Carlo dropout), leave the rule out of the job."),
     .params = params,
-    .value_units = ASSAY_TEXTS("% of the elements dropped"),
-    .sentences = ASSAY_TEXTS("{tensor}{of} was dropped out of in evaluation at {when}{note}"),
+    .tests = ASSAY_TEXTS([DROPPED] = "dropped", [EVALUATION] = "evaluation", [TRAINING] = "training"),
+    .series_width = WIDTH,
+    .value_units =
+        ASSAY_TEXTS([DROPPED] = "% of the elements dropped", [EVALUATION] = "modules", [TRAINING] = "modules"),
+    .sentences =
+        ASSAY_TEXTS([DROPPED] = "a module{of} drops elements in evaluation at {when}{note}",
+                    [EVALUATION] = "the network{of} is trained in the mode of evaluation, seen at {when}{note}",
+                    [TRAINING] = "the network{of} is evaluated in the mode of training at {when}{note}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

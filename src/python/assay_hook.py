@@ -175,7 +175,7 @@ class Hook:
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
                  include_workers="one", config_file=None, config=None, laws=False, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
-        self._begun = self._active = self._complained = False
+        self._begun = self._active = self._complained = self._flags = False
         self._names, self._shapes, self._written, self._pending, self._open_events = {}, {}, {}, [], {}
         self._laid_out = False
         self._modules, self._copies, self._step_mode = weakref.WeakSet(), None, None
@@ -628,8 +628,9 @@ class Hook:
     @_goes_on
     def _before_forward(self, module, inputs):
         self.step()
+        inner = _unwrapped(module)[0]
+        self._flags.look(inner, self.mode) if self._flags else None
         if self._active:
-            inner = _unwrapped(module)[0]
             for name, parameter in inner.named_parameters():
                 self._save_torch(self._name_of(inner) + "_" + _plain_name(name), parameter)
 

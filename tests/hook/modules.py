@@ -77,6 +77,30 @@ def test_values():
     assert step.tensors["conjugate"][1].tolist() == [1 - 2j] and step.tensors["scalar"][1].shape == ()
 
 
+def test_modes_of_the_network():
+    """What the network is in and what is recorded differ: said at steps at which they do, unless it may be meant."""
+    def said(net, passes, **arguments):
+        hook = make(**arguments)
+        hook.register_module(net)
+        for mode, train in passes:
+            hook.set_mode(mode)
+            net.train(train)
+            with torch.set_grad_enabled(mode == "TRAIN"):
+                net(torch.rand(8, 3))
+        hook.close()
+        steps = tfevents.Trial(PATH).steps
+        return [sorted(n[len("scalar/modules_left_in_"):] for n in step.tensors if n.startswith("scalar/modules_left_in_")) for step in steps.values()]
+
+    passes = [("TRAIN", True), ("EVAL", False), ("TRAIN", False), ("EVAL", True)]
+    both = [[], [], ["evaluation"], ["training"]]
+    norm, drop = (nn.Sequential(nn.Linear(3, 4), part) for part in (nn.BatchNorm1d(4), nn.Dropout(0.5)))
+    assert said(drop, passes) == both and said(norm, passes) == both
+    for net in nn.Sequential(nn.Linear(3, 4)), nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.0)):
+        assert said(net, passes) == [[]] * 4  # both modes are the same there
+    assert said(nn.Sequential(nn.BatchNorm1d(3)), [("TRAIN", False)] * 2) == [["evaluation"]] * 2  # statistics were never taken
+    assert said(norm, [("TRAIN", False)] * 2) == [[]] * 2 == said(drop, [("TRAIN", False)] * 2)  # chosen from the start
+
+
 def test_collections_of_modules():
     net = Twice()
     hook = make(include_collections=["first"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Batches that come several times, workers whose losses are apart, parts without gradient, losses without a bound, classes that vanish, weights that
-vanish alone, networks that take turns: each fault beside a sound twin.
+vanish alone, networks that take turns, modes that are not those of the network: each fault beside a sound twin.
 
     known_turns.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
@@ -294,6 +294,37 @@ def workers_unlike_that_hardly_moved(folder):
     for s in range(6):
         made.step(s, "TRAIN", s, {"worker_%d" % w: {"fc1.weight": numpy.random.default_rng(w).normal(0, 1, (8, 8)) * (1 + 1e-5 * s)} for w in range(4)})
     return made.end(), [rule("unlike", "GradientNotSynchronized", lambda e: {f["test"] for f in e["findings"]} == {"unlike"}, never=True)]
+
+
+# -- the mode of a network and the one that is recorded
+
+def flagged(folder, flags, steps=30):
+    """A training with a loss at every step, an evaluation behind every fifth; flags(mode, step): what the hook says of modules."""
+    made = Made(folder, collections=COLLECTIONS)
+    turn = 0
+    for s in range(steps):
+        for mode, number in [("TRAIN", s)] + [("EVAL", s // 5)] * (s % 5 == 4):
+            made.step(turn, mode, number, {"loss_output_0": 1 / (1 + s), **({"scalar/modules_left_in_" + w: 4.0 for w in flags(mode, number)})})
+            turn += 1
+    return made.end()
+
+
+@case
+def evaluated_without_eval(folder):
+    return flagged(folder, lambda mode, s: ["training"] * (mode == "EVAL")), [says("left", "DropoutInEvaluation", "training", 5)]
+
+
+@case
+def trained_without_train(folder):
+    """From the first evaluation on."""
+    return flagged(folder, lambda mode, s: ["evaluation"] * (mode == "TRAIN" and s >= 5)), [says("left", "DropoutInEvaluation", "evaluation", 6)]
+
+
+@case
+def attacks_before_each_update(folder):
+    """Passes in the mode of evaluation, between those that are learned from; the last steps are an evaluation of its own."""
+    return flagged(folder, lambda mode, s: ["evaluation"] * (mode == "TRAIN" and (s % 2 == 0 or s > 26))), [
+        says("attack", "DropoutInEvaluation")]
 
 
 if __name__ == "__main__":

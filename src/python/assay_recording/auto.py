@@ -21,6 +21,7 @@ import weakref
 
 import assay_hook
 from assay_recording.budget import NEVER, Budget
+from assay_recording.modules import watch_flags
 from assay_recording.moves import Course
 from assay_recording.ring import Ring
 
@@ -126,6 +127,7 @@ class AutoHook(assay_hook.Hook):
 
     def _watch_model(self, model):
         inner = self.name_parameters(model)
+        assay_hook._goes_on(watch_flags)(self, inner)
         outer = model if assay_hook._unwrapped(model)[1] else inner  # what is compiled does not call hooks inside
         outer.register_forward_pre_hook(self._before_pass)
         self.watch_inputs(outer)
@@ -200,6 +202,13 @@ class AutoHook(assay_hook.Hook):
 
     def _before_pass(self, module, inputs):
         self.begin_pass(module.training)
+        if not self._until_update or self.mode is assay_hook.modes.EVAL:
+            self._look_at_flags(module)
+
+    @assay_hook._goes_on
+    def _look_at_flags(self, module):
+        if self._flags and self._fixed_mode:
+            self._flags.look(assay_hook._unwrapped(module)[0], self.mode)
 
     @assay_hook._goes_on
     def begin_pass(self, training=True):
@@ -245,6 +254,8 @@ class AutoHook(assay_hook.Hook):
             self._begin_step(assay_hook.modes.TRAIN)
         self._ring.wait()
         self._take(gradients=True)
+        for part in self._parts if self._flags else ():
+            self._flags.look(part(), assay_hook.modes.TRAIN)  # whatever it was called in before: that is what is learned from
 
     def _take(self, gradients):
         if self._taken or not self._due():

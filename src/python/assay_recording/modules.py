@@ -2,6 +2,7 @@
 show. A type of PyTorch whose forward() the network has not replaced is "torch.TYPE"; all others stand as they are called."""
 import numbers
 import sys
+import weakref
 
 import assay_hook
 from assay_hook import _plain_name
@@ -57,9 +58,58 @@ def shared(network):
 
 
 def tell(hook, network):
-    """Records, until the first step, what the modules of a network are: those without parts of their own, and what PyTorch makes of parts (attention)."""
+    """Records, until the first step, what the modules of a network are: those without parts of their own, and what PyTorch makes of parts
+    (attention); and watches its mode."""
+    watch_flags(hook, network)
     said = [(module._module_name, described(module)) for module in network.modules()
             if type_of(module).startswith("torch.") or next(module.children(), None) is None]
     said += [("%s_%s" % (hook._name_of(network), name), what) for name, what in shared(network)]
     for name, what in said if not hook._begun else ():
         assay_hook._lib.assay_hook_module(hook._handle, hook._encoded(name), what.encode(errors="replace"))
+
+
+class Flags:
+    """Looks at each pass whether a network is in the mode that is recorded: evaluation without eval(), training behind an evaluation without
+    train(). Where both agree nothing is recorded."""
+
+    def __init__(self, hook):
+        self.hook, self.parts = hook, weakref.WeakKeyDictionary()
+        self.trained, self.chosen = weakref.WeakSet(), weakref.WeakSet()
+
+    def watch(self, network):
+        """Takes note of the parts of a network whose passes differ between both modes."""
+        nn = sys.modules["torch"].nn
+        parts = [m for m in network.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.p > 0 or
+                 isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
+        if parts:
+            self.parts[network] = [weakref.ref(part) for part in parts]
+
+    def look(self, network, mode):
+        """A pass of the network begins, or the optimizer is about to use its gradients."""
+        train = mode is assay_hook.modes.TRAIN
+        if network is None or network.training is train:
+            self.trained.add(network) if network is not None and train else None
+        elif mode is assay_hook.modes.EVAL:
+            self.say(network, "modules_left_in_training")
+        elif train and sys.modules["torch"].is_grad_enabled() and self.forgotten(network):
+            self.say(network, "modules_left_in_evaluation")
+
+    def forgotten(self, network):
+        """Training in the mode of evaluation is no choice if the network was in the other one, or its statistics were never taken."""
+        if network not in self.trained and network not in self.chosen:
+            parts = [part() for part in self.parts.get(network, ())]
+            taken = [getattr(part, "num_batches_tracked", None) for part in parts]
+            if not any(number is not None and int(number) == 0 for number in taken):
+                self.chosen.add(network)
+        return network not in self.chosen
+
+    def say(self, network, name):
+        parts = [part() for part in self.parts.get(network, ())]
+        if self.hook._active and parts and all(part is not None and part.training is network.training for part in parts):
+            self.hook.save_scalar(name, len(parts))
+
+
+def watch_flags(hook, network):
+    """Watches the mode of a network beside those that are watched already."""
+    hook._flags = hook._flags or Flags(hook)
+    hook._flags.watch(network)
