@@ -76,9 +76,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
                             classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
                             channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}, rows = {.kind = ASSAY_MEASURE_ROWS};
-        const assay_slot wanted = {.regexes = regexes[i],
-                                   .kinds = 1u << ASSAY_RAW | (i == 2 ? 0 : STATISTICS),
-                                   .flags = ASSAY_SLOT_NO_STRINGS};
+        const assay_slot wanted = {
+            .regexes = regexes[i], .kinds = 1u << ASSAY_RAW | STATISTICS, .flags = ASSAY_SLOT_NO_STRINGS};
         int slot = assay_need_slot(need, &wanted, err);
         int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
         if (status == ASSAY_OK && i == INPUT)
@@ -216,7 +215,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_INPUT;
             if (model && assay_view_has_values(item))
                 status = add_row(view, slot, item, ((assay_common_state *)state)->series);
-            else if (model && slot < 2 && has_statistics(item))
+            else if (model && has_statistics(item))
                 status = add_statistics(view, slot, item, ((assay_common_state *)state)->series);
             if (status == ASSAY_OK && slot == LABEL)
                 status = count_labels(view, item, ((assay_common_state *)state)->counter);

@@ -10,14 +10,30 @@
 #define SHARE_CLOSE 1e-4 /* of a softmax in single precision */
 #define SHARE_APART 0.01
 
+enum { STATISTICS_CLASSES = 200, STATISTICS_STEPS = 20 };
+
+/* Of scores of which statistics alone are known: is the mean that of so many shares that sum to 1? */
+static inline bool has_mean_of_shares(const double *row)
+{
+    const double classes = round(1 / row[SUM]);
+    return classes > 1 && classes <= STATISTICS_CLASSES && fabs(row[SUM] * classes - 1) < SHARE_CLOSE;
+}
+
+static inline bool is_of_statistics(const double *row)
+{
+    return row[COUNT] == 1 && row[ZEROS] < 0;
+}
+
 /* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
  * of probabilities are not above 0. */
 static inline const char *is_wrong_score(const double *row)
 {
     const double sum = row[CLASSES] > 1 ? row[SUM] * row[CLASSES] / row[COUNT] : 0;
-    if (row[FLOAT] == 0 || row[LEAST] == row[LARGEST] || row[COUNT] < LEAST_ELEMENTS)
+    const bool statistics = is_of_statistics(row);
+    if (row[FLOAT] == 0 || row[LEAST] == row[LARGEST] || (row[COUNT] < LEAST_ELEMENTS && !statistics))
         return NULL;
-    if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 && fabs(sum - 1) < SHARE_CLOSE)
+    if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 &&
+        (statistics ? has_mean_of_shares(row) : fabs(sum - 1) < SHARE_CLOSE))
         return "rows that sum to 1";
     if (row[IS] == BINARY_LOGITS && row[LEAST] >= 0 && row[LARGEST] <= 1)
         return "numbers from 0 to 1";
@@ -39,8 +55,8 @@ static inline int test_shapes(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* At all steps at which it was finite, and at num_steps of them at least; of logarithms of probabilities one above 0 is
- * proof, and half of the steps are enough. */
+/* At all steps at which it was finite, and at num_steps of them at least, or STATISTICS_STEPS where nothing says how many
+ * elements there are; of logarithms of probabilities one above 0 is proof, and half of the steps are enough. */
 static inline int test_scores(const walk *w, uint64_t from, uint64_t to)
 {
     int64_t least = assay_param_int(w->rule->params, "num_steps"), wrong = 0, finite = 0;
@@ -52,6 +68,8 @@ static inline int test_scores(const walk *w, uint64_t from, uint64_t to)
         finite += isfinite(row_of(w, i)[SUM]);
     }
     const bool logarithms = row_of(w, from)[IS] == LOG_LIKELIHOOD;
+    if (!logarithms && is_of_statistics(row_of(w, from)) && least < STATISTICS_STEPS)
+        least = STATISTICS_STEPS;
     least = logarithms && finite < least ? finite : least;
     const bool fires = wrong >= least && (logarithms ? 2 * wrong >= finite : wrong == finite);
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {

@@ -327,5 +327,47 @@ def attacks_before_each_update(folder):
         says("attack", "DropoutInEvaluation")]
 
 
+# -- scores of which statistics alone are known, as the automatic hook records them
+
+def told_by_figures(folder, loss, scores, steps=30):
+    made = Made(folder)
+    for step in range(steps):
+        x = scores(step, numpy.random.default_rng([11, step]))
+        figures = {"min": x.min(), "max": x.max(), "mean": x.mean(), "std": x.std(), "abs_mean": abs(x).mean()}
+        made.step(step, "TRAIN", step, {"smdebug/reductions/%s/%s_input_0" % (n, loss): numpy.float32(v) for n, v in figures.items()})
+    return made.end()
+
+
+def shares(x):
+    return numpy.exp(x) / numpy.exp(x).sum(1, keepdims=True)
+
+
+@case
+def figures_of_a_softmax(folder):
+    return told_by_figures(folder, "CrossEntropyLoss", lambda s, rng: shares(rng.normal(0, 2, (16, 5)))), [says("twice", test="probabilities", first=0)]
+
+
+@case
+def figures_of_scores_between_0_and_1(folder):
+    """Their mean is no share."""
+    return told_by_figures(folder, "CrossEntropyLoss", lambda s, rng: rng.random((16, 5))), [says("scores")]
+
+
+@case
+def figures_of_a_softmax_at_few_steps(folder):
+    """A mean of a fifth comes by chance."""
+    return told_by_figures(folder, "CrossEntropyLoss", lambda s, rng: shares(rng.normal(0, 2, (16, 5))), 9), [says("few")]
+
+
+@case
+def figures_of_a_sigmoid(folder):
+    return told_by_figures(folder, "BCEWithLogitsLoss", lambda s, rng: 1 / (1 + numpy.exp(rng.normal(0, 2, 16)))), [says("twice", test="probabilities", first=0)]
+
+
+@case
+def figures_of_logits_that_leave_0_to_1(folder):
+    return told_by_figures(folder, "BCEWithLogitsLoss", lambda s, rng: rng.random(16) + 0.04 * s), [says("logits")]
+
+
 if __name__ == "__main__":
     main()
