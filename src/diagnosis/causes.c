@@ -127,6 +127,14 @@ static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_co
     return is_an_update(e, facts) && facts->inputs >= LARGE;
 }
 
+/* Gradients that were there are gone, that of the last layer among them, before anything was learned: no depth explains
+ * that. */
+static bool all_died(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return !e->began.first && e->alike > 1 && e->tensors >= e->alike &&
+           facts->loss_last > 0.5 * fabs(facts->loss_first);
+}
+
 /* A running mean of other weights, by its name. */
 static bool is_average(const assay_evidence *e, const assay_course_facts *facts)
 {

@@ -54,6 +54,25 @@ static void test_time_before_severity(void)
     assay_diagnosis_release(&d);
 }
 
+/* All gradients that were there are gone, and nothing is learned: that is no matter of depth. It is where a part is gone,
+ * where they never were, or where the loss came down. */
+static void test_gradients_died(void)
+{
+    assay_course_facts facts = NO_FACTS;
+    assay_evidence list[] = {evidence_of(0, "VanishingGradient", "", 7, ASSAY_ROLE_GRADIENT)};
+    assay_diagnosis d;
+    facts.loss_first = 3.2;
+    facts.loss_last = 3.1;
+    for (int turn = 0; turn < 4; turn++) {
+        list[0].tensors = turn == 1 ? 2 : 3;
+        list[0].began.first = turn == 2;
+        facts.loss_last = turn == 3 ? 0.1 : 3.1;
+        diagnose(list, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, turn == 0 ? "gradients-died" : "gradient-vanished");
+        assay_diagnosis_release(&d);
+    }
+}
+
 /* What jumps where the data changed comes of that; what jumps elsewhere does not. */
 static void test_changed_data(void)
 {
@@ -355,6 +374,7 @@ static void test_pages(void)
 int main(void)
 {
     CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
+                           {"gradients died", test_gradients_died},
                            {"changed data", test_changed_data},
                            {"computation order", test_computation_order},
                            {"unrecorded steps", test_unrecorded_steps},
