@@ -75,7 +75,8 @@ enum {
     ASSAY_SKETCH_PLAIN,      /* x */
     ASSAY_SKETCH_UNSIGNED,   /* x, of every row with the sign 1: sums beside those of squares of other tensors */
     ASSAY_SKETCH_PRODUCT,    /* likewise, x times what it was at the saved step before, and no `before`; with `steps` */
-    ASSAY_SKETCH_NORMALISED, /* (x - mean) / sqrt(variance + number[2]) of the row; below 0: x / sqrt(mean square - it) */
+    ASSAY_SKETCH_NORMALISED, /* (x - mean) / sqrt(variance + number[2]) of the row; below 0: x / sqrt(mean square - it).
+                                Squares are those of both terms, this and mean / sqrt(...) */
     ASSAY_SKETCH_ADAM, /* m / (sqrt(v) + e) of a first moment and the second that goes with it, e = number[2]; `before` is of
                          what would be added with e / 32: corrections for the first steps make it smaller. No `steps` */
     ASSAY_SKETCH_IMAGES /* x, of tensors with three axes or more; others have no such result */

@@ -45,9 +45,9 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
     const assay_result *result =
         item && assay_view_has_values(item) ? assay_view_result(step->view, measure, item) : NULL;
     const assay_sketch *s = result ? &result->of.sketch : NULL;
-    /* of what is shorter than a double no sum of squares is beyond it */
-    const bool known =
-        s && s->columns > 1 && !s->before && item->dtype != ASSAY_FLOAT64 && law_rounding(item->dtype) > 0;
+    /* of what is shorter than a double no sum of squares is beyond it; a row's scale may be none */
+    const bool known = s && measure != OF_NORMALISED && s->columns > 1 && !s->before && item->dtype != ASSAY_FLOAT64 &&
+                       law_rounding(item->dtype) > 0;
     if (!s || (known ? item->stats->nan + item->stats->pos_inf + item->stats->neg_inf > 0
                      : !all_finite(s->squares, s->groups * s->columns) ||
                            (s->before && !all_finite(s->squares_before, s->groups * s->columns))))

@@ -7,6 +7,7 @@
  *
  * A column's sum is taken row by row; where there is one column, in MEASURE_LANES lanes by the number of the row. So a
  * sum depends on the elements alone. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -138,23 +139,25 @@ static void add_rows(const assay_meter *m, sketch_side *side, uint64_t row, cons
     }
 }
 
-/* What brings a row to mean 0 and variance 1, or its mean square alone to 1, by its sums. */
+/* What brings a row to mean 0 and variance 1, or its mean square alone to 1, by its sums. Where the sum of squares
+ * is no float, a module of floats computes something else: NaN. */
 static void find_scale(const assay_meter *m, const channel_lanes *lanes, uint64_t n, double *mean, double *scale)
 {
-    const double squares = meter_joined(lanes->squares) / (double)n;
+    const bool floats = m->dtype == ASSAY_FLOAT32 || m->dtype == ASSAY_BFLOAT16;
+    const double sum = meter_joined(lanes->squares), most = floats ? (double)FLT_MAX : HUGE_VAL;
+    const double squares = sum <= most ? sum / (double)n : (double)NAN;
     *mean = signbit(m->measure.number[2]) ? 0 : meter_joined(lanes->sum) / (double)n;
-    *scale = 1 / sqrt(fmax(squares - *mean * *mean, 0) + fabs(m->measure.number[2]));
+    *scale = 1 / sqrt(fmax(squares - *mean * *mean, squares * 0) + fabs(m->measure.number[2]));
 }
 
 /* A row that is complete. */
-static void normalise(const assay_meter *m, double *x, uint64_t n)
+static void normalise(const assay_meter *m, double *x, uint64_t n, double *mean, double *scale)
 {
     channel_lanes lanes = {{0}, {0}};
-    double mean, scale;
     add_to_lanes(m, &lanes, 0, x, (size_t)n);
-    find_scale(m, &lanes, n, &mean, &scale);
+    find_scale(m, &lanes, n, mean, scale);
     for (uint64_t i = 0; i < n; i++)
-        x[i] = (x[i] - mean) * scale;
+        x[i] = (x[i] - *mean) * *scale;
 }
 
 static void add_normalised(const assay_meter *m, sketch_side *side, uint64_t row, uint64_t column, const double *x,
@@ -164,10 +167,14 @@ static void add_normalised(const assay_meter *m, sketch_side *side, uint64_t row
     memcpy(side->row + column, x, n * sizeof *x);
     if (column + n < s->columns)
         return;
-    normalise(m, side->row, s->columns);
+    double mean, scale;
+    normalise(m, side->row, s->columns, &mean, &scale);
     for (uint64_t at = 0; at < s->columns; at += METER_BLOCK)
         add_to_row(m, side, row, at, side->row + at,
                    s->columns - at < METER_BLOCK ? (size_t)(s->columns - at) : METER_BLOCK);
+    double *squares = side->squares + assay_sketch_group(row, s->rows, s->groups) * s->columns;
+    for (uint64_t c = 0; c < s->columns; c++)
+        squares[c] += mean * scale * (mean * scale);
 }
 
 /* n elements, at most METER_BLOCK. */

@@ -332,6 +332,35 @@ def silu_whose_exp_is_infinite(folder):
     return made.end(), [rule("laws", "LawViolated", holds(activation=1))]
 
 
+def norms(folder, fault=None):
+    """Few rows with a mean that is large beside what is left of it, as a module computes them in single precision; and rows at one step
+    whose squares are no floats, so that a module of these has 0."""
+    made, random = Made(folder), numpy.random.default_rng(8)
+    weight = 1 + random.normal(size=16).astype(SINGLE) * SINGLE(0.1)
+    for step in range(10):
+        x = (random.normal(size=(3, 16)) + 3000).astype(SINGLE)
+        scale = (1 / numpy.sqrt(x.astype(float).var(1, keepdims=True) + 1e-5)).astype(SINGLE)
+        y = (x * scale - x.mean(1, dtype=SINGLE, keepdims=True) * scale) * weight
+        if step == 7:
+            x, y = x * SINGLE(1e17), y * 0
+        if step == 5 and fault:
+            fault(y)
+        made.step(step, "TRAIN", step, {"worker_0": {"Net_norm.weight": weight, "norm_input_0": x, "norm_output_0": y}})
+    return made.end()
+
+
+@case
+def norms_of_rows_far_from_zero(folder):
+    return norms(folder), [rule("laws", "LawViolated", holds(normalisation=1))]
+
+
+@case
+def one_of_rows_far_from_zero(folder):
+    def fault(y):
+        y[1, 2] += SINGLE(0.1)
+    return norms(folder, fault), [rule("laws", "LawViolated", first("row 1, column 2", step=5, tensor="norm_output_0", test="normalisation"))]
+
+
 @case
 def attention_that_is_off(folder):
     """One number each: of an embedding, of attention's weights, of a residual sum, of a gradient."""

@@ -16,15 +16,17 @@ static assay_measure sketch_of(int axis, double groups, double cells, uint32_t f
 
 enum { ROOT = 100 /* of sums_match(): NORMALISED with a number below 0 */ };
 
-static double transformed(uint32_t form, const double *row, uint64_t columns, uint64_t c)
+static double transformed(uint32_t form, const double *row, uint64_t columns, uint64_t c, double *of_mean)
 {
     double mean = 0, variance = 0;
+    *of_mean = 0;
     if (form != ASSAY_SKETCH_NORMALISED && form != ROOT)
         return row[c];
     for (uint64_t k = 0; k < columns && form != ROOT; k++)
         mean += row[k] / (double)columns;
     for (uint64_t k = 0; k < columns; k++)
         variance += (row[k] - mean) * (row[k] - mean) / (double)columns;
+    *of_mean = mean * mean / (variance + 1e-5);
     return (row[c] - mean) / sqrt(variance + 1e-5);
 }
 
@@ -39,10 +41,11 @@ static bool sums_match(const assay_sketch *s, uint32_t form, const double *x, co
     double want[4096] = {0}, want_squares[4096] = {0}, size[4096] = {0};
     for (uint64_t r = 0; r < s->rows; r++)
         for (uint64_t c = 0; c < s->columns; c++) {
-            const double value = transformed(form, x + r * s->columns, s->columns, c);
+            double of_mean;
+            const double value = transformed(form, x + r * s->columns, s->columns, c, &of_mean);
             const uint64_t cell = assay_sketch_group(r, s->rows, s->groups) * s->columns + c;
             want[cell] += form == ASSAY_SKETCH_UNSIGNED ? value : assay_sketch_sign(r) * value;
-            want_squares[cell] += value * value;
+            want_squares[cell] += value * value + of_mean;
             size[cell] += fabs(value);
         }
     for (uint64_t i = 0; i < s->groups * s->columns; i++)
