@@ -121,7 +121,7 @@ enum {
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;   /* UNITS, CLASSES, IMAGES, MOMENTS, SKETCH */
+    uint32_t form;   /* UNITS, CHANNELS, CLASSES, IMAGES, MOMENTS, SKETCH */
     uint32_t window; /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
     int32_t
         axis; /* CHANNELS; an axis that the tensor does not have makes one channel of it. CLASSES: 0 (the last) or 1.
