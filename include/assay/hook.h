@@ -182,6 +182,10 @@ int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_
 /* The same of rows that are normalised before, by mean and variance + e, or below 0 by the mean square - e. */
 int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double e,
                                  double *out);
+/* Of each row, sums of its columns in at most `groups` groups, with the signs that rows have, and of their squares: `out` has
+ * room for two times `groups` x `rows` numbers, each [groups found][rows]. Returns how many groups there are; -1: not of a
+ * type that has it (float32; 16 bits, of up to 8192 columns). */
+int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double *out);
 /* Which function of x is y, element by element, as the measure FUNCTION finds it (assay/measure.h)? `out` has room for
  * ASSAY_HOOK_FIT numbers of each function (how many elements are not that function, -1: it was looked at no further; the
  * worst of them, how far it is off, what rounding explains, and the largest of these ratios), and one behind them: how

@@ -67,6 +67,13 @@ int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64
     return sketch(measure_of(ASSAY_SKETCH_NORMALISED, groups, e), dtype, x, NULL, rows, columns, out);
 }
 
+int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double *out)
+{
+    const uint64_t found = columns < (uint64_t)groups ? columns : (uint64_t)groups;
+    const int status = assay_sketch_columns(dtype, x, rows, columns, found, out, out + found * rows);
+    return status == ASSAY_OK ? (int)found : -1;
+}
+
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out)
 {
     const int64_t dim[] = {1, (int64_t)elements};

@@ -60,6 +60,7 @@ _SIGNATURES = {
     "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
     "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT], "step_end": [_HOOK],
     "sketch": [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
+    "sketch_columns": [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
     "sketch_normalised": [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_double, ctypes.c_void_p],
     "function": [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
     "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64], "go_back": [_HOOK, ctypes.c_int],

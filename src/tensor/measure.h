@@ -56,6 +56,13 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 /* A SKETCH whose reference has its shape is fed without it: these are the sums and squares that it made of that. Called
  * once, before the first element. */
 void assay_meter_put_before(assay_meter *meter, const double *sums);
+
+/* Of each row of a matrix, sums of its columns in groups with the signs of SKETCH, and of their squares: what a SKETCH
+ * makes of the transposed matrix, without that. `sum` and `squares` are [groups][rows]. 1: not of a type that has it (float32;
+ * float16 and bfloat16 of up to 8192 columns). */
+int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, double *sum,
+                         double *squares);
+
 /* What a comparison (CHANGE) of a tensor with itself comes to, by its statistics: no element is looked at again. */
 void assay_change_of_itself(const assay_measure *measure, const assay_stats *stats, assay_change *out);
 /* Gives back what a meter that has not ended borrowed; its result's room goes with assay_arena_clear(). */

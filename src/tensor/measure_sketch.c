@@ -412,6 +412,46 @@ void assay_meter_put_before(assay_meter *m, const double *sums)
     m->same_shape = s->two = false;
 }
 
+/* Sums of the columns from `at` to `end` of a row of floats. */
+static void sum_columns(const measure_kernels *kernels, const uint8_t *x, uint64_t at, uint64_t end, double *sum,
+                        double *squares)
+{
+    channel_lanes lanes = {{0}, {0}};
+    while (at < end) {
+        const size_t lane = (size_t)(at % MEASURE_LANES), groups = (size_t)((end - at) / MEASURE_LANES);
+        if (lane == 0 && groups > 0) {
+            kernels->sketch32(ASSAY_SKETCH_PLAIN, &lanes, NULL, x + 4 * at, NULL, at, groups, 0);
+            at += groups * MEASURE_LANES;
+            continue;
+        }
+        float value32;
+        memcpy(&value32, x + 4 * at, sizeof value32);
+        const double value = (double)value32;
+        lanes.sum[lane] += assay_sketch_sign(at) * value;
+        lanes.squares[lane] += value * value;
+        at++;
+    }
+    *sum = meter_joined(lanes.sum);
+    *squares = meter_joined(lanes.squares);
+}
+
+int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, double *sum,
+                         double *squares)
+{
+    const measure_kernels *kernels = assay_measure_kernels_of(assay_simd_level());
+    const size_t size = assay_dtype_size(dtype);
+    float room[FLOATS];
+    if ((dtype != ASSAY_FLOAT32 && !is_16_bits(dtype)) || (dtype != ASSAY_FLOAT32 && columns > FLOATS))
+        return 1;
+    for (uint64_t r = 0; r < rows; r++) {
+        const uint8_t *row = as_floats(dtype, (const uint8_t *)x + r * columns * size, (size_t)columns, room);
+        for (uint64_t g = 0; g < groups; g++)
+            sum_columns(kernels, row, assay_sketch_first_row(g, columns, groups),
+                        assay_sketch_first_row(g + 1, columns, groups), sum + g * rows + r, squares + g * rows + r);
+    }
+    return ASSAY_OK;
+}
+
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const sketch_state *s = meter_state(m);

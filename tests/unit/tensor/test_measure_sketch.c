@@ -142,6 +142,33 @@ static void sums_before(void)
     tensor_release(&flat);
 }
 
+/* Columns in groups are what a sketch makes of the transposed matrix. */
+static void columns_in_groups(void)
+{
+    enum { ROWS = 5, COLUMNS = 37, GROUPS = 4 };
+    const int64_t dim[] = {ROWS, COLUMNS};
+    const int dtypes[] = {ASSAY_FLOAT32, ASSAY_FLOAT16, ASSAY_BFLOAT16};
+    double sum[GROUPS * ROWS], squares[GROUPS * ROWS];
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        tensor t = tensor_of(dtypes[k], DATA_ORDINARY, 2, dim);
+        CU_ASSERT_EQUAL(assay_sketch_columns(dtypes[k], t.bytes, ROWS, COLUMNS, GROUPS, sum, squares), ASSAY_OK);
+        for (uint64_t r = 0; r < ROWS; r++)
+            for (uint64_t g = 0; g < GROUPS; g++) {
+                double want = 0, want_squares = 0, size = 0;
+                for (uint64_t c = 0; c < COLUMNS; c++) {
+                    const double x = assay_sketch_group(c, COLUMNS, GROUPS) == g ? t.wide[r * COLUMNS + c] : 0;
+                    want += assay_sketch_sign(c) * x;
+                    want_squares += x * x;
+                    size += fabs(x);
+                }
+                CU_ASSERT_TRUE(near(sum[g * ROWS + r], want, size));
+                CU_ASSERT_TRUE(near(squares[g * ROWS + r], want_squares, want_squares));
+            }
+        tensor_release(&t);
+    }
+    CU_ASSERT_EQUAL(assay_sketch_columns(ASSAY_INT32, sum, 1, 1, 1, sum, squares), 1);
+}
+
 /* Groups of fewer are unions of groups of more, so that sketches of different widths can be brought together. */
 static void groups_nest(void)
 {
@@ -279,6 +306,7 @@ int main(void)
     CU_TestInfo tests[] = {{"sketches against plain loops", against_loops},
                            {"too many columns", too_many_columns},
                            {"sums of the step before", sums_before},
+                           {"columns in groups", columns_in_groups},
                            {"groups nest", groups_nest},
                            {"Adam's updates", adam},
                            {"every function", every_function},
