@@ -522,11 +522,69 @@ static void put_note(const double *row, char *note, size_t room)
     }
 }
 
+/* ---- moments that are off ---- */
+
+/* Where they are, and which of these are of one parameter. An update that is made of one says no more than that. */
+typedef struct moments_off {
+    judged *all, *some;
+    uint64_t count, some_count;
+} moments_off;
+
+static int compare_places(const void *a, const void *b)
+{
+    const judged *x = a, *y = b;
+    return x->worker != y->worker ? (x->worker < y->worker ? -1 : 1) : (x->step > y->step) - (x->step < y->step);
+}
+
+static void note_moments(moments_off *off, const judged *list, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (!list[i].keeps)
+            off->all[off->count++] = list[i];
+}
+
+/* Is it optimizer/P/KEY, of the parameter ROOT_P or P? */
+static bool is_moment_of(const char *moment, const char *parameter)
+{
+    static const char START[] = "optimizer/";
+    const char *end = strrchr(moment, '/');
+    if (strncmp(moment, START, sizeof START - 1) != 0 || end < moment + sizeof START)
+        return false;
+    moment += sizeof START - 1;
+    const size_t length = (size_t)(end - moment), whole = strlen(parameter);
+    return whole >= length && strncmp(parameter + whole - length, moment, length) == 0 &&
+           (whole == length || parameter[whole - length - 1] == '_');
+}
+
+static void choose_moments(const assay_trial *trial, uint32_t parameter, moments_off *off)
+{
+    off->some_count = 0;
+    for (uint64_t i = 0, n; i < off->count; i += n) {
+        for (n = 1; i + n < off->count && off->all[i + n].tensor == off->all[i].tensor;)
+            n++;
+        if (is_moment_of(assay_trial_tensor(trial, off->all[i].tensor), assay_trial_tensor(trial, parameter))) {
+            memcpy(off->some + off->some_count, off->all + i, n * sizeof *off->all);
+            off->some_count += n;
+        }
+    }
+    if (off->some_count > 1)
+        qsort(off->some, off->some_count, sizeof *off->some, compare_places);
+}
+
+static bool is_of_moment(const moments_off *off, const judged *row)
+{
+    return row->law == LAW_UPDATE && off->some_count > 0 &&
+           bsearch(row, off->some, off->some_count, sizeof *row, compare_places);
+}
+
 /* The datapoints of a form that holds. */
-static int add_findings(const assay_series *series, const judged *list, uint64_t n, assay_findings *findings)
+static int add_findings(const assay_series *series, const judged *list, uint64_t n, const moments_off *off,
+                        assay_findings *findings)
 {
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
+        if (is_of_moment(off, &list[i]))
+            continue;
         char note[512];
         const assay_row row = assay_series_row(series, list[i].number);
         const bool weighted = list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED;
@@ -545,14 +603,15 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
 
 /* The same of each worker, but of averages only of those that keep it themselves: DistributedDataParallel gives worker 0's
  * running figures to the others before each pass, so that theirs do not follow from what they recorded. */
-static int add_workers(const assay_series *series, const judged *list, uint64_t n, assay_findings *findings)
+static int add_workers(const assay_series *series, const judged *list, uint64_t n, const moments_off *off,
+                       assay_findings *findings)
 {
     int status = ASSAY_OK;
     for (uint64_t i = 0, of; status == ASSAY_OK && i < n; i += of) {
         for (of = 1; i + of < n && list[i + of].worker == list[i].worker;)
             of++;
         if (list->law != LAW_AVERAGE || holds(list + i, of))
-            status = add_findings(series, list + i, of, findings);
+            status = add_findings(series, list + i, of, off, findings);
     }
     return status;
 }
@@ -637,7 +696,7 @@ static void say_form(const assay_trial *trial, uint32_t tensor, int form, assay_
 }
 
 static int judge(const assay_rule *rule, const assay_series *series, const judged *list, uint64_t count,
-                 assay_verdict *verdict)
+                 moments_off *off, assay_verdict *verdict)
 {
     uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
     form_counts counts;
@@ -653,8 +712,12 @@ static int judge(const assay_rule *rule, const assay_series *series, const judge
         (is_held ? holding : open)[law]++;
         if (is_held && law == LAW_LOSS)
             say_form(rule->trial, list[i].tensor, (int)variant, verdict);
+        if (is_held && law == LAW_UPDATE) /* behind the moments */
+            choose_moments(rule->trial, list[i].tensor, off);
+        if (is_held && law == LAW_MOMENTS)
+            note_moments(off, rows, some);
         if (is_held)
-            status = add_workers(series, rows, some, assay_verdict_findings(verdict));
+            status = add_workers(series, rows, some, off, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
         if (holding[law] > 0 && !GUESSED[law] && open[law] > 0)
@@ -672,10 +735,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t count;
     judged *list = list_rows(rule, series, &count);
-    if (!list)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = join_all_classes(series, list, &count);
-    ASSAY_THEN(status, judge(rule, series, list, count, verdict));
+    moments_off off = {.all = malloc((count + 1) * sizeof *list), .some = malloc((count + 1) * sizeof *list)};
+    int status = list && off.all && off.some ? join_all_classes(series, list, &count)
+                                             : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    ASSAY_THEN(status, judge(rule, series, list, count, &off, verdict));
+    free(off.some);
+    free(off.all);
     free(list);
     ASSAY_THEN(status, judge_sums(rule, series, verdict));
     ASSAY_THEN(status, statistics_judge(rule, series, verdict));

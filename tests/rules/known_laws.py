@@ -193,7 +193,8 @@ def one_moment(folder):
         if step == 6 and worker == 0:
             state["Net_fc1.weight"]["exp_avg_sq"][2, 7] *= SINGLE(2)
     found = first(step=7, worker="worker_0", tensor="optimizer/fc1.weight/exp_avg_sq", test="moments")
-    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", found)]
+    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", lambda e: found(e) and not any(
+        f["test"] == "update" for f in e["findings"] if f["step"] == 7))]  # the update that it has made says no more
 
 
 def layers(folder, fault=None):
