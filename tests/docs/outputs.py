@@ -2,12 +2,12 @@
 """What the documents show is what assay prints: each block of README.md and docs/ with a line that begins with `$ ` is run, and the
 lines below are compared with what comes out.
 
-    outputs.py --assay PROGRAM [--show] [PAGE...]
+    outputs.py --assay PROGRAM --cmake PROGRAM --build DIR [--show] [PAGE...]
 
 Within a line `...` stands for any text, as a line by itself for any lines. Messages on stderr count where a command is refused
 (exit code 2). Blocks of `console` are of a terminal. A page's commands run one after the other in a folder that its scene filled.
-Blocks without `$ ` that begin with a command of assay are run too, without a look at what they print, but for lines that NOT_RUN
-says. --show prints what came out.
+Blocks without `$ ` whose first line is a command are run too, without a look at what they print. No line is left out: what needs more
+than a folder is in ELSEWHERE, with the test that runs it. --show prints what came out.
 """
 import argparse
 import json
@@ -24,6 +24,9 @@ import numpy  # noqa: E402
 import dumps  # noqa: E402
 import logs  # noqa: E402
 import made_traces  # noqa: E402
+import process_groups  # noqa: E402
+import s3  # noqa: E402
+import s3_server  # noqa: E402
 from checkpoints import save_safetensors, save_sharded  # noqa: E402
 from endings import planted  # noqa: E402
 from launch import TRIALS, Checks, on_terminal, run  # noqa: E402
@@ -31,8 +34,19 @@ from made import Made  # noqa: E402
 from plots import PLOTS  # noqa: E402
 
 SCENES = {}
-# What needs more than a folder: other machines, stores, debuggers, an end by a signal. Tests of their own run these.
-NOT_RUN = re.compile(r"s3://|srun|gdb|--watch|^(mpirun .*)?assay run job.json|\.\.\.")
+COMMAND = re.compile(r"([A-Z_]+=\S+ )*(assay|mpirun|srun|cmake|python3|apt|pip|gdb|gh|cd|export|jobs/quickstart|tests/run) ")
+# What needs more than a folder (an installation of packages, Slurm, a debugger, somebody's account): the test that runs it, and its words there.
+ELSEWHERE = {
+    r"jobs/quickstart": ("tests/install/quickstart.py", '"jobs" / "quickstart"'),
+    r"tests/run": (".ci/run", "tests/run"),
+    r"cmake -B build && cmake --build build|cmake --build build && cmake --install build|export PATH=~/assay": ("tests/install/consumers.py", "--install"),
+    r"cmake --preset dev": ("tests/run", "--preset"),
+    r"SLURM_PMIX_FENCE=ring srun": ("tests/slurm/templates.py", '"srun"'),
+    r"apt install ./python3-assay-smdebug": ("tests/install/packages.py", "python3-assay-smdebug"),
+    r"ASSAY_SMDEBUG=1 pip wheel": ("tests/python/wheel.py", "ASSAY_SMDEBUG"),
+    r"(mpirun -n 1 )?gdb ": None,
+    r"gh pr comment": None,
+}
 LOSSES = {"losses": "Loss"}
 
 
@@ -56,12 +70,12 @@ def weights(step, layers=4):
 
 
 @scene("README.md")
-def readme(place, assay):
+def readme(place, assay, args):
     (place / "tests").symlink_to(ROOT / "tests")
 
 
 @scene("docs/checkpoints-as-trials.md")
-def checkpoints(place, assay):
+def checkpoints(place, assay, args):
     for step in (10, 20):
         folder = place / ("runs/7/checkpoint-%d" % step)
         folder.mkdir(parents=True)
@@ -82,7 +96,7 @@ def checkpoints(place, assay):
 
 
 @scene("docs/compare.md")
-def compare(place, assay):
+def compare(place, assay, args):
     random = numpy.random.default_rng(3)
     for k in range(12):
         made = Made(place / ("sweep/run-%02d" % k), collections=LOSSES)
@@ -94,18 +108,19 @@ def compare(place, assay):
         made.put("run/worker_0.json", json.dumps({"schema": "assay-run/1", "worker": "worker_0", "config": {"lr": 0.5 if k == 10 else 0.05}}).encode())
         made.end()
     (place / "jobs").symlink_to(ROOT / "jobs")
+    (place / "job.json").write_text('{"trials": ["runs/resnet-17", "runs/resnet-18"], "rules": [{"rule": "LossSpike"}]}\n')
     for name in ("runs/resnet-17", "runs/resnet-18", "runs/tonight", *("good/%d" % i for i in range(6))):
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).symlink_to(TRIALS / "healthy")
 
 
 @scene("docs/expressions.md")
-def expressions(place, assay):
+def expressions(place, assay, args):
     (place / "job.json").write_text(json.dumps({"trials": ["x"], "rules": [{"name": "tiny", "when": "abs_men(gradients) < 1e-6"}]}))
 
 
 @scene("docs/report-forms.md")
-def formats(place, assay):
+def formats(place, assay, args):
     (place / "tests").symlink_to(ROOT / "tests")
     (place / "two.json").write_text(json.dumps({"rules": [{"rule": "LossSpike"}, {"rule": "DeadRelu", "parameters": {"tensor_regex": "act"}}]}))
     spiky = Made(place / "spiky", collections=LOSSES)
@@ -125,12 +140,12 @@ def formats(place, assay):
 
 
 @scene("docs/hang.md")
-def hang(place, assay):
+def hang(place, assay, args):
     dumps.write(place / "DUMPS", dumps.stuck(stopped=(2,), ranks=4))
 
 
 @scene("docs/laws.md")
-def laws(place, assay):
+def laws(place, assay, args):
     (place / "laws.json").write_text('{"rules": [{"rule": "LawViolated"}]}\n')
     random, made = numpy.random.default_rng(7), Made(place / "runs/17", workers=2)
     w, b = (random.normal(size=shape).astype("f4") for shape in ((5, 33), (5,)))
@@ -146,12 +161,12 @@ def laws(place, assay):
 
 
 @scene("docs/logs.md")
-def of_logs(place, assay):
+def of_logs(place, assay, args):
     logs.hf(place / "runs/17", logs.curve(60))
 
 
 @scene("docs/traces.md")
-def traces(place, assay):
+def traces(place, assay, args):
     made_traces.write(place / "traces", made_traces.job(slow={1: 1.5}))
     made_traces.write(place, made_traces.job(ranks=2, late_input={0: 9000000}))
     (place / "host_rank0.1700000000.pt.trace.json.gz").rename(place / "rank0.pt.trace.json.gz")
@@ -160,26 +175,85 @@ def traces(place, assay):
 
 
 @scene("docs/why.md")
-def why(place, assay):
+def why(place, assay, args):
     next(e for e in planted(4, PLOTS) if e.name == "gpu_memory_one").write(place / "runs/4711")
 
 
 @scene("docs/packed.md")
-def packed(place, assay):
+def packed(place, assay, args):
     link(place, runs_of_resnet__17="healthy", runs_of_1="healthy", runs_of_2="ddp")
     (place / "jobs").symlink_to(ROOT / "jobs")
 
 
 @scene("docs/seal.md")
-def seal(place, assay):
+def seal(place, assay, args):
     for step in (10, 20):
         save_safetensors(place / ("runs/7/checkpoint-%d/model.safetensors" % step), weights(step))
+
+
+@scene("docs/custom-rules.md")
+def of_custom_rules(place, assay, args):
+    run([args.cmake, "--install", args.build, "--prefix", place / "prefix"])
+    return {"PATH": "%s:%s" % (place / "prefix/bin", os.environ["PATH"]), "CMAKE_PREFIX_PATH": str(place / "prefix"), "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+@scene("docs/hook.md")
+def of_hook(place, assay, args):
+    run([args.cmake, "--install", args.build, "--prefix", place / "prefix"])
+    (place / "jobs").symlink_to(ROOT / "jobs")
+    return {"PREFIX": str(place / "prefix"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@scene("docs/developing.md")
+@scene("docs/mpi.md")
+def of_ranks(place, assay, args):
+    link(place, RUN="ddp", runs_of_17="ddp")
+    (place / "job.json").write_text('{"rules": [{"rule": "ReplicaDivergence"}]}\n')
+
+
+@scene("docs/python-rules.md")
+def of_python_rules(place, assay, args):
+    link(place, runs_of_17="ddp")
+    return {"PYTHONPATH": str(ROOT / "src/python"), "ASSAY_LIBRARY": "", "ASSAY": str(assay), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@scene("docs/s3.md")
+def of_s3(place, assay, args):
+    server = s3_server.Server()
+    for run_ in ("17", "18"):
+        server.put_tree("bucket", "runs/%s/" % run_, TRIALS / "healthy")
+    (place / "job.json").write_text('{"rules": [{"rule": "LossSpike"}]}\n')
+    return s3.environment(server.port, server.key, server.secret)
+
+
+@scene("docs/topology.md")
+def of_pieces(place, assay, args):
+    process_groups.record(place / "runs/7")
+    for rank in range(8):
+        process_groups.write_dump(place / ("dumps/nccl_trace_rank_%d" % rank), rank, process_groups.GROUPS)
+    (place / "job.json").write_text('{"rules": [{"rule": "ReplicaDivergence"}]}\n')
 
 
 def blocks_of(text):
     """(line, lines, whether it is of a terminal) of blocks without the name of another language."""
     for found in re.finditer(r"^(```+)(|sh|console)\n(.*?)^\1$", text, re.M | re.S):
         yield text.count("\n", 0, found.start()) + 1, found[3].splitlines(), found[2] == "console"
+
+
+def commands_of(lines):
+    """The lines of a block that begins with a command, joined where they go on, without what is said about them."""
+    text = "\n".join(lines).replace("\\\n", " ")
+    return [re.sub(r"\s+# .*", "", line) for line in text.splitlines() if line] if COMMAND.match(text) else []
+
+
+def elsewhere(command, checks, found):
+    """Whether a command needs more than a folder; then a test that is there has to run it."""
+    for pattern, test in ELSEWHERE.items():
+        if re.match(pattern, command):
+            found.add(pattern)
+            checks.expect(test is None or test[1] in (ROOT / test[0]).read_text(), "%s does not run `%s`" % (test and test[0], command))
+            return True
+    return False
 
 
 def shown(lines):
@@ -202,27 +276,27 @@ def pattern_of(lines):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--assay", required=True)
+    for name in ("--assay", "--cmake", "--build"):
+        parser.add_argument(name, required=True)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("pages", nargs="*")
-    args, checks, outputs, commands = parser.parse_args(), Checks(), 0, 0
+    args, checks, outputs, commands, found = parser.parse_args(), Checks(), 0, 0, set()
     args.assay = Path(args.assay).resolve()
     path = "%s:%s" % (args.assay.parent, os.environ["PATH"])
-    for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "slurm").glob("*.md")), *sorted((ROOT / "jobs").rglob("*.md"))]:
         page = str(file.relative_to(ROOT))
         if args.pages and page not in args.pages:
             continue
         with tempfile.TemporaryDirectory() as place:
-            if page in SCENES:
-                SCENES[page](Path(place), args.assay)
+            env = {"PATH": path, **((page in SCENES and SCENES[page](Path(place), args.assay, args)) or {})}
             for number, lines, terminal in blocks_of(file.read_text()):
-                parts = shown(lines)
+                parts = shown(lines) or [(line, None) for line in commands_of(lines) if not elsewhere(line, checks, found)]
                 checks.expect(not parts or page in SCENES, "%s:%d: no scene for what it shows" % (page, number))
-                if not parts and page in SCENES:
-                    parts = [(line, None) for line in lines if re.match(r"(mpirun (-n \d+ )?)?assay ", line) and not NOT_RUN.search(line)]
-                for command, wanted in parts:
+                for command, wanted in parts if page in SCENES else []:
                     shell = ["bash", "-c", "cd %s; %s" % (place, command)]
-                    done = on_terminal(shell, 100, env={"PATH": path, "NO_COLOR": "1"}) if terminal else run(shell, env={"PATH": path})
+                    if " --watch" in command:  # it ends by a signal
+                        shell = ["timeout", "--preserve-status", "3", *shell[:2], shell[2].replace("; ", "; exec ")]
+                    done = on_terminal(shell, 100, env={**env, "NO_COLOR": "1"}) if terminal else run(shell, env=env)
                     said = done.err if done.code == 2 else done.out
                     commands, outputs = commands + 1, outputs + (wanted is not None)
                     if args.show:
@@ -232,6 +306,7 @@ def main():
                     else:
                         checks.expect(pattern_of(wanted).match(said), "%s:%d: `%s` prints\n%s\nand not\n%s" % (page, number, command, said, "\n".join(wanted)))
     checks.expect(args.pages or (outputs > 15 and commands > outputs), "%d outputs of %d commands were compared" % (outputs, commands))
+    checks.expect(args.pages or found == set(ELSEWHERE), "no page has %s" % (set(ELSEWHERE) - found))
     checks.done()
 
 

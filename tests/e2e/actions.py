@@ -126,6 +126,10 @@ def test_test_messages(b):
         b.expect(SECRET not in done.out + done.err, "a query is shown: %s" % done)
         paths = [request.path.split("?")[0] for request in hook.requests]
         b.expect(paths == ["/slack", "/end"], "requests: %s" % paths)
+        told = [json.loads(line) for line in run([b.assay, "notify", "--test", job, "--json"], {"no_proxy": "127.0.0.1"}).out.splitlines()]
+        b.expect([line["result"] for line in told] == words and [line["error"] is None for line in told] == [True, False, False, True], "as JSON: %s" % told)
+        b.expect([line["target"] for line in told] == [re.split(": |$", line.split(maxsplit=1)[1])[0] for line in done.out.splitlines()]
+                 and SECRET not in str(told), "as JSON and as lines: %s, %s" % (told, done))
         body = json.loads(hook.requests[1].body)
         b.expect(body["event"] == "test" and body["schema"] == "assay-message/1", "message: %s" % body)
         b.expect(not b.report().exists(), "a test leaves something behind")

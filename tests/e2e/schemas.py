@@ -139,6 +139,12 @@ def pilot(schemas, assay, folder):
     path.write_text(json.dumps(named))
     planned = run([assay, "pilot", "--dry-run", path], cwd=folder / "pilot")
     schemas.checks.expect(planned.code == 0, "assay pilot refuses a state that names its schema: %s" % planned)
+    again = run([assay, "pilot", "--dry-run", path, "--json"], cwd=folder / "pilot")
+    schemas.checks.expect(again.code == 0 and json.loads(again.out) == {"next": planned.out.splitlines()} and planned.out.count("\n") > 5,
+                          "what comes next, as JSON: %s, as lines: %s" % (again, planned))
+    shown = run([assay, "pilot", "--status", path, "--format", "json"], cwd=folder / "pilot")
+    schemas.checks.expect(shown.code == 0 and json.loads(shown.out)["run_spec"] == state["run_spec"], "the status as JSON: %s" % shown)
+    schemas.valid("pilot", json.loads(shown.out), "the status as JSON")
     for key, value in (("no such key", 1), ("next_action", "rest"), ("caps", {"num_retraining": 0}), ("run_spec", {"learning_rate": 1})):
         path.write_text(json.dumps(dict(state, **{key: value})))
         refused = run([assay, "pilot", "--dry-run", path], cwd=folder / "pilot")
