@@ -152,7 +152,7 @@ int compare_losses(assay_comparison *c)
     c->loss = assay_alloc_zeroed(ASSAY_COMPARED_LOSSES, sizeof *c->loss);
     int status = c->loss ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
-        status = assay_curves_make(c->outcome, t, &curves);
+        status = assay_curves_of_losses(c->outcome, t, &curves);
         ASSAY_THEN(status, align(c, t, &curves));
         assay_curves_release(&curves);
     }
@@ -161,7 +161,7 @@ int compare_losses(assay_comparison *c)
     for (size_t i = 0; status == ASSAY_OK && i < c->losses; i++)
         status = thin(c, &c->loss[i]);
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
-        status = assay_curves_make(c->outcome, t, &curves);
+        status = assay_curves_of_losses(c->outcome, t, &curves);
         if (status == ASSAY_OK)
             take_values(c, t, &curves);
         assay_curves_release(&curves);

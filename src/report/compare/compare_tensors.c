@@ -189,11 +189,11 @@ static void name_bounds(assay_comparison *c, size_t trial, const assay_curves *c
 int compare_tensors(assay_comparison *c)
 {
     assay_curves base, own;
-    int status = assay_curves_make(c->outcome, c->baseline, &base);
+    int status = assay_curves_of_tensors(c->outcome, c->baseline, &base);
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         if (c->outcome->trials[t].status != ASSAY_OK || c->outcome->job->implicit_count == 0)
             continue;
-        status = assay_curves_make(c->outcome, t, &own);
+        status = assay_curves_of_tensors(c->outcome, t, &own);
         if (status == ASSAY_OK)
             name_bounds(c, t, &own);
         if (status == ASSAY_OK && t != c->baseline)

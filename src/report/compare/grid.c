@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/runs.h"
 #include "base/search.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -137,8 +138,11 @@ static int collect(const assay_outcome *outcome, int figure, samples *out)
     int status = ASSAY_OK;
     for (size_t t = 0; status == ASSAY_OK && t < outcome->trial_count; t++) {
         const assay_trial *info = outcome->trials[t].info;
+        const bool of_losses = figure == ASSAY_BAND_LOSS || figure == ASSAY_BAND_GAP;
         assay_curves curves;
-        status = assay_curves_make(outcome, t, &curves);
+        status = of_losses                    ? assay_curves_of_losses(outcome, t, &curves)
+                 : figure == ASSAY_BAND_VALUE ? assay_curves_make(outcome, t, &curves)
+                                              : assay_curves_of_tensors(outcome, t, &curves);
         ASSAY_THEN(status, figure == ASSAY_BAND_LOSS  ? collect_losses(info, &curves, (uint32_t)t, out)
                            : figure == ASSAY_BAND_GAP ? collect_gaps(info, &curves, (uint32_t)t, out)
                                                       : collect_tensors(info, &curves, (uint32_t)t, figure, out));
@@ -259,7 +263,7 @@ int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay
     size_t *start = NULL;
     int status = collect(outcome, figure, &all);
     if (status == ASSAY_OK && all.count > 0) {
-        qsort(all.list, all.count, sizeof *all.list, by_place);
+        assay_sort_runs(all.list, all.count, sizeof *all.list, by_place); /* those of each trial are sorted */
         start = assay_alloc(all.count * sizeof *start);
         status = start ? ASSAY_OK : ASSAY_ENOMEM;
     }

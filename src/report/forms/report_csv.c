@@ -237,7 +237,7 @@ static int make_loss(const assay_report *report, const assay_report_origin *orig
     assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         assay_curves curves;
-        ASSAY_TRY(assay_curves_make(outcome, t, &curves));
+        ASSAY_TRY(assay_curves_of_losses(outcome, t, &curves));
         for (size_t c = 0; c < curves.loss_count; c++) {
             const assay_loss_curve *loss = &curves.losses[c];
             for (size_t i = 0; i < loss->count; i++) {

@@ -53,7 +53,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 static int put_losses(const assay_outcome *outcome, size_t t, assay_buf *out)
 {
     assay_curves curves;
-    ASSAY_TRY(assay_curves_make(outcome, t, &curves));
+    ASSAY_TRY(assay_curves_of_losses(outcome, t, &curves));
     for (size_t c = 0; c < curves.loss_count; c++) {
         const assay_loss_curve *loss = &curves.losses[c];
         for (size_t i = 0; i < loss->count; i++) {

@@ -50,7 +50,7 @@ static int take_losses(assay_report_history *h, const assay_outcome *outcome, si
 {
     const assay_trial_outcome *trial = &outcome->trials[number];
     assay_curves curves;
-    int status = assay_curves_make(outcome, number, &curves);
+    int status = assay_curves_of_losses(outcome, number, &curves);
     ASSAY_TRY(status);
     for (size_t i = 0; i < curves.loss_count && status == ASSAY_OK; i++) {
         char name[NAME_ROOM];

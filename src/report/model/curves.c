@@ -157,7 +157,9 @@ static void set_bounds(const assay_outcome *outcome, const assay_trial *trial, a
     }
 }
 
-int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out)
+enum { LOSSES = 1, TENSORS = 2 };
+
+static int make(const assay_outcome *outcome, size_t trial, int parts, assay_curves *out)
 {
     const assay_trial_outcome *t = &outcome->trials[trial];
     row_list losses = {0}, tensors = {0};
@@ -169,15 +171,35 @@ int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *
     const assay_common_state *tensor_state = state_of(t, ASSAY_IMPLICIT_TENSORS);
     set_bounds(outcome, t->info, out);
     out->shapes = tensor_state ? tensor_state->counter : NULL;
-    int status = list_rows(outcome, t, ASSAY_IMPLICIT_LOSSES, &losses);
-    ASSAY_THEN(status, make_losses(&losses, out));
-    ASSAY_THEN(status, list_rows(outcome, t, ASSAY_IMPLICIT_TENSORS, &tensors));
-    ASSAY_THEN(status, make_tensors(&tensors, out));
+    int status = ASSAY_OK;
+    if (parts & LOSSES) {
+        status = list_rows(outcome, t, ASSAY_IMPLICIT_LOSSES, &losses);
+        ASSAY_THEN(status, make_losses(&losses, out));
+    }
+    if (parts & TENSORS) {
+        ASSAY_THEN(status, list_rows(outcome, t, ASSAY_IMPLICIT_TENSORS, &tensors));
+        ASSAY_THEN(status, make_tensors(&tensors, out));
+    }
     release_rows(&losses);
     release_rows(&tensors);
     if (status != ASSAY_OK)
         assay_curves_release(out);
     return status;
+}
+
+int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out)
+{
+    return make(outcome, trial, LOSSES | TENSORS, out);
+}
+
+int assay_curves_of_losses(const assay_outcome *outcome, size_t trial, assay_curves *out)
+{
+    return make(outcome, trial, LOSSES, out);
+}
+
+int assay_curves_of_tensors(const assay_outcome *outcome, size_t trial, assay_curves *out)
+{
+    return make(outcome, trial, TENSORS, out);
 }
 
 void assay_curves_release(assay_curves *curves)

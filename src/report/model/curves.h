@@ -58,6 +58,9 @@ typedef struct assay_curves {
 /* The curves of trial number `trial` of an outcome that a run has filled. A trial that could not be opened has none.
  * Release them with assay_curves_release(), before the outcome. 0 or ASSAY_ENOMEM. */
 int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out);
+/* The same without the tensors, and without the losses: what is not looked at need not be put in order. */
+int assay_curves_of_losses(const assay_outcome *outcome, size_t trial, assay_curves *out);
+int assay_curves_of_tensors(const assay_outcome *outcome, size_t trial, assay_curves *out);
 void assay_curves_release(assay_curves *curves);
 
 /* The curve of a tensor in a mode; NULL: there is none. O(log curves). */

@@ -173,7 +173,7 @@ static void put_overlays(const assay_outcome *outcome, doc *d)
     size_t made = 0;
     int status = ASSAY_OK;
     for (; made < trials && status == ASSAY_OK; made += status == ASSAY_OK)
-        status = assay_curves_make(outcome, made, &curves[made]);
+        status = assay_curves_of_losses(outcome, made, &curves[made]);
     for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES && status == ASSAY_OK; mode++)
         put_overlay(outcome, curves, trials, mode, d);
     if (outcome->trial_count > trials) {
@@ -300,7 +300,7 @@ static bool has_loss(const assay_report *report, size_t t, doc *d)
     assay_curves curves;
     if (!sections_read(&report->outcome->trials[t]))
         return false;
-    const int status = assay_curves_make(report->outcome, t, &curves);
+    const int status = assay_curves_of_losses(report->outcome, t, &curves);
     doc_fail(d, status);
     if (status != ASSAY_OK)
         return false;
