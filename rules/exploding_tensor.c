@@ -517,7 +517,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 static const char *const value_units[] = {"NaN element(s)", "infinite element(s)", "NaN or infinite element(s)",
-                                          "saved reduction(s) not finite", NULL};
+                                          "not finite", NULL};
 
 const assay_rule_ops assay_rule_exploding_tensor = {
     ASSAY_RULE_HEAD,

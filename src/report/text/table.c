@@ -81,10 +81,10 @@ void assay_table_measure(assay_table *table, const char *numbers, const char *un
     assay_table_cell(table, unit);
 }
 
-/* The numbers whole, and as much of the unit as there is room for; returns the columns. */
+/* The numbers whole, and as much of the unit as there is room for, where that can be read; returns the columns. */
 static size_t put_measure(const char *cell, size_t width, assay_buf *out)
 {
-    enum { LEAST_UNIT = 4 };
+    enum { LEAST_UNIT = 12 }; /* with less it is no word any more: "s...te" */
     const char *mark = strchr(cell, BEFORE_UNIT);
     const size_t number = mark ? (size_t)(mark - cell) : strlen(cell), have = assay_text_columns(cell, strlen(cell));
     const size_t left = width > number + 1 ? width - number - 1 : 0;

@@ -247,6 +247,30 @@ static void test_table_folds(void)
     }
 }
 
+/* A number is kept, and what it counts is cut while it can be read, and then left out. */
+static void test_table_measures(void)
+{
+    static const char *const heads[] = {"value", "tensor"};
+    static const struct {
+        unsigned columns;
+        const char *said;
+    } cases[] = {{60, "                  value  tensor\n7 elements not a number  Net_layer1_attention.weight\n"},
+                 {48, "              value  tensor\n7 element... number  Net_layer1_attention.weight\n"},
+                 {40, "      value  tensor\n          7  Net_layer1_attention.weight\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const assay_draw draw = {cases[i].columns, false, false};
+        assay_table table;
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        assay_table_init(&table, "ul", heads);
+        assay_table_measure(&table, "7", "elements not a number");
+        assay_table_cell(&table, "Net_layer1_attention.weight");
+        assay_table_put(&table, 0, &draw, &out);
+        assay_table_release(&table);
+        CU_ASSERT_STRING_EQUAL(text_of(&out), cases[i].said);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"names are cleaned", test_clean},
@@ -257,6 +281,7 @@ int main(void)
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
                            {"rows that do not fit are folded", test_table_folds},
+                           {"numbers with what they count", test_table_measures},
                            {"tables keep what they are about", test_table_keeps},
                            {"names of workers, seen and unseen", test_workers},
                            CU_TEST_INFO_NULL};
