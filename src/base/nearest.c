@@ -42,6 +42,15 @@ static size_t distance_of(const char *a, size_t a_size, const char *b, size_t b_
     return last[b_size];
 }
 
+static bool is_short_for(const assay_nearest *nearest, const char *name)
+{
+    enum { LEAST = 2 };
+    size_t i = 0;
+    while (i < nearest->length && folded(nearest->word[i]) == folded(name[i]))
+        i++;
+    return i >= LEAST && i == nearest->length;
+}
+
 void assay_nearest_begin(assay_nearest *nearest, const char *word, size_t length)
 {
     *nearest = (assay_nearest){.word = word, .length = length};
@@ -52,8 +61,9 @@ void assay_nearest_offer(assay_nearest *nearest, const char *name)
     size_t length = strlen(name), most = (nearest->length + 2) / 3;
     if (nearest->length > ASSAY_NEAREST_MOST || length > ASSAY_NEAREST_MOST || length == 0)
         return;
-    size_t distance = distance_of(nearest->word, nearest->length, name, length);
-    if (distance > most || distance >= length || (nearest->best && distance >= nearest->distance))
+    const bool is_short = is_short_for(nearest, name);
+    size_t distance = is_short ? 1 : distance_of(nearest->word, nearest->length, name, length);
+    if ((distance > most && !is_short) || distance >= length || (nearest->best && distance >= nearest->distance))
         return;
     nearest->best = name;
     nearest->distance = distance;

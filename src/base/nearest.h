@@ -19,8 +19,8 @@ typedef struct assay_nearest {
 void assay_nearest_begin(assay_nearest *nearest, const char *word, size_t length);
 
 /* Offers a name (borrowed). It becomes the best one if the fewest inserted, left out, changed or swapped letters lead
- * to it, and these are at most a third of the word. Case does not count, nor does `-` for `_`. The first of equals
- * wins. */
+ * to it, and these are at most a third of the word. The first two letters or more of a name count as one letter left
+ * out ("warn"). Case does not count, nor does `-` for `_`. The first of equals wins. */
 void assay_nearest_offer(assay_nearest *nearest, const char *name);
 
 /* ` (did you mean "NAME"?)` to stand behind the word in a message, or "". The text lies in `room`. */

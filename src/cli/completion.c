@@ -1,6 +1,7 @@
 /* completion.c - assay completion: prints the script that makes a shell ask assay itself how a command line goes on. */
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/completion.h"
 
@@ -29,7 +30,13 @@ static int completion(const cli_context *context, int argc, char **argv)
         assay_put_bytes(&out, scripts[i].script, scripts[i].size);
         return cli_finish(&out, CLI_DONE);
     }
-    assay_fail(&err, ASSAY_EUSAGE, "completion: unknown shell \"%.100s\"; known: bash, zsh, fish", shell[0]);
+    assay_nearest nearest;
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest_begin(&nearest, shell[0], strlen(shell[0]));
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        assay_nearest_offer(&nearest, scripts[i].shell);
+    assay_fail(&err, ASSAY_EUSAGE, "completion: unknown shell \"%.100s\"%s; known: bash, zsh, fish", shell[0],
+               assay_nearest_hint(&nearest, hint));
     return cli_fail(ASSAY_EUSAGE, &err);
 }
 

@@ -63,6 +63,8 @@ static int fail_command(const char *name, int argc, char **argv)
         assay_nearest_offer(&nearest, cli_command_at(i)->name);
     assay_nearest_offer(&nearest, "help");
     assay_nearest_offer(&nearest, "version");
+    for (size_t i = 0; name[0] == '-' && i < 2; i++)
+        assay_nearest_offer(&nearest, i ? "--help" : "--version");
     if (name[0] && access(name, F_OK) == 0)
         assay_log_error("\"%.100s\" is no command; `assay run %.100s` analyses what lies there", name, name);
     else if (name[0])

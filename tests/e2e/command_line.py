@@ -84,6 +84,10 @@ def check_help(cli):
     cli.expect(0, "rules", "--format", "txt", out="Rules\n-----")
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
     cli.expect(2, "versoin", err="(did you mean \"version\"?)")
+    cli.expect(2, "--verison", err="(did you mean \"--version\"?)")
+    cli.expect(2, "comp", err="(did you mean \"compare\"?)")
+    cli.expect(2, "run", PARTIAL, "--fail-on", "warn", err="(did you mean \"warning\"?)")
+    cli.expect(2, "completion", "bsh", err="(did you mean \"bash\"?)")
     cli.expect(2, PARTIAL, err="is no command; `assay run %s" % str(PARTIAL)[:60])
 
 

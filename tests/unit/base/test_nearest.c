@@ -24,6 +24,8 @@ static void test_near(void)
     CU_ASSERT_STRING_EQUAL(hint_of("shhow"), " (did you mean \"show\"?)");         /* one too many */
     CU_ASSERT_STRING_EQUAL(hint_of("dead_relu"), " (did you mean \"DeadRelu\"?)"); /* case and underscore */
     CU_ASSERT_STRING_EQUAL(hint_of("treshold-layer"), " (did you mean \"threshold_layer\"?)");
+    CU_ASSERT_STRING_EQUAL(hint_of("thresh"), " (did you mean \"threshold_layer\"?)"); /* short for it */
+    CU_ASSERT_STRING_EQUAL(hint_of("DEAD"), " (did you mean \"DeadRelu\"?)");
     CU_ASSERT_STRING_EQUAL(hint_of("fial_on"), " (did you mean \"fail-on\"?)");
 }
 
@@ -34,6 +36,7 @@ static void test_far(void)
     longest[sizeof longest - 1] = '\0';
     CU_ASSERT_STRING_EQUAL(hint_of("frobnicate"), "");
     CU_ASSERT_STRING_EQUAL(hint_of("x"), "");
+    CU_ASSERT_STRING_EQUAL(hint_of("d"), ""); /* one letter is short for anything */
     CU_ASSERT_STRING_EQUAL(hint_of(""), "");
     CU_ASSERT_STRING_EQUAL(hint_of(longest), "");
 }
