@@ -468,11 +468,10 @@ static int fail_unknown(const assay_lister *l)
         status = assay_fail(l->err, ASSAY_EIO, "%s: cannot look at all of it: %s", location, text);
     } else if (below > 0 && assay_buf_status(&what) == ASSAY_OK) {
         const char *slash = location[strlen(location) - 1] == '/' ? "" : "/";
-        status =
-            assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s below it looks like one%s; give %s%s%s%s%s%s%s",
-                       location, (const char *)what.data, below > 1 ? ", and so do others" : "", location, slash,
-                       (const char *)what.data, below > 1 ? ", or '" : "", below > 1 ? location : "",
-                       below > 1 ? slash : "", below > 1 ? "*' for all of them" : "");
+        status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial, but %s; give %s%s%s%s%s%s%s", location,
+                            below > 1 ? "a folder of trials" : "there is one in it", location, slash,
+                            (const char *)what.data, below > 1 ? ", or '" : "", below > 1 ? location : "",
+                            below > 1 ? slash : "", below > 1 ? "*' for all of them" : "");
     } else if (doubtful) {
         status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial: %s; give what the training wrote", location,
                             assay_buf_status(&doubts) == ASSAY_OK ? (const char *)doubts.data : "");

@@ -179,14 +179,14 @@ static void test_trial_below(void)
     workspace_text(&l.w, "version_10/checkpoints/epoch=1-step=100.ckpt", "");
     list(&l);
     CU_ASSERT_EQUAL(l.status, ASSAY_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "but version_10/checkpoints below it looks like one; give "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "not a trial, but there is one in it; give "));
     CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "/version_10/checkpoints"));
     workspace_text(&l.w, "version_9/checkpoints/epoch=1-step=100.ckpt", "");
     assay_store_close(l.store);
     list(&l);
     CU_ASSERT_EQUAL(l.status, ASSAY_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(l.err.text, "but version_9/checkpoints below it looks like one, and so do others; give "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "not a trial, but a folder of trials; give "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "/version_9/checkpoints, or '"));
     shut(&l);
 }
 
