@@ -461,8 +461,13 @@ static void put_note(const double *row, char *note, size_t room)
     put_cells(cells, sizeof cells, row);
     switch ((int)row[LAW_OF]) {
     case LAW_ACTIVATION:
-        snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s", row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
+        if (row[LAW_COLUMNS_OFF] > row[LAW_COLUMNS]) /* it was looked at no further */
+            snprintf(note, room, "some of %.0f elements differ from %s, the worst that was seen is element %.0f, %s",
+                     row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
+        else
+            snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s",
+                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]),
+                     FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
         break;
     case LAW_DROPOUT:
         if (row[LAW_COLUMNS_OFF] > 0)

@@ -24,6 +24,15 @@ int law_add_activation(const law_step *step, const assay_tensor_view *item, doub
     return status;
 }
 
+/* Is nearly all of the input 0? Nearly every function makes 0 of that: then no number says which one it is, and what a dropout
+ * has left of the others looks like their copy. */
+static bool is_sparse(const law_step *step, const assay_tensor_view *item)
+{
+    const uint32_t input = law_input(step, item->name);
+    const assay_tensor_view *x = input == ASSAY_NO_TENSOR ? NULL : law_item(step, LAW_INPUTS, input, item->worker);
+    return x && x->stats && 8 * (x->stats->count - x->stats->zeros) < x->stats->count;
+}
+
 int law_activation(const law_step *step)
 {
     const assay_slot_view *outputs = &step->view->slot[LAW_OUTPUTS];
@@ -31,7 +40,9 @@ int law_activation(const law_step *step)
     for (uint32_t i = 0; status == ASSAY_OK && i < outputs->count; i++) {
         const assay_tensor_view *item = outputs->items[i];
         const assay_function *function = law_function(step, item);
-        status = function ? law_add_activation(step, item, (double)item->stats->count, function) : ASSAY_OK;
+        status = function && !is_sparse(step, item)
+                     ? law_add_activation(step, item, (double)item->stats->count, function)
+                     : ASSAY_OK;
     }
     return status;
 }

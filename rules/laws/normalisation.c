@@ -4,7 +4,8 @@
  *   root     y = x / sqrt(mean of squares + e) w of each row, or with 1 + w; where the trial says that it is such a module
  * An element rounds in its type, six times as much where steps between do too, and by 64 u of its terms: of a mean that
  * is subtracted, and of sums. Where both are large beside what comes out, three steps between round by 4 u of the type each
- * (PyTorch on the CPU has x times the scale, and the mean times it, in 16 bits). */
+ * (PyTorch on the CPU has x times the scale, and the mean times it, in 16 bits). The mean is a sum of x, which rounds by what
+ * these are in mean, whatever comes out: 1, once it is normalised. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static double expected(const norm *n, uint64_t rows, uint64_t c, double x, doubl
         mean = n->channels->sum[c] / count;
         scale = w / sqrt(fmax(n->channels->squares[c] / count - mean * mean, 0) + n->e);
     }
-    *squares = scale * scale * x2 + (double)rows * (scale * scale * mean * mean + b * b);
+    *squares = scale * scale * x2 + (double)rows * (scale * scale * mean * mean + w * w + b * b);
     return scale * (x - signs * mean) + signs * b;
 }
 

@@ -363,6 +363,31 @@ def one_of_rows_far_from_zero(folder):
 
 
 @case
+def copy_that_is_all_wrong(folder):
+    """No function fits at step 6, and none is looked at to the end."""
+    made, random = Made(folder), numpy.random.default_rng(10)
+    for step in range(12):
+        x, y = (random.normal(size=(40, 50)).astype(SINGLE) for _ in range(2))
+        made.step(step, "TRAIN", step, {"worker_0": {"copy_input_0": x, "copy_output_0": y if step == 6 else x}})
+    return made.end(), [rule("laws", "LawViolated", first("some of 2000 elements differ from its input", step=6, tensor="copy_output_0"))]
+
+
+@case
+def dropout_of_what_dies(folder):
+    """From step 4 on one number alone is not 0, and never dropped: it looks like its copy, but for the steps before."""
+    made, random = Made(folder), numpy.random.default_rng(9)
+    for step in range(12):
+        x = numpy.abs(random.normal(size=(8, 40))).astype(SINGLE)
+        kept = random.random((8, 40)) >= 0.2
+        if step >= 4:
+            x[:], kept[:] = 0, True
+            x[2, 3] = 1
+        made.step(step, "TRAIN", step, {"worker_0": {"drop_input_0": x, "drop_output_0": x * kept, "relu_input_0": x - SINGLE(0.5),
+                                                     "relu_output_0": numpy.maximum(x - SINGLE(0.5), 0)}})
+    return made.end(), [rule("laws", "LawViolated", holds(activation=1))]
+
+
+@case
 def attention_that_is_off(folder):
     """One number each: of an embedding, of attention's weights, of a residual sum, of a gradient."""
     def fault(t):

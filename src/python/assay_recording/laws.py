@@ -276,7 +276,7 @@ class Laws:
         signs, counts = self.in_groups(rows, found)
         weight, bias = self.affine(module)
         scales = [(BY_ROOTS, weight), (BY_ROOTS_PLUS, weight + 1)] if roots else [(BY_ROWS, weight)]
-        return [of_y] + [(form, w * normalised + signs * bias, w * w * squares + counts * bias * bias) for form, w in scales]
+        return [of_y] + [(form, w * normalised + signs * bias, w * w * (squares + counts) + counts * bias * bias) for form, w in scales]
 
     def normalised_channels(self, module, x, output, rows):
         """The same of a batch, some channels at a time."""
@@ -298,7 +298,7 @@ class Laws:
         weight, bias = self.affine(module, places)
         signs, counts = self.in_groups(rows, of_x.shape[1])
         scale = weight / numpy.sqrt(variance + module.eps)
-        terms = scale * scale * of_x[1] + counts * (scale * scale * mean * mean + bias * bias)
+        terms = scale * scale * of_x[1] + counts * (scale * scale * mean * mean + weight * weight + bias * bias)
         return [of_y, (BY_CHANNELS, scale * (of_x[0] - signs * mean) + signs * bias, terms)]
 
     # -- functions and poolings: an element is all there is, so that some are looked at in each step
@@ -322,6 +322,8 @@ class Laws:
         if not set(codes) <= set(KNOWN):
             return
         x, y = (host(t.reshape(-1)[first:end]) for t in (x, y))
+        if 8 * int(x.count_nonzero()) < x.numel():  # nearly every function makes 0 of 0
+            return
         fits = numpy.empty(FUNCTIONS * FIT + 1)
         if self.library.assay_hook_function(codes[0], y.data_ptr(), codes[1], x.data_ptr(), end - first, fits.ctypes.data) != FUNCTIONS:
             return
