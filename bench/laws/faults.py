@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 """Injects faults into small trainings that the hook records, runs LawViolated over each, and says how many are named.
 
-    faults.py --build BUILD [--faults 300] [--healthy 60] [--seed 0] [--verbose]
+    faults.py --build BUILD --results FILE [--record all laws state] [--faults 1000] [--healthy 1000] [--seed 0] [--verbose]
+    faults.py --tables FILE
 
-A fault changes one number, or a part of a tensor, in a training that goes on with it; five follow each other in one. It counts as named
+A fault changes one number, or a part of a tensor, in a training that goes on with it; several follow each other in one. It counts as named
 where the first new finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed.
 Some are of all workers at once, and named where any of them is. "reduction" is an average over the workers that is wrong for a part of one
-parameter: without this worker's share, or the sum. --record: all, projections alone (laws=True of the hook), or weights and the optimizer's state as checkpoints have them. Faults
+parameter: without this worker's share, or the sum. --record: all, projections alone (laws=True of the hook), or weights and the optimizer's
+state as checkpoints have them; --faults is the number of each, --healthy that of steps of each type of numbers, of all and laws. Faults
 that leave rounding (a change below 64 roundings of the tensor's root mean square) or make something that is not finite are
-not counted: no law, or another rule, finds those. The tables go to standard output as Markdown; an interrupt ends it early.
+not counted: no law, or another rule, finds those.
+
+All that is to be run goes on side by side, so that what is there when it is broken off is a part of each. Each training has a number
+and follows from it and the seed: --only laws/17 runs one again. A line of FILE is a fault or a healthy training; what is there is not
+run again. --tables prints what it comes to, as docs/laws.md has it.
 """
 import argparse
-import collections
+import functools
 import json
 import os
 import random
@@ -221,98 +227,178 @@ class Several:
         return lambda *arguments: [getattr(f, name)(*arguments) for f in self.faults]
 
 
-FIRST, BETWEEN, IN_ONE = 7, 4, 5
+FIRST, BETWEEN, IN_ONE = 7, 4, 8
+HEALTHY_STEPS = 25
+PRECISIONS = ["float32", "tf32", "bfloat16", "float16"]
+BATCHES = [2, 5, 7, 16, 16, 24, 33]
 
 
-def inject(options, build, work, job, chance, table):
-    """Some faults into one training; `table` gets what came of them."""
-    import trainings
-    seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
-    workers = chance.choice([1, 4])
-    kinds = [k for k in options.kinds or KINDS if (k != "backward" or options.record == "laws") and network in HAVE.get(k, [network]) and
-             ("moment" not in k or "adam" in optimizer) and (k != "reduction" or workers > 1)]
-    faults = []
-    if not kinds:
-        return
-    for number in range(IN_ONE):
-        bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
-        last = number == IN_ONE - 1
-        worker = EVERYONE if options.everyone or (workers > 1 and chance.random() < 0.2) else chance.randrange(workers)
-        faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * number, worker, bits, seed + number, last and chance.random() < 0.5,
-                             options.record))
-    trial, steps = work / "trial", FIRST + BETWEEN * IN_ONE
-    shutil.rmtree(trial, ignore_errors=True)
-    criterion = chance.choice(list(trainings.LOSSES))
-    trainings.train(trial, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=options.record,
-                    criterion=criterion)
-    reports = judged(build, trial, work, job)
-    wild = min((f["step"] for f in reports["ExplodingTensor"]["findings"]), default=steps)
-    for fault in faults:
-        if not 2.0 ** -18 * fault.scale < fault.size < 1e30 or wild <= fault.seen_at():
+class Bench:
+    """Where trainings are made and judged, and the file that gets what came of them."""
+
+    def __init__(self, options):
+        self.options, self.build = options, options.build.resolve()
+        self.work = Path(tempfile.mkdtemp(prefix="assay-laws-"))
+        self.job = self.work / "job.json"
+        self.job.write_text(json.dumps({"output": {"max_findings": 100000}, "rules": [
+            {"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
+        self.lines = [json.loads(line) for line in options.results.read_text().splitlines()] if options.results.exists() else []
+        self.file = open(options.results, "a", encoding="utf-8")
+
+    def put(self, **line):
+        self.lines.append(line)
+        print(json.dumps(line), file=self.file, flush=True)
+
+    def trained(self, chance, network, optimizer, workers, **more):
+        import trainings
+        trial = self.work / "trial"
+        shutil.rmtree(trial, ignore_errors=True)
+        criterion, batch = chance.choice(list(trainings.LOSSES)), chance.choice(BATCHES)
+        trainings.train(trial, network, optimizer, workers, criterion=criterion, batch=batch, **more)
+        return judged(self.build, trial, self.work, self.job), {"network": network, "optimizer": optimizer, "workers": workers,
+                                                                "criterion": criterion, "batch": batch}
+
+    def healthy(self, chance, number, record, precision):
+        import trainings
+        network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
+        workers = chance.choice([1, 4])
+        if precision == "float16":  # of what the CPU has of it
+            network, optimizer = chance.choice(["mlp", "cnn", "pooled", "grouped"]), chance.choice(["sgd", "momentum"])
+        reports, what = self.trained(chance, network, optimizer, workers, seed=chance.randrange(1 << 20), steps=HEALTHY_STEPS,
+                                     precision=precision, record=record)
+        findings = reports["LawViolated"]["findings"]
+        self.put(healthy=precision, number=number, record=record, steps=HEALTHY_STEPS, alarms=len({f["step"] for f in findings}),
+                 first=findings[:1], **what)
+
+    def faulty(self, chance, number, record):
+        """Some faults in one training."""
+        import trainings
+        options = self.options
+        seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
+        workers = chance.choice([1, 4])
+        kinds = [k for k in options.kinds or KINDS if (k != "backward" or record == "laws") and network in HAVE.get(k, [network]) and
+                 ("moment" not in k or "adam" in optimizer) and (k != "reduction" or workers > 1)]
+        faults = []
+        for at in range(IN_ONE if kinds else 0):
+            bits = [chance.choice(BITS)] if chance.random() < 0.8 else chance.sample(BITS, 2)
+            last = at == IN_ONE - 1
+            worker = EVERYONE if options.everyone or (workers > 1 and chance.random() < 0.2) else chance.randrange(workers)
+            faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * at, worker, bits, seed + at, last and chance.random() < 0.7, record))
+        steps = FIRST + BETWEEN * IN_ONE
+        if not faults:
+            self.put(fault=None, number=number, record=record, result="not counted")
+            return
+        reports, what = self.trained(chance, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=record)
+        wild = min((f["step"] for f in reports["ExplodingTensor"]["findings"]), default=steps)
+        for fault in faults:
+            counts = 2.0 ** -18 * fault.scale < fault.size < 1e30 and wild > fault.seen_at()
+            result = outcome(reports["LawViolated"]["findings"], fault, fault.at + BETWEEN) if counts else "not counted"
+            near = [(f["step"], f["worker"], f["tensor"], f["test"], f["value"], f["threshold"]) for f in
+                    reports["LawViolated"]["findings"] if fault.seen_at() - 1 <= f["step"] <= fault.seen_at()][:6]
+            self.put(fault=fault.kind, number=number, record=record, result=result, bits=sorted(fault.bits), worker=fault.worker,
+                     stuck=fault.stuck, step=fault.seen_at(), tensor=fault.tensors[:1], place=fault.place, size=fault.size, scale=fault.scale,
+                     **what, near=near if result in ("seen", "missed") else [])
+            if options.verbose and result in ("seen", "missed"):
+                print(json.dumps(self.lines[-1]), flush=True)
+
+    def units(self):
+        """What is to be run: what it is called, how much of it there is, how much there has to be, what runs the next training of it."""
+        options = self.options
+        for record in options.record:
+            faults = [line for line in self.lines if "fault" in line and line["record"] == record]
+            counted = sum(line["result"] != "not counted" for line in faults)
+            wanted = options.faults * 3 // 10 if record == "state" else options.faults
+            yield record, counted, wanted, 1 + max((line["number"] for line in faults), default=-1), functools.partial(self.faulty, record=record)
+            for precision in PRECISIONS if record != "state" else []:
+                healthy = [line for line in self.lines if line.get("healthy") == precision and line["record"] == record]
+                yield ("%s/%s" % (record, precision), sum(line["steps"] for line in healthy), options.healthy, len(healthy),
+                       functools.partial(self.healthy, record=record, precision=precision))
+
+    def run(self):
+        while True:
+            unit = min(((there / wanted, name, number, one) for name, there, wanted, number, one in self.units() if there < wanted), default=None,
+                       key=lambda u: u[:2])
+            if unit is None:
+                break
+            _, name, number, one = unit
+            one(random.Random("%d/%s/%d" % (self.options.seed, name, number)), number)
+        return self
+
+    def run_one(self, path):
+        name, _, number = path.rpartition("/")
+        one = next(unit[-1] for unit in self.units() if unit[0] == name)
+        one(random.Random("%d/%s/%s" % (self.options.seed, name, number)), int(number))
+
+
+ROWS = {"row": "a row of a product set to zero", "tile": "a quarter of a row of a product set to zero",
+        "reduction": "a part of an average over workers, without one of them or not divided", "backward": "gradient, as backward computes it"}
+COLUMNS = ["sign", "exponent", "mantissa 22-20", "mantissa 19-16", "mantissa 15-10", "several bits"]
+
+
+def share(lines):
+    return "%d of %d" % (sum(line["result"] == "named" for line in lines), len(lines)) if lines else ""
+
+
+def tables(path):
+    """Prints what a run came to, as Markdown."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    healthy, faults = [line for line in lines if "healthy" in line], [line for line in lines if line.get("fault") and line["result"] != "not counted"]
+    print("| healthy steps | " + " | ".join(PRECISIONS) + " |\n|" + "---|" * 5)
+    for record in ("all", "laws"):
+        cells = [[line for line in healthy if line["record"] == record and line["healthy"] == p] for p in PRECISIONS]
+        print("| %s | " % record + " | ".join("%d of %d" % (sum(l["alarms"] for l in c), sum(l["steps"] for l in c)) for c in cells) + " |")
+    for record in ("all", "laws", "state"):
+        mine = [line for line in faults if line["record"] == record]
+        if not mine:
             continue
-        result = outcome(reports["LawViolated"]["findings"], fault, fault.at + BETWEEN)
-        kind = fault.kind + (" of all workers" if fault.worker == EVERYONE else "")
-        table[kind, "-" if fault.kind in ("row", "tile", "reduction") else group_of(fault.bits)][result] += 1
-        if options.verbose and result != "named":
-            print(result, fault.kind, fault.bits, network, optimizer, workers, "worker", fault.worker, "step", fault.seen_at(), fault.tensors[:1],
-                  fault.place, "size", fault.size, "scale", fault.scale, "seed", seed, "stuck", fault.stuck,
-                  [(f["step"], f["worker"], f["tensor"], f["test"], f["value"], f["threshold"]) for f in
-                   reports["LawViolated"]["findings"] if fault.seen_at() - 1 <= f["step"] <= fault.seen_at()][:4], flush=True)
+        print("\n%s: %s, seen but not named %d, missed %d; %d not counted\n" % (record, share(mine), *(sum(
+            line["result"] == r for line in mine) for r in ("seen", "missed")), sum(
+                line["record"] == record and line.get("result") == "not counted" for line in lines)))
+        for title, of in (("network", lambda l: l["network"]), ("optimizer", lambda l: l["optimizer"]), ("workers", lambda l: l["workers"]),
+                          ("who", lambda l: "all workers" if l["worker"] == EVERYONE else "one worker"),
+                          ("how long", lambda l: "stuck" if l["stuck"] else "one step")):
+            print("* %s: %s" % (title, ", ".join("%s %s" % (k, share([l for l in mine if of(l) == k])) for k in sorted({of(l) for l in mine}))))
+        print("\n| named of injected | " + " | ".join(COLUMNS) + " |\n|" + "---|" * 7)
+        for kind in [k for k in KINDS if any(line["fault"] == k for line in mine)]:
+            of_kind = [line for line in mine if line["fault"] == kind]
+            plain = kind in ("row", "tile", "reduction")
+            cells = [share(of_kind)] + [""] * 5 if plain else [share([l for l in of_kind if group_of(l["bits"]) == c]) for c in COLUMNS]
+            print("| %s | %s |" % (ROWS.get(kind, kind), " | ".join(cells)))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=Path)
-    parser.add_argument("--faults", type=int, default=300)
-    parser.add_argument("--healthy", type=int, default=60)
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--tables", type=Path)
+    parser.add_argument("--faults", type=int, default=1000)
+    parser.add_argument("--healthy", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="RECORD/NUMBER or RECORD/PRECISION/NUMBER: one training")
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="faults of these kinds alone")
-    parser.add_argument("--record", choices=["all", "laws", "state"], default="all")
+    parser.add_argument("--record", nargs="*", choices=["all", "laws", "state"], default=["all", "laws", "state"])
     parser.add_argument("--everyone", action="store_true", help="all faults are of all workers")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    build = options.build.resolve()
+    if options.tables:
+        tables(options.tables)
+        return
+    if not options.build or not options.results:
+        parser.error("--build and --results are needed")
     sys.path[:0] = [str(ROOT / "src/python"), str(Path(__file__).parent)]
-    os.environ.setdefault("ASSAY_HOOK_LIBRARY", str(build / "src/hook/libassay_hook.so"))
+    os.environ.setdefault("ASSAY_HOOK_LIBRARY", str(options.build.resolve() / "src/hook/libassay_hook.so"))
     import torch
     torch.set_num_threads(1)
-    import trainings
     global Straight
     Straight = straight()
-    work = Path(tempfile.mkdtemp(prefix="assay-laws-"))
-    job = work / "job.json"
-    job.write_text(json.dumps({"output": {"max_findings": 100000}, "rules": [{"rule": "LawViolated"}, {"rule": "ExplodingTensor", "parameters": {"strict": False}}]}))
-    chance = random.Random(options.seed)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    bench = Bench(options)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    steps = alarms = trials = 0
-    for number in range(options.healthy):
-        network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
-        precision, workers = chance.choice(["float32", "tf32", "bfloat16", "float16"]), chance.choice([1, 1, 4])
-        if precision == "float16":  # of what the CPU has of it
-            network, optimizer = chance.choice(["mlp", "cnn", "pooled", "grouped"]), chance.choice(["sgd", "momentum"])
-        trial = work / "healthy"
-        shutil.rmtree(trial, ignore_errors=True)
-        trainings.train(trial, network, optimizer, workers, seed=1000 * options.seed + number, steps=20, precision=precision, record=options.record,
-                        criterion=chance.choice(list(trainings.LOSSES)))
-        report = judged(build, trial, work, job)["LawViolated"]
-        steps, trials, alarms = steps + 20, trials + 1, alarms + (report["findings_total"] > 0)
-        if report["findings_total"] > 0:
-            print("alarm:", network, optimizer, precision, workers, number, report["findings"][0], flush=True)
-    print("healthy: %d trainings, %d steps, alarms in %d\n" % (trials, steps, alarms), flush=True)
-    table = collections.defaultdict(collections.Counter)
     try:
-        while sum(c.total() for c in table.values()) < options.faults:
-            inject(options, build, work, job, chance, table)
-    except KeyboardInterrupt:  # the tables of what was tried so far
-        pass
-    print("| fault | bit | faults | named | seen, but not named | missed |\n|---|---|---|---|---|---|")
-    total = collections.Counter()
-    for (kind, bit), c in sorted(table.items()):
-        print("| %s | %s | %d | %d | %d | %d |" % (kind, bit, c.total(), c["named"], c["seen"], c["missed"]))
-        total += c
-    print("| all | | %d | %d | %d | %d |" % (total.total(), total["named"], total["seen"], total["missed"]))
-    shutil.rmtree(work)
+        bench.run_one(options.only) if options.only else bench.run()
+    finally:
+        shutil.rmtree(bench.work)
+    tables(options.results)
 
 
 if __name__ == "__main__":

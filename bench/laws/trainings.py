@@ -309,7 +309,8 @@ def work(worker, directory, network, optimizer, workers, steps, seed, fault, pre
         x, y = [data_of(network, batch, generator) for _ in range(workers)][worker]
         update.zero_grad()
         out = net(x if x.dtype == torch.int64 else x.to(dtype))
-        save_state(hook, net, update)
+        if record != "laws":
+            save_state(hook, net, update)
         loss(out.float(), y).backward()
         if workers > 1:
             local = [p.grad.clone() for p in net.parameters()]
