@@ -197,6 +197,22 @@ def one_moment(folder):
         f["test"] == "update" for f in e["findings"] if f["step"] == 7))]  # the update that it has made says no more
 
 
+def one_of_another_moment(optimizer, key):
+    def make(folder):
+        def drift(step, worker, weights, state):
+            if step == 6 and worker == 0:
+                state["Net_fc1.weight"][key][2, 7] *= SINGLE(2)
+        found = first(step=7, worker="worker_0", tensor="optimizer/fc1.weight/" + key, test="moments")
+        return Training(optimizer, drift=drift).write(folder), [rule("laws", "LawViolated", lambda e: found(e) and not any(
+            f["test"] == "update" for f in e["findings"] if f["step"] == 7))]
+    make.__name__ = "one_" + key
+    case(make)
+
+
+one_of_another_moment("adam", "exp_avg")
+one_of_another_moment("momentum", "momentum_buffer")
+
+
 def layers(folder, fault=None):
     """A convolution with a stride, norms of layers and of batches, and a loss whose labels are left out now and then."""
     made, random = Made(folder), numpy.random.default_rng(5)
