@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -34,7 +35,7 @@ from made import Made  # noqa: E402
 from plots import PLOTS  # noqa: E402
 
 SCENES = {}
-COMMAND = re.compile(r"([A-Z_]+=\S+ )*(assay|mpirun|srun|cmake|python3|apt|pip|gdb|gh|cd|export|jobs/quickstart|tests/run) ")
+COMMAND = re.compile(r"([A-Z_]+=\S+ )*(assay|mpirun|srun|cc|cmake|python3|apt|pip|gdb|gh|cd|export|jobs/quickstart|tests/run) ")
 # What needs more than a folder (an installation of packages, Slurm, a debugger, somebody's account): the test that runs it, and its words there.
 ELSEWHERE = {
     r"jobs/quickstart": ("tests/install/quickstart.py", '"jobs" / "quickstart"'),
@@ -44,6 +45,9 @@ ELSEWHERE = {
     r"SLURM_PMIX_FENCE=ring srun": ("tests/slurm/templates.py", '"srun"'),
     r"apt install ./python3-assay-smdebug": ("tests/install/packages.py", "python3-assay-smdebug"),
     r"ASSAY_SMDEBUG=1 pip wheel": ("tests/python/wheel.py", "ASSAY_SMDEBUG"),
+    r"assay pilot (state|STATE).json": ("tests/slurm/pilot.py", '"pilot"'),
+    r"cc -O2 train.c -o train ": ("tests/slurm/CMakeLists.txt", "jobs/pilot/train.c"),
+    r"\*/5 .* assay pilot --once state.json": ("tests/slurm/pilot.py", '"--once"'),
     r"(mpirun -n 1 )?gdb ": None,
     r"gh pr comment": None,
 }
@@ -204,11 +208,18 @@ def of_hook(place, assay, args):
     return {"PREFIX": str(place / "prefix"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+@scene("docs/checkpoint.md")
 @scene("docs/developing.md")
 @scene("docs/mpi.md")
+@scene("docs/watch.md")
 def of_ranks(place, assay, args):
     link(place, RUN="ddp", runs_of_17="ddp")
-    (place / "job.json").write_text('{"rules": [{"rule": "ReplicaDivergence"}]}\n')
+    (place / "job.json").write_text('{"trials": ["RUN"], "rules": [{"rule": "ReplicaDivergence"}]}\n')
+
+
+@scene("jobs/pilot/README.md")
+def of_pilot(place, assay, args):
+    shutil.copytree(ROOT / "jobs/pilot", place, dirs_exist_ok=True)
 
 
 @scene("docs/python-rules.md")
@@ -289,6 +300,8 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as place:
             env = {"PATH": path, **((page in SCENES and SCENES[page](Path(place), args.assay, args)) or {})}
+            apart = re.search(r"^    (\$ )?(assay|mpirun|srun) ", re.sub(r"^(```+).*?^\1$", "", file.read_text(), flags=re.M | re.S), re.M)
+            checks.expect(not apart, "%s: `%s` stands in no fenced block, so nothing runs it" % (page, apart and apart[0].strip()))
             for number, lines, terminal in blocks_of(file.read_text()):
                 parts = shown(lines) or [(line, None) for line in commands_of(lines) if not elsewhere(line, checks, found)]
                 checks.expect(not parts or page in SCENES, "%s:%d: no scene for what it shows" % (page, number))
