@@ -48,6 +48,7 @@ ELSEWHERE = {
     r"assay pilot (state|STATE).json": ("tests/slurm/pilot.py", '"pilot"'),
     r"cc -O2 train.c -o train ": ("tests/slurm/CMakeLists.txt", "jobs/pilot/train.c"),
     r"\*/5 .* assay pilot --once state.json": ("tests/slurm/pilot.py", '"--once"'),
+    r"PYTHONPATH=\$PREFIX/share/assay/python python3 -m torch.distributed.run": ("tests/hook/examples.py", '"hook.md"'),
     r"(mpirun -n 1 )?gdb ": None,
     r"gh pr comment": None,
 }
@@ -199,13 +200,6 @@ def seal(place, assay, args):
 def of_custom_rules(place, assay, args):
     run([args.cmake, "--install", args.build, "--prefix", place / "prefix"])
     return {"PATH": "%s:%s" % (place / "prefix/bin", os.environ["PATH"]), "CMAKE_PREFIX_PATH": str(place / "prefix"), "ASAN_OPTIONS": "detect_leaks=0"}
-
-
-@scene("docs/hook.md")
-def of_hook(place, assay, args):
-    run([args.cmake, "--install", args.build, "--prefix", place / "prefix"])
-    (place / "jobs").symlink_to(ROOT / "jobs")
-    return {"PREFIX": str(place / "prefix"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @scene("docs/checkpoint.md")
