@@ -2,8 +2,8 @@
  *
  * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the others.
  * A worker is late when lag > max(min_seconds, share * time of one step, APART * spread of the others, STEADY *
- * jitter). Fires when it has been late at num_steps consecutive saved steps; value = lag in seconds, threshold = that
- * limit.
+ * jitter). Fires when it has been late at num_steps consecutive saved steps, and such steps are least_share of its own:
+ * on a machine that is busy now and then some come in a row by chance. Value = lag in seconds, threshold = that limit.
  *
  * Where a topology lays workers out, each is compared with those first that differ from it along the innermost axis
  * alone: they wait for one another most. Only where none of them is late among them are all compared, for then the
@@ -27,6 +27,12 @@ static const assay_param_def params[] = {
     ASSAY_REAL_PARAM("share", "0.25", 0, 1e308, "A worker is late if it lags by this share of the time of one step."),
     ASSAY_REAL_PARAM("min_seconds", "0.05", 0, 1e308, "A worker that lags by no more than these seconds is not late."),
     ASSAY_INT_PARAM("num_steps", "3", 1, 1000000, "Consecutive saved steps at which a worker must be late."),
+    {.name = "least_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.05",
+     .least = 0,
+     .most = 1,
+     .help = "Nothing fires where a worker is late so at fewer than this share of its steps."},
     {0},
 };
 
@@ -63,6 +69,8 @@ typedef struct race {
     double *time;    /* room for the workers of a step, sorted */
     double *between; /* room for the times of a step, and of the others */
     int64_t *late;   /* [workers] steps in a row */
+    int64_t *often;  /* [workers] steps of such rows of num_steps or more */
+    int64_t *seen;   /* [workers] steps */
     double *lag;     /* [workers] at the saved step before; NaN: none */
     bool *behind;    /* [workers] by a group's first: somebody of it is late within it at this step */
     bool grouped;    /* there are several groups */
@@ -192,6 +200,12 @@ static void find_late_groups(race *r, uint64_t i, uint64_t n)
     }
 }
 
+static bool is_often_late(const race *r, uint32_t worker)
+{
+    return (double)r->often[worker] >= assay_param_real(r->rule->params, "least_share") * (double)r->seen[worker];
+}
+
+/* Counts how often each worker is late; with a verdict, tests it. */
 static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
 {
     int64_t num_steps = assay_param_int(r->rule->params, "num_steps");
@@ -215,8 +229,12 @@ static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
                                  .value = l.lag,
                                  .threshold = l.limit,
                                  .note = in_group ? "against the workers that are closest to it" : NULL};
-        if (row.step >= r->rule->start_step)
-            status = assay_findings_test(assay_verdict_findings(verdict), *late >= num_steps, &finding);
+        if (!verdict) {
+            r->often[row.worker] += *late == num_steps ? num_steps : *late > num_steps;
+            r->seen[row.worker]++;
+        } else if (row.step >= r->rule->start_step)
+            status = assay_findings_test(assay_verdict_findings(verdict),
+                                         *late >= num_steps && is_often_late(r, row.worker), &finding);
     }
     return status;
 }
@@ -228,21 +246,28 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     r.time = calloc(count + 1, sizeof *r.time);
     r.between = calloc(count + 1, sizeof *r.between);
     r.late = calloc(workers + 1, sizeof *r.late);
+    r.often = calloc(workers + 1, sizeof *r.often);
+    r.seen = calloc(workers + 1, sizeof *r.seen);
     r.lag = calloc(workers + 1, sizeof *r.lag);
     r.behind = calloc(workers + 1, sizeof *r.behind);
     for (uint32_t w = 0; w < workers; w++)
         r.grouped = r.grouped || assay_trial_neighbours(rule->trial, w) != assay_trial_neighbours(rule->trial, 0);
-    bool room = r.time && r.between && r.late && r.lag && r.behind;
+    bool room = r.time && r.between && r.late && r.often && r.seen && r.lag && r.behind;
     int status = room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     if (status == ASSAY_OK)
         find_limit(&r);
-    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
-        n = rows_of_step(r.series, i);
-        status = test_step(&r, i, n, verdict);
+    for (int turn = 0; status == ASSAY_OK && turn < 2; turn++) {
+        memset(r.late, 0, workers * sizeof *r.late);
+        for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+            n = rows_of_step(r.series, i);
+            status = test_step(&r, i, n, turn == 0 ? NULL : verdict);
+        }
     }
     free(r.time);
     free(r.between);
     free(r.late);
+    free(r.often);
+    free(r.seen);
     free(r.lag);
     free(r.behind);
     assay_verdict_no_data(verdict, "no step has the times of two workers.");

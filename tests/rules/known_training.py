@@ -404,6 +404,18 @@ def late_now_and_then(folder):
 
 
 @case
+def late_once_for_three_steps(folder):
+    """Of eighty: what a busy machine does to one of them by chance."""
+    return timed(folder, 1, lambda w, k: 0.12 * (w == 2 and 30 <= k < 33), saved=80), [rule("straggler", "StragglerWorker", fires(datapoints=320))]
+
+
+@case
+def late_for_a_tenth(folder):
+    return timed(folder, 1, lambda w, k: 0.12 * (w == 2 and k >= 72), saved=80), [
+        rule("straggler", "StragglerWorker", lambda e: e["steps"] == list(range(74, 80)) and e["datapoints"] == 320)]
+
+
+@case
 def late_beside_long_steps(folder):
     return timed(folder, 10, lambda w, k: 0.12 * (w == 2), seconds=2.0), [straggles()]
 
