@@ -13,4 +13,5 @@ import healthy_sixth  # noqa: F401
 import healthy_seventh  # noqa: F401
 import healthy_tenth  # noqa: F401
 import healthy_third  # noqa: F401
+import healthy_twelfth  # noqa: F401
 from registry import TRAININGS  # noqa: F401
