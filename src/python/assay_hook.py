@@ -176,14 +176,12 @@ class Hook:
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
                  include_workers="one", config_file=None, config=None, laws=False, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
-        self._begun = self._active = self._complained = self._flags = False
-        self._names, self._shapes, self._written, self._pending, self._open_events = {}, {}, {}, [], {}
-        self._laid_out = False
-        self._modules, self._copies, self._step_mode = weakref.WeakSet(), None, None
-        self._name_of = assay_hook_config.NetworkNames()
+        self._begun = self._active = self._complained = self._laid_out = False
+        self._names, self._shapes, self._written, self._pending, self._open_events, self._intervals = {}, {}, {}, [], {}, {}
+        self._modules, self._name_of = weakref.WeakSet(), assay_hook_config.NetworkNames()
+        self._copies = self._step_mode = self._flags = None
         self.collection_manager = CollectionManager(create_default=True)
         self._told = {}  # of each collection: the object, and how many patterns, which names and which settings the library knows
-        self._intervals = {}
         self.mode, self.mode_steps = ModeKeys.GLOBAL, {ModeKeys.GLOBAL: -1}
         for c in self.collection_manager.collections.values():
             self._note_told(c)
@@ -630,7 +628,8 @@ class Hook:
     def _before_forward(self, module, inputs):
         self.step()
         inner = _unwrapped(module)[0]
-        self._flags.look(inner, self.mode) if self._flags else None
+        if self._flags:
+            self._flags.look(inner, self.mode)
         if self._active:
             for name, parameter in inner.named_parameters():
                 self._save_torch(self._name_of(inner) + "_" + _plain_name(name), parameter)
