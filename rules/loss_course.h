@@ -12,6 +12,9 @@
  *
  * The loss
  *
+ *   descends           when x_1 .. x_COURSE_FIRST lie each below the one before, by more than four times the noise in all, and
+ *                      the lowest block diff_percent below x_1: it fell before the median of the first, as it does where
+ *                      few steps are logged. Alone it is no excuse: a loss comes down to that of a guess, and stands there
  *   has never fallen   when fall < diff_percent
  *   stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor fall by more than
  *                      COURSE_FLAT of |first| or three standard errors, which are no excuse beyond COURSE_DIM of it:
@@ -43,9 +46,10 @@ enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* 
 typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
     bool never_fell, flat, came_back; /* flat: whatever the fall; came_back: percent in `lost` */
-    double lost;                      /* share of what had been gained, in percent */
-    double first, best, last, error;  /* the last: of a difference of two of them, by noise */
-    uint64_t best_at;                 /* the last loss at the level of the lowest block */
+    bool descends;
+    double lost;                     /* share of what had been gained, in percent */
+    double first, best, last, error; /* the last: of a difference of two of them, by noise */
+    uint64_t best_at;                /* the last loss at the level of the lowest block */
 } course;
 
 /* The median of x[from .. to), by way of `room`. */
@@ -118,6 +122,9 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->fall = 100 * gained / fabs(first);
     c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
     c->never_fell = c->fall < diff_percent;
+    c->descends = x[0] - x[COURSE_FIRST - 1] > 4 * noise && x[0] - best > diff_percent / 100 * fabs(x[0]);
+    for (uint64_t i = 1; i < COURSE_FIRST; i++)
+        c->descends = c->descends && x[i] < x[i - 1];
     const double errors = 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n);
     c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), fmin(errors, COURSE_DIM * fabs(first)));
     c->flat = c->flat && !(x[0] > above && x[1] > above && x[0] - best > COURSE_STEEP * fabs(x[0]));

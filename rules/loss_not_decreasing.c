@@ -215,17 +215,18 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     const assay_params *p = w->rule->params;
     double least = assay_param_real(p, "diff_percent"), plateau = assay_param_real(p, "plateau_percent");
     course c;
-    bool told = course_of(loss, n, least, room, &c),
-         flat = c.flat && c.fall < plateau && !(c.fall > least && falls_in_evaluation(w, finding->step));
-    bool came_back = c.came_back && w->alone;
+    const bool told = course_of(loss, n, least, room, &c), fell = c.fall > least || c.descends;
+    const bool falls = fell && falls_in_evaluation(w, finding->step);
+    const bool flat = c.flat && c.fall < plateau && !falls, never_fell = c.never_fell && !falls;
+    const bool came_back = c.came_back && w->alone;
     finding->value = c.fall;
-    finding->threshold = came_back || c.never_fell ? least : plateau;
+    finding->threshold = came_back || never_fell ? least : plateau;
     if (came_back)
         snprintf(note, size, "it has lost %.3g %% of what it had gained", c.lost);
     else
         snprintf(note, size, flat ? "it stands still, %.3g %% below its beginning" : "%.3g %% below its beginning",
                  c.fall);
-    return told && !w->competes && (came_back || c.never_fell || flat);
+    return told && !w->competes && (came_back || never_fell || flat);
 }
 
 /* The levels of a course that is bad: the report's first line tells from them whether the loss rose or stood still. */

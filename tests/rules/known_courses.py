@@ -129,6 +129,23 @@ def noise_over_no_descent(folder):
         rule("stands", "LossNotDecreasing", lambda e: e["findings_total"] > 0, **COURSE)]
 
 
+def logged_rarely():
+    """Of a warmed-up model every tenth loss: by the fifth of them most of what it gains has been gained."""
+    return numpy.array([3.22, 3.11, 3.01, 2.99, 2.97] + [2.9] * 25) + 0.02 * noise(31, 30) * (numpy.arange(30) > 4)
+
+
+@case
+def descent_before_the_first_losses_end(folder):
+    return with_evaluations(folder, logged_rarely(), [2.98, 2.97, 2.96, 2.94, 2.9, 2.78]), [rule("falls", "LossNotDecreasing", fires(), **COURSE)]
+
+
+@case
+def descent_to_the_loss_of_a_guess(folder):
+    """Calibrated within five losses, and never better than that."""
+    return with_evaluations(folder, logged_rarely(), [2.91, 2.9, 2.89, 2.91, 2.9, 2.9]), [
+        rule("stands", "LossNotDecreasing", lambda e: e["findings_total"] > 0, **COURSE)]
+
+
 @case
 def evaluation_that_hardly_gains(folder):
     """Learned by heart, or fed otherwise: the member tells it from a loss that rises after a gain."""
