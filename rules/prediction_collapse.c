@@ -8,7 +8,8 @@
  * finite, are skipped. An untrained model may
  * well start with one class, and learns the most frequent one first, so a model that recovers has not collapsed.
  * Targets that are not classes, such as those of a regression, are left out (are_classes()); so is a tensor of one
- * number a sample of which none is below 0 at any step and some are above 1: a distance, neither a share nor a score. */
+ * number a sample of which none is below 0 at any step and some are above 1, a distance, neither a share nor a score; and
+ * one number a sample that goes into a loss without labels, unless it is one of two classes: a critic's judgement. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,14 @@ static bool is_regression(const char *name)
     return found;
 }
 
+/* One number a sample that goes into a loss without labels: a critic's judgement, an energy. Only a loss of two classes
+ * makes a class of its sign. */
+static bool is_judgement(const assay_tensor_view *item, const assay_classes *p)
+{
+    return p && strstr(item->name, "Loss_input_0") && !strstr(item->name, "BCE") && assay_dtype_is_float(item->dtype) &&
+           assay_view_has_values(item) && p->count == item->stats->count;
+}
+
 /* Are these class numbers of more than two classes? What is told from one number a sample is 0 or 1. */
 static bool has_many(const assay_classes *p)
 {
@@ -154,6 +163,8 @@ static int count_tensor(const assay_rule *rule, const assay_step_view *view, uin
             continue;
         const assay_classes *p = predicted_classes(rule->trial, view, PREDICTION_CLASSES, mate, item);
         const assay_classes *l = mate ? classes_by(view, LABEL_CLASSES.measure, mate) : NULL;
+        if (!mate && is_judgement(item, p))
+            continue;
         status = count_pairs(counter, p, p && l && p->count == l->count ? l : NULL, &ignored);
         if (status == ASSAY_OK && mate && classes_by(view, PREDICTION_CLASSES.axis_1, item))
             status = ambiguous_axis_add(axes, mate, item);

@@ -193,5 +193,45 @@ def lost_class_that_is_not_0(folder):
         rule("accumulated", "Confusion", lost_class, **PADDING)]
 
 
+def numbers_of_samples(folder, numbers, loss="PairLoss", labels=True):
+    made, rng = Made(folder), numpy.random.default_rng(8)
+    for step in range(30):
+        told = {loss + "_input_1": rng.integers(0, 2, (32, 1)).astype(numpy.float32)} if labels else {}
+        made.step(step, "TRAIN", step, {loss + "_input_0": numbers(step, rng).astype(numpy.float32), **told})
+    return made.end()
+
+
+@case
+def distances_are_no_scores(folder):
+    """None is below 0, some are above 1, and most are small in the end."""
+    return numbers_of_samples(folder, lambda s, rng: rng.exponential(0.6 if s < 10 else 0.1, (32, 1))), [
+        rule("distances", "PredictionCollapse", {"status": "NoData"}), rule("sound", "ExplodingTensor", {"status": "NoIssuesFound"})]
+
+
+@case
+def scores_that_are_all_above_0(folder):
+    return numbers_of_samples(folder, lambda s, rng: rng.normal(0 if s < 10 else 5, 1, (32, 1))), [
+        rule("scores", "PredictionCollapse", lambda e: e["first"]["step"] == 19)]
+
+
+@case
+def judgements_without_labels(folder):
+    """What a critic says has a sign, and no class."""
+    return numbers_of_samples(folder, lambda s, rng: rng.normal(0 if s < 10 else 5, 1, (32, 1)), labels=False), [
+        rule("judgements", "PredictionCollapse", {"status": "NoData"}), rule("sound", "ExplodingTensor", {"status": "NoIssuesFound"})]
+
+
+@case
+def scores_of_two_classes_without_labels(folder):
+    return numbers_of_samples(folder, lambda s, rng: rng.normal(0 if s < 10 else 5, 1, (32, 1)), "BCEWithLogitsLoss", labels=False), [
+        rule("scores", "PredictionCollapse", lambda e: e["first"]["step"] == 19)]
+
+
+@case
+def one_class_by_its_number(folder):
+    return numbers_of_samples(folder, lambda s, rng: rng.integers(0, 5, (32, 1)) if s < 10 else numpy.full((32, 1), 3)), [
+        rule("numbers", "PredictionCollapse", lambda e: e["first"]["step"] == 19)]
+
+
 if __name__ == "__main__":
     main()

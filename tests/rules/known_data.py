@@ -240,33 +240,6 @@ def scores_that_are_not_finite(folder):
     return made.end(), [says("collapse", kind="PredictionCollapse")]
 
 
-def numbers_of_samples(folder, numbers):
-    made, rng = Made(folder), numpy.random.default_rng(8)
-    for step in range(30):
-        made.step(step, "TRAIN", step, {"PairLoss_input_0": numbers(step, rng).astype(numpy.float32),
-                                        "PairLoss_input_1": rng.integers(0, 2, (32, 1)).astype(numpy.float32)})
-    return made.end()
-
-
-@case
-def distances_are_no_scores(folder):
-    """None is below 0, some are above 1, and most are small in the end."""
-    return numbers_of_samples(folder, lambda s, rng: rng.exponential(0.6 if s < 10 else 0.1, (32, 1))), [
-        rule("distances", "PredictionCollapse", {"status": "NoData"}), rule("sound", "ExplodingTensor", {"status": "NoIssuesFound"})]
-
-
-@case
-def scores_that_are_all_above_0(folder):
-    return numbers_of_samples(folder, lambda s, rng: rng.normal(0 if s < 10 else 5, 1, (32, 1))), [
-        rule("scores", "PredictionCollapse", lambda e: e["first"]["step"] == 19)]
-
-
-@case
-def one_class_by_its_number(folder):
-    return numbers_of_samples(folder, lambda s, rng: rng.integers(0, 5, (32, 1)) if s < 10 else numpy.full((32, 1), 3)), [
-        rule("numbers", "PredictionCollapse", lambda e: e["first"]["step"] == 19)]
-
-
 def split(folder, trained, evaluated, steps=20):
     """Labels of training, then of an evaluation."""
     made, rng = Made(folder), numpy.random.default_rng(7)
