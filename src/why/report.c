@@ -82,6 +82,91 @@ static void put_note_members(const why_note *note, assay_jw *w)
              "wrong", note->wrong, "file", note->path);
 }
 
+static void put_chain(const assay_why *why, assay_jw *w)
+{
+    assay_jw_array(w, "chain");
+    for (size_t i = 0; i < why->chain.count; i++) {
+        const bool cause = i == 0 && why->has_cause;
+        assay_jw_line(w, 2);
+        assay_jw_object(w, NULL);
+        if (cause)
+            assay_jw_text(w, "role", "cause");
+        put_link_members(why, &why->chain.list[i], cause, w);
+        assay_jw_end(w);
+    }
+    assay_jw_end(w);
+}
+
+static void put_entries(const assay_why *why, assay_jw *w)
+{
+    assay_jw_array(w, "timeline");
+    for (size_t i = 0; i < why->line.count; i++) {
+        const why_entry *e = &why->line.list[i];
+        assay_jw_line(w, 2);
+        assay_jw_object(w, NULL);
+        if (e->link)
+            ASSAY_JW(w, "source", why_kind_name(WHY_OUTPUT), "event", (uint64_t)(e->link - why->chain.list));
+        else
+            put_note_members(e->note, w);
+        assay_jw_end(w);
+    }
+    assay_jw_end(w);
+}
+
+static void put_used(const assay_why *why, assay_jw *w)
+{
+    assay_jw_array(w, "used");
+    for (size_t i = 0; i < why->places.list.count; i++) {
+        const why_place *p = &why->places.list.list[i];
+        ASSAY_JW_OBJECT(w, NULL, "kind", why_kind_name(p->kind), "path", p->path);
+    }
+    assay_jw_end(w);
+}
+
+static void put_unknown_endings(const assay_why *why, assay_jw *w)
+{
+    assay_jw_array(w, "unknown_endings");
+    if (why->unknown) {
+        assay_jw_object(w, NULL);
+        if (why->unknown_rank >= 0)
+            assay_jw_i64(w, "rank", why->unknown_rank);
+        else
+            assay_jw_null(w, "rank");
+        ASSAY_JW(w, "file", why->places.list.list[why->unknown_file].path, "lines", why->unknown);
+        assay_jw_end(w);
+    }
+    assay_jw_end(w);
+}
+
+static void put_cause(const assay_why *why, assay_jw *w)
+{
+    if (!why->has_cause) {
+        assay_jw_null(w, "cause");
+        return;
+    }
+    assay_jw_object(w, "cause");
+    put_link_members(why, &why->chain.list[0], true, w);
+    assay_jw_end(w);
+}
+
+static void put_resume(const assay_why *why, assay_jw *w)
+{
+    if (why->resume)
+        ASSAY_JW_OBJECT(w, "resume", "checkpoint", why->resume, "state", why->resume_state);
+    else
+        assay_jw_null(w, "resume");
+}
+
+static void put_clock(const assay_why *why, assay_jw *w)
+{
+    const why_clock *clock = why_furthest_clock(why);
+    if (clock)
+        ASSAY_JW_OBJECT(w, "clock", "rank", clock->rank, "ahead", clock->ahead);
+    else
+        assay_jw_null(w, "clock");
+}
+
+/* One member a line, so that reports can be compared by diff. */
 void assay_why_put_json(const assay_why *why, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
@@ -90,80 +175,28 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_line(&w, 1);
     assay_jw_text(&w, "answer", why->answer);
     assay_jw_line(&w, 1);
-    if (why->has_cause) {
-        assay_jw_object(&w, "cause");
-        put_link_members(why, &why->chain.list[0], true, &w);
-        assay_jw_end(&w);
-    } else {
-        assay_jw_null(&w, "cause");
-    }
+    put_cause(why, &w);
     assay_jw_line(&w, 1);
-    assay_jw_array(&w, "reasons");
-    for (size_t i = 0; i < why->reason.count; i++)
-        assay_jw_text(&w, NULL, why->reason.list[i]);
-    assay_jw_end(&w);
+    assay_jw_texts(&w, "reasons", (const char *const *)why->reason.list, why->reason.count);
     assay_jw_line(&w, 1);
-    assay_jw_array(&w, "chain");
-    for (size_t i = 0; i < why->chain.count; i++) {
-        assay_jw_line(&w, 2);
-        assay_jw_object(&w, NULL);
-        if (i == 0 && why->has_cause)
-            assay_jw_text(&w, "role", "cause");
-        put_link_members(why, &why->chain.list[i], i == 0 && why->has_cause, &w);
-        assay_jw_end(&w);
-    }
-    assay_jw_end(&w);
+    put_chain(why, &w);
     assay_jw_line(&w, 1);
-    assay_jw_array(&w, "timeline");
-    for (size_t i = 0; i < why->line.count; i++) {
-        const why_entry *e = &why->line.list[i];
-        assay_jw_line(&w, 2);
-        assay_jw_object(&w, NULL);
-        if (e->link)
-            ASSAY_JW(&w, "source", why_kind_name(WHY_OUTPUT), "event", (uint64_t)(e->link - why->chain.list));
-        else
-            put_note_members(e->note, &w);
-        assay_jw_end(&w);
-    }
-    assay_jw_end(&w);
+    put_entries(why, &w);
     assay_jw_line(&w, 1);
-    assay_jw_array(&w, "used");
-    for (size_t i = 0; i < why->places.list.count; i++) {
-        const why_place *p = &why->places.list.list[i];
-        ASSAY_JW_OBJECT(&w, NULL, "kind", why_kind_name(p->kind), "path", p->path);
-    }
-    assay_jw_end(&w);
+    put_used(why, &w);
     assay_jw_line(&w, 1);
     assay_jw_texts(&w, "missing", (const char *const *)why->missing.list, why->missing.count);
     assay_jw_line(&w, 1);
     assay_jw_texts(&w, "problems", (const char *const *)why->problem.list, why->problem.count);
     assay_jw_line(&w, 1);
-    if (why->resume) {
-        ASSAY_JW_OBJECT(&w, "resume", "checkpoint", why->resume, "state", why->resume_state);
-    } else {
-        assay_jw_null(&w, "resume");
-    }
+    put_resume(why, &w);
     assay_jw_line(&w, 1);
     ASSAY_JW(&w, "checkpoints", why->verify, "hang", why->hang);
     assay_jw_texts(&w, "records", (const char *const *)why->verdict.list, why->verdict.count);
     assay_jw_line(&w, 1);
-    const why_clock *clock = why_furthest_clock(why);
-    if (clock)
-        ASSAY_JW_OBJECT(&w, "clock", "rank", clock->rank, "ahead", clock->ahead);
-    else
-        assay_jw_null(&w, "clock");
+    put_clock(why, &w);
     assay_jw_line(&w, 1);
-    assay_jw_array(&w, "unknown_endings");
-    if (why->unknown) {
-        assay_jw_object(&w, NULL);
-        if (why->unknown_rank >= 0)
-            assay_jw_i64(&w, "rank", why->unknown_rank);
-        else
-            assay_jw_null(&w, "rank");
-        ASSAY_JW(&w, "file", why->places.list.list[why->unknown_file].path, "lines", why->unknown);
-        assay_jw_end(&w);
-    }
-    assay_jw_end(&w);
+    put_unknown_endings(why, &w);
     assay_jw_line(&w, 1);
     ASSAY_JW(&w, "outputs", why->outputs, "bytes", why->output_bytes, "lines", why->lines);
     assay_jw_end(&w);
