@@ -257,6 +257,15 @@ static int say_lacking(const looker *l, const place *p, const char *name, bool l
     return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, p->step, p->path, text);
 }
 
+/* May the file be called otherwise here? Names count more than steps, as "epoch=3-step=300.ckpt" does: one neighbour alone
+ * does not tell what stays the same. */
+static bool is_named_otherwise(const place *p, const place *beside, const char *name)
+{
+    if (p->file)
+        return !has(p, beside->path, beside->step);
+    return name[strcspn(name, "0123456789")] != '\0';
+}
+
 /* The oldest may have been thinned out since, and one neighbour alone may be the one that has more: a note. */
 static int look_at(looker *l, size_t i)
 {
@@ -274,8 +283,8 @@ static int look_at(looker *l, size_t i)
         for (size_t k = 1; k < count && lacks; k++)
             lacks = has(around[k], name, around[0]->step);
         const char *own = rename_to(name, around[0]->step, p->step, room, sizeof room) ? room : name;
-        if (!lacks || is_counted(name) || ++looked > LOOKED_MOST || is_named(l, p->step, own) ||
-            strncmp(assay_path_name(own), "assay-seal", 10) == 0)
+        if (!lacks || is_counted(name) || (count == 1 && is_named_otherwise(p, around[0], name)) ||
+            ++looked > LOOKED_MOST || is_named(l, p->step, own) || strncmp(assay_path_name(own), "assay-seal", 10) == 0)
             continue;
         said++;
         status = say_lacking(l, p, own,

@@ -37,6 +37,14 @@ def files_of_others(work):
                 put(root / (name % ((step,) * name.count("%"))), {"last_epoch": 3})
             yield Case("%s: files with their step in the name, of %s" % (layout, kept), root, SOUND if len(kept) == 3 else DAMAGED,
                        "resume from .*300" if len(kept) == 3 else "resume from .*200.*; 300: damaged .*_0?300.pt is missing")
+    for count in (2, 3):
+        steps = [100 * (at + 1) for at in range(count)]
+        root, other = work / ("epochs-%d" % count), spread(work, "sharded", name="folders-%d" % count, steps=steps)
+        for at, step in enumerate(steps):
+            put(root / ("epoch=%d-step=%d.ckpt" % (at, step)), {"state_dict": {"w": torch.ones(3, 3) + at}, "global_step": step})
+            put(other / ("checkpoint-%d" % step) / ("scheduler_of_epoch_%d.pt" % at), {"last_epoch": at})
+        yield Case("%d files with their epochs in the name" % count, root, SOUND, "step=%d.ckpt; sound[^;]*$" % steps[-1])
+        yield Case("%d checkpoints with a file of their epoch" % count, other, SOUND, "checkpoint-%d; sound[^;]*;[^;]*$" % steps[-1])
     for steps, said in (((100, 200, 300, 500, 600), "see 1 note$"), ((100, 500, 600, 700), "seal[^;]*$"), ((100, 200, 400, 800), "seal[^;]*$")):
         yield Case("checkpoints at %s" % (steps,), spread(work, "sharded", name="at-%d-%d" % (len(steps), steps[1]), steps=steps), SOUND, "resume from checkpoint-%d; .*%s" % (steps[-1], said))
     for layout, file in (("zero1", "latest"), ("torch_dist", "latest_checkpointed_iteration.txt")):
