@@ -266,6 +266,17 @@ static bool is_named_otherwise(const place *p, const place *beside, const char *
     return name[strcspn(name, "0123456789")] != '\0';
 }
 
+/* Has it a file of state that its neighbour has not? Then another version may have written it, and called files otherwise. */
+static bool has_its_own(const place *p, const place *beside)
+{
+    bool own = false;
+    for (uint32_t n = 0; n < assay_dict_count(p->names) && !own; n++) {
+        const char *name = assay_dict_name(p->names, n, NULL);
+        own = keeps_state(name) && !is_counted(name) && !has(beside, name, p->step);
+    }
+    return own;
+}
+
 /* The oldest may have been thinned out since, and one neighbour alone may be the one that has more: a note. */
 static int look_at(looker *l, size_t i)
 {
@@ -287,9 +298,9 @@ static int look_at(looker *l, size_t i)
             ++looked > LOOKED_MOST || is_named(l, p->step, own) || strncmp(assay_path_name(own), "assay-seal", 10) == 0)
             continue;
         said++;
-        status = say_lacking(l, p, own,
-                             i > 0 && (count > 1 || is_always_there(name)) && keeps_state(name) && !is_of_fewer(p, own),
-                             count);
+        const bool lost = i > 0 && (count > 1 || is_always_there(name)) && keeps_state(name) && !is_of_fewer(p, own) &&
+                          !has_its_own(p, around[0]);
+        status = say_lacking(l, p, own, lost, count);
     }
     return status;
 }

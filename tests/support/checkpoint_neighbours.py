@@ -28,6 +28,9 @@ def files_of_others(work):
     yield Case("a page of words is gone", lost(several("words"), "checkpoint-400/README.md"), SOUND, "resume from checkpoint-400; .*see 1 note$")
     yield Case("ranks became fewer", lost(several("fewer"), *("checkpoint-%d/%s_%d.%s" % (step, kind, rank, end) for step in (400,) for kind, end in (("rng_state", "pth"), ("random_states", "pkl")) for rank in (2, 3))),
                SOUND, "resume from checkpoint-400; .*see 1 note$")
+    root = several("renamed")
+    (root / "checkpoint-400" / "rng_state.pth").rename(root / "checkpoint-400" / "random_state.pth")
+    yield Case("another version calls a file otherwise", root, SOUND, "resume from checkpoint-400; .*see 2 notes$")
     root = spread(work, "hugging_face", name="lacks-of-two")
     yield Case("one of two has no scheduler.pt", lost(root, "checkpoint-200/scheduler.pt"), DAMAGED, "resume from checkpoint-100; 200: damaged .scheduler.pt is missing")
     for layout, name in (("single", "scheduler_%d.pt"), ("dcp", "step-%d/extra/loop_%04d.pt")):
