@@ -108,6 +108,16 @@ static bool is_of_fewer(const place *p, const char *name)
     return set;
 }
 
+/* Beside a checkpoint that is a file lies also what was made of it, samples or figures, and comes later. */
+static bool is_of_training(const char *name)
+{
+    static const char *const words[] = {"optim", "sched", "scaler", "model", "ema", "rng", "state"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i]))
+            return true;
+    return false;
+}
+
 /* Does a file of that name keep what a training resumes from, rather than words about it? */
 static bool keeps_state(const char *name)
 {
@@ -299,7 +309,7 @@ static int look_at(looker *l, size_t i)
             continue;
         said++;
         const bool lost = i > 0 && (count > 1 || is_always_there(name)) && keeps_state(name) && !is_of_fewer(p, own) &&
-                          !has_its_own(p, around[0]);
+                          (!p->file || is_of_training(name)) && !has_its_own(p, around[0]);
         status = say_lacking(l, p, own, lost, count);
     }
     return status;

@@ -1,4 +1,5 @@
 """Series of checkpoints, one of which lacks a file that those around it have; used by damaged_checkpoints.py."""
+import numpy
 import torch
 
 from checkpoint_layouts import DAMAGED, SOUND, Case, put, spread
@@ -40,6 +41,10 @@ def files_of_others(work):
                 put(root / (name % ((step,) * name.count("%"))), {"last_epoch": 3})
             yield Case("%s: files with their step in the name, of %s" % (layout, kept), root, SOUND if len(kept) == 3 else DAMAGED,
                        "resume from .*300" if len(kept) == 3 else "resume from .*200.*; 300: damaged .*_0?300.pt is missing")
+    root = spread(work, "single", name="samples", steps=(100, 200, 300))
+    for step in (100, 200):
+        numpy.savez(root / ("samples_%d.npz" % step), x=numpy.ones(3))
+    yield Case("samples that are not made yet", root, SOUND, "resume from model_300.*see 2 notes$")
     for count in (2, 3):
         steps = [100 * (at + 1) for at in range(count)]
         root, other = work / ("epochs-%d" % count), spread(work, "sharded", name="folders-%d" % count, steps=steps)
