@@ -62,11 +62,12 @@ void assay_nearest_offer(assay_nearest *nearest, const char *name)
     if (nearest->length > ASSAY_NEAREST_MOST || length > ASSAY_NEAREST_MOST || length == 0)
         return;
     const bool is_short = is_short_for(nearest, name);
-    size_t distance = is_short ? 1 : distance_of(nearest->word, nearest->length, name, length);
-    if ((distance > most && !is_short) || distance >= length || (nearest->best && distance >= nearest->distance))
+    const size_t distance = distance_of(nearest->word, nearest->length, name, length), rank = is_short ? 1 : distance;
+    if (rank > most || rank >= length || (nearest->best && rank >= nearest->rank))
         return;
     nearest->best = name;
     nearest->distance = distance;
+    nearest->rank = rank;
 }
 
 const char *assay_nearest_hint(const assay_nearest *nearest, char room[ASSAY_NEAREST_ROOM])

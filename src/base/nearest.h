@@ -12,7 +12,8 @@ typedef struct assay_nearest {
     const char *word; /* borrowed */
     size_t length;    /* of the word, in bytes */
     const char *best; /* borrowed; NULL: no name so far is near enough */
-    size_t distance;  /* of the best */
+    size_t distance;  /* of the best: inserted, left out, changed or swapped letters */
+    size_t rank;      /* the same, or 1 where the word is short for it */
 } assay_nearest;
 
 /* Starts with the word (borrowed, `length` bytes). */
