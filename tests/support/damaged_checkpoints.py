@@ -353,7 +353,6 @@ def other_steps(work):
     next(p for p in root.rglob("common.pt") if "200" in str(p)).unlink()
     for options in ([], ["--last"]):
         yield Case("torch_dist without common.pt, which the one before has", root, DAMAGED, "resume from iter_0000100; 200: damaged .*common.pt is missing", options)
-    yield from neighbours(work)
     for stage in (1, 2, 3):
         root = spread(work, "zero%d" % stage, name="over-%d" % stage)
         rank = lambda number: next(p for p in root.rglob("*zero_pp_rank_%d*optim_states.pt" % number) if "200" in str(p))
@@ -791,7 +790,7 @@ def sound(work):
             yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
 
 
-ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, stale, odd, odd_forms, two_forms, frameworks, several,
+ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, neighbours, stale, odd, odd_forms, two_forms, frameworks, several,
        pickles, hidden_pickles, other_programs, graded)
 
 
