@@ -10,12 +10,24 @@
 #include "diff/diff.h"
 #include "report/text/layout.h"
 
+enum { PAIRS = 3 };
+
+static const char *const pairs[PAIRS][2] = {{"model.safetensors", "pytorch_model.bin"},
+                                            {"adapter_model.safetensors", "adapter_model.bin"},
+                                            {"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin"}};
+
+/* Do frameworks call a model so? */
+static bool is_usual(const char *name)
+{
+    bool usual = false;
+    for (size_t i = 0; i < PAIRS; i++)
+        usual = usual || strcmp(name, pairs[i][0]) == 0 || strcmp(name, pairs[i][1]) == 0;
+    return usual;
+}
+
 bool assay_verify_are_forms(const char *a, const char *b)
 {
-    static const char *const pairs[][2] = {{"model.safetensors", "pytorch_model.bin"},
-                                           {"adapter_model.safetensors", "adapter_model.bin"},
-                                           {"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    for (size_t i = 0; i < PAIRS; i++)
         if ((strcmp(a, pairs[i][0]) == 0 && strcmp(b, pairs[i][1]) == 0) ||
             (strcmp(b, pairs[i][0]) == 0 && strcmp(a, pairs[i][1]) == 0))
             return true;
@@ -97,7 +109,7 @@ static bool is_model_alone(const assay_buf *models, const char *file)
     return listed;
 }
 
-/* Files of one checkpoint that are compared with its model: each takes an opening of it. */
+/* Files of one checkpoint that are compared with its model, beside those of usual names: each takes an opening of it. */
 enum { COMPARED_MOST = 16 };
 
 static int name_beyond(assay_verify_remarks *remarks, int64_t step, const char *place, size_t beyond)
@@ -134,7 +146,8 @@ static int list_aside(const assay_trial_files *files, const assay_verify_options
             step = p->step;
             snprintf(place, sizeof place, "%.*s", slash ? (int)(slash - p->file) : 0, p->file);
         }
-        if (++count > COMPARED_MOST)
+        const bool usual = is_usual(slash ? slash + 1 : p->file);
+        if (!usual && ++count > COMPARED_MOST)
             continue;
         assay_put_i64(out, p->step);
         assay_put_bytes(out, p->file, slash ? (size_t)(slash - p->file) : 0);

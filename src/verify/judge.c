@@ -86,6 +86,33 @@ int assay_verify_take_place(void *context, const char *place)
     return *name ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+int assay_verify_list_places(const assay_trial_files *trial, assay_verify_places *out)
+{
+    const assay_catalog *catalog = &trial->catalog;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+        const assay_unit *unit = &catalog->units[i];
+        if (!assay_format_of(unit->format)->checkpoints ||
+            (out->count > 0 && out->list[out->count - 1].step == unit->step))
+            continue;
+        assay_verify_place *place = ASSAY_VEC_ADD(out);
+        if (!place)
+            return ASSAY_ENOMEM;
+        *place = (assay_verify_place){.step = unit->step};
+        status = assay_unit_places(trial->store, catalog, unit, assay_verify_take_place, &place->path);
+        if (status == ASSAY_OK && !place->path)
+            status = ASSAY_ENOMEM;
+    }
+    return status;
+}
+
+void assay_verify_places_release(assay_verify_places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        free(places->list[i].path);
+    free(places->list);
+}
+
 bool assay_verify_is_checkpoint(const assay_catalog *catalog, const assay_unit *unit)
 {
     bool any = false; /* logs of metrics lie beside them, with steps of their own */

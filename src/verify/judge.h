@@ -26,6 +26,21 @@ void assay_verify_remarks_release(assay_verify_remarks *r);
  * points to; the caller frees it. */
 int assay_verify_take_place(void *context, const char *place);
 
+/* The checkpoints of a trial, one place of each step, in their order. */
+typedef struct assay_verify_place {
+    int64_t step;
+    char *path; /* its directory or file, "." where it is the trial; owned */
+} assay_verify_place;
+
+typedef struct assay_verify_places {
+    assay_verify_place *list;
+    size_t count, room;
+} assay_verify_places;
+
+/* Fills an empty list, which is to be released in any case. ASSAY_OK, ASSAY_ENOMEM, or as assay_unit_places(). */
+int assay_verify_list_places(const assay_trial_files *trial, assay_verify_places *out);
+void assay_verify_places_release(assay_verify_places *places);
+
 /* Appends the files of a trial's root that are a model each, terminated; nothing where the trial is one checkpoint, or a
  * series of them. 0, ASSAY_ENOMEM, or as assay_unit_places(). */
 int assay_verify_put_models(assay_store *store, const assay_catalog *catalog, assay_buf *out);

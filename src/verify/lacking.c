@@ -13,39 +13,49 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "report/text/layout.h"
-#include "trial/places.h"
-#include "trial/trial_format.h"
 
-/* Checkpoints on both sides that are asked; levels of directories below one; files that are named of one; and that are
- * looked for in what is said already. */
-enum { AROUND = 4, LEVELS = 3, NAMED_MOST = 4, LOOKED_MOST = 256 };
+enum {
+    AROUND = 4,       /* checkpoints that one is held against, on both sides */
+    LEVELS = 3,       /* of directories, the checkpoint's own included; what is deeper counts as one name */
+    LOOKED_MOST = 256 /* names of one that are looked for in what is said already */
+};
 
-typedef struct place {
+typedef struct checkpoint {
     int64_t step;
-    char *path;        /* directory or file; owned */
-    bool file;         /* a file: what belongs to it lies beside it, and has its number in the name */
-    assay_dict *names; /* files, below the directory, or beside the file; NULL: not listed yet */
-} place;
+    const char *path; /* directory or file, of `size` bytes: a file of ranks lies in what is the checkpoint's */
+    size_t size;
+    bool file;                  /* what belongs to it lies beside it, and has its number in the name */
+    bool listed, unknown;       /* unknown: it could not be listed, which the storage's notes say */
+    assay_dict *names;          /* files, below the directory, or beside the file */
+    assay_dict *sets, *numbers; /* of names: without their last number, and these numbers; see is_of_fewer() */
+} checkpoint;
 
 typedef struct looker {
     const assay_trial_files *trial;
     const assay_verify_options *options;
     assay_problems *problems;
     assay_verify_remarks *remarks;
-    ASSAY_VEC(place) places; /* by step */
+    assay_verify_places places;
+    ASSAY_VEC(checkpoint) all; /* by step */
 } looker;
+
+/* What one lacks of a kind: the first name, and how many. */
+typedef struct lack {
+    char first[ASSAY_PATH_ROOM];
+    size_t count;
+} lack;
 
 /* ---- names ---- */
 
-/* Where the step's number stands in a name, as a whole number with zeros in front or without: its end; NULL: nowhere. */
-static const char *find_number(const char *name, int64_t step, const char **end)
+/* Where the step's number begins in a name, as a whole number with zeros in front or without, and its end; NULL: nowhere. */
+static const char *find_number(const char *name, size_t size, int64_t step, const char **end)
 {
-    for (const char *at = name; *at;) {
+    for (const char *at = name; at < name + size;) {
         const char *from = at;
         int64_t number = 0;
-        while (assay_is_digit(*at) && at - from < 18)
+        while (at < name + size && assay_is_digit(*at) && at - from < 18)
             number = number * 10 + (*at++ - '0');
-        if (at > from && number == step && !assay_is_digit(*at)) {
+        if (at > from && number == step && (at == name + size || !assay_is_digit(*at))) {
             *end = at;
             return from;
         }
@@ -57,7 +67,7 @@ static const char *find_number(const char *name, int64_t step, const char **end)
 /* The name that a file of one step has at another: "optim_0010.pt", "optim_0020.pt". False: the same, or too long. */
 static bool rename_to(const char *name, int64_t step, int64_t other, char *out, size_t room)
 {
-    const char *end = NULL, *from = find_number(name, step, &end);
+    const char *end = NULL, *from = find_number(name, strlen(name), step, &end);
     if (!from)
         return false;
     const int width = *from == '0' ? (int)(end - from) : 1;
@@ -66,7 +76,7 @@ static bool rename_to(const char *name, int64_t step, int64_t other, char *out, 
 }
 
 /* Has a checkpoint the file that another calls `name`? */
-static bool has(const place *p, const char *name, int64_t step)
+static bool has(const checkpoint *p, const char *name, int64_t step)
 {
     char room[ASSAY_PATH_ROOM];
     if (!p->file && assay_dict_find(p->names, name, strlen(name)) != ASSAY_NO_ID)
@@ -88,24 +98,31 @@ static const char *last_number(const char *name, size_t *digits)
     return end > from ? from : NULL;
 }
 
+static int add(assay_dict *names, const char *name, size_t length)
+{
+    return assay_dict_add(names, name, length) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+/* A name without its last number; false where it has none, or is too long. */
+static bool set_of(const char *name, char room[ASSAY_PATH_ROOM])
+{
+    size_t digits;
+    const char *number = last_number(name, &digits);
+    if (!number)
+        return false;
+    const int size = snprintf(room, ASSAY_PATH_ROOM, "%.*s#%s", (int)(number - name), name, number + digits);
+    return size < ASSAY_PATH_ROOM;
+}
+
 /* Is the file one of a set, others of which are there, while nothing else there has its number? A training that goes on
  * with fewer ranks writes no rng_state_7.pth. */
-static bool is_of_fewer(const place *p, const char *name)
+static bool is_of_fewer(const checkpoint *p, const char *name)
 {
-    size_t digits, other;
+    char set[ASSAY_PATH_ROOM];
+    size_t digits;
     const char *number = last_number(name, &digits);
-    bool set = false;
-    for (uint32_t n = 0; number && n < assay_dict_count(p->names); n++) {
-        const char *own = assay_dict_name(p->names, n, NULL);
-        const char *at = last_number(own, &other);
-        if (!at)
-            continue;
-        if (other == digits && memcmp(at, number, digits) == 0)
-            return false;
-        set = set || (at - own == number - name && strncmp(own, name, (size_t)(at - own)) == 0 &&
-                      strcmp(at + other, number + digits) == 0);
-    }
-    return set;
+    return number && set_of(name, set) && assay_dict_find(p->sets, set, strlen(set)) != ASSAY_NO_ID &&
+           assay_dict_find(p->numbers, number, digits) == ASSAY_NO_ID;
 }
 
 /* Beside a checkpoint that is a file lies also what was made of it, samples or figures, and comes later. */
@@ -150,74 +167,90 @@ static bool is_counted(const char *name)
 
 /* ---- lists ---- */
 
-static int list_below(assay_store *store, const char *directory, size_t skipped, int level, assay_dict *out)
+/* A name that is listed is there, be it what it may. */
+static int list_below(assay_store *store, const char *directory, size_t skipped, int level, assay_dict *out,
+                      bool *listed)
 {
     assay_names names = {0};
     int status = ASSAY_OK;
-    if (assay_store_list(store, directory, &names, NULL) != ASSAY_OK)
-        return ASSAY_OK; /* a listing that fails is a note of the store */
-    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
+    *listed = assay_store_list(store, directory, &names, NULL) == ASSAY_OK;
+    for (size_t i = 0; *listed && i < names.count && status == ASSAY_OK; i++) {
         char *path = assay_path_join(directory, names.name[i]);
-        if (!path)
-            status = ASSAY_ENOMEM;
-        else if (assay_store_exists(store, path, NULL) == 1)
-            status =
-                assay_dict_add(out, path + skipped, strlen(path + skipped)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
-        else if (level + 1 < LEVELS)
-            status = list_below(store, path, skipped, level + 1, out);
+        bool below = false;
+        if (path && level + 1 < LEVELS && assay_store_exists(store, path, NULL) != 1)
+            status = list_below(store, path, skipped, level + 1, out, &below);
+        if (status == ASSAY_OK && !below)
+            status = path ? add(out, path + skipped, strlen(path + skipped)) : ASSAY_ENOMEM;
         free(path);
     }
     assay_names_release(&names);
     return status;
 }
 
-static int list_beside(assay_store *store, const char *directory, int64_t step, assay_dict *out)
+static int list_beside(assay_store *store, const checkpoint *p, bool *listed)
 {
+    const char *end, *slash = strrchr(p->path, '/');
+    char *directory = assay_copy_bytes_as_text(p->path, slash ? (size_t)(slash - p->path) : 0);
     assay_names names = {0};
-    const char *end;
-    int status = ASSAY_OK;
-    if (assay_store_list(store, directory, &names, NULL) != ASSAY_OK)
-        return ASSAY_OK;
-    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++)
-        if (find_number(names.name[i], step, &end))
-            status = assay_dict_add(out, names.name[i], strlen(names.name[i])) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+    int status = directory ? ASSAY_OK : ASSAY_ENOMEM;
+    *listed = directory && assay_store_list(store, directory, &names, NULL) == ASSAY_OK;
+    for (size_t i = 0; *listed && i < names.count && status == ASSAY_OK; i++)
+        if (find_number(names.name[i], strlen(names.name[i]), p->step, &end))
+            status = add(p->names, names.name[i], strlen(names.name[i]));
     assay_names_release(&names);
+    free(directory);
     return status;
 }
 
-static int list_place(const looker *l, place *p)
+static int list_names(const looker *l, checkpoint *p)
 {
-    if (p->names)
+    char set[ASSAY_PATH_ROOM];
+    bool listed = true;
+    if (p->listed)
         return ASSAY_OK;
+    p->listed = true;
     p->names = assay_dict_new();
-    if (!p->names)
-        return ASSAY_ENOMEM;
-    return p->file ? list_beside(l->trial->store, "", p->step, p->names)
-                   : list_below(l->trial->store, p->path, strlen(p->path) + 1, 0, p->names);
+    p->sets = assay_dict_new();
+    p->numbers = assay_dict_new();
+    char *directory = assay_copy_bytes_as_text(p->path, p->size);
+    int status = p->names && p->sets && p->numbers && directory ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = p->file ? list_beside(l->trial->store, p, &listed)
+                         : list_below(l->trial->store, directory, p->size + 1, 0, p->names, &listed);
+    p->unknown = !listed;
+    for (uint32_t n = 0; status == ASSAY_OK && n < assay_dict_count(p->names); n++) {
+        size_t digits;
+        const char *name = assay_dict_name(p->names, n, NULL), *number = last_number(name, &digits);
+        if (number && set_of(name, set))
+            status = add(p->sets, set, strlen(set));
+        if (number && status == ASSAY_OK)
+            status = add(p->numbers, number, digits);
+    }
+    free(directory);
+    return status;
 }
 
-/* The checkpoints that lie in the root, one of each step: in directories, or in files. */
-static int add_places(looker *l)
+/* Of step_100/rank_0 the checkpoint is step_100, not the rank's part. */
+static size_t own_size(const char *path, int64_t step)
 {
-    const assay_catalog *catalog = &l->trial->catalog;
-    int status = ASSAY_OK;
-    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
-        const assay_unit *unit = &catalog->units[i];
-        char *path = NULL;
-        if (!assay_format_of(unit->format)->checkpoints || unit->step < 0 ||
-            (l->places.count > 0 && l->places.list[l->places.count - 1].step == unit->step))
+    const char *end;
+    const size_t first = strcspn(path, "/");
+    return find_number(path, first, step, &end) ? first : strlen(path);
+}
+
+static int add_checkpoints(looker *l)
+{
+    int status = assay_verify_list_places(l->trial, &l->places);
+    for (size_t i = 0; i < l->places.count && status == ASSAY_OK; i++) {
+        const assay_verify_place *place = &l->places.list[i];
+        if (place->step < 0 || strcmp(place->path, ".") == 0)
             continue;
-        status = assay_unit_places(l->trial->store, catalog, unit, assay_verify_take_place, &path);
-        if (status != ASSAY_OK || !path || strcmp(path, ".") == 0 || strchr(path, '/')) {
-            free(path);
-            continue;
-        }
-        place *p = ASSAY_VEC_ADD(&l->places);
-        if (!p) {
-            free(path);
+        checkpoint *p = ASSAY_VEC_ADD(&l->all);
+        if (!p)
             return ASSAY_ENOMEM;
-        }
-        *p = (place){.step = unit->step, .path = path, .file = assay_store_exists(l->trial->store, path, NULL) == 1};
+        const size_t size = own_size(place->path, place->step);
+        *p = (checkpoint){.step = place->step, .path = place->path, .size = size};
+        p->file = !place->path[size] && assay_store_exists(l->trial->store, place->path, NULL) == 1;
     }
     return status;
 }
@@ -236,83 +269,101 @@ static bool is_named(const looker *l, int64_t step, const char *name)
 }
 
 /* The checkpoints around the i-th, the nearest first; how many. */
-static int find_around(const looker *l, size_t i, const place *around[AROUND], size_t *count)
+static int find_around(const looker *l, size_t i, const checkpoint *around[AROUND], size_t *count)
 {
     static const int distance[AROUND] = {-1, 1, -2, 2};
     int status = ASSAY_OK;
     *count = 0;
     for (size_t k = 0; k < AROUND && status == ASSAY_OK; k++) {
         const size_t at = i + (size_t)distance[k];
-        if ((distance[k] < 0 && i < (size_t)-distance[k]) || at >= l->places.count)
+        if ((distance[k] < 0 && i < (size_t)-distance[k]) || at >= l->all.count ||
+            l->all.list[at].file != l->all.list[i].file)
             continue;
-        place *p = &l->places.list[at];
-        status = p->file == l->places.list[i].file ? list_place(l, p) : ASSAY_OK;
-        if (status == ASSAY_OK && p->names)
-            around[(*count)++] = p;
+        status = list_names(l, &l->all.list[at]);
+        if (!l->all.list[at].unknown)
+            around[(*count)++] = &l->all.list[at];
     }
     return status;
 }
 
-static int say_lacking(const looker *l, const place *p, const char *name, bool lost, size_t count)
+static int say_lacking(const looker *l, const checkpoint *p, const lack *lost, const lack *other, size_t count)
 {
-    char text[2 * ASSAY_PATH_ROOM];
     const char *const which =
         count == 1 ? "which the checkpoint beside it has" : "which the checkpoints around it have";
-    if (lost) {
-        assay_problems_add(l->problems, ASSAY_PROBLEM_MISSING_SHARD, p->step, p->path, -1, "%s is missing, %s", name,
-                           which);
+    char text[2 * ASSAY_PATH_ROOM], path[ASSAY_PATH_ROOM], more[40] = "";
+    snprintf(path, sizeof path, "%.*s", (int)p->size, p->path);
+    if (lost->count > 1)
+        snprintf(more, sizeof more, " and %zu more", lost->count - 1);
+    if (lost->count > 0)
+        assay_problems_add(l->problems, ASSAY_PROBLEM_MISSING_SHARD, p->step, path, -1, "%s%s %s missing, %s",
+                           lost->first, more, lost->count > 1 ? "are" : "is", which);
+    if (other->count == 0)
         return ASSAY_OK;
-    }
-    snprintf(text, sizeof text, "%.400s: has no %.400s, %s", p->path, name, which);
-    return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, p->step, p->path, text);
+    snprintf(more, sizeof more, other->count > 1 ? " and %zu more" : "", other->count - 1);
+    snprintf(text, sizeof text, "%.400s: has no %.400s%s, %s", path, other->first, more, which);
+    return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, p->step, path, text);
 }
 
 /* May the file be called otherwise here? Names count more than steps, as "epoch=3-step=300.ckpt" does: one neighbour alone
  * does not tell what stays the same. */
-static bool is_named_otherwise(const place *p, const place *beside, const char *name)
+static bool is_named_otherwise(const checkpoint *p, const checkpoint *beside, const char *name)
 {
     if (p->file)
-        return !has(p, beside->path, beside->step);
+        return !has(p, assay_path_name(beside->path), beside->step);
     return name[strcspn(name, "0123456789")] != '\0';
 }
 
 /* Has it a file of state that its neighbour has not? Then another version may have written it, and called files otherwise. */
-static bool has_its_own(const place *p, const place *beside)
+static bool has_its_own(const checkpoint *p, const checkpoint *beside)
 {
     bool own = false;
     for (uint32_t n = 0; n < assay_dict_count(p->names) && !own; n++) {
         const char *name = assay_dict_name(p->names, n, NULL);
-        own = keeps_state(name) && !is_counted(name) && !has(beside, name, p->step);
+        own = keeps_state(name) && !is_counted(name) && !has(beside, name, p->step) &&
+              !(p->file && strcmp(name, assay_path_name(p->path)) == 0); /* the checkpoint */
     }
     return own;
+}
+
+/* Do all others have a file of the first, and this one not? */
+static bool is_lacking(const checkpoint *p, const checkpoint *const *around, size_t count, const char *name)
+{
+    const int64_t step = around[0]->step;
+    bool lacks = !has(p, name, step) && !is_counted(name) && strncmp(assay_path_name(name), "assay-seal", 10) != 0;
+    for (size_t k = 1; k < count && lacks; k++)
+        lacks = has(around[k], name, step);
+    return lacks && !(count == 1 && is_named_otherwise(p, around[0], name));
 }
 
 /* The oldest may have been thinned out since, and one neighbour alone may be the one that has more: a note. */
 static int look_at(looker *l, size_t i)
 {
-    place *p = &l->places.list[i];
-    const place *around[AROUND];
-    size_t count = 0, said = 0, looked = 0;
-    int status = list_place(l, p);
+    checkpoint *p = &l->all.list[i];
+    const checkpoint *around[AROUND];
+    size_t count = 0, looked = 0;
+    lack lost = {.count = 0}, other = {.count = 0};
+    int status = list_names(l, p);
     if (status == ASSAY_OK)
         status = find_around(l, i, around, &count);
-    for (uint32_t n = 0; count > 0 && status == ASSAY_OK && said < NAMED_MOST && n < assay_dict_count(around[0]->names);
-         n++) {
+    if (status != ASSAY_OK || count == 0 || p->unknown)
+        return status;
+    const bool may_be_lost = i > 0 && !has_its_own(p, around[0]);
+    for (uint32_t n = 0; n < assay_dict_count(around[0]->names); n++) {
         const char *name = assay_dict_name(around[0]->names, n, NULL);
         char room[ASSAY_PATH_ROOM];
-        bool lacks = !has(p, name, around[0]->step);
-        for (size_t k = 1; k < count && lacks; k++)
-            lacks = has(around[k], name, around[0]->step);
-        const char *own = rename_to(name, around[0]->step, p->step, room, sizeof room) ? room : name;
-        if (!lacks || is_counted(name) || (count == 1 && is_named_otherwise(p, around[0], name)) ||
-            ++looked > LOOKED_MOST || is_named(l, p->step, own) || strncmp(assay_path_name(own), "assay-seal", 10) == 0)
+        if (!is_lacking(p, around, count, name))
             continue;
-        said++;
-        const bool lost = i > 0 && (count > 1 || is_always_there(name)) && keeps_state(name) && !is_of_fewer(p, own) &&
-                          (!p->file || is_of_training(name)) && !has_its_own(p, around[0]);
-        status = say_lacking(l, p, own, lost, count);
+        const char *own = rename_to(name, around[0]->step, p->step, room, sizeof room) ? room : name;
+        if (looked++ < LOOKED_MOST && is_named(l, p->step, own))
+            continue;
+        lack *to = may_be_lost && (count > 1 || is_always_there(name)) && keeps_state(name) && !is_of_fewer(p, own) &&
+                           (!p->file || is_of_training(name))
+                       ? &lost
+                       : &other;
+        if (to->count++ == 0)
+            snprintf(to->first, sizeof to->first, "%s", own);
     }
-    return status;
+    return say_lacking(l, p, &lost, &other, count);
 }
 
 /* ---- the series ---- */
@@ -321,21 +372,21 @@ static int look_at(looker *l, size_t i)
  * that was kept as the best, long before the newest ones, has no such neighbour. */
 static int look_for_holes(const looker *l)
 {
-    const place *p = l->places.list;
+    const checkpoint *p = l->all.list;
     int64_t interval = INT64_MAX;
     int status = ASSAY_OK;
-    for (size_t i = 1; i < l->places.count; i++)
+    for (size_t i = 1; i < l->all.count; i++)
         interval = p[i].step - p[i - 1].step < interval ? p[i].step - p[i - 1].step : interval;
-    for (size_t i = 2; i + 1 < l->places.count && status == ASSAY_OK; i++) {
+    for (size_t i = 2; i + 1 < l->all.count && status == ASSAY_OK; i++) {
         const int64_t hole = p[i].step - p[i - 1].step;
         char text[2 * ASSAY_PATH_ROOM];
         if (hole == interval || hole % interval != 0 || p[i - 1].step - p[i - 2].step != interval ||
             p[i + 1].step - p[i].step != interval || p[i].step < l->options->from || p[i].step >= l->options->to)
             continue;
         const int64_t gone = hole / interval - 1;
-        snprintf(text, sizeof text,
-                 "%.400s: %lld checkpoint%s before it %s gone from a series with one every %lld steps", p[i].path,
-                 (long long)gone, assay_plural((uint64_t)gone), gone == 1 ? "is" : "are", (long long)interval);
+        snprintf(text, sizeof text, "%.*s: %lld checkpoint%s before it %s gone from a series with one every %lld steps",
+                 (int)p[i].size, p[i].path, (long long)gone, assay_plural((uint64_t)gone), gone == 1 ? "is" : "are",
+                 (long long)interval);
         status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, p[i].step, p[i].path, text);
     }
     return status;
@@ -349,7 +400,7 @@ static int look_for_pointer(const looker *l)
     static const struct {
         const char *begin, *file, *who;
     } kinds[] = {{"global_step", "latest", "DeepSpeed"}, {"iter_", "latest_checkpointed_iteration.txt", "Megatron-LM"}};
-    const place *last = l->places.count > 0 ? &l->places.list[l->places.count - 1] : NULL;
+    const checkpoint *last = l->all.count > 0 ? &l->all.list[l->all.count - 1] : NULL;
     char text[512];
     for (size_t i = 0; last && !last->file && i < sizeof kinds / sizeof *kinds; i++) {
         const size_t length = strlen(kinds[i].begin);
@@ -373,18 +424,20 @@ int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_opti
     looker l = {.trial = trial, .options = options, .problems = problems, .remarks = remarks};
     if (assay_store_is_file(trial->store))
         return ASSAY_OK;
-    int status = add_places(&l);
-    for (size_t i = 0; i < l.places.count && l.places.count > 1 && status == ASSAY_OK; i++)
-        if (l.places.list[i].step >= options->from && l.places.list[i].step < options->to)
+    int status = add_checkpoints(&l);
+    for (size_t i = 0; i < l.all.count && l.all.count > 1 && status == ASSAY_OK; i++)
+        if (l.all.list[i].step >= options->from && l.all.list[i].step < options->to)
             status = look_at(&l, i);
     if (status == ASSAY_OK)
         status = look_for_holes(&l);
     if (status == ASSAY_OK)
         status = look_for_pointer(&l);
-    for (size_t i = 0; i < l.places.count; i++) {
-        free(l.places.list[i].path);
-        assay_dict_free(l.places.list[i].names);
+    for (size_t i = 0; i < l.all.count; i++) {
+        assay_dict_free(l.all.list[i].names);
+        assay_dict_free(l.all.list[i].sets);
+        assay_dict_free(l.all.list[i].numbers);
     }
-    free(l.places.list);
+    free(l.all.list);
+    assay_verify_places_release(&l.places);
     return status;
 }

@@ -33,8 +33,7 @@ typedef struct watching {
     const assay_trial_files *trial;
     assay_dict *names, *paths;
     ASSAY_VEC(kept_file) files; /* by name, then by step */
-    ASSAY_VEC(int64_t) steps;   /* by number of the place */
-    ASSAY_VEC(char *) places;   /* owned */
+    assay_verify_places places;
 } watching;
 
 static int compare_files(const void *a, const void *b)
@@ -47,35 +46,12 @@ static int compare_files(const void *a, const void *b)
 
 /* ---- which files ---- */
 
-static int add_places(watching *w)
-{
-    const assay_catalog *catalog = &w->trial->catalog;
-    int status = ASSAY_OK;
-    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
-        const assay_unit *unit = &catalog->units[i];
-        char *place = NULL;
-        if (!assay_format_of(unit->format)->checkpoints ||
-            (w->steps.count > 0 && w->steps.list[w->steps.count - 1] == unit->step))
-            continue;
-        status = assay_unit_places(w->trial->store, catalog, unit, assay_verify_take_place, &place);
-        int64_t *step = status == ASSAY_OK ? ASSAY_VEC_ADD(&w->steps) : NULL;
-        char **kept = step ? ASSAY_VEC_ADD(&w->places) : NULL;
-        if (!kept || !place) {
-            free(place);
-            return status == ASSAY_OK ? ASSAY_ENOMEM : status;
-        }
-        *step = unit->step;
-        *kept = place;
-    }
-    return status;
-}
-
 /* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no neighbours. Beside a
  * series a trainer leaves its last checkpoint once more, which is held against none. */
 static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
 {
-    const char *place = unit < w->steps.count ? w->places.list[unit] : "";
-    const bool whole = w->steps.count == 1 && strcmp(place, ".") == 0;
+    const char *place = unit < w->places.count ? w->places.list[unit].path : "";
+    const bool whole = w->places.count == 1 && strcmp(place, ".") == 0;
     const size_t length = whole ? 0 : strlen(place) + 1; /* of what goes before its name */
     const uint32_t known = assay_dict_count(w->paths);
     if (!*place || (!whole && (strncmp(path, place, length - 1) != 0 || path[length - 1] != '/')))
@@ -114,7 +90,7 @@ static int add_part(watching *w, const assay_part *part)
 {
     int status = ASSAY_OK;
     uint32_t unit = 0;
-    while (unit < w->steps.count && w->steps.list[unit] != part->step)
+    while (unit < w->places.count && w->places.list[unit].step != part->step)
         unit++;
     assay_dict *state = assay_dict_new(); /* files with random numbers and schedules, which may stand still */
     if (!state)
@@ -124,7 +100,7 @@ static int add_part(watching *w, const assay_part *part)
         const assay_entry *entry = &w->trial->shard.entries[e];
         const char *tensor = assay_dict_name(w->trial->tensors, entry->tensor, NULL);
         const char *path = assay_part_file(&w->trial->catalog, part, entry->file, room);
-        if (path && w->steps.count == 1 && !has_own_part(path))
+        if (path && w->places.count == 1 && !has_own_part(path))
             continue;
         if (path && strncmp(tensor, "state/", 6) == 0)
             status = assay_dict_add(state, path, strlen(path)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
@@ -133,7 +109,7 @@ static int add_part(watching *w, const assay_part *part)
     }
     for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
         const char *path = part->files->file[f].name;
-        if (!part->files->file[f].note && has_pieces(path) && (w->steps.count > 1 || has_own_part(path)) &&
+        if (!part->files->file[f].note && has_pieces(path) && (w->places.count > 1 || has_own_part(path)) &&
             assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
             status = add_file(w, path, unit, false); /* it has pieces of tensors */
     }
@@ -274,8 +250,8 @@ static int add_remark(const watching *w, const kept_file *f, const kept_file *ea
         text, sizeof text,
         "%.900s: it is byte for byte that of %.400s, and its neighbours are not: it is of another step, or nothing "
         "in it was trained in between",
-        f->path, w->places.list[earlier->unit]);
-    return assay_verify_remark_add(remarks, state, w->steps.list[f->unit], f->path, text);
+        f->path, w->places.list[earlier->unit].path);
+    return assay_verify_remark_add(remarks, state, w->places.list[f->unit].step, f->path, text);
 }
 
 static int look(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
@@ -285,7 +261,7 @@ static int look(const watching *w, const assay_verify_options *options, assay_ve
         for (end = from + 1; end < w->files.count && w->files.list[end].name == w->files.list[from].name;)
             end++;
         for (size_t i = from + 1; i < end && status == ASSAY_OK; i++) {
-            const int64_t step = w->steps.list[w->files.list[i].unit];
+            const int64_t step = w->places.list[w->files.list[i].unit].step;
             bool found = step < options->from || step >= options->to;
             for (size_t k = i; k-- > from && !found && status == ASSAY_OK;) {
                 const kept_file *f = &w->files.list[i], *earlier = &w->files.list[k];
@@ -306,7 +282,7 @@ static int look_within(const watching *w, const assay_verify_options *options, a
     int status = ASSAY_OK;
     for (size_t i = 0; i < w->files.count && status == ASSAY_OK; i++) {
         const kept_file *f = &w->files.list[i];
-        const int64_t step = w->steps.list[f->unit];
+        const int64_t step = w->places.list[f->unit].step;
         if (step < options->from || step >= options->to || !has_own_part(f->path))
             continue;
         for (size_t k = 0; k < i && status == ASSAY_OK; k++) {
@@ -328,7 +304,7 @@ int assay_verify_stale(const assay_trial_files *trial, const assay_verify_option
                        assay_verify_remarks *remarks, assay_error *err)
 {
     watching w = {.trial = trial, .names = assay_dict_new(), .paths = assay_dict_new()};
-    int status = w.names && w.paths ? add_places(&w) : ASSAY_ENOMEM;
+    int status = w.names && w.paths ? assay_verify_list_places(trial, &w.places) : ASSAY_ENOMEM;
     for (size_t p = 0; p < trial->shard.count && status == ASSAY_OK; p++)
         if (assay_format_of(trial->shard.parts[p].format)->checkpoints)
             status = add_part(&w, &trial->shard.parts[p]);
@@ -341,11 +317,8 @@ int assay_verify_stale(const assay_trial_files *trial, const assay_verify_option
     }
     for (size_t i = 0; i < w.files.count; i++)
         free(w.files.list[i].path);
-    for (size_t i = 0; i < w.places.count; i++)
-        free(w.places.list[i]);
     free(w.files.list);
-    free(w.steps.list);
-    free(w.places.list);
+    assay_verify_places_release(&w.places);
     assay_dict_free(w.names);
     assay_dict_free(w.paths);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while files are compared") : status;

@@ -31,7 +31,10 @@ def check_ranks(checks, assay, work):
         values["layers.0.fc.bias"] += at
         save = damaged_checkpoints.save_safetensors if at == 0 else lambda path, values: damaged_checkpoints.put(path, damaged_checkpoints.as_torch(values))
         save(forms / name, values)
-    for path, code in ((root, 3), (forms, 1)):
+    lacking = damaged_checkpoints.spread(work / "ranks-lacking", "hugging_face", steps=(100, 200, 300))
+    (lacking / "checkpoint-300" / "rng_state.pth").unlink()
+    (lacking / "checkpoint-100" / "config.json").unlink()
+    for path, code in ((root, 3), (forms, 1), (lacking, 3)):
         said = [mpirun(ranks, [assay, "verify", path, "--json", "--quiet"]) for ranks in (1, 3)]
         checks.expect(said[0].code == said[1].code == code and said[0].out == said[1].out, "one and three ranks: %s\n%s" % tuple(said))
 

@@ -29,11 +29,28 @@ def files_of_others(work):
     yield Case("a page of words is gone", lost(several("words"), "checkpoint-400/README.md"), SOUND, "resume from checkpoint-400; .*see 1 note$")
     yield Case("ranks became fewer", lost(several("fewer"), *("checkpoint-%d/%s_%d.%s" % (step, kind, rank, end) for step in (400,) for kind, end in (("rng_state", "pth"), ("random_states", "pkl")) for rank in (2, 3))),
                SOUND, "resume from checkpoint-400; .*see 1 note$")
+    root = several("behind-words")  # what comes first in the order of names hides nothing
+    for step in (100, 200, 300):
+        for at in range(6):
+            (root / ("checkpoint-%d" % step) / ("a%s.txt" % "bcdefg"[at])).write_text("of step %d" % step)
+    yield Case("files of words and scheduler.pt are gone", lost(root, "checkpoint-400/scheduler.pt"), DAMAGED, "400: damaged .scheduler.pt is missing")
+    yield Case("several are gone", lost(several("two-gone"), "checkpoint-400/scheduler.pt", "checkpoint-400/rng_state.pth"), DAMAGED, "400: damaged .rng_state.pth and 1 more are missing")
+    for kept in (3, 2):
+        root = spread(work, "ranks", name="of-ranks-%d" % kept, steps=(100, 200, 300))
+        for step in (100, 200, 300)[:kept]:
+            put(root / ("step_%d" % step) / "rank_1" / "loop.pt", {"step": step})
+        yield Case("ranks, %d of 3 with a file of rank 1" % kept, root, SOUND if kept == 3 else DAMAGED, None if kept == 3 else "300: damaged .rank_1/loop.pt is missing")
     root = several("renamed")
     (root / "checkpoint-400" / "rng_state.pth").rename(root / "checkpoint-400" / "random_state.pth")
     yield Case("another version calls a file otherwise", root, SOUND, "resume from checkpoint-400; .*see 2 notes$")
     root = spread(work, "hugging_face", name="lacks-of-two")
     yield Case("one of two has no scheduler.pt", lost(root, "checkpoint-200/scheduler.pt"), DAMAGED, "resume from checkpoint-100; 200: damaged .scheduler.pt is missing")
+    root = work / "below"
+    for at, step in enumerate((100, 200, 300)):
+        put(root / "checkpoints" / ("epoch=%d-step=%d.ckpt" % (at, step)), {"state_dict": {"w": torch.ones(3, 3) + at}, "global_step": step})
+        if step < 300:
+            put(root / "checkpoints" / ("optim_%d.pt" % step), {"step": step})
+    yield Case("files below a directory of their own", root / "checkpoints", DAMAGED, "300: damaged .optim_300.pt is missing")
     for layout, name in (("single", "scheduler_%d.pt"), ("dcp", "step-%d/extra/loop_%04d.pt")):
         for kept in ((100, 200, 300), (100, 200)):
             root = spread(work, layout, name="lacks-beside-%s-%d" % (layout, len(kept)), steps=(100, 200, 300))

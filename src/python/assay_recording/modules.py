@@ -87,8 +87,11 @@ class Flags:
     def look(self, network, mode):
         """A pass of the network begins, or the optimizer is about to use its gradients."""
         train = mode is assay_hook.modes.TRAIN
-        if network is None or network.training is train:
-            self.trained.add(network) if network is not None and train else None
+        if network is None:
+            return
+        if network.training is train:
+            if train:
+                self.trained.add(network)
         elif mode is assay_hook.modes.EVAL:
             self.say(network, "modules_left_in_training")
         elif train and sys.modules["torch"].is_grad_enabled() and self.forgotten(network):
