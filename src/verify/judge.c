@@ -19,7 +19,7 @@ typedef struct step_facts {
     char *first[ASSAY_VERIFY_STATES]; /* what does so first; owned */
     size_t bad;                       /* tensors with elements that are not finite */
     char *bad_first;                  /* owned */
-    bool nan, infinite;
+    bool nan, infinite, more;         /* more: of the findings not all are kept */
 } step_facts;
 
 typedef struct judging {
@@ -421,6 +421,41 @@ static int count_bad(judging *g, const assay_finding *f, const char *tensor)
     return facts->bad_first ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* Of the steps with findings those of which none is kept: the rule keeps the first, which are of the steps before. */
+static int add_unkept_findings(judging *g, const assay_rule_outcome *rule, assay_verify_state state)
+{
+    const assay_findings *findings = rule->verdict.findings;
+    const int64_t last = findings->kept > 0 ? findings->list[findings->kept - 1].step : INT64_MIN;
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && findings->kept < findings->total && i < findings->step_count; i++) {
+        char text[256];
+        if (findings->steps[i] <= last || !is_asked(g, findings->steps[i]))
+            continue;
+        snprintf(text, sizeof text,
+                 "%.100s has findings here, behind the %zu that are kept: judge it alone, with --steps",
+                 rule->instance->ops->name, findings->kept);
+        status = say(g, line_of_step(g, findings->steps[i]), state, text);
+    }
+    return status;
+}
+
+/* Losses that are counted and not kept are of some checkpoint: none is sound then. */
+static int add_unkept_losses(judging *g, const assay_problems *problems)
+{
+    uint64_t kept = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < problems->kept; i++)
+        kept += assay_problem_is_loss(problems->list[i].kind);
+    for (size_t i = 0; status == ASSAY_OK && problems->losses > kept && i < g->j->steps; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " problems more than the %zu that are kept may be of it: judge it alone, with --steps",
+                 problems->losses - kept, problems->kept);
+        status = say(g, line_of_step(g, g->j->step[i].step), ASSAY_VERIFY_UNREAD, text);
+    }
+    return status;
+}
+
 static int add_rule(judging *g, const assay_rule_outcome *rule)
 {
     const assay_findings *findings = rule->verdict.findings;
@@ -441,6 +476,13 @@ static int add_rule(judging *g, const assay_rule_outcome *rule)
             status = count_bad(g, f, tensor);
         assay_buf_release(&text);
     }
+    const assay_verify_step *end = bad && findings->kept > 0 && findings->kept < findings->total
+                                       ? find_step(g->j, findings->list[findings->kept - 1].step)
+                                       : NULL;
+    if (end)
+        g->facts[end - g->j->step].more = true;
+    if (status == ASSAY_OK)
+        status = add_unkept_findings(g, rule, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT);
     if (lost)
         g->j->losses += findings->total;
     else
@@ -548,11 +590,12 @@ static void put_why(const step_facts *facts, assay_verify_state state, assay_buf
     const char *first = facts->first[state] ? facts->first[state] : "";
     const size_t more = facts->said[state] - 1;
     if (state == ASSAY_VERIFY_SUSPECT && facts->bad > 0) {
-        assay_put_format(out, "%s in %zu tensor%s (%s%s)",
+        assay_put_format(out, "%s in %s%zu tensor%s (%s%s)",
                          !facts->infinite ? "NaN"
                          : facts->nan     ? "NaN and infinite elements"
                                           : "infinite elements",
-                         facts->bad, assay_plural(facts->bad), facts->bad > 1 ? "first " : "", facts->bad_first);
+                         facts->more ? "at least " : "", facts->bad, assay_plural(facts->bad),
+                         facts->bad > 1 ? "first " : "", facts->bad_first);
         return;
     }
     switch (state) {
@@ -621,6 +664,8 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
         status = add_remarks(&g, remarks);
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++)
         status = add_rule(&g, &trial->rules[i]);
+    if (status == ASSAY_OK)
+        status = add_unkept_losses(&g, &trial->problems);
     if (status == ASSAY_OK)
         status = settle(&g);
     for (size_t i = 0; g.facts && i < out->steps; i++) {

@@ -39,6 +39,28 @@ def check_ranks(checks, assay, work):
         checks.expect(said[0].code == said[1].code == code and said[0].out == said[1].out, "one and three ranks: %s\n%s" % tuple(said))
 
 
+def check_kept(checks, assay, work):
+    """Of findings and problems the first thousand are kept: behind them nothing is called sound that is not."""
+    numpy, random = damaged_checkpoints.numpy, damaged_checkpoints.numpy.random.default_rng(3)
+    for name, bad in (("one", 1), ("none", 0)):
+        root = work / ("nan-in-" + name)
+        for step in (100, 200, 300, 400):
+            values = {"t%03d.weight" % i: random.normal(0, 1, (2, 2)).astype("float32") for i in range(600)}
+            for key in list(values)[-bad if step == 400 else 0:] if bad or step < 400 else ():
+                values[key][0, 0] = numpy.nan
+            damaged_checkpoints.save_safetensors(root / ("model_%d.safetensors" % step), values)
+        said = "nothing to resume from; 100: NaN in 600 tensors .*; 200: NaN in at least 400 tensors .*300: ExplodingTensor has findings here.*400: Expl" if bad else "resume from model_400.safetensors; 3 older"
+        for ranks in (1, 3):
+            done = mpirun(ranks, [assay, "verify", root, "--quiet"])
+            checks.expect(done.code == 1 and re.match(said, done.out), "NaN behind what is kept, %s: %s" % (name, done))
+    root = damaged_checkpoints.spread(work, "hugging_face", name="many-empty")
+    for at in range(1200):
+        (root / "checkpoint-100" / ("rng_state_%d.pth" % at)).touch()
+    (root / "checkpoint-200" / "trainer_state.json").write_text("{")
+    done = run([assay, "verify", root, "--quiet"])
+    checks.expect(done.code == 3 and done.out.startswith("nothing to resume from"), "damage behind what is kept: %s" % done)
+
+
 def check_agreement(checks, assay, case, out):
     """What `verify` says of a whole series, `verify --last` and `run` say, too: they never contradict one another."""
     said = [run([assay, "verify", case.path, "--json", "--quiet", *options]) for options in ([], ["--last"])]
@@ -154,6 +176,7 @@ def main():
                 check_agreement(checks, args.assay, case, Path(work) / "agreed")
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
+            check_kept(checks, args.assay, Path(work) / "kept")
         if "gadgets" in args.group:
             check_gadgets(checks, args.assay, Path(work) / "gadgets")
         if "watch" in args.group:
