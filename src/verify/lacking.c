@@ -286,20 +286,26 @@ static int find_around(const looker *l, size_t i, const checkpoint *around[AROUN
     return status;
 }
 
+static void put_more(size_t count, char out[40])
+{
+    out[0] = '\0';
+    if (count > 1)
+        snprintf(out, 40, " and %zu more", count - 1);
+}
+
 static int say_lacking(const looker *l, const checkpoint *p, const lack *lost, const lack *other, size_t count)
 {
     const char *const which =
         count == 1 ? "which the checkpoint beside it has" : "which the checkpoints around it have";
-    char text[2 * ASSAY_PATH_ROOM], path[ASSAY_PATH_ROOM], more[40] = "";
+    char text[2 * ASSAY_PATH_ROOM], path[ASSAY_PATH_ROOM], more[40];
     snprintf(path, sizeof path, "%.*s", (int)p->size, p->path);
-    if (lost->count > 1)
-        snprintf(more, sizeof more, " and %zu more", lost->count - 1);
+    put_more(lost->count, more);
     if (lost->count > 0)
         assay_problems_add(l->problems, ASSAY_PROBLEM_MISSING_SHARD, p->step, path, -1, "%s%s %s missing, %s",
                            lost->first, more, lost->count > 1 ? "are" : "is", which);
     if (other->count == 0)
         return ASSAY_OK;
-    snprintf(more, sizeof more, other->count > 1 ? " and %zu more" : "", other->count - 1);
+    put_more(other->count, more);
     snprintf(text, sizeof text, "%.400s: has no %.400s%s, %s", path, other->first, more, which);
     return assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, p->step, path, text);
 }
