@@ -1,8 +1,10 @@
 /* generate_logs.c - writes metric logs, for bench/run --part logs.
  *
- * Use: generate_logs file DIR TAGS STEPS    one event file of TensorBoard: so many tags at so many steps, an event each
- *      generate_logs runs DIR COUNT STEPS   so many runs, in turn a CSV, an event file and a trainer_state.json */
+ * Use: generate_logs file DIR TAGS STEPS      one event file of TensorBoard: so many tags at so many steps, an event each
+ *      generate_logs tensors DIR TAGS STEPS   the same as TensorFlow 2 writes it: each value a tensor, with its plugin
+ *      generate_logs runs DIR COUNT STEPS     so many runs, in turn a CSV, an event file and a trainer_state.json */
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +53,21 @@ static void put_frame(FILE *file, uint8_t *frame, uint64_t size)
     fwrite(frame, 1, FRAME_HEAD + size + sizeof foot, file);
 }
 
-/* An event: wall time, step, and a summary of one value of a tag of less than 100 bytes. */
-static void put_scalar(FILE *file, uint64_t step, const char *tag, float value)
+/* What stands in an event before its float and behind it, less than 20 bytes each. */
+typedef struct encoding {
+    const char *before, *behind;
+    uint8_t size_before, size_behind;
+} encoding;
+
+static const encoding simple = {"\x15", "", 1, 0},
+                      tensor = {"\x42\x0a\x08\x01\x12\x00\x2a\x04", "\x4a\x0b\x0a\x09\x0a\x07scalars", 8, 13};
+
+/* An event: wall time, step, and a summary of one value of a tag of less than 90 bytes. */
+static void put_scalar(FILE *file, uint64_t step, const char *tag, float value, const encoding *how)
 {
     uint8_t frame[EVENT_ROOM] = {0}, *p = frame + FRAME_HEAD;
     const double time = 1795000000 + (double)step;
-    const size_t length = strlen(tag);
+    const size_t length = strlen(tag), more = how->size_before + sizeof value + how->size_behind;
     *p++ = 1 << 3 | 1;
     memcpy(p, &time, sizeof time);
     p += sizeof time;
@@ -67,16 +78,19 @@ static void put_scalar(FILE *file, uint64_t step, const char *tag, float value)
         rest >>= 7;
     } while (rest > 0);
     *p++ = 5 << 3 | 2;
-    *p++ = (uint8_t)(length + 9);
+    *p++ = (uint8_t)(length + more + 4);
     *p++ = 1 << 3 | 2;
-    *p++ = (uint8_t)(length + 7);
+    *p++ = (uint8_t)(length + more + 2);
     *p++ = 1 << 3 | 2;
     *p++ = (uint8_t)length;
     memcpy(p, tag, length);
     p += length;
-    *p++ = 2 << 3 | 5;
+    memcpy(p, how->before, how->size_before);
+    p += how->size_before;
     memcpy(p, &value, sizeof value);
     p += sizeof value;
+    memcpy(p, how->behind, how->size_behind);
+    p += how->size_behind;
     put_frame(file, frame, (uint64_t)(p - frame - FRAME_HEAD));
 }
 
@@ -96,14 +110,14 @@ static FILE *begin_events(const char *folder)
     return file;
 }
 
-static void write_file(const char *folder, uint64_t tags, uint64_t steps)
+static void write_file(const char *folder, uint64_t tags, uint64_t steps, const encoding *how)
 {
     FILE *file = begin_events(folder);
     for (uint64_t step = 0; step < steps; step++)
         for (uint64_t tag = 0; tag < tags; tag++) {
             char name[64];
             snprintf(name, sizeof name, tag ? "layers/%04d/activation_norm" : "train/loss", (int)tag);
-            put_scalar(file, step, name, loss_at(tag, step));
+            put_scalar(file, step, name, loss_at(tag, step), how);
         }
     end(file);
 }
@@ -120,8 +134,8 @@ static void write_run(const char *folder, uint64_t run, uint64_t steps)
         if (kind == 0) {
             fprintf(file, "%d,%.9g,%.9g\n", (int)step, loss, 1.05 * loss);
         } else if (kind == 1) {
-            put_scalar(file, step, "train/loss", (float)loss);
-            put_scalar(file, step, "val/loss", (float)(1.05 * loss));
+            put_scalar(file, step, "train/loss", (float)loss, &simple);
+            put_scalar(file, step, "val/loss", (float)(1.05 * loss), &simple);
         } else {
             fprintf(file, "%s{\"step\": %d, \"train/loss\": %.9g, \"val/loss\": %.9g}", step ? ", " : "", (int)step,
                     loss, 1.05 * loss);
@@ -134,12 +148,13 @@ static void write_run(const char *folder, uint64_t run, uint64_t steps)
 int main(int argc, char **argv)
 {
     if (argc != 5) {
-        fprintf(stderr, "use: generate_logs file DIR TAGS STEPS | generate_logs runs DIR COUNT STEPS\n");
+        fprintf(stderr, "use: generate_logs file|tensors DIR TAGS STEPS | generate_logs runs DIR COUNT STEPS\n");
         return 2;
     }
     const uint64_t count = strtoull(argv[3], NULL, 10), steps = strtoull(argv[4], NULL, 10);
-    if (strcmp(argv[1], "file") == 0) {
-        write_file(argv[2], count, steps);
+    const bool tensors = strcmp(argv[1], "tensors") == 0;
+    if (tensors || strcmp(argv[1], "file") == 0) {
+        write_file(argv[2], count, steps, tensors ? &tensor : &simple);
         return 0;
     }
     mkdir(argv[2], 0777);
