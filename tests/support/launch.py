@@ -55,8 +55,10 @@ def environment(extra=None):
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none")
     # Without looking for a fast network first, and without a daemon for one process, a start takes half the time or less.
     env.update(OMPI_MCA_pml="ob1", OMPI_MCA_ess_singleton_isolated="1")
-    # Nothing here depends on disks, networks and graphics cards: hwloc, which each rank and mpirun start, need not look for them.
-    env.update(HWLOC_COMPONENTS="-pci,-linux:io,-opencl,-gl")
+    # Nothing here depends on disks, networks and graphics cards: hwloc, which each rank and mpirun start, need not look for them, nor
+    # load what would. The same of what Open MPI only loads to find that another component is better.
+    env.update(HWLOC_COMPONENTS="-linux:pci,-linux:io,-linux:misc,-linux:annotate", HWLOC_PLUGINS_PATH="/nonexistent",
+               OMPI_MCA_coll="^adapt,han,monitoring,sync", OMPI_MCA_osc="^monitoring,rdma")
     # Processes without a daemon all call themselves job 0: two of them at a time, also of two tests, would make and remove the
     # same folder, and MPI_Init fails.
     env["OMPI_MCA_orte_tmpdir_base"] = str(SESSIONS / str(next(starts)))
