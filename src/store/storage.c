@@ -633,11 +633,12 @@ static bool ends_with_any(const char *name, const char *const *suffix, size_t co
 
 bool assay_is_log_file(const char *place)
 {
-    static const char *const ends[] = {".wandb",    ".db",      ".sqlite",    ".sqlite3", ".csv",
-                                       ".log",      ".out",     ".txt",       ".err",     "trainer_state.json",
-                                       "dump.json", ".json.gz", ".trace.json"};
+    static const char *const ends[] = {".wandb",    ".db",      ".sqlite",     ".sqlite3", ".csv",
+                                       ".log",      ".out",     ".txt",        ".err",     "trainer_state.json",
+                                       "dump.json", ".json.gz", ".trace.json", ".jsonl",   ".log.json"};
     const char *name = assay_path_name(place);
-    return strstr(name, "tfevents") || ends_with_any(name, ends, sizeof ends / sizeof *ends);
+    return strstr(name, "tfevents") || ends_with_any(name, ends, sizeof ends / sizeof *ends) ||
+           strcmp(name, "metrics.json") == 0 || strcmp(name, "scalars.json") == 0;
 }
 
 bool assay_is_tensor_file(const char *place)

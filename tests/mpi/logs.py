@@ -88,6 +88,21 @@ def files(w):
             w.checks.expect(mine == theirs, "%s: the file is %s, its directory %s" % (path.name, mine, theirs))
 
 
+def files_of_rows(w):
+    """Files whose lines are JSON objects are logs by their names, and no jobs."""
+    rows = "".join('{"step": %d, "loss": %r}\n' % (i, falls(i)) for i in range(40))
+    for name in ("metrics.json", "scalars.json", "history.jsonl", "run.log.json"):
+        path = w.root / "rows" / name
+        logs.write(path, rows)
+        done = run([w.assay, "run", str(path), "--out", str(w.root / "rows-out"), "--overwrite"])
+        w.checks.expect(done.code == 0 and done.out.startswith("nothing wrong in 1 loss over 40 steps"), "%s by its name: %s" % (name, done))
+    for name, text in (("metrics.json", '{"accuracy": 0.5}\n'), ("answers.jsonl", '{"text": "a"}\n{"text": "b"}\n')):
+        path = w.root / "no-rows" / name
+        logs.write(path, text)
+        done = run([w.assay, "run", str(path)])
+        w.checks.expect(done.code == 2 and "none of its first 100 lines is a JSON object with a step and a loss" in done.err, "%s: %s" % (name, done))
+
+
 def numbers_in_names(w):
     """A log is no checkpoint for the number in its name: ids of W&B have any letters."""
     good = logs.curve(30)
@@ -637,7 +652,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()
