@@ -304,6 +304,21 @@ def tables(w):
                             ("; 10 of 50 rows could not be used" in report["verdict"]) == (name == "ragged"), "%s: %s" % (name, report["verdict"]))
 
 
+def rewarded_tables(w):
+    """Tables with a reward and no loss: the steps by the word that counts most finely, wherever its column stands; without a word for steps it is none."""
+    for name, columns, first, last in (("episodes", ("episode", "reward"), 0, 39), ("steps first", ("time/iterations", "rollout/ep_rew_mean", "time/total_timesteps"), 0, 3900),
+                                       ("steps last", ("time/total_timesteps", "rollout/ep_rew_mean", "time/iterations"), 0, 3900), ("updates", ("misc/nupdates", "eprewmean_reward"), 0, 39),
+                                       ("returns", ("day", "return"), None, None), ("rows", ("", "return"), None, None), ("other", ("episode", "price"), None, None),
+                                       ("length", ("episode_length", "reward"), None, None)):
+        place = w.root / "rewarded" / name
+        rows = [[100 * i if "timesteps" in c else i for c in columns] for i in range(40)]
+        logs.write(place / "progress.csv", "\n".join([",".join(columns)] + [",".join(map(str, row)) for row in rows]) + "\n")
+        done = run([w.assay, "stats", str(place), "-o", str(w.root / "rewarded.csv"), "--overwrite"])
+        w.checks.expect((done.code == 0) == (last is not None), "%s: %s" % (name, done))
+        steps = [int(row["mode_step"]) for row in csv.DictReader(open(w.root / "rewarded.csv"))] if done.code == 0 else []
+        w.checks.expect(done.code or (min(steps), max(steps)) == (first, last), "%s: steps %s" % (name, steps[-3:]))
+
+
 def holes(w):
     """Steps that no worker wrote are named where the others come at one distance, and zeros in the place of numbers are counted."""
     whole = list(range(0, 600, 10))
@@ -652,7 +667,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

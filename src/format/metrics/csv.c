@@ -17,20 +17,46 @@ static bool named(const char *name)
     return assay_path_ends(name, ".csv");
 }
 
-/* What else programs call the steps: as it is written, or behind a / ("time/total_timesteps"). The last two are the
- * numbers of the rows, as pandas writes them. */
-static bool is_step_of_others(const char *name, size_t length)
+/* What else programs call the steps: words of one of these groups, the first that a table has, with others that say which
+ * are meant ("time/total_timesteps": behind the last /). */
+static const char *const STEP_WORDS[][4] = {{"step", "steps", "timestep", "timesteps"},
+                                            {"iteration", "iterations", "iter", "iters"},
+                                            {"update", "updates", "nupdates", NULL},
+                                            {"epoch", "epochs", NULL, NULL},
+                                            {"batch", "batches", NULL, NULL},
+                                            {"episode", "episodes", NULL, NULL},
+                                            {"round", "rounds", "generation", "generations"}};
+enum { STEP_GROUPS = sizeof STEP_WORDS / sizeof *STEP_WORDS };
+
+typedef struct naming {
+    const char *const *words;
+    size_t count, found, others;
+} naming;
+
+static void note_word(void *context, const char *word, size_t length)
 {
-    static const char *const names[] = {"steps",           "global_steps",
-                                        "total_steps",     "total_timesteps",
-                                        "total timesteps", "timesteps_total",
-                                        "timesteps",       "training_iteration",
-                                        "iterations",      "epochs",
-                                        "episode",         "round",
-                                        "unnamed: 0",      ""};
-    const char *slash = strrchr(name, '/');
-    const size_t from = slash && length == strlen(name) ? (size_t)(slash - name) + 1 : 0;
-    return metrics_is_among(names, sizeof names / sizeof *names, name + from, length - from);
+    static const char *const which[] = {"total", "global", "num",      "n",     "number",  "no",
+                                        "nr",    "env",    "training", "train", "current", "trainer"};
+    naming *n = context;
+    if (metrics_is_among(n->words, n->count, word, length))
+        n->found++;
+    else if (!metrics_is_among(which, sizeof which / sizeof *which, word, length))
+        n->others++;
+}
+
+/* Is it a name for steps of the group? Of STEP_GROUPS: are they numbers of rows, as pandas writes them? */
+static bool is_step_of_others(const char *name, size_t length, size_t group)
+{
+    static const char *const rows[] = {"unnamed: 0", ""};
+    if (group == STEP_GROUPS)
+        return metrics_is_among(rows, sizeof rows / sizeof *rows, name, length);
+    const char *slash = memrchr(name, '/', length);
+    const size_t from = slash ? (size_t)(slash - name) + 1 : 0;
+    naming n = {.words = STEP_WORDS[group]};
+    while (n.count < 4 && n.words[n.count])
+        n.count++;
+    metrics_words(name + from, length - from, note_word, &n);
+    return n.found > 0 && n.others == 0;
 }
 
 static bool has_loss(const metrics_table *t)
@@ -41,20 +67,36 @@ static bool has_loss(const metrics_table *t)
     return false;
 }
 
+static void note_reward(void *context, const char *word, size_t length)
+{
+    bool *found = context;
+    *found = *found || metrics_is_reward_word(word, length);
+}
+
+static bool has_reward(const metrics_table *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->columns && !found; i++)
+        metrics_words(t->column[i], t->length[i], note_reward, &found);
+    return found;
+}
+
 static const char *const STEP_NAMES[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
 enum { STEP_NAMES_COUNT = sizeof STEP_NAMES / sizeof *STEP_NAMES };
 
-/* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss has to
- * stand beside it. */
+/* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss or a
+ * reward has to stand beside it, and a loss beside numbers of rows. */
 static size_t step_column(const metrics_table *t)
 {
     for (size_t n = 0; n < STEP_NAMES_COUNT; n++)
         for (size_t i = 0; i < t->columns; i++)
             if (strcasecmp(t->column[i], STEP_NAMES[n]) == 0 && t->length[i] == strlen(STEP_NAMES[n]))
                 return i;
-    for (size_t i = 0; i < t->columns && has_loss(t); i++)
-        if (is_step_of_others(t->column[i], t->length[i]))
-            return i;
+    const bool loss = has_loss(t), figure = loss || has_reward(t);
+    for (size_t group = 0; group <= STEP_GROUPS && (group < STEP_GROUPS ? figure : loss); group++)
+        for (size_t i = 0; i < t->columns; i++)
+            if (is_step_of_others(t->column[i], t->length[i], group))
+                return i;
     return SIZE_MAX;
 }
 

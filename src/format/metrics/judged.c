@@ -59,9 +59,8 @@ static bool need_not_fall(const char *word, size_t length)
 
 static void note_reward(void *context, const char *word, size_t length)
 {
-    static const char *const words[] = {"reward", "rew", "return"};
     bool *rewarded = context;
-    *rewarded = *rewarded || metrics_is_among(words, sizeof words / sizeof *words, word, length);
+    *rewarded = *rewarded || metrics_is_reward_word(word, length);
 }
 
 static void add_word(void *context, const char *word, size_t length)

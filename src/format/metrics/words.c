@@ -34,6 +34,12 @@ bool metrics_is_predict_word(const char *word, size_t length)
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
+bool metrics_is_reward_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"reward", "rewards", "rew", "return", "returns"};
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
+}
+
 /* What Ultralytics writes of its validation without saying so. */
 static bool is_validation_name(const char *tag, size_t length)
 {
