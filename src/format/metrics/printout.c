@@ -42,10 +42,13 @@ typedef struct reader {
         int64_t last;
         int64_t first;
         unsigned lines, rises;
-        bool falls, modes;  /* a figure said of what it is: "train-rmse" */
-    } in_front;             /* while a proof is looked for */
-    unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
+        bool falls, modes; /* a figure said of what it is: "train-rmse" */
+    } in_front;            /* while a proof is looked for */
+    unsigned falls;        /* of steps, with no new epoch: as where each episode of a game begins anew */
+    step_kind kind; /* of the last line that had one: a validation may count epochs where others count iterations */
     int64_t raw, of, epoch; /* as the last line of training printed them; NOT_KNOWN: none did */
+    int64_t said;           /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
+    bool finer;             /* a line with a step within the epoch came since */
     int64_t offset;         /* of the epochs before, where each counts anew */
     int64_t last;           /* step of training */
     int64_t rows;           /* of printed dictionaries */
@@ -214,18 +217,31 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
 /* The step of a line of training whose own number is `raw`. */
 static int64_t count_on(reader *r, step_kind kind, const said *s)
 {
-    const int64_t raw = s->value[kind], epoch = s->step[EPOCH] && kind != EPOCH ? s->value[EPOCH] : NOT_KNOWN;
-    r->falls += raw < r->raw && !(epoch > r->epoch);
-    const bool anew = epoch > r->epoch && r->epoch != NOT_KNOWN && raw <= r->raw && r->raw != NOT_KNOWN;
+    const int64_t raw = s->value[kind];
+    const int64_t epoch = kind == EPOCH ? NOT_KNOWN : s->step[EPOCH] ? s->value[EPOCH] : r->said;
+    r->falls += kind == r->kind && raw < r->raw && !(epoch > r->epoch);
+    const bool counted = r->epoch != NOT_KNOWN || (!s->step[EPOCH] && r->kind != EPOCH);
+    const bool anew = epoch > r->epoch && counted && raw <= r->raw && r->raw != NOT_KNOWN;
     if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
         r->offset += r->of > 0 ? r->of : r->raw;
     else if (epoch < r->epoch && epoch != NOT_KNOWN) /* it began again */
         r->offset = 0;
+    r->kind = kind;
+    r->finer = kind != EPOCH;
     r->raw = raw;
     r->of = kind == BATCH || kind == STEP || kind == ITERATION ? s->step[kind]->of : NOT_KNOWN;
     if (epoch != NOT_KNOWN)
         r->epoch = epoch;
     return r->last = r->offset + raw;
+}
+
+/* Does a line say the epoch of lines before it, or of those that follow, whose steps are within it? */
+static bool is_beside_steps(reader *r, int64_t epoch)
+{
+    const bool beside = r->finer || (epoch == r->said && r->kind != EPOCH);
+    r->said = epoch;
+    r->finer = false;
+    return beside;
 }
 
 /* Keras says the epoch on a line of its own, and behind it, at the end of the bar, what it came to. */
@@ -242,6 +258,8 @@ static int64_t step_of(reader *r, const said *s, bool aside)
         return s->value[BATCH] == s->step[BATCH]->of ? r->last : NOT_KNOWN;
     const int64_t last = r->proven || r->header ? r->last : NOT_KNOWN;
     if (aside && (kind == STEP_KINDS || kind == BATCH || (kind == EPOCH && r->epoch != NOT_KNOWN)))
+        return last;
+    if (kind == EPOCH && is_beside_steps(r, s->value[EPOCH]))
         return last;
     if (kind != STEP_KINDS && aside)
         return s->value[kind] + r->offset;
@@ -378,7 +396,8 @@ static int take_part(reader *r, const char *line, size_t length)
         }
         r->by_epoch = kind == EPOCH;
         r->header = true;
-        count_on(r, kind, &s);
+        if (kind != EPOCH || !is_beside_steps(r, s.value[EPOCH]))
+            count_on(r, kind, &s);
         return 1;
     }
     r->header = header;
@@ -435,7 +454,8 @@ static reader *reader_new(metrics_log *log, const char *path)
     if (!r)
         return NULL;
     r->log = log;
-    r->raw = r->of = r->epoch = r->last = NOT_KNOWN;
+    r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
+    r->kind = STEP_KINDS;
     r->json = metrics_is_row_name(metrics_base(path));
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
