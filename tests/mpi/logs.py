@@ -522,6 +522,10 @@ PRINTED = {
                                   {("TRAIN", 100): {"loss": 2}, ("TRAIN", 600): {"loss": 1, "train loss": 3}, ("TRAIN", 700): {"loss": 2.1}, ("TRAIN", 1200): {"loss": 1.1, "train loss": 3.1}}),
     "epochs alone": ("iter 1: loss 9\n" + "".join("Epoch %d loss: 2.%d\n" % (e, e) for e in (2, 3, 4)),
                      {("TRAIN", 1): {"loss": 2.2}, ("TRAIN", 3): {"loss": 2.3}, ("TRAIN", 4): {"loss": 2.4}}),
+    "sentences": ("".join("Epoch %d, Step 25, total used time 7.1 (s), avg loss so far is 0.%d\nEpoch %d, Step 75, total used time 7.2 (s), avg loss so far was nan\n"
+                          "Epoch %d, val loss is 0.25, val mse is 0.125.\n" % (e, e, e, e) for e in (6, 7)),
+                  {("TRAIN", 25): {"epoch": 6, "avg loss so far": 0.6}, ("TRAIN", 75): {"epoch": 6, "avg loss so far": math.nan}, ("EVAL", 75): {"val loss": 0.25, "val mse": 0.125},
+                   ("TRAIN", 100): {"epoch": 7, "avg loss so far": 0.7}, ("TRAIN", 150): {"epoch": 7, "avg loss so far": math.nan}, ("EVAL", 150): {"val loss": 0.25, "val mse": 0.125}}),
     "a table of tabs": ("Epoch\tLR\tTrain Loss\tTest Loss\t\n1.000000\t0.1\t2.5\t2.75\t\n2.000000\t0.1\t2.25\tnan\t\n",
                         {("TRAIN", 1): {"LR": 0.1, "Train Loss": 2.5}, ("PREDICT", 1): {"Test Loss": 2.75}, ("TRAIN", 2): {"LR": 0.1, "Train Loss": 2.25}, ("PREDICT", 2): {"Test Loss": math.nan}}),
     "a table of blanks": ("epoch     train_loss  valid_loss  time    \n0         2.500000    2.750000    00:12     \n", {("TRAIN", 0): {"train_loss": 2.5}, ("EVAL", 0): {"valid_loss": 2.75}}),

@@ -39,6 +39,28 @@ static void drop_name(scan *s)
     s->set = false;
 }
 
+static bool is_word(const char *from, const char *to, const char *const *words, size_t count)
+{
+    return metrics_is_among(words, count, from, (size_t)(to - from));
+}
+
+/* "avg loss so far is 0.02", "Val acc is 98.5": as good as a colon, but in a sentence about "the loss". */
+static bool is_copula(const scan *s, const char *from, const char *to)
+{
+    static const char *const copulas[] = {"is", "was"}, *const articles[] = {"the", "a", "an"};
+    const char *article = s->words > 0 ? s->name[0] : NULL, *end = article;
+    if (s->words == 0 || s->set || !is_word(from, to, copulas, sizeof copulas / sizeof *copulas) ||
+        (s->words > BARE_WORDS_MOST && !metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0]))))
+        return false;
+    for (; end < s->name_end; article = ++end) {
+        while (end < s->name_end && *end != ' ')
+            end++;
+        if (is_word(article, end, articles, sizeof articles / sizeof *articles))
+            return false;
+    }
+    return true;
+}
+
 static void add_word(scan *s, const char *from, const char *to)
 {
     if (s->set) /* "Summary: loss": the name begins behind the colon */
@@ -49,11 +71,6 @@ static void add_word(scan *s, const char *from, const char *to)
     }
     s->name[s->words++] = from;
     s->name_end = to;
-}
-
-static bool is_word(const char *from, const char *to, const char *const *words, size_t count)
-{
-    return metrics_is_among(words, count, from, (size_t)(to - from));
 }
 
 /* ---- names ---- */
@@ -371,6 +388,8 @@ static void take_word(scan *s)
         add_pair(s, value, -1, false, false);
     else if (!letters || is_word(from, s->p, none, sizeof none / sizeof *none))
         drop_name(s);
+    else if (is_copula(s, from, s->p))
+        s->set = true;
     else if (!(s->brackets && s->words == 0 && s->p < s->end && *s->p == ':')) /* "[file.c:12]" */
         add_word(s, from, s->p);
 }
