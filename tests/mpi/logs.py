@@ -526,6 +526,10 @@ PRINTED = {
                           "Epoch %d, val loss is 0.25, val mse is 0.125.\n" % (e, e, e, e) for e in (6, 7)),
                   {("TRAIN", 25): {"epoch": 6, "avg loss so far": 0.6}, ("TRAIN", 75): {"epoch": 6, "avg loss so far": math.nan}, ("EVAL", 75): {"val loss": 0.25, "val mse": 0.125},
                    ("TRAIN", 100): {"epoch": 7, "avg loss so far": 0.7}, ("TRAIN", 150): {"epoch": 7, "avg loss so far": math.nan}, ("EVAL", 150): {"val loss": 0.25, "val mse": 0.125}}),
+    "boxes": ("".join("-----------------------------\n| rollout/           |        |\n|    ep_len_mean     | 22.5   |\n| time/              |        |\n|    iterations      | %d      |\n"
+                      "|    total_timesteps | %d   |\n| train/             |        |\n|    policy          | mlp    |\n|    loss            | %s  |\n-----------------------------\n" % row
+                      for row in ((1, 2048, "7.5e-1"), (2, 4096, "nan"))) + "------------\n| epoch | 3 |\n",
+              {("TRAIN", 2048): {"rollout/ep_len_mean": 22.5, "time/iterations": 1, "train/loss": 0.75}, ("TRAIN", 4096): {"rollout/ep_len_mean": 22.5, "time/iterations": 2, "train/loss": math.nan}}),
     "a table of tabs": ("Epoch\tLR\tTrain Loss\tTest Loss\t\n1.000000\t0.1\t2.5\t2.75\t\n2.000000\t0.1\t2.25\tnan\t\n",
                         {("TRAIN", 1): {"LR": 0.1, "Train Loss": 2.5}, ("PREDICT", 1): {"Test Loss": 2.75}, ("TRAIN", 2): {"LR": 0.1, "Train Loss": 2.25}, ("PREDICT", 2): {"Test Loss": math.nan}}),
     "a table of blanks": ("epoch     train_loss  valid_loss  time    \n0         2.500000    2.750000    00:12     \n", {("TRAIN", 0): {"train_loss": 2.5}, ("EVAL", 0): {"valid_loss": 2.75}}),
@@ -543,7 +547,7 @@ PRINTED = {
 NO_PRINTOUTS = ("at step 100 the loss is 2.5\n", "loss: 2.5\n", "mean loss of 3 tries, see section 4\n", "step 1: unpack the archive\nstep 2: run make\n", "torch==2.1\nlr-tools==1.0\n",
                 "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n",
                 "".join("[%d] loss: 2.5\n" % (i % 2) for i in range(8)), "[7] loss: 2\n" * 9, "".join("17956%05d loss 2.5\n" % i for i in range(9)),
-                "id\tmodel\tloss\n1\ta\t2.5\n", "step\tloss\n1\tn/a\n")
+                "--------\n| loss | 2.5 |\n| size | 7 |\n--------\n", "id\tmodel\tloss\n1\ta\t2.5\n", "step\tloss\n1\tn/a\n")
 
 
 def printouts(w):

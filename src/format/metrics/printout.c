@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/fault.h"
+#include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
 #include "format/metrics/printed.h"
 
@@ -35,6 +36,7 @@ typedef struct reader {
     assay_buf plain; /* a line without its colour codes */
     metrics_pairs pairs;
     metrics_columns columns;
+    metrics_boxed boxed;
     assay_pull pull;
     bool json;     /* the file's lines are JSON objects */
     bool numbered; /* numbers in front of lines are steps */
@@ -120,11 +122,24 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
                              *const iterations[] = {"iter", "iters", "iteration", "iterations", "it", "itr"},
                              *const batches[] = {"batch", "batches", "minibatch"};
 #define CALLED(words) metrics_pair_is_called(pair, words, sizeof words / sizeof *words)
-    static const char *const global[] = {"global"}, *const number[] = {"num"};
+    static const char *const global[] = {"global"}, *const number[] = {"num"},
+                             *const timesteps[] = {"total_timesteps", "total timesteps", "timesteps_total",
+                                                   "num_timesteps", "timesteps"};
+    const char *slash = memrchr(pair->name, '/', pair->length);
+    const size_t path = slash ? (size_t)(slash + 1 - pair->name) : 0;
+    const bool timed = path == 5 && (memcmp(pair->name, "time/", 5) == 0 || memcmp(pair->name, "misc/", 5) == 0);
     if (!metrics_step_of(pair->value, value) || *value < 0)
         return STEP_KINDS;
     if (pair->length == 0)
         return pair->of > 0 ? BATCH : STEP_KINDS;
+    if (metrics_is_among(timesteps, sizeof timesteps / sizeof *timesteps, pair->name + path, pair->length - path))
+        return GLOBAL_STEP;
+    if (timed) { /* "time/iterations" */
+        metrics_pair last = *pair;
+        last.name += path;
+        last.length -= path;
+        return kind_of_step(&last, value);
+    }
     if (CALLED(updates) && has_word(pair->name, pair->length, number, 1)) /* "update" may be a share of the epoch */
         return UPDATES;
     if (CALLED(updates) || (CALLED(globals) && has_word(pair->name, pair->length, global, 1)))
@@ -372,9 +387,36 @@ static bool is_numbered(const reader *r, unsigned lines)
     return r->in_front.lines >= lines && r->in_front.rises > 1 && !r->in_front.falls && sure;
 }
 
+/* Takes the rows of a box, which are one record, at the border below them. */
+static int take_box(reader *r)
+{
+    metrics_pairs_clear(&r->pairs);
+    for (size_t i = 0; i < r->boxed.pairs.count; i++)
+        metrics_pairs_add(&r->pairs, &r->boxed.pairs.list[i]);
+    r->pairs.left = r->boxed.pairs.left;
+    said s = look_at(&r->pairs, false);
+    const step_kind kind = numbered_by(&s, false);
+    for (size_t i = 0; i < r->pairs.count; i++)
+        s.figure = s.figure || names_mode(&r->pairs.list[i]);
+    int status = ASSAY_OK;
+    if (kind != STEP_KINDS && kind != BATCH && s.figure) {
+        r->proven = true;
+        status = put_pairs(r, &s, count_on(r, kind, &s), 0);
+    } else {
+        for (size_t i = 0; i < r->pairs.count; i++)
+            metrics_unknown(r->log, r->pairs.list[i].name, r->pairs.list[i].length);
+    }
+    metrics_boxed_clear(&r->boxed);
+    return status;
+}
+
 /* A line, or what a bar of progress wrote over itself. 1: nothing is known of it. */
 static int take_part(reader *r, const char *line, size_t length)
 {
+    if (!r->json && metrics_boxed_take(&r->boxed, line, length))
+        return ASSAY_OK;
+    if (r->boxed.pairs.count > 0 && metrics_is_boxed_border(line, length))
+        return take_box(r);
     const bool code = !r->json && is_code(line, length);
     bool known = false;
     if (!take_pairs(r, line, length, code, &known) || (r->json && r->pairs.data))
@@ -457,6 +499,7 @@ static reader *reader_new(metrics_log *log, const char *path)
     r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
     r->kind = STEP_KINDS;
     r->json = metrics_is_row_name(metrics_base(path));
+    metrics_boxed_clear(&r->boxed);
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
     return r;
