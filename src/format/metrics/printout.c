@@ -44,10 +44,11 @@ typedef struct reader {
         int64_t last;
         int64_t first;
         unsigned lines, rises;
-        bool falls, modes; /* a figure said of what it is: "train-rmse" */
-    } in_front;            /* while a proof is looked for */
-    unsigned falls;        /* of steps, with no new epoch: as where each episode of a game begins anew */
-    step_kind kind; /* of the last line that had one: a validation may count epochs where others count iterations */
+        bool falls, modes;  /* a figure said of what it is: "train-rmse" */
+    } in_front;             /* while a proof is looked for */
+    unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
+    step_kind kind;         /* of the last line that had a step */
+    unsigned of_losses;     /* of a file of JSON objects: a bit for each kind of step that rows with a loss have */
     int64_t raw, of, epoch; /* as the last line of training printed them; NOT_KNOWN: none did */
     int64_t said;           /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
     bool finer;             /* a line with a step within the epoch came since */
@@ -229,12 +230,24 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
     return eval && !train;
 }
 
+/* Rows with a loss have iterations and steps, and this one, without a loss, has steps alone: it is of a validation, which may
+ * count epochs, as OpenMMLab's do. */
+static bool lacks_finer_step(reader *r, const said *s)
+{
+    const step_kind kind = numbered_by(s, true);
+    if (!r->json || kind == STEP_KINDS)
+        return false;
+    for (int k = 0; k < STEP_KINDS && s->loss; k++)
+        r->of_losses |= s->step[k] ? 1u << k : 0;
+    return !s->loss && (r->of_losses >> kind & 1) && (r->of_losses & ((1u << kind) - 1));
+}
+
 /* The step of a line of training whose own number is `raw`. */
 static int64_t count_on(reader *r, step_kind kind, const said *s)
 {
     const int64_t raw = s->value[kind];
     const int64_t epoch = kind == EPOCH ? NOT_KNOWN : s->step[EPOCH] ? s->value[EPOCH] : r->said;
-    r->falls += kind == r->kind && raw < r->raw && !(epoch > r->epoch);
+    r->falls += raw < r->raw && !(epoch > r->epoch);
     const bool counted = r->epoch != NOT_KNOWN || (!s->step[EPOCH] && r->kind != EPOCH);
     const bool anew = epoch > r->epoch && counted && raw <= r->raw && r->raw != NOT_KNOWN;
     if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
@@ -276,8 +289,10 @@ static int64_t step_of(reader *r, const said *s, bool aside)
         return last;
     if (kind == EPOCH && is_beside_steps(r, s->value[EPOCH]))
         return last;
-    if (kind != STEP_KINDS && aside)
-        return s->value[kind] + r->offset;
+    if (kind != STEP_KINDS && aside) {
+        const int64_t own = s->value[kind] + r->offset;
+        return lacks_finer_step(r, s) && own < last ? last : own;
+    }
     if (kind != STEP_KINDS)
         return count_on(r, kind, s);
     if (r->pairs.object && s->loss && s->epoch) {
@@ -427,7 +442,7 @@ static int take_part(reader *r, const char *line, size_t length)
     s.figure = s.figure || known;
     note_number(r, &s);
     const bool header = r->header;
-    const bool validation = r->pairs.object && is_row_of_validation(&r->pairs);
+    const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
     const bool aside = s.eval || s.predict || validation || s.closing;
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
