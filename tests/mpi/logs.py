@@ -530,6 +530,9 @@ PRINTED = {
                       "|    total_timesteps | %d   |\n| train/             |        |\n|    policy          | mlp    |\n|    loss            | %s  |\n-----------------------------\n" % row
                       for row in ((1, 2048, "7.5e-1"), (2, 4096, "nan"))) + "------------\n| epoch | 3 |\n",
               {("TRAIN", 2048): {"rollout/ep_len_mean": 22.5, "time/iterations": 1, "train/loss": 0.75}, ("TRAIN", 4096): {"rollout/ep_len_mean": 22.5, "time/iterations": 2, "train/loss": math.nan}}),
+    "boxes of sections": ("".join("--------------------\n| train/loss | %s |\n| total/epochs | %d |\n| total/steps | %s |\n--------------------\n" % row
+                                  for row in ((0.75, 1, "2000"), (0.5, 2, "4e+03"), (0.25, 3, "6000"))),
+                          {("TRAIN", 2000 * e): {"train/loss": 1 - 0.25 * e, "epoch": e} for e in (1, 2, 3)}),
     "a table of tabs": ("Epoch\tLR\tTrain Loss\tTest Loss\t\n1.000000\t0.1\t2.5\t2.75\t\n2.000000\t0.1\t2.25\tnan\t\n",
                         {("TRAIN", 1): {"LR": 0.1, "Train Loss": 2.5}, ("PREDICT", 1): {"Test Loss": 2.75}, ("TRAIN", 2): {"LR": 0.1, "Train Loss": 2.25}, ("PREDICT", 2): {"Test Loss": math.nan}}),
     "a table of blanks": ("epoch     train_loss  valid_loss  time    \n0         2.500000    2.750000    00:12     \n", {("TRAIN", 0): {"train_loss": 2.5}, ("EVAL", 0): {"valid_loss": 2.75}}),

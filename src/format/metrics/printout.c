@@ -128,14 +128,16 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
                                                    "num_timesteps", "timesteps"};
     const char *slash = memrchr(pair->name, '/', pair->length);
     const size_t path = slash ? (size_t)(slash + 1 - pair->name) : 0;
-    const bool timed = path == 5 && (memcmp(pair->name, "time/", 5) == 0 || memcmp(pair->name, "misc/", 5) == 0);
+    static const char *const sections[] = {"time", "misc", "total", "diagnostics"};
+    const bool in_section =
+        path > 0 && metrics_is_among(sections, sizeof sections / sizeof *sections, pair->name, path - 1);
     if (!metrics_step_of(pair->value, value) || *value < 0)
         return STEP_KINDS;
     if (pair->length == 0)
         return pair->of > 0 ? BATCH : STEP_KINDS;
     if (metrics_is_among(timesteps, sizeof timesteps / sizeof *timesteps, pair->name + path, pair->length - path))
         return GLOBAL_STEP;
-    if (timed) { /* "time/iterations" */
+    if (in_section) { /* "time/iterations" */
         metrics_pair last = *pair;
         last.name += path;
         last.length -= path;
