@@ -66,12 +66,13 @@ static size_t escape_end(const char *line, size_t length, size_t at)
 
 size_t joblog_clean(const char *line, size_t length, char *to)
 {
+    const bool in_place = to == line;
     size_t put = 0;
     for (size_t at = 0; at < length;) {
-        if (length - at >= 8) { /* eight are copied at once, though they may lie over one another */
+        if (length - at >= 8) {
             const uint64_t eight = load_eight(line + at), control = bytes_below(eight, 0x20) | bytes_like(eight, 0x7f);
-            memcpy(to + put, &eight, sizeof eight);
             const size_t run = control ? first_byte_of(control) : 8;
+            memcpy(to + put, &eight, in_place ? run : sizeof eight); /* in place, what is behind is still to be read */
             put += run;
             at += run;
             if (run == 8)

@@ -52,7 +52,7 @@ const char *joblog_find(const char *line, size_t length, const char *word);
 uint64_t joblog_shape(const char *line, size_t length);
 
 /* Copies a line without escapes for terminals and other control characters; tabs become blanks. `to` has room for
- * `length` bytes; returns how many were written. */
+ * `length` bytes, and is the line itself or lies apart from it; returns how many were written. */
 size_t joblog_clean(const char *line, size_t length, char *to);
 /* Is it one that Docker keeps as JSON: {"log":"text\n","stream":"stderr","time":"..."}? */
 bool joblog_is_wrapped(const char *line, size_t length);

@@ -175,6 +175,7 @@ static void test_wrapped(void)
         {"{\"log\":\"  File \\\"a.py\\\"\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-27T03:12:07.1Z\"}",
          "2026-11-27T03:12:07.1Z stderr F   File \"a.py\""},
         {"{\"log\":\"1%\\r2%\\u001b[31m\\u00e9\\tx\\\\y\\r\\n\"}", "2%? x\\y"},
+        {"{\"log\":\"\\u001b[1mab\\u001b[0mcdef\\u001b[31mghijkl\\u001b[0m\\tm\\n\"}", "abcdefghijkl m"},
         {"{\"log\":\"cut\\u12", "cut"},
         {"{\"log\":\"cut\\", "cut\\"},
         {"{\"log\":\"", ""},
