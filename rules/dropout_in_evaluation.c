@@ -3,8 +3,9 @@
  *
  *   dropped     a module drops elements in EVAL, as follows
  *   training    the hook says so at an EVAL step (scalar/modules_left_in_training)
- *   evaluation  the hook says so (scalar/modules_left_in_evaluation) of every TRAIN step with a loss from one on, which
- *               are LEAST_STEPS and `left_share` of them: an attack that is made in between is followed by its training
+ *   evaluation  the hook says so (scalar/modules_left_in_evaluation) of every TRAIN step of a worker with a loss from one
+ *               on, which are LEAST_STEPS and `left_share` of its own: an attack that is made in between is followed by its
+ *               training
  *
  * Of a module that was given X_input_0 and returned X_output_0, both floating point and of one shape, at an EVAL step:
  * p = share of the elements that are 0 in the output among those that are not in the input. Fires when p > `share`, and
@@ -13,6 +14,7 @@
  * levels keeps it, but takes the small ones and leaves the largest as it was, which dropout makes larger or drops. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "selection.h"
@@ -142,7 +144,7 @@ static int map_flags(assay_common_state *state, const assay_step_view *view)
         snprintf(note, sizeof note, "%.0f modules that differ between both, dropout or normalisation, are in train()",
                  flag->stats->max);
         assay_finding finding = finding_of(view, flag, flag->stats->max, 0);
-        finding.test = TRAINING;
+        finding.test = finding.value_unit = TRAINING;
         finding.note = note;
         status = assay_findings_test(state->findings, flag->stats->max > 0, &finding);
         ASSAY_THEN(status, assay_counter_add(state->counter, flag->tensor, 0, 1));
@@ -162,19 +164,42 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status == ASSAY_OK ? map_flags(state, view) : status;
 }
 
-/* Of every step with a loss from one on. */
+/* A worker's steps with a loss, and the last of them at which it is left in the mode of evaluation. */
+typedef struct left {
+    uint64_t steps, last; /* last: in a row, up to the end */
+    int64_t step, since;
+} left;
+
+static void count_left(const assay_series *series, left *list, uint32_t workers)
+{
+    for (uint64_t i = 0; i < assay_series_count(series); i++) {
+        const assay_row row = assay_series_row(series, i);
+        left *of = row.worker < workers ? &list[row.worker] : NULL;
+        if (!of || (of->steps > 0 && of->step == row.step)) /* another loss */
+            continue;
+        of->step = row.step;
+        of->steps++;
+        of->last = row.value[PARTS] > 0 ? of->last + 1 : 0;
+        of->since = of->last == 1 ? row.step : of->since;
+    }
+}
+
+/* Of every step of a worker with a loss from one on. */
 static int test_left(const assay_rule *rule, const assay_series *series, assay_findings *findings)
 {
-    const uint32_t flag = assay_trial_find_tensor(rule->trial, "scalar/modules_left_in_evaluation");
-    const uint64_t count = assay_series_count(series);
-    uint64_t from = count;
-    while (from > 0 && assay_series_row(series, from - 1).value[PARTS] > 0)
-        from--;
-    const bool fires = count - from >= LEAST_STEPS &&
-                       (double)(count - from) >= assay_param_real(rule->params, "left_share") * (double)count;
-    int status = ASSAY_OK;
-    for (uint64_t i = from; status == ASSAY_OK && flag != ASSAY_NO_TENSOR && i < count; i++) {
+    const uint32_t flag = assay_trial_find_tensor(rule->trial, "scalar/modules_left_in_evaluation"),
+                   workers = assay_trial_workers(rule->trial);
+    left *list = calloc((size_t)workers + 1, sizeof *list);
+    int status = list ? ASSAY_OK : ASSAY_ENOMEM;
+    if (list)
+        count_left(series, list, workers);
+    for (uint64_t i = 0; status == ASSAY_OK && flag != ASSAY_NO_TENSOR && i < assay_series_count(series); i++) {
         const assay_row row = assay_series_row(series, i);
+        left *of = row.worker < workers ? &list[row.worker] : NULL;
+        if (!of || of->last == 0 || row.step < of->since)
+            continue;
+        const bool fires = of->last >= LEAST_STEPS &&
+                           (double)of->last >= assay_param_real(rule->params, "left_share") * (double)of->steps;
         char note[NOTE_ROOM];
         snprintf(note, sizeof note, "%.0f modules that differ between both, dropout or normalisation, are in eval()",
                  row.value[PARTS]);
@@ -183,9 +208,12 @@ static int test_left(const assay_rule *rule, const assay_series *series, assay_f
                                        .worker = row.worker,
                                        .value = row.value[PARTS],
                                        .test = EVALUATION,
+                                       .value_unit = EVALUATION,
                                        .note = note};
+        of->since = row.step + 1; /* once a step, however many losses it has */
         status = assay_findings_test(findings, fires, &finding);
     }
+    free(list);
     return status;
 }
 

@@ -327,6 +327,29 @@ def attacks_before_each_update(folder):
         says("attack", "DropoutInEvaluation")]
 
 
+def flagged_workers(folder, flags, steps=30, workers=4):
+    """The same of workers, each with two losses; flags(worker, step)."""
+    made = Made(folder, workers=workers, collections=COLLECTIONS)
+    for s in range(steps):
+        made.step(s, "TRAIN", s, {"worker_%d" % w: {"%s_output_0" % of: 1 / (1 + s) for of in ("loss", "aux_loss")} |
+                                  ({"scalar/modules_left_in_evaluation": 4.0} if flags(w, s) else {}) for w in range(workers)})
+    return made.end()
+
+
+@case
+def one_worker_trained_without_train(folder):
+    """The one that evaluates."""
+    return flagged_workers(folder, lambda w, s: w == 0 and s >= 5), [
+        rule("one", "DropoutInEvaluation", lambda e: {(f["test"], f["worker"], f["value_unit"]) for f in e["findings"]} == {("evaluation", "worker_0", "modules")} and
+             (e["findings_total"], e["first"]["step"]) == (25, 5))]
+
+
+@case
+def workers_in_evaluation_at_the_last_step(folder):
+    """One step says nothing, however many workers and losses it has."""
+    return flagged_workers(folder, lambda w, s: s == 4, steps=5), [says("last", "DropoutInEvaluation")]
+
+
 # -- scores of which statistics alone are known, as the automatic hook records them
 
 def told_by_figures(folder, loss, scores, steps=30):
