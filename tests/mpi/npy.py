@@ -141,6 +141,11 @@ def check_lacking(args, checks, npy, job, where):
         report = json.loads(run(args, checks, job, trial, where, name, 3 if said else 0))
         checks.expect([p["text"] for p in report["trials"][0]["problems"]] == [said] * bool(said), "%s of step %d: %s" % (name, step, report["trials"][0]["problems"]))
         (where / "aside").rename(path)
+    odd = trial / "step_0004"  # an evaluation, which has arrays of its own
+    shutil.rmtree(odd)
+    for worker in range(2):
+        save(odd / ("worker_%d" % worker) / "accuracy.npy", numpy.ones(3, "float32"))
+    run(args, checks, job, trial, where, "a step of another kind lost nothing")
 
 
 def run(args, checks, job, trial, where, what, code=0):

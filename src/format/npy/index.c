@@ -294,44 +294,90 @@ static assay_dict *names_at(const finder *f, const char *step)
 
 enum { BESIDE = 4 };
 
-/* The directories of the steps beside the unit's, the nearest first; how many. */
-static size_t find_beside(const finder *f, const char *beside[BESIDE])
+/* The steps beside a unit's, the nearest first; and the arrays of that, and of the first two of them. */
+typedef struct neighbours {
+    const char *step[BESIDE];
+    size_t count;
+    assay_dict *own, *one, *other;
+} neighbours;
+
+static void find_beside(const finder *f, neighbours *beside)
 {
     static const int distance[BESIDE] = {-1, 1, -2, 2};
     const assay_dict *places = assay_format_places(&assay_format_npy, f->catalog);
-    size_t count = 0;
     for (size_t i = 0; places && i < BESIDE; i++) {
         const int64_t place = (int64_t)f->unit->place + distance[i];
         if (place >= 0 && place < assay_dict_count(places))
-            beside[count++] = assay_dict_name(places, (uint32_t)place, NULL);
+            beside->step[beside->count++] = assay_dict_name(places, (uint32_t)place, NULL);
     }
-    return count;
+}
+
+/* At how many of the steps behind the first two an array is. */
+static size_t times_beyond(const finder *f, const neighbours *beside, const char *name)
+{
+    char path[2 * ASSAY_PATH_ROOM];
+    size_t times = 0;
+    for (size_t i = 2; i < beside->count; i++)
+        times += snprintf(path, sizeof path, "%s/%s", beside->step[i], name) < (int)sizeof path &&
+                 assay_store_exists(f->store, path, NULL) == 1;
+    return times;
+}
+
+static bool has(const assay_dict *names, const char *name, size_t length)
+{
+    return assay_dict_find(names, name, length) != ASSAY_NO_ID;
+}
+
+/* Has a step, which lacks so many arrays, one that no step beside it has, and fewer that the first two have, too? Then it is
+ * of another kind, as an evaluation between steps of training, and lost nothing. */
+static bool is_of_another_kind(const finder *f, const neighbours *beside, uint64_t lacking)
+{
+    uint64_t shared = 0;
+    bool apart = false;
+    for (uint32_t n = 0; n < assay_dict_count(beside->own); n++) {
+        size_t length;
+        const char *name = assay_dict_name(beside->own, n, &length);
+        const bool known = has(beside->one, name, length) || has(beside->other, name, length);
+        shared += known;
+        apart = apart || (!known && times_beyond(f, beside, name) == 0);
+    }
+    return apart && shared < lacking;
+}
+
+/* How many arrays all steps beside the unit's have, and it has not; *first is the first of their names. */
+static uint64_t count_lacking(const finder *f, const neighbours *beside, const char **first)
+{
+    uint64_t lacking = 0;
+    for (uint32_t n = 0; n < assay_dict_count(beside->one); n++) {
+        size_t length;
+        const char *name = assay_dict_name(beside->one, n, &length);
+        if (has(beside->own, name, length) || !has(beside->other, name, length) ||
+            times_beyond(f, beside, name) + 2 < beside->count)
+            continue;
+        lacking++;
+        *first = !*first || strcmp(name, *first) < 0 ? name : *first;
+    }
+    return lacking;
 }
 
 /* Names what a step lacks between others, three of which at least are near and all have it. At the first step there are no
  * gradients, the last may be a summary, and what is recorded at every second step is not lost. */
 static int name_lacking(finder *f, const char *step)
 {
-    const char *beside[BESIDE], *first = NULL;
-    const size_t count = find_beside(f, beside);
+    neighbours beside = {.count = 0};
+    const char *first = NULL;
+    find_beside(f, &beside);
+    const size_t count = beside.count;
     const uint32_t last = count > 0 ? assay_dict_count(assay_format_places(&assay_format_npy, f->catalog)) - 1 : 0;
     if (count < BESIDE - 1 || f->unit->place == 0 || f->unit->place == last)
         return ASSAY_OK;
-    assay_dict *own = names_of(f), *one = names_at(f, beside[0]), *other = names_at(f, beside[1]);
-    uint64_t lacking = 0;
-    size_t length;
-    for (uint32_t n = 0; own && one && other && n < assay_dict_count(one); n++) {
-        const char *name = assay_dict_name(one, n, &length);
-        char path[2 * ASSAY_PATH_ROOM];
-        bool all =
-            assay_dict_find(own, name, length) == ASSAY_NO_ID && assay_dict_find(other, name, length) != ASSAY_NO_ID;
-        for (size_t i = 2; i < count && all; i++)
-            all = snprintf(path, sizeof path, "%s/%s", beside[i], name) < (int)sizeof path &&
-                  assay_store_exists(f->store, path, NULL) == 1;
-        lacking += all;
-        if (all && (!first || strcmp(name, first) < 0))
-            first = name;
-    }
+    beside.own = names_of(f);
+    beside.one = names_at(f, beside.step[0]);
+    beside.other = names_at(f, beside.step[1]);
+    const bool known = beside.own && beside.one && beside.other;
+    uint64_t lacking = known ? count_lacking(f, &beside, &first) : 0;
+    if (lacking > 0 && is_of_another_kind(f, &beside, lacking))
+        lacking = 0;
     if (lacking > 1)
         assay_problems_add(f->problems, ASSAY_PROBLEM_EVENT_MISSING, f->unit->step, step, -1,
                            "%s: has no %s and %llu more, which the %zu steps beside it have", step, first,
@@ -339,10 +385,9 @@ static int name_lacking(finder *f, const char *step)
     else if (lacking == 1)
         assay_problems_add(f->problems, ASSAY_PROBLEM_EVENT_MISSING, f->unit->step, step, -1,
                            "%s: has no %s, which the %zu steps beside it have", step, first, count);
-    const bool known = own && one && other;
-    assay_dict_free(own);
-    assay_dict_free(one);
-    assay_dict_free(other);
+    assay_dict_free(beside.own);
+    assay_dict_free(beside.one);
+    assay_dict_free(beside.other);
     return known ? ASSAY_OK : ASSAY_ENOMEM; /* a listing that fails is a problem, and no status */
 }
 
