@@ -564,16 +564,20 @@ def steps_of(given):
 
 
 class NetworkNames:
-    """What the tensors of a network are called by: its class; of a second one of that class "Class2", for one tensor has one name."""
+    """What the tensors of a network are called by: its class; of a second one of that class "Class2", for one tensor has one name; or
+    "Class3" where a class is called Class2."""
 
     def __init__(self):
-        self._known, self._of_class = weakref.WeakKeyDictionary(), {}
+        self._known, self._taken, self._of_class = weakref.WeakKeyDictionary(), set(), {}
 
     def __call__(self, network):
         if network not in self._known:
-            kind = network._get_name()
-            number = self._of_class[kind] = self._of_class.get(kind, 0) + 1
-            self._known[network] = kind + (str(number) if number > 1 else "")
+            kind = name = network._get_name()
+            while name in self._taken:
+                number = self._of_class[kind] = self._of_class.get(kind, 1) + 1
+                name = kind + str(number)
+            self._taken.add(name)
+            self._known[network] = name
         return self._known[network]
 
 

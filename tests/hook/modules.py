@@ -13,6 +13,7 @@ from torch import nn
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import assay_hook  # noqa: E402
+import assay_hook_config  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import Collection, SaveConfig  # noqa: E402
 
@@ -203,6 +204,15 @@ def test_networks_of_one_class():
             assert {"Twice2_input_0", "Twice2.act_output_0", "gradient/Twice2_blocks.1.weight_ih_l0"} <= set(trial.steps[1, "worker_0"].tensors)
 
 
+class Twice2(Twice):
+    """A class whose name is what a second network of Twice is called by."""
+
+
+def test_names_of_networks():
+    names, networks = assay_hook_config.NetworkNames(), [Twice2(), Twice(), Twice(), Twice2()]
+    assert [names(n) for n in networks] == ["Twice2", "Twice", "Twice3", "Twice22"], [names(n) for n in networks]
+
+
 def test_evaluation_of_a_copy():
     """Nobody registered the copy: its loss is of a step of the evaluation all the same."""
     hook, net, loss = make(include_collections=["losses"]), nn.Linear(3, 1), nn.MSELoss()
@@ -222,6 +232,6 @@ def test_evaluation_of_a_copy():
 
 
 torch.set_num_threads(1)
-for test in (test_networks_of_one_class, test_evaluation_of_a_copy, test_losses_of_any_name, test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
+for test in (test_names_of_networks, test_networks_of_one_class, test_evaluation_of_a_copy, test_losses_of_any_name, test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
     test()
     print("passed " + test.__name__)
