@@ -28,7 +28,7 @@
 #include "too_few.h"
 
 enum { ZEROS, IS, WIDTH }; /* values of a row; of a loss its value stands for ZEROS */
-enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT };
+enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, KINDS };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
 enum { ALL, PART, RISES };
@@ -100,6 +100,13 @@ typedef struct course {
     uint32_t worker;
 } course;
 
+/* What is known of a worker by all its courses. */
+typedef struct judged {
+    double first[KINDS], second[KINDS]; /* the largest two rises */
+    uint32_t count[KINDS], learned;     /* courses; of losses, those that came down to loss_share */
+    bool trained;                       /* a matrix has a gradient, in the beginning and in the end */
+} judged;
+
 typedef struct walk {
     const assay_rule *rule;
     const assay_series *series;
@@ -108,7 +115,14 @@ typedef struct walk {
     course *course;
     size_t courses;
     double *room;
+    judged *judged; /* [workers], and one for rows of none */
+    uint32_t workers;
 } walk;
+
+static judged *of_worker(const walk *w, uint32_t worker)
+{
+    return &w->judged[worker < w->workers ? worker : w->workers];
+}
 
 static double zeros_at(const walk *w, uint64_t i)
 {
@@ -142,27 +156,36 @@ static void find_courses(walk *w)
     }
 }
 
-/* The largest two rises among a worker's tensors of that kind, together; NAN: it has none. */
-static double two_largest(const walk *w, uint32_t worker, int is)
+/* The largest rises of a worker's tensors of each kind, of which there are so many. */
+static void note_rise(judged *of, const course *c)
 {
-    double first = NAN, second = 0;
-    for (size_t i = 0; i < w->courses; i++) {
-        const course *c = &w->course[i];
-        if (c->worker != worker || c->is != is)
-            continue;
-        const double rise = fmax(0, c->end - c->begin);
-        second = fmax(second, isnan(first) ? 0 : fmin(first, rise));
-        first = isnan(first) ? rise : fmax(first, rise);
-    }
-    return first + second;
+    const double rise = fmax(0, c->end - c->begin), first = of->first[c->is];
+    of->second[c->is] = fmax(of->second[c->is], fmin(first, rise));
+    of->first[c->is] = fmax(first, rise);
+    of->count[c->is]++;
 }
 
-/* What units that are dead, and weights that are pruned, may explain of the zeros of a worker's gradients in the end;
- * NAN: nothing has one axis, so that nothing is known of units. */
+/* Goes through the courses once: what units that are dead, and weights that are pruned, may explain of the zeros of each
+ * worker's gradients in the end is the sum of the largest two rises of each. */
+static void judge_workers(const walk *w)
+{
+    const double share = assay_param_real(w->rule->params, "loss_share");
+    for (size_t i = 0; i < w->courses; i++) {
+        const course *c = &w->course[i];
+        judged *of = of_worker(w, c->worker);
+        note_rise(of, c);
+        of->trained = of->trained || (c->is == IS_MATRIX && c->begin < 1 && c->end < 1);
+        of->learned += c->is == IS_LOSS && fabs(c->end) < share * fabs(c->begin);
+    }
+}
+
+/* NAN: nothing has one axis, so that nothing is known of units. */
 static double explained(const walk *w, uint32_t worker)
 {
-    const double units = two_largest(w, worker, IS_VECTOR), pruned = two_largest(w, worker, IS_WEIGHT);
-    return (isnan(units) ? two_largest(w, worker, IS_OUTPUT) : units) + (isnan(pruned) ? 0 : pruned);
+    const judged *of = of_worker(w, worker);
+    const int units = of->count[IS_VECTOR] > 0 ? IS_VECTOR : IS_OUTPUT;
+    return of->count[units] > 0 ? of->first[units] + of->second[units] + (of->first[IS_WEIGHT] + of->second[IS_WEIGHT])
+                                : NAN;
 }
 
 static bool is_zero_throughout(const walk *w, const course *c)
@@ -173,21 +196,10 @@ static bool is_zero_throughout(const walk *w, const course *c)
     return zero;
 }
 
-/* Is a matrix of the worker trained? */
-static bool is_trained(const walk *w, uint32_t worker)
-{
-    bool any = false;
-    for (size_t i = 0; !any && i < w->courses; i++) {
-        const course *c = &w->course[i];
-        any = c->is == IS_MATRIX && c->worker == worker && c->begin < 1 && c->end < 1;
-    }
-    return any;
-}
-
 /* No gradient ever reaches a part of the network. */
 static int test_part(const walk *w, const course *c)
 {
-    const bool fires = is_zero_throughout(w, c) && is_trained(w, c->worker);
+    const bool fires = is_zero_throughout(w, c) && of_worker(w, c->worker)->trained;
     int status = ASSAY_OK;
     for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
@@ -203,19 +215,11 @@ static int test_part(const walk *w, const course *c)
     return status;
 }
 
+/* Have all of its losses come down so far? */
 static bool is_learned(const walk *w, uint32_t worker)
 {
-    const double share = assay_param_real(w->rule->params, "loss_share");
-    bool any = false;
-    for (size_t i = 0; i < w->courses; i++) {
-        const course *c = &w->course[i];
-        if (c->is != IS_LOSS || c->worker != worker)
-            continue;
-        if (!(fabs(c->end) < share * fabs(c->begin)))
-            return false;
-        any = true;
-    }
-    return any;
+    const judged *of = of_worker(w, worker);
+    return of->learned > 0 && of->learned == of->count[IS_LOSS];
 }
 
 static int test_course(const walk *w, const course *c)
@@ -332,11 +336,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const uint64_t count = assay_series_count(series);
     uint64_t *order = assay_series_by_tensor(series);
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
+    w.workers = assay_trial_workers(rule->trial);
+    w.judged = calloc((size_t)w.workers + 1, sizeof *w.judged);
     w.course = calloc(count + 1, sizeof *w.course);
     w.room = calloc(count + 1, sizeof *w.room);
-    int status = w.course && w.room && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
+    int status = w.course && w.room && w.judged && (order || count == 0) ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
         find_courses(&w);
+        judge_workers(&w);
+    }
     if (status == ASSAY_OK && count > 0)
         status = test_silence(&w);
     double most = NAN;
@@ -354,6 +362,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(order);
     free(w.course);
     free(w.room);
+    free(w.judged);
     assay_verdict_no_data(verdict,
                           "no gradient of weights, beside one of a bias or a normalisation, was saved at eight "
                           "steps of TRAIN.");
