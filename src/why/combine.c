@@ -360,6 +360,8 @@ static bool is_unread_exception(const assay_log_event *e)
                                       "ZeroDivisionError", "NotImplementedError", "RecursionError", NULL};
     const char *name = strncmp(e->text, "raised ", 7) == 0 ? e->text + 7 : "";
     const size_t length = strcspn(name, ": ");
+    if (e->guessed)
+        return true;
     if (e->ending != ASSAY_ENDING_exception || length == 0)
         return false;
     for (size_t i = 0; own[i]; i++)
@@ -643,6 +645,16 @@ static bool add_hang(why_scene *s)
                                       "of anything before it");
 }
 
+/* May it be a line of an exception's message, which says what happened? */
+static bool is_of_message(const why_item *i)
+{
+    const assay_ending ending = i->event->ending;
+    if (i->survived || i->event->in_traceback)
+        return false;
+    return (i->event->role == ASSAY_LOG_CAUSE && i->level == WHY_LEVEL_OWN) || ending == ASSAY_ENDING_gpu_code ||
+           (ending == ASSAY_ENDING_host_memory && i->event->role == ASSAY_LOG_CAUSE);
+}
+
 /* The message of an exception may go over several lines, and one of them say more than its class does. */
 static void take_messages(why_scene *s)
 {
@@ -651,9 +663,9 @@ static void take_messages(why_scene *s)
         why_item *i = &s->item.list[m->item];
         const why_item *other = &s->item.list[next->item];
         const size_t ranks = s->why->file.list[i->file].rank.count;
-        if (i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception && next->rank == m->rank &&
-            other->file == i->file && !other->survived && !other->event->in_traceback &&
-            other->event->role == ASSAY_LOG_CAUSE && other->level == WHY_LEVEL_OWN &&
+        const bool unread = i->event->ending == ASSAY_ENDING_exception || i->event->guessed;
+        if (i->event->in_traceback && unread && next->rank == m->rank && other->file == i->file &&
+            is_of_message(other) &&
             other->event->line - i->event->last_line < WHY_LINES_OF_RANK * (ranks > 0 ? ranks : 1))
             i->told = i->explained = true;
     }

@@ -120,7 +120,7 @@ static bool is_before_crash(assay_ending ending)
 {
     return ending == ASSAY_ENDING_crash || ending == ASSAY_ENDING_gpu_fault || ending == ASSAY_ENDING_gpu_code ||
            ending == ASSAY_ENDING_device_assert || ending == ASSAY_ENDING_shared_memory ||
-           ending == ASSAY_ENDING_host_memory;
+           ending == ASSAY_ENDING_host_memory || ending == ASSAY_ENDING_limits;
 }
 
 bool why_dies_later(const why_scene *s, const why_item *i)

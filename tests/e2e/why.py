@@ -104,6 +104,11 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                  + traceback("1: ", "RuntimeError: no batch") + ["srun: error: n1: tasks 0-3: Exited with exit code 1"]}, "exception", [1], 109, 1),
     "behind a bar": ({"slurm-7.out": [" 12/130 [00:07<01:01, loss=2.1]" + traceback("[rank3]: ", "acme.StopTraining: above limit")[0]]
                       + traceback("[rank3]: ", "acme.StopTraining: above limit")[1:] + watchdog(1, 7, 700)}, "exception", [3], None, 1),
+    "said by a number": ({"slurm-7.out": every(100, 110) + traceback("1: ", "RuntimeError: FATAL ERROR :: MODULE:PT_BRIDGE Exception in Lowering thread...") + ["1: synStatus=26 [Generic failure] Device acquire failed."]
+                          + ["srun: error: n1: task 1: Exited with exit code 1"]}, "gpu_code", [1], 109, 1),
+    "no thread, crashed": ({"slurm-7.out": ["2: OpenBLAS blas_thread_init: pthread_create failed for thread %d of 64: Resource temporarily unavailable" % i for i in range(50, 60)]
+                            + ["srun: error: n1: task 2: Segmentation fault (core dumped)"]}, "limits", [2], None, 1),
+    "no service": ({"slurm-7.out": every(100, 110) + traceback("1: ", "acme.client.ReadTimeout: no answer") + ["srun: error: n1: task 1: Exited with exit code 1"]}, "network", [1], 109, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
     "put back, completed": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO NODE FAILURE ***"] + every(108, 111),

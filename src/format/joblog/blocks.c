@@ -385,19 +385,119 @@ static const struct {
     {"RendezvousTimeoutError", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
 };
 
+/* What kind it may be by a word of its class, of the modules in front of it, or of a message that says more than its class.
+ * First letters are left out where they may be capital or small. */
+typedef struct hint {
+    const char *word;
+    assay_ending ending;
+    assay_log_role role;
+} hint;
+static const hint NAMES[] = {
+    {"Timeout", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"TimedOut", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"Connect", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"Disconnect", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"Unavailable", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"CommError", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"Endpoint", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"URLError", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"HTTPError", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"SSLError", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"Permission", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"Forbidden", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"Unauth", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"Authenti", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"AccessDenied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"Credential", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"PackageNotFound", ASSAY_ENDING_import, ASSAY_LOG_CAUSE},
+    {"NotFound", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
+    {"NoSuch", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
+    {"Quota", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
+    {"Config", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"Usage", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"Argument", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"Override", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"Validation", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"SIGTERM", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+    {"Interrupt", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+    {"Preempt", ASSAY_ENDING_preempted, ASSAY_LOG_CAUSE},
+    {"OutOfMemory", ASSAY_ENDING_host_memory, ASSAY_LOG_CAUSE},
+    {"Version", ASSAY_ENDING_version, ASSAY_LOG_CAUSE},
+    {"Incompatib", ASSAY_ENDING_version, ASSAY_LOG_CAUSE},
+    {"Decod", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"Corrupt", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"DataLoss", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"Truncated", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+};
+static const hint MODULES[] = {
+    {"yaml.", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},   {"omegaconf.", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"hydra.", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},  {"click.", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE},
+    {"botocore.", ASSAY_ENDING_network, ASSAY_LOG_CAUSE}, {"requests.", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"urllib3.", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},  {"aiohttp.", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
+    {"httpx.", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},    {"grpc.", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"zmq.", ASSAY_ENDING_network, ASSAY_LOG_EITHER},     {"pyarrow.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"datasets.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},    {"lmdb.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"PIL.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+};
+static const hint MESSAGES[] = {
+    {"device memory", ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE},
+    {"ut of memory", ASSAY_ENDING_host_memory, ASSAY_LOG_EITHER},
+    {"o space left", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
+    {"quota", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
+    {"nput/output error", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
+    {"ermission denied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"ccess denied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"nauthorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"ot authorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"imed out", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"onnection ", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"nreachable", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"corrupt", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"truncated", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
+    {"ncompatible", ASSAY_ENDING_version, ASSAY_LOG_CAUSE},
+};
+/* Classes that say nothing of what happened: their messages do. */
+static const char *const CARRIERS[] = {"RuntimeError", "OSError", "IOError", "Exception", "Error", "ClientError"};
+
+static bool is_class(const char *name, size_t length, const char *class)
+{
+    return strlen(class) == length && memcmp(class, name, length) == 0;
+}
+
+static bool take_hint(const char *text, size_t length, const hint *hints, size_t count, assay_log_event *event)
+{
+    size_t i = 0;
+    while (i < count && !joblog_find(text, length, hints[i].word))
+        i++;
+    if (i < count) {
+        event->ending = hints[i].ending;
+        event->role = hints[i].role;
+        event->guessed = true;
+    }
+    return i < count;
+}
+
 void joblog_exception_class(const char *body, size_t length, assay_log_event *event)
 {
     size_t name = 0;
     if (!joblog_is_exception(body, length, &name))
         return;
     size_t begin = name;
+    bool carries = false;
     while (begin > 0 && body[begin - 1] != '.')
         begin--;
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
-        if (strlen(CLASSES[i].name) == name - begin && memcmp(CLASSES[i].name, body + begin, name - begin) == 0) {
+        if (is_class(body + begin, name - begin, CLASSES[i].name)) {
             event->ending = CLASSES[i].ending;
             event->role = CLASSES[i].role;
+            return;
         }
+    for (size_t i = 0; i < sizeof CARRIERS / sizeof *CARRIERS && !carries; i++)
+        carries = is_class(body + begin, name - begin, CARRIERS[i]);
+    if (carries && take_hint(body + name, length - name, MESSAGES, sizeof MESSAGES / sizeof *MESSAGES, event))
+        return;
+    if (!take_hint(body + begin, name - begin, NAMES, sizeof NAMES / sizeof *NAMES, event))
+        (void)take_hint(body, begin, MODULES, sizeof MODULES / sizeof *MODULES, event);
 }
 
 int joblog_exception_add(joblog_reader *r, const joblog_line *line, const joblog_block *block)

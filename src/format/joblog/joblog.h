@@ -125,7 +125,7 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 /* The training step that a line of progress names; -1: none. */
 int64_t joblog_step_of(const char *line, size_t length);
 
-enum { JOBLOG_NUMBERS = 512 /* there is room for */ };
+enum { JOBLOG_NUMBERS = 768 /* there is room for */ };
 
 struct assay_job_log {
     joblog_signatures signatures;

@@ -293,7 +293,7 @@ static void set_node(joblog_prefix *out, const char *name, size_t length)
 static bool is_host(const char *name, size_t length)
 {
     static const char *const others[] = {"step", "epoch", "iter", "rank", "worker", "layer", "batch",
-                                         "gpu",  "stage", "line", "cuda", "block",  "task"};
+                                         "gpu",  "stage", "line", "cuda", "block",  "task",  "python"};
     if (length < 2 || length > 63 || !assay_is_digit(name[length - 1]) || !(name[0] >= 'a' && name[0] <= 'z'))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

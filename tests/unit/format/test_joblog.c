@@ -28,6 +28,7 @@ static const front FRONTS[] = {
     {"[1,3]<stderr>:text", 3, -1, "", "text", ASSAY_LOG_UNTIMED, 0},
     {"n0123:4711:4799 [3] NCCL WARN x", -1, 3, "n0123", " NCCL WARN x", ASSAY_LOG_UNTIMED, 0},
     {"n0123: text", -1, -1, "n0123", "text", ASSAY_LOG_UNTIMED, 0},
+    {"python3: a.c:7: f: text", -1, -1, "", "python3: a.c:7: f: text", ASSAY_LOG_UNTIMED, 0},
     {"epoch3: text", -1, -1, "", "epoch3: text", ASSAY_LOG_UNTIMED, 0},
     {"slurmstepd-n7: error: x", -1, -1, "n7", "slurmstepd-n7: error: x", ASSAY_LOG_UNTIMED, 0},
     {"2026-11-27 03:12:07,500 text", -1, -1, "", " text", ASSAY_LOG_DATED, AT + 0.5},
@@ -134,6 +135,38 @@ static void test_agents(void)
     CU_ASSERT_EQUAL(joblog_rank_of(own, strlen(own), 8), 53);
     CU_ASSERT_EQUAL(joblog_rank_of(both, strlen(both), 8), 9);
     CU_ASSERT_EQUAL(joblog_rank_of(agent, strlen(agent), 0), 6);
+}
+
+/* What exceptions are whose words no signature knows. */
+static void test_kinds(void)
+{
+    static const struct {
+        const char *line;
+        assay_ending ending;
+        assay_log_role role;
+        bool guessed;
+    } LINES[] = {
+        {"MemoryError", ASSAY_ENDING_host_memory, ASSAY_LOG_CAUSE, false},
+        {"a.b.ReadTimeout: x", ASSAY_ENDING_network, ASSAY_LOG_EITHER, true},
+        {"botocore.exceptions.EndpointConnectionError: x", ASSAY_ENDING_network, ASSAY_LOG_EITHER, true},
+        {"acme.TokenNotFoundError: x", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE, true},
+        {"omegaconf.errors.Interpolation: x", ASSAY_ENDING_arguments, ASSAY_LOG_CAUSE, true},
+        {"lightning.SIGTERMException", ASSAY_ENDING_signal, ASSAY_LOG_EITHER, true},
+        {"RuntimeError: level zero: device memory is gone", ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE, true},
+        {"OSError: quota of /scratch used up", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE, true},
+        {"acme.Error: Connection to the store broke", ASSAY_ENDING_network, ASSAY_LOG_EITHER, true},
+        {"ValueError: timed out", ASSAY_ENDING_exception, ASSAY_LOG_CAUSE, false},
+        {"KeyError: 'quota'", ASSAY_ENDING_exception, ASSAY_LOG_CAUSE, false},
+        {"RuntimeError: shapes differ", ASSAY_ENDING_exception, ASSAY_LOG_CAUSE, false},
+    };
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        assay_log_event e = {.ending = ASSAY_ENDING_exception, .role = ASSAY_LOG_CAUSE};
+        joblog_exception_class(LINES[i].line, strlen(LINES[i].line), &e);
+        const bool same = e.ending == LINES[i].ending && e.role == LINES[i].role && e.guessed == LINES[i].guessed;
+        CU_ASSERT_TRUE(same);
+        if (!same)
+            fprintf(stderr, "%s: %s, %d\n", LINES[i].line, assay_ending_name(e.ending), e.guessed);
+    }
 }
 
 static void test_steps(void)
@@ -603,6 +636,7 @@ int main(void)
                            {"find", test_find},
                            {"first_words", test_first_words},
                            {"agents", test_agents},
+                           {"kinds", test_kinds},
                            {"steps", test_steps},
                            {"clean", test_clean},
                            {"wrapped", test_wrapped},
