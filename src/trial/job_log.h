@@ -101,6 +101,7 @@ typedef struct assay_log_event {
     bool chained;      /* its traceback follows from the one above, and is no new one */
     bool in_traceback; /* it is the last line of one */
     bool ignored;      /* it came up while Python tidied up, and ended nothing */
+    bool shown;        /* it stands in a text that a model made, as far as the lines before it say */
     bool guessed;      /* its kind is that of words of its class or its message: no signature knows it */
     bool inside;       /* its traceback does not begin where a process or a thread does: who caught it wrote it out */
     uint32_t file;

@@ -47,13 +47,14 @@ int why_level_of(assay_ending ending)
 }
 
 /* The level of an item: a cause is one whatever its kind, and what may be either stands behind. So does what a program caught
- * and wrote out, unless the launcher says that the program ended. */
+ * and wrote out, unless the launcher says that the program ended; where nobody knows which of several ranks it was, it stands behind what
+ * ended others, too. */
 static int level_of_item(const why_scene *s, const why_item *i)
 {
     const assay_log_event *e = i->event;
     const int level = why_level_of(e->ending);
     if (i->inside && !i->named && !s->by_rank.group.list[i->group].ended && level <= WHY_LEVEL_PROGRAM)
-        return WHY_LEVEL_WEAK + level / 2;
+        return i->rank < 0 && s->ranks > 1 ? WHY_LEVEL_OTHERS + 1 : WHY_LEVEL_WEAK + level / 2;
     if (e->role == ASSAY_LOG_CAUSE && level > WHY_LEVEL_PROGRAM)
         return WHY_LEVEL_OWN;
     if (e->role != ASSAY_LOG_EITHER || e->in_traceback)
@@ -136,6 +137,15 @@ static bool is_last_of_rank(const why_scene *s, const why_item *i)
     return own && own->last_line - i->event->last_line < 3 * s->why->file.list[i->file].rank.count;
 }
 
+/* Did somebody catch it and write on, in an output that names no steps, and nobody else speaks of an error? Where one of several
+ * ranks ends, others say so. s->progress has its output. */
+static bool has_written_on(const why_scene *s, const why_item *i)
+{
+    const assay_log_rank *own = why_progress_of(&s->progress, i->event->rank);
+    return i->inside && i->event->count == 1 && s->ranks > 1 && s->why->last_step >= 0 &&
+           why_progress_behind(&s->progress, 0) < 0 && own && own->last_line > i->event->last_line;
+}
+
 /* Is it among the last lines of its file? */
 static bool is_at_end(const why_scene *s, const why_item *i)
 {
@@ -149,8 +159,7 @@ static bool is_at_end(const why_scene *s, const why_item *i)
 
 /* ---- order ---- */
 
-/* Is one certainly before the other? */
-static bool is_before(const why_item *a, const why_item *b)
+bool why_is_before(const why_item *a, const why_item *b)
 {
     if (a->event->file == b->event->file && a->event->line < b->event->line &&
         (a->rank == b->rank || why_is_external(b->event->ending)))
@@ -215,7 +224,7 @@ static void sum_up(why_scene *s)
                 s->starts || e->ending == ASSAY_ENDING_collective_timeout ||
                 (e->role == ASSAY_LOG_CAUSE && i->level <= WHY_LEVEL_PROGRAM && e->ending != ASSAY_ENDING_crash);
         }
-        if (e->role == ASSAY_LOG_CAUSE) {
+        if (e->role == ASSAY_LOG_CAUSE && !i->inside) {
             group->least = i->level < group->least ? i->level : group->least;
             s->least = i->level < s->least ? i->level : s->least;
         }
@@ -284,7 +293,7 @@ static why_item *find_cause(why_scene *s)
             const why_item *other = &s->item.list[n];
             if (other->event->file != i->event->file)
                 break;
-            if (other->candidate && (is_strong(other) || !is_strong(i)) && is_before(other, i))
+            if (other->candidate && (is_strong(other) || !is_strong(i)) && why_is_before(other, i))
                 i->first = false;
         }
         if (i->first && (!best || order_of_causes(i, best) < 0))
@@ -292,139 +301,11 @@ static why_item *find_cause(why_scene *s)
     }
     for (size_t k = 0; best && k < s->item.count; k++) { /* one clock is exact */
         why_item *i = &s->item.list[k];
-        if (i != best && i->first && is_strong(i) && is_before(i, best) && !why_is_alike(i, best) &&
+        if (i != best && i->first && is_strong(i) && why_is_before(i, best) && !why_is_alike(i, best) &&
             i->level <= best->level)
             best = i;
     }
     return best;
-}
-
-/* ---- how certain ---- */
-
-/* May the other one follow from the cause, whatever their times are? */
-static bool may_follow(const why_item *cause, const why_item *other)
-{
-    const assay_ending o = other->event->ending;
-    if (why_is_alike(cause, other) || cause->event->ending == o)
-        return true;
-    if (why_level_of(o) >= WHY_LEVEL_OTHERS || o == ASSAY_ENDING_signal || o == ASSAY_ENDING_worker_killed)
-        return true;
-    if (cause->event->ending == ASSAY_ENDING_gpu_fault)
-        return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_crash || o == ASSAY_ENDING_exception;
-    if (cause->event->ending == ASSAY_ENDING_device_assert)
-        return o == ASSAY_ENDING_gpu_code || o == ASSAY_ENDING_exception;
-    if (cause->event->ending == ASSAY_ENDING_disk)
-        return o == ASSAY_ENDING_exception;
-    return cause->rank >= 0 && cause->rank == other->rank && is_before(cause, other);
-}
-
-static bool is_system_record(const assay_log_event *e)
-{
-    return why_is_external(e->ending) || (e->scope != ASSAY_LOG_RANK && (e->ending == ASSAY_ENDING_host_memory ||
-                                                                         e->ending == ASSAY_ENDING_gpu_fault));
-}
-
-/* Do launchers say of exactly these ranks that they ended with a code of their own? */
-static bool launcher_names_only(const why_scene *s, const why_link *link)
-{
-    why_link named = {.time = NAN};
-    bool made = true;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        const why_item *i = &s->item.list[k];
-        if (i->event->ending == ASSAY_ENDING_launcher && !i->survived && !i->old && i->event->code > 0 &&
-            (i->rank >= 0 || i->event->ranks[0]))
-            made = why_add_item(&named, i);
-    }
-    why_make_unique(&named);
-    bool same = made && named.rank.count == link->rank.count;
-    for (size_t r = 0; same && r < named.rank.count; r++)
-        same = named.rank.list[r] == link->rank.list[r];
-    free(named.rank.list);
-    free(named.node.list);
-    return same;
-}
-
-/* Do the dumps say that others waited for the one rank of the cause? */
-static bool names_hang(const assay_why *why, const why_link *link)
-{
-    return why->hang && why->hang_ranks.count == 1 && link->rank.count == 1 &&
-           link->rank.list[0] == why->hang_ranks.list[0];
-}
-
-/* Is it an exception that the table knows no more of than its name, and that Python does not raise for a fault of the program
- * itself? Why it was raised stands in its words, which nobody read: a full disk and a wrong label are both a RuntimeError. */
-static bool is_unread_exception(const assay_log_event *e)
-{
-    static const char *const own[] = {"KeyError",          "IndexError",          "TypeError",      "AttributeError",
-                                      "NameError",         "UnboundLocalError",   "SyntaxError",    "IndentationError",
-                                      "ZeroDivisionError", "NotImplementedError", "RecursionError", NULL};
-    const char *name = strncmp(e->text, "raised ", 7) == 0 ? e->text + 7 : "";
-    const size_t length = strcspn(name, ": ");
-    if (e->guessed)
-        return true;
-    if (e->ending != ASSAY_ENDING_exception || length == 0)
-        return false;
-    for (size_t i = 0; own[i]; i++)
-        if (strlen(own[i]) == length && memcmp(own[i], name, length) == 0)
-            return false;
-    return true;
-}
-
-static bool judge_order(why_scene *s, const why_item *cause)
-{
-    assay_why *why = s->why;
-    const why_link *link = &why->chain.list[0];
-    size_t others = 0;
-    const why_item *other = NULL;
-    bool made = true;
-    for (size_t k = 0; k < s->item.count; k++) {
-        const why_item *i = &s->item.list[k];
-        if (i == cause || !i->first || i->told || may_follow(cause, i))
-            continue;
-        others++;
-        other = other ? other : i;
-    }
-    const bool alone = others == 0 && !link->derived && link->rank.count > 0 && launcher_names_only(s, link);
-    const bool everybody = why->ranks_seen > 1 && link->rank.count == why->ranks_seen;
-    why->certainty = others > 0 ? WHY_POSSIBLE : WHY_LIKELY;
-    if (others > 0)
-        made = why_add_text(&why->reason, "another thing is not certainly later: %.200s (%s:%llu)", other->event->text,
-                            why->places.list.list[other->event->file].path, (unsigned long long)other->event->line);
-    if (cause->event->role != ASSAY_LOG_CAUSE && !cause->event->in_traceback)
-        return made && why_add_text(&why->reason, "it may itself follow from something that no output tells");
-    if (others == 0 && is_system_record(cause->event)) {
-        why->certainty = WHY_CERTAIN;
-        made = made && why_add_text(&why->reason,
-                                    "the system says so itself, and nothing that it does not explain came before");
-    } else if (others == 0 && !link->derived && cause->named && link->rank.count == 1) {
-        why->certainty = WHY_CERTAIN;
-        made = made && why_add_text(&why->reason, "the launcher names the same rank as the first to fail");
-    } else if (others == 0 && !link->derived && names_hang(why, link)) {
-        why->certainty = WHY_CERTAIN;
-        made = made && why_add_text(&why->reason, "dumps of flight recorders say that the others waited for it");
-    } else if (alone) {
-        why->certainty = WHY_CERTAIN;
-        made = made && why_add_text(&why->reason, "the launcher says of nobody else that it failed by itself");
-    } else if (others == 0 && everybody && (cause->level <= WHY_LEVEL_PROGRAM || cause->inside)) {
-        why->certainty = WHY_CERTAIN;
-        made = made && why_add_text(&why->reason, "all %llu ranks say the same", (unsigned long long)why->ranks_seen);
-    } else if (others == 0) {
-        made = made &&
-               why_add_text(&why->reason, "nothing else that could be a cause was found, and no launcher confirms it");
-    }
-    return made;
-}
-
-/* How certain who and why are. */
-static bool judge(why_scene *s, const why_item *cause)
-{
-    assay_why *why = s->why;
-    bool made = judge_order(s, cause);
-    if (made && why->certainty == WHY_CERTAIN && is_unread_exception(cause->event)) {
-        why->certainty = WHY_LIKELY;
-        made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");
-    }
-    return made;
 }
 
 /* ---- without a cause ---- */
@@ -715,12 +596,21 @@ static bool tell(why_scene *s)
     forgive(s);
     const bool hard = has_hard_evidence(s), many = hard || have_many_lost_others(s);
     const bool finished = is_any_finished(s->why);
+    bool alone = !hard; /* only what programs caught is there */
+    for (size_t k = 0; k < s->item.count; k++) {
+        const why_item *i = &s->item.list[k];
+        alone = alone && (i->survived || i->old || i->inside || i->event->shown || i->event->role == ASSAY_LOG_NOISE);
+    }
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
         const bool rumour = i->event->role == ASSAY_LOG_EITHER && i->event->scope == ASSAY_LOG_NODE;
         const bool follows = i->event->role == ASSAY_LOG_CONSEQUENCE;
+        const bool shown = i->event->shown && i->event->count == 1; /* a model wrote it */
+        if (alone && i->inside && !why_progress_take(s, i->file, &s->progress))
+            return false;
         if (!hard && !i->survived &&
-            (finished || rumour || (follows && !many) || !(is_at_end(s, i) || (follows && i->last))))
+            (finished || rumour || shown || (alone && has_written_on(s, i)) || (follows && !many) ||
+             !(is_at_end(s, i) || (follows && i->last))))
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
         survivors =
@@ -754,7 +644,7 @@ static bool tell(why_scene *s)
             return false;
     } else if (cause) {
         why->has_cause = true;
-        if (!why_add_cause(s, cause) || !judge(s, cause))
+        if (!why_add_cause(s, cause) || !why_judge(s, cause))
             return false;
         if (why->left_out > 0 && why->certainty == WHY_CERTAIN) {
             why->certainty = WHY_LIKELY;

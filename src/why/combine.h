@@ -102,12 +102,19 @@ enum {
     WHY_LEVEL_WEAK = 5 /* to 7 */
 };
 int why_level_of(assay_ending ending);
+/* Is one certainly before the other? */
+bool why_is_before(const why_item *a, const why_item *b);
 /* Do both say the same, numbers aside? */
 bool why_is_alike(const why_item *a, const why_item *b);
 /* Is it the end of a process by a signal that its own code raised, and no abort? */
 bool why_is_crash_of_own(const assay_log_event *e);
 /* How well an event says who failed by itself: 0 to 3. */
 int why_how_well_named(const why_item *i);
+
+/* ---- judge.c ---- */
+
+/* How certain who and why are. False without memory. */
+bool why_judge(why_scene *s, const why_item *cause);
 
 /* ---- ranks.c: what is asked of many events, looked up ---- */
 

@@ -141,7 +141,9 @@ static bool add_named_rank(const why_scene *s, why_link *link)
     why_make_unique(&root);
     why_make_unique(&others);
     const why_link *named = root.rank.count > 0 ? &root : &others;
-    if (made && named->rank.count == 1) {
+    const bool elsewhere = link->node.count > 0 && named->node.count == 1 && /* it is not the one that is told of */
+                           strcmp(link->node.list[0], named->node.list[0]) != 0;
+    if (made && named->rank.count == 1 && !elsewhere) {
         link->derived = true;
         made = why_add_rank(link, named->rank.list[0]) &&
                (link->node.count > 0 || named->node.count != 1 || why_add_node(link, named->node.list[0]));

@@ -109,6 +109,24 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "no thread, crashed": ({"slurm-7.out": ["2: OpenBLAS blas_thread_init: pthread_create failed for thread %d of 64: Resource temporarily unavailable" % i for i in range(50, 60)]
                             + ["srun: error: n1: task 2: Segmentation fault (core dumped)"]}, "limits", [2], None, 1),
     "no service": ({"slurm-7.out": every(100, 110) + traceback("1: ", "acme.client.ReadTimeout: no answer") + ["srun: error: n1: task 1: Exited with exit code 1"]}, "network", [1], 109, 1),
+    "caught by somebody, barrier": ({"slurm-7.out": [line[3:] for line in every(100, 110)], "slurm-7.err": traceback("", OOM, outside=()) + ["halving the batch"]
+                                     + traceback("[rank0]: ", "RuntimeError: [Rank 0]: Rank 1 failed to pass monitoredBarrier in 30000 ms")
+                                     + traceback("[rank2]: ", "RuntimeError: [gloo/pair.cc:534] Connection closed by peer [10.4.0.3]:20002")}, "collective_timeout", [1], 109, 1),
+    "a model wrote it": ({"slurm-7.out": every(100, 110) + ["0: === sample 3 ===", "0: You will see", "0: "] + traceback("0: ", "NameError: name 'f' is not defined", "x.py", ('  File "main.py", line 3, in <module>',))[:2]
+                          + ["0: NameError: name 'f' is not defined"]}, None, None, None, 0),
+    "a model wrote of a crash": ({"slurm-7.out": every(100, 110) + ["0: prompt: why is this?", "0: $ ./a.out", "0: Segmentation fault (core dumped)"]}, None, None, None, 0),
+    "a model wrote, and it ended": ({"slurm-7.out": every(100, 110) + ["0: === sample 3 ==="] + traceback("0: ", "KeyError: 'ids'")}, "exception", [0], 109, 1),
+    "a model wrote, and a crash": ({"slurm-7.out": every(100, 110) + ["2: prompt: why is this?", "2: Segmentation fault (core dumped)", "srun: error: n1: task 2: Exited with exit code 139"]}, "crash", [2], 109, 1),
+    "caught by one of several": ({"logs/rank_%d.out" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)}
+                                 | {"logs/rank_2.err": traceback("", OOM, outside=()) + ["halving the batch: 16 -> 8"]}, None, None, None, 0),
+    "caught by somebody, killed": ({"slurm-7.out": [line[3:] for line in every(100, 110)], "slurm-7.err": traceback("", OOM, outside=()) + ["halving the batch: 16 -> 8",
+                                    "ERROR:composer.cli.launcher:Rank 2 crashed with exit code -9."]}, "signal", [2], 109, 1),
+    "waited, ranks of a group": ({"slurm-7.out": every(100, 110) + traceback("[rank1]: ", "RuntimeError: shapes differ") + sum(([line[3:].replace("] [Rank %d]" % r, "] [Rank %d]" % (r % 2)),
+                                  "terminate called after throwing an instance of 'c10::DistBackendError'", "  what():  [Rank %d] NCCL watchdog thread terminated with exception: [Rank %d] " % (r % 2, r % 2)
+                                  + line.split("] ", 2)[2]] for r in (2, 3) for line in watchdog(r, 7, 700)), [])}, "exception", [1], 109, 1),
+    "crash on a node, another was seen": ({"slurm-7.out": ["n1:47:47 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId 18000", "n2:48:48 [0] NCCL INFO comm 0x5 rank 1 nranks 2 cudaDev 0 busId 18000"]
+                                           + every(100, 110, 2) + watchdog(0, 7, 700) + root_cause(0, "n1", -6, 705),
+                                           "messages-n2.log": ["Nov 27 03:00:12 n2 kernel: traps: python3[4711] general protection fault ip:7f2a sp:7ffd error:0 in libtorch_cpu.so"]}, "crash", [], 109, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
     "put back, completed": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO NODE FAILURE ***"] + every(108, 111),

@@ -203,9 +203,21 @@ static bool is_outermost(const char *frame, size_t size)
     return found;
 }
 
-/* Keeps a frame from its file's name on; an exception closes the block. */
-static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, const char *name, size_t size)
+/* Does the path begin with '/' whose last name stands at byte `name` of a line? */
+static bool is_absolute(const char *line, size_t name)
 {
+    const char *quote = memrchr(line, '"', name);
+    return quote && quote[1] == '/';
+}
+
+/* Keeps a frame from its file's name on; an exception closes the block. */
+static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, const char *line, size_t length,
+                      size_t at)
+{
+    const char *name = line + at;
+    size_t size = length - at;
+    if (part == JOBLOG_OWN_FRAME || part == JOBLOG_FRAME)
+        block->absolute = block->absolute || is_absolute(line, at);
     if (part == JOBLOG_EXCEPTION) {
         close_block(r, block);
     } else if (part == JOBLOG_OWN_FRAME || (part == JOBLOG_FRAME && !block->own)) {
@@ -251,7 +263,7 @@ bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const ch
         (memo->part == JOBLOG_EXCEPTION && (!memo->event || memo->way != way)))
         return false;
     block->left--;
-    take_part(r, block, (joblog_part)memo->part, line + memo->name, length - memo->name);
+    take_part(r, block, (joblog_part)memo->part, line, length, memo->name);
     return true;
 }
 
@@ -343,7 +355,7 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
     const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
     if (part == JOBLOG_EXCEPTION)
         *ended = *block;
-    take_part(r, block, part, line->body + name, line->body_length - name);
+    take_part(r, block, part, line->body, line->body_length, name);
     return part == JOBLOG_EXCEPTION;
 }
 
@@ -449,14 +461,16 @@ static const hint MESSAGES[] = {
     {"ccess denied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
     {"nauthorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
     {"ot authorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
+    {"database is locked", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
     {"imed out", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"ax retries exceeded", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
     {"onnection ", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"nreachable", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"corrupt", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
     {"truncated", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
     {"ncompatible", ASSAY_ENDING_version, ASSAY_LOG_CAUSE},
 };
-/* Classes that say nothing of what happened: their messages do. */
+/* Classes that say nothing of what happened: their messages do. So do those of libraries, which have a module in front. */
 static const char *const CARRIERS[] = {"RuntimeError", "OSError", "IOError", "Exception", "Error", "ClientError"};
 
 static bool is_class(const char *name, size_t length, const char *class)
@@ -483,9 +497,9 @@ void joblog_exception_class(const char *body, size_t length, assay_log_event *ev
     if (!joblog_is_exception(body, length, &name))
         return;
     size_t begin = name;
-    bool carries = false;
     while (begin > 0 && body[begin - 1] != '.')
         begin--;
+    bool carries = begin > 0;
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
         if (is_class(body + begin, name - begin, CLASSES[i].name)) {
             event->ending = CLASSES[i].ending;

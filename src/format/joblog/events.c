@@ -235,6 +235,7 @@ static bool complete(const joblog_reader *r, const joblog_line *line, const jobl
             e->sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
     }
     joblog_look_back(r, line->place, line->prefix.rank, e);
+    e->shown = e->shown && !(traceback && traceback->absolute);
     return e->quote != NULL;
 }
 

@@ -122,6 +122,8 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 
 /* ---- steps.c ---- */
 
+/* Does a line say that a text follows that a model made, or was given: "=== sample 3 ===", "prompt: x", "Q: x"? */
+bool joblog_shows_text(const char *body, size_t length);
 /* The training step that a line of progress names; -1: none. */
 int64_t joblog_step_of(const char *line, size_t length);
 
@@ -178,6 +180,7 @@ typedef struct joblog_block { /* several lines of one rank that become one event
     bool own;              /* the frame is of the training's own code */
     bool ignored;          /* Python ignores what it ends with */
     bool inside;           /* its first frame is not where a process or a thread begins */
+    bool absolute;         /* a frame is of a file that is named by its whole path */
     char frame[192];       /* 'train.py", line 120, in step'; "" */
     assay_log_event event; /* a root cause, as far as it was read; texts are not set */
 } joblog_block;
@@ -212,6 +215,7 @@ typedef struct joblog_past { /* a line, as far as events behind it want to know 
     double time;
     int64_t rank, step;
     uint8_t timed;
+    bool shows; /* joblog_shows_text() */
 } joblog_past;
 enum {
     JOBLOG_LOOK_BACK = 128 << 10,

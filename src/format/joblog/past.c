@@ -1,9 +1,40 @@
 /* past.c - what stands before an event: a time, and a step. */
 #include <math.h>
+#include <string.h>
 
+#include "base/path.h"
 #include "format/joblog/joblog.h"
 
-enum { LINES_MOST = 400 };
+enum { LINES_MOST = 400, TEXT_LINES = 40 /* of a text that a model made, before an event in it */ };
+
+static bool is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+bool joblog_shows_text(const char *body, size_t length)
+{
+    static const char *const words[] = {"sample", "samples", "sampling", "generated", "completion", "completions",
+                                        "prompt", "prompts", "question", "questions", "answer",     "assistant",
+                                        "human",  "user",    "q",        "a",         "instruction"};
+    enum { FRONT = 12, BEHIND = 40 };
+    char word[16] = "";
+    size_t at = 0, size = 0;
+    while (at < length && at < FRONT && !is_letter(body[at]) && !assay_is_digit(body[at]))
+        at++;
+    const bool decorated = at > 2 && body[0] != ' '; /* "=== sample 3 ===" */
+    for (; at < length && is_letter(body[at]) && size + 1 < sizeof word; at++)
+        word[size++] = (char)(body[at] | 0x20);
+    size_t i = 0;
+    while (i < sizeof words / sizeof *words && strcmp(words[i], word) != 0)
+        i++;
+    const size_t stop = at + (size > 1 ? BEHIND : 0);
+    while (at < length && at < stop && (is_letter(body[at]) || assay_is_digit(body[at]) || body[at] == ' '))
+        at++;
+    const bool colon = at < length && body[at] == ':', text = colon && (at + 1 == length || body[at + 1] == ' ');
+    const bool bar = memchr(body, '%', length) != NULL; /* of progress */
+    return i < sizeof words / sizeof *words && !bar && (text || (decorated && !colon) || at == length);
+}
 
 /* The line that ends before `place`, at `lowest` or behind it; what it says is kept for events that ask again. */
 static const joblog_past *past_before(const joblog_reader *r, size_t place, size_t lowest)
@@ -27,6 +58,7 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
                           .time = prefix.time,
                           .timed = prefix.timed,
                           .rank = prefix.rank,
+                          .shows = joblog_shows_text(r->behind + prefix.length, length - prefix.length),
                           .step = joblog_step_of(r->behind + prefix.length, length - prefix.length)};
     return past;
 }
@@ -34,13 +66,16 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
 void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
 {
     int64_t any_step = -1;
-    bool any_time = e->timed != ASSAY_LOG_UNTIMED;
+    const bool all_timed = e->timed != ASSAY_LOG_UNTIMED;
+    bool any_time = all_timed, in_text = true;
     double time = NAN;
     uint8_t timed = ASSAY_LOG_UNTIMED;
     const size_t lowest = place > JOBLOG_LOOK_BACK ? place - JOBLOG_LOOK_BACK : 0;
     for (int lines = 0; place > lowest && lines < LINES_MOST && (e->step < 0 || !any_time); lines++) {
         const joblog_past *past = past_before(r, place, lowest);
         const bool same = rank < 0 || past->rank == rank || !r->tracked;
+        e->shown = e->shown || (same && in_text && past->shows && lines < TEXT_LINES);
+        in_text = in_text && !(same && (past->step >= 0 || (past->timed != ASSAY_LOG_UNTIMED && !all_timed)));
         if (!any_time && past->timed != ASSAY_LOG_UNTIMED && (same || timed == ASSAY_LOG_UNTIMED)) {
             time = past->time;
             timed = past->timed;

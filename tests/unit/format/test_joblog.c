@@ -169,6 +169,31 @@ static void test_kinds(void)
     }
 }
 
+/* Lines behind which stands what a model wrote, and others that only begin like them. */
+static void test_shown(void)
+{
+    static const char *const shows[] = {"=== sample 3 ===",         "prompt: why?", "Q: why?",
+                                        "sampling after step 500:", "### Answer",   " completion: You see",
+                                        "--- generated ---"};
+    static const char *const others[] = {"samples per second: 12%",
+                                         "sample=3",
+                                         "answer_dropout: 0.1",
+                                         "a tensor: 3",
+                                         "prompts/second 12",
+                                         "",
+                                         "step 7 loss 2",
+                                         "user:7 logged in",
+                                         "===",
+                                         "questions of all kinds that go on for more than forty bytes: 7"};
+    for (size_t i = 0; i < sizeof shows / sizeof *shows; i++)
+        CU_ASSERT_TRUE(joblog_shows_text(shows[i], strlen(shows[i])));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CU_ASSERT_FALSE(joblog_shows_text(others[i], strlen(others[i])));
+        if (joblog_shows_text(others[i], strlen(others[i])))
+            fprintf(stderr, "%s\n", others[i]);
+    }
+}
+
 static void test_steps(void)
 {
     static const struct {
@@ -637,6 +662,7 @@ int main(void)
                            {"first_words", test_first_words},
                            {"agents", test_agents},
                            {"kinds", test_kinds},
+                           {"shown", test_shown},
                            {"steps", test_steps},
                            {"clean", test_clean},
                            {"wrapped", test_wrapped},
