@@ -131,6 +131,7 @@ typedef struct assay_trial_format {
     uint32_t record_least; /* bytes of the smallest record */
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
+    bool arrays;          /* a step is a directory, in which each tensor has a file of its own */
     bool synthesised;     /* collections go by the default patterns (catalog.c) */
     bool by_mode;         /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
     bool promised;        /* the index of a unit tells all that belongs to it */

@@ -86,19 +86,25 @@ int assay_verify_take_place(void *context, const char *place)
     return *name ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* Is the unit a directory or file that has the tensors of a step themselves, no index of records? */
+static bool has_place(const assay_catalog *catalog, const assay_unit *unit)
+{
+    const assay_trial_format *format = assay_format_of(unit->format);
+    return format->checkpoints || (format->arrays && assay_verify_is_checkpoint(catalog, unit));
+}
+
 int assay_verify_list_places(const assay_trial_files *trial, assay_verify_places *out)
 {
     const assay_catalog *catalog = &trial->catalog;
     int status = ASSAY_OK;
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit *unit = &catalog->units[i];
-        if (!assay_format_of(unit->format)->checkpoints ||
-            (out->count > 0 && out->list[out->count - 1].step == unit->step))
+        if (!has_place(catalog, unit) || (out->count > 0 && out->list[out->count - 1].step == unit->step))
             continue;
         assay_verify_place *place = ASSAY_VEC_ADD(out);
         if (!place)
             return ASSAY_ENOMEM;
-        *place = (assay_verify_place){.step = unit->step};
+        *place = (assay_verify_place){.step = unit->step, .recorded = !assay_format_of(unit->format)->checkpoints};
         status = assay_unit_places(trial->store, catalog, unit, assay_verify_take_place, &place->path);
         if (status == ASSAY_OK && !place->path)
             status = ASSAY_ENOMEM;
@@ -155,12 +161,29 @@ static int add_unit_step(judging *g, const assay_unit *unit)
     return status;
 }
 
-/* The first part of a path: of a checkpoint in a series its directory or file. */
+static assay_verify_state state_of(const assay_problem *p)
+{
+    switch (p->kind) {
+    case ASSAY_PROBLEM_UNSUPPORTED:
+    case ASSAY_PROBLEM_BUDGET:
+    case ASSAY_PROBLEM_WORK:
+    case ASSAY_PROBLEM_EMPTY:
+        return ASSAY_VERIFY_UNREAD;
+    case ASSAY_PROBLEM_UNFINISHED:
+    case ASSAY_PROBLEM_ABANDONED:
+        return ASSAY_VERIFY_INCOMPLETE;
+    default:
+        return assay_problem_is_loss(p->kind) ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_NOTE;
+    }
+}
+
+/* The first part of a path: of a checkpoint in a series its directory or file. A file of which there is but a note was not
+ * read: nobody resumes from it. */
 static int add_problem_step(judging *g, const assay_problem *p)
 {
     char name[256];
     const int length = (int)strcspn(p->file, "/");
-    if (p->step < 0 || !is_asked(g, p->step) || !*p->file)
+    if (p->step < 0 || !is_asked(g, p->step) || !*p->file || state_of(p) == ASSAY_VERIFY_NOTE)
         return ASSAY_OK;
     for (size_t i = 0; i < g->j->steps; i++)
         if (g->j->step[i].step == p->step)
@@ -291,6 +314,8 @@ static void count_sum(const assay_part *part, const assay_entry *e, assay_verify
     const assay_file *file = part->files && e->file < part->files->count ? &part->files->file[e->file] : NULL;
     assay_note_facts facts;
     line->tensors++;
+    if (file && !file->note && assay_path_ends(line->path, ".npy"))
+        line->bare++;
     if (!file || !file->note || !format->note_facts || !format->note_facts(file->note, file->note_size, &facts))
         return;
     line->summed += facts.summed;
@@ -326,22 +351,6 @@ static int add_files(judging *g)
 }
 
 /* ---- what was found ---- */
-
-static assay_verify_state state_of(const assay_problem *p)
-{
-    switch (p->kind) {
-    case ASSAY_PROBLEM_UNSUPPORTED:
-    case ASSAY_PROBLEM_BUDGET:
-    case ASSAY_PROBLEM_WORK:
-    case ASSAY_PROBLEM_EMPTY:
-        return ASSAY_VERIFY_UNREAD;
-    case ASSAY_PROBLEM_UNFINISHED:
-    case ASSAY_PROBLEM_ABANDONED:
-        return ASSAY_VERIFY_INCOMPLETE;
-    default:
-        return assay_problem_is_loss(p->kind) ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_NOTE;
-    }
-}
 
 /* The step of a problem: a listing that failed knows none, and its path is that of a checkpoint. */
 static int64_t step_of(const judging *g, const assay_problem *p)

@@ -29,7 +29,8 @@ int assay_verify_take_place(void *context, const char *place);
 /* The checkpoints of a trial, one place of each step, in their order. */
 typedef struct assay_verify_place {
     int64_t step;
-    char *path; /* its directory or file, "." where it is the trial; owned */
+    char *path;    /* its directory or file, "." where it is the trial; owned */
+    bool recorded; /* it is a step of a tree of arrays, and no checkpoint */
 } assay_verify_place;
 
 typedef struct assay_verify_places {

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/vec.h"
+#include "verify/framework.h"
 #include "report/text/layout.h"
 
 enum {
@@ -24,6 +25,7 @@ typedef struct checkpoint {
     int64_t step;
     const char *path; /* directory or file, of `size` bytes: a file of ranks lies in what is the checkpoint's */
     size_t size;
+    bool recorded;              /* no checkpoint: the last step may be a summary of the training */
     bool file;                  /* what belongs to it lies beside it, and has its number in the name */
     bool listed, unknown;       /* unknown: it could not be listed, which the storage's notes say */
     assay_dict *names;          /* files, below the directory, or beside the file */
@@ -249,7 +251,7 @@ static int add_checkpoints(looker *l)
         if (!p)
             return ASSAY_ENOMEM;
         const size_t size = own_size(place->path, place->step);
-        *p = (checkpoint){.step = place->step, .path = place->path, .size = size};
+        *p = (checkpoint){.step = place->step, .path = place->path, .size = size, .recorded = place->recorded};
         p->file = !place->path[size] && assay_store_exists(l->trial->store, place->path, NULL) == 1;
     }
     return status;
@@ -257,15 +259,19 @@ static int add_checkpoints(looker *l)
 
 /* ---- what one lacks ---- */
 
-static bool is_named(const looker *l, int64_t step, const char *name)
+/* Does a loss tell of the file? A note that another lies there under nearly the name does not. */
+static bool is_in(const assay_problems *problems, int64_t step, const char *name)
 {
-    for (size_t i = 0; i < l->problems->kept; i++)
-        if (l->problems->list[i].step == step && strstr(l->problems->list[i].text, name))
-            return true;
-    for (size_t i = 0; i < l->trial->problems.kept; i++)
-        if (l->trial->problems.list[i].step == step && strstr(l->trial->problems.list[i].text, name))
+    for (size_t i = 0; i < problems->kept; i++)
+        if (problems->list[i].step == step && assay_problem_is_loss(problems->list[i].kind) &&
+            strstr(problems->list[i].text, name))
             return true;
     return false;
+}
+
+static bool is_named(const looker *l, int64_t step, const char *name)
+{
+    return is_in(l->problems, step, name) || is_in(&l->trial->problems, step, name);
 }
 
 /* The checkpoints around the i-th, the nearest first; how many. */
@@ -353,7 +359,7 @@ static int look_at(looker *l, size_t i)
         status = find_around(l, i, around, &count);
     if (status != ASSAY_OK || count == 0 || p->unknown)
         return status;
-    const bool may_be_lost = i > 0 && !has_its_own(p, around[0]);
+    const bool may_be_lost = i > 0 && !p->recorded && !has_its_own(p, around[0]);
     for (uint32_t n = 0; n < assay_dict_count(around[0]->names); n++) {
         const char *name = assay_dict_name(around[0]->names, n, NULL);
         char room[ASSAY_PATH_ROOM];
@@ -400,20 +406,45 @@ static int look_for_holes(const looker *l)
 
 /* ---- the file that names the newest ---- */
 
+/* The file may name an older checkpoint than the newest: what is damaged there is what is loaded. */
+static int look_at_pointer(const looker *l, const checkpoint *last, const char *file, const char *who,
+                           assay_framework of)
+{
+    char *pick = assay_framework_pick(of, l->trial), text[2 * ASSAY_PATH_ROOM];
+    int status = ASSAY_OK;
+    for (size_t i = l->all.count - 1; i-- > 0 && pick && status == ASSAY_OK;) {
+        const checkpoint *p = &l->all.list[i];
+        if (strlen(pick) != p->size || strncmp(pick, p->path, p->size) != 0)
+            continue;
+        snprintf(text, sizeof text, "%s: it names %s, and %s resumes from that, not from %.*s", file, pick, who,
+                 (int)last->size, last->path);
+        status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, last->step, file, text);
+    }
+    free(pick);
+    return status;
+}
+
 /* DeepSpeed and Megatron-LM load nothing, and go on, where the file is gone by which they find the newest. */
 static int look_for_pointer(const looker *l)
 {
     static const struct {
         const char *begin, *file, *who;
-    } kinds[] = {{"global_step", "latest", "DeepSpeed"}, {"iter_", "latest_checkpointed_iteration.txt", "Megatron-LM"}};
+        assay_framework of;
+    } kinds[] = {{"global_step", "latest", "DeepSpeed", ASSAY_FRAMEWORK_DEEPSPEED},
+                 {"iter_", "latest_checkpointed_iteration.txt", "Megatron-LM", ASSAY_FRAMEWORK_MEGATRON}};
     const checkpoint *last = l->all.count > 0 ? &l->all.list[l->all.count - 1] : NULL;
     char text[512];
     for (size_t i = 0; last && !last->file && i < sizeof kinds / sizeof *kinds; i++) {
         const size_t length = strlen(kinds[i].begin);
         if (strncmp(last->path, kinds[i].begin, length) != 0 || !assay_is_digit(last->path[length]) ||
-            last->step < l->options->from || last->step >= l->options->to ||
-            assay_store_exists(l->trial->store, kinds[i].file, NULL) != 0)
+            last->step < l->options->from || last->step >= l->options->to)
             continue;
+        if (assay_store_exists(l->trial->store, kinds[i].file, NULL) != 0) {
+            const int status = look_at_pointer(l, last, kinds[i].file, kinds[i].who, kinds[i].of);
+            if (status != ASSAY_OK)
+                return status;
+            continue;
+        }
         snprintf(
             text, sizeof text,
             "%s: there is no %s beside it, without which %s finds no checkpoint and begins anew, unless it is told "

@@ -24,9 +24,10 @@ typedef struct kept_file {
     uint32_t unit; /* in watching.places */
     char *path;    /* below the trial's root; owned */
     uint64_t size, node;
-    uint32_t sum; /* of a sample */
-    bool read;    /* it could be read: size and sum are known */
-    bool moments; /* it has tensors of an optimizer */
+    uint32_t sum;  /* of a sample */
+    bool read;     /* it could be read: size and sum are known */
+    bool moments;  /* it has tensors of an optimizer */
+    bool schedule; /* it has no tensors: an epoch and a rate, which may stand still */
 } kept_file;
 
 typedef struct watching {
@@ -46,15 +47,22 @@ static int compare_files(const void *a, const void *b)
 
 /* ---- which files ---- */
 
-/* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no neighbours. Beside a
- * series a trainer leaves its last checkpoint once more, which is held against none. */
+/* Does it say where the schedule of learning rates stands? */
+static bool is_schedule(const char *path)
+{
+    return strncmp(assay_path_name(path), "scheduler", 9) == 0;
+}
+
+/* A file that has tensors, below the place of its checkpoint: a checkpoint that is one file has no name below itself, and no
+ * neighbours. Beside a series a trainer leaves its last checkpoint once more, which is held against none. */
 static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
 {
     const char *place = unit < w->places.count ? w->places.list[unit].path : "";
     const bool whole = w->places.count == 1 && strcmp(place, ".") == 0;
-    const size_t length = whole ? 0 : strlen(place) + 1; /* of what goes before its name */
+    const bool own = !whole && strcmp(path, place) == 0;
+    const size_t length = whole ? 0 : strlen(place) + !own; /* of what goes before its name */
     const uint32_t known = assay_dict_count(w->paths);
-    if (!*place || (!whole && (strncmp(path, place, length - 1) != 0 || path[length - 1] != '/')))
+    if (!*place || (!whole && !own && (strncmp(path, place, length - 1) != 0 || path[length - 1] != '/')))
         return ASSAY_OK;
     const uint32_t id = assay_dict_add(w->paths, path, strlen(path));
     if (id == ASSAY_NO_ID)
@@ -70,6 +78,7 @@ static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
     f->unit = unit;
     f->path = assay_copy_text(path);
     f->moments = moments;
+    f->schedule = is_schedule(path);
     return f->path && f->name != ASSAY_NO_ID ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -102,15 +111,17 @@ static int add_part(watching *w, const assay_part *part)
         const char *path = assay_part_file(&w->trial->catalog, part, entry->file, room);
         if (path && w->places.count == 1 && !has_own_part(path))
             continue;
-        if (path && strncmp(tensor, "state/", 6) == 0)
+        if (path && strncmp(tensor, "state/", 6) == 0 && is_schedule(path))
+            status = add_file(w, path, unit, false);
+        else if (path && strncmp(tensor, "state/", 6) == 0)
             status = assay_dict_add(state, path, strlen(path)) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
         else if (path && entry->length > 0)
             status = add_file(w, path, unit, strncmp(tensor, "optimizer/", 10) == 0);
     }
     for (uint32_t f = 0; part->files && f < part->files->count && status == ASSAY_OK; f++) {
         const char *path = part->files->file[f].name;
-        if (!part->files->file[f].note && has_pieces(path) && (w->places.count > 1 || has_own_part(path)) &&
-            assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
+        if (!part->files->file[f].note && (has_pieces(path) || is_schedule(path)) &&
+            (w->places.count > 1 || has_own_part(path)) && assay_dict_find(state, path, strlen(path)) == ASSAY_NO_ID)
             status = add_file(w, path, unit, false); /* it has pieces of tensors */
     }
     assay_dict_free(state);
@@ -219,7 +230,8 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
 
 /* Files of one path are [from, end), by step. What is to be said of the file at `at`, which may be the one at `other`? SOUND:
  * nothing. Suspect is what moved before, stood still at this one step, and has neighbours that went on. What never moved
- * before may be frozen until later, what stands still longer may be frozen from there on: a note. Of two checkpoints nobody
+ * before may be frozen until later, what stands still longer may be frozen from there on: a note. What was another one in
+ * between has come back, which no training does. Of two checkpoints nobody
  * sees what moves: a whole model beside moments that changed, or a shard as large as the others, counts as trained. */
 static assay_verify_state judge(const watching *w, size_t from, size_t end, size_t at, size_t other)
 {
@@ -227,7 +239,9 @@ static assay_verify_state judge(const watching *w, size_t from, size_t end, size
     const neighbours n = look_around(w, f, earlier->unit);
     const bool top = !strchr(assay_dict_name(w->names, f->name, NULL), '/');
     size_t alike = 0;
-    bool before = false, moves = false;
+    bool before = false, moves = false, back = false;
+    for (size_t i = other + 1; i < at; i++)
+        back = back || (w->files.list[i].read && !may_be_same(&w->files.list[i], f));
     for (size_t i = from; i < end; i++) {
         const bool same = may_be_same(&w->files.list[i], f);
         alike += same;
@@ -237,9 +251,9 @@ static assay_verify_state judge(const watching *w, size_t from, size_t end, size
     /* of a set in which each tensor has a file, those that nothing trains have small ones */
     const bool trained =
         end - from == 2 && ((n.set > 0 && f->size >= n.bytes / n.set / 2) || (top && n.moments && !f->moments));
-    if (!n.changed || (!moves && !trained && !(top && f->moments)) || !is_same(w, f, earlier))
+    if (!n.changed || (!moves && !trained && !(top && f->moments)) || (f->schedule && !back) || !is_same(w, f, earlier))
         return ASSAY_VERIFY_SOUND;
-    return trained || (before && alike == 2) ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
+    return trained || back || (before && alike == 2) ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
 }
 
 static int add_remark(const watching *w, const kept_file *f, const kept_file *earlier, assay_verify_state state,
@@ -300,6 +314,50 @@ static int look_within(const watching *w, const assay_verify_options *options, a
     return status;
 }
 
+/* ---- whole checkpoints ---- */
+
+/* Are all files of a checkpoint those of an earlier one? */
+static bool is_copy(const watching *w, uint32_t unit, uint32_t earlier, bool *moments)
+{
+    size_t count = 0;
+    bool same = true;
+    *moments = false;
+    for (int looked = 0; looked < 2; looked++) /* samples first: nearly all copies are none there */
+        for (uint32_t name = 0; name < assay_dict_count(w->names) && same; name++) {
+            const kept_file *here = find(w, name, unit), *there = find(w, name, earlier);
+            if (!here && !there)
+                continue;
+            same = here && there && here->read && there->read && may_be_same(here, there) &&
+                   (looked == 0 || is_same(w, here, there));
+            *moments = *moments || (here && here->moments);
+            count++;
+        }
+    return same && count > 0;
+}
+
+/* A checkpoint that is another one as a whole: without moments of an optimizer nobody knows whether it was trained. */
+static int look_at_copies(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 1; i < w->places.count && status == ASSAY_OK; i++)
+        for (uint32_t k = i;
+             k-- > 0 && w->places.list[i].step >= options->from && w->places.list[i].step < options->to;) {
+            const assay_verify_place *own = &w->places.list[i], *other = &w->places.list[k];
+            char text[2048];
+            bool moments;
+            if (!is_copy(w, i, k, &moments))
+                continue;
+            snprintf(
+                text, sizeof text,
+                "%.900s: its tensors are byte for byte those of %.900s: it was copied, or nothing was trained in between",
+                own->path, other->path);
+            status = assay_verify_remark_add(remarks, moments ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE, own->step,
+                                             own->path, text);
+            break;
+        }
+    return status;
+}
+
 int assay_verify_stale(const assay_trial_files *trial, const assay_verify_options *options,
                        assay_verify_remarks *remarks, assay_error *err)
 {
@@ -314,6 +372,8 @@ int assay_verify_stale(const assay_trial_files *trial, const assay_verify_option
         status = look(&w, options, remarks);
         if (status == ASSAY_OK)
             status = look_within(&w, options, remarks);
+        if (status == ASSAY_OK)
+            status = look_at_copies(&w, options, remarks);
     }
     for (size_t i = 0; i < w.files.count; i++)
         free(w.files.list[i].path);

@@ -85,12 +85,15 @@ bool assay_ckpt_is_shard(const char *name)
     return assay_ckpt_shard_number(name) != NULL;
 }
 
-/* Was the file put aside, and no other has its place? */
+/* Was the file put aside, or has it what a program that copies files puts behind the name until it is done
+ * ("model_300.safetensors.6eF9c2a3"), and no other has its place? What TensorFlow puts behind names is its own. */
 static bool is_aside(const assay_names *beside, const char *name)
 {
     char before[ASSAY_PATH_ROOM];
-    const size_t length = assay_path_before_aside(name);
-    if (length == 0 || length >= sizeof before)
+    const size_t aside = assay_path_before_aside(name), length = aside > 0 ? aside : assay_ckpt_stem(name);
+    const char *end = name + length;
+    if (!*end || assay_ckpt_is_unfinished(name) || length >= sizeof before || strcmp(end, ".index") == 0 ||
+        strcmp(end, ".meta") == 0 || strncmp(end, ".data-", 6) == 0)
         return false;
     memcpy(before, name, length);
     before[length] = '\0';
@@ -181,8 +184,9 @@ bool assay_ckpt_is_rank_file(const char *name)
 
 bool assay_ckpt_is_unfinished(const char *name)
 {
-    static const char *const first[] = {"tmp-", "tmp_", "_tmp", "."}, *const last[] = {".tmp", ".part", ".incomplete",
-                                                                                       ".temp"};
+    static const char *const first[] = {"tmp-", "tmp_", "_tmp", "."};
+    static const char *const last[] = {".tmp",        ".temp",       ".part",     ".partial",   ".filepart",
+                                       ".incomplete", ".crdownload", ".download", ".inprogress"};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (strncmp(name, first[i], strlen(first[i])) == 0)
             return true;
@@ -190,6 +194,17 @@ bool assay_ckpt_is_unfinished(const char *name)
         if (strcmp(extension_of(name), last[i]) == 0)
             return true;
     return false;
+}
+
+bool assay_ckpt_is_copied(const char *name)
+{
+    char before[ASSAY_PATH_ROOM];
+    const size_t length = assay_ckpt_stem(name);
+    if (name[0] != '.' || !name[length] || length >= sizeof before)
+        return false;
+    memcpy(before, name + 1, length - 1);
+    before[length - 1] = '\0';
+    return assay_ckpt_kind_of(before) < ASSAY_CKPT_NPY_FILE;
 }
 
 bool assay_ckpt_is_dcp_metadata(const char *name)

@@ -33,6 +33,8 @@ bool assay_ckpt_is_dcp_metadata(const char *name);
 bool assay_ckpt_is_dcp(const char *name);
 /* Not written to its end, by its name: "tmp-checkpoint-30", "step-20.part". */
 bool assay_ckpt_is_unfinished(const char *name);
+/* Is it what rsync writes until a file of tensors is copied: ".model_300.safetensors.Ab12Cd"? */
+bool assay_ckpt_is_copied(const char *name);
 /* The step in the name of a directory or file, by the job's patterns where `options` has some; false when there is
  * none, or none that fits 63 bits. */
 bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64_t *step);

@@ -577,7 +577,8 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
     for (size_t i = 0; i < l->top->count; i++) {
         const char *name = l->top->name[i];
         int64_t step = 0;
-        if (name[0] != '.' && assay_ckpt_is_unfinished(name) && assay_ckpt_step(l->catalog->options, name, &step))
+        if ((name[0] != '.' || assay_ckpt_is_copied(name)) && assay_ckpt_is_unfinished(name) &&
+            assay_ckpt_step(l->catalog->options, name, &step))
             name_unfinished(l, step, name, newest, "its name says so");
     }
     for (size_t i = 0; i < count && newest >= 0; i++)
@@ -595,6 +596,15 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
         else if (entries[i].bare && newest >= 0)
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, entries[i].step, entries[i].name, -1,
                                "%s: holds no file of tensors", entries[i].name);
+}
+
+/* Names what optimizers and schedulers saved at steps beyond the newest: the model's file is not written yet, or lost. */
+static void name_alone(assay_lister *l, const assay_companions *beside, int64_t newest)
+{
+    for (size_t i = assay_companions_find(beside, newest + 1); i < beside->count; i++)
+        if (assay_store_exists(l->store, beside->list[i].name, NULL) == 1)
+            name_unfinished(l, beside->list[i].step, beside->list[i].name, newest,
+                            "the model's file of its step is missing");
 }
 
 static size_t list_entries(const assay_lister *l, const assay_companions *beside, entry *out)
@@ -639,6 +649,8 @@ int assay_checkpoint_list(assay_lister *l)
         status = mark_bare(l, entries, count) == ASSAY_OK ? status : ASSAY_ENOMEM;
     if (status >= 0)
         name_all_unfinished(l, entries, count, newest);
+    if (status >= 0 && newest >= 0 && newest < INT64_MAX)
+        name_alone(l, &beside, newest);
     if (status >= 0 && l->catalog->unit_count > before && name_files(l, entries, count) != ASSAY_OK)
         status = ASSAY_ENOMEM;
     if (status >= 0 && l->catalog->unit_count > before)

@@ -15,6 +15,7 @@ const assay_trial_format assay_format_npy = {
     .file_path = assay_npy_file_path,
     .index = assay_npy_index,
     .decode = assay_npy_decode,
+    .arrays = true,
     .synthesised = true,
     .places = assay_npy_places,
     .unit_places = assay_npy_unit_places,

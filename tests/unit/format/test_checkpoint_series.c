@@ -45,7 +45,14 @@ static void test_files(void)
     CU_ASSERT(assay_ckpt_is_rank_file("model_rank_0.pt") && assay_ckpt_is_rank_file("consolidated.00.pth"));
     CU_ASSERT(!assay_ckpt_is_rank_file("ranker.pt") && !assay_ckpt_is_rank_file("rng_state_rank0.pt"));
     CU_ASSERT(assay_ckpt_is_unfinished("tmp-checkpoint-3") && assay_ckpt_is_unfinished("step-3.part"));
-    CU_ASSERT(!assay_ckpt_is_unfinished("step-3"));
+    CU_ASSERT(!assay_ckpt_is_unfinished("step-3") && assay_ckpt_is_unfinished("model.pt.filepart"));
+    CU_ASSERT(assay_ckpt_is_copied(".model.pt.Ab12Cd") && !assay_ckpt_is_copied("model.pt.Ab12Cd"));
+    CU_ASSERT(!assay_ckpt_is_copied(".model.pt") && !assay_ckpt_is_copied(".metadata"));
+    char name[] = "model.pt", *names[] = {name};
+    const assay_names none = {0}, model = {.name = names, .count = 1};
+    CU_ASSERT(assay_ckpt_is_misnamed(&none, "model.pt.6eF9c2a3") &&
+              !assay_ckpt_is_misnamed(&model, "model.pt.6eF9c2a3"));
+    CU_ASSERT(!assay_ckpt_is_misnamed(&none, "model.ckpt.index") && !assay_ckpt_is_misnamed(&none, "config.json"));
 }
 
 static void test_companions(void)

@@ -1,0 +1,83 @@
+"""Series of checkpoints as programs that copy files leave them: not whole, under names of their own, or twice; used by damaged_checkpoints.py."""
+import shutil
+
+import numpy
+
+from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, put, spread, tensors
+
+THREE = (100, 200, 300)
+
+
+def under_way(work):
+    """The newest checkpoint under the name that it has until it is copied."""
+    older = "resume from model_200.safetensors"
+    for ending in (".partial", ".filepart", ".crdownload", ".download", ".inprogress", ".part"):
+        root = spread(work, "single", name="single" + ending, steps=THREE)
+        (root / "model_300.safetensors").rename(root / ("model_300.safetensors" + ending))
+        for options in ([], ["--last"]):
+            yield Case("copied as far as %s" % ending, root, INCOMPLETE, "model_300.safetensors%s is not complete; %s$" % (ending, older), options)
+    root = spread(work, "hugging_face", name="directory", steps=THREE)
+    (root / "checkpoint-300").rename(root / "checkpoint-300.partial")
+    yield Case("a directory that is copied", root, INCOMPLETE, "checkpoint-300.partial is not complete; resume from checkpoint-200")
+    root = spread(work, "single", name="rsync", steps=THREE)
+    (root / "model_300.safetensors").rename(root / ".model_300.safetensors.Ab12Cd")
+    yield Case("copied by rsync", root, INCOMPLETE, "^.model_300.safetensors.Ab12Cd is not complete; " + older)
+    for at, ending in enumerate((".6eF9c2a3", "~", ".bak")):  # the first as the AWS CLI has it
+        root = spread(work, "single", name="aside-%d" % at, steps=THREE)
+        (root / "model_300.safetensors").rename(root / ("model_300.safetensors" + ending))
+        for options in ([], ["--last"]):
+            yield Case("called model_300.safetensors%s" % ending, root, SOUND, older + "; .*see 1 note$", options)
+    for ending in (".partial", ".6eF9c2a3"):
+        root = spread(work, "hugging_face", name="optimizer" + ending, steps=THREE)
+        (root / "checkpoint-300" / "optimizer.pt").rename(root / "checkpoint-300" / ("optimizer.pt" + ending))
+        yield Case("optimizer.pt%s" % ending, root, DAMAGED, "resume from checkpoint-200; 300: damaged .optimizer.pt is missing")
+    for steps in (THREE, THREE[:2]):
+        root = spread(work, "single", name="scheduler-of-%d" % len(steps), steps=steps)
+        for step in THREE:
+            put(root / ("scheduler_%d.pt" % step), {"last_epoch": step})
+        yield Case("the scheduler of three, models of %d" % len(steps), root, SOUND if len(steps) == 3 else INCOMPLETE,
+                   "resume from model_300.safetensors" if len(steps) == 3 else "scheduler_300.pt is not complete; " + older)
+
+
+def twice(work):
+    """What lies there under two steps."""
+    for layout, code in (("single", SOUND), ("sharded", SOUND), ("ranks", SOUND), ("dcp", SOUND), ("torch", SUSPECT), ("lightning", SUSPECT), ("legacy", SUSPECT)):
+        root = spread(work, layout, name=layout + "-twice", steps=THREE)
+        newest = next(p for p in root.iterdir() if "300" in p.name)
+        copy = root / newest.name.replace("300", "400")
+        (shutil.copytree if newest.is_dir() else shutil.copy)(newest, copy)
+        for options in ([], ["--last"]):
+            yield Case("%s: a copy as another step" % layout, root, code, "resume from %s; .*see 1 note$" % copy.name if code == SOUND else
+                       "resume from %s; 400: its tensors are byte for byte those of %s" % (newest.name, newest.name), options)
+    for file in ("model.safetensors", "optimizer.pt", "scheduler.pt"):
+        for of, code in ((100, SUSPECT), (200, None)):
+            root = spread(work, "hugging_face", name="%s-of-%d" % (file, of), steps=THREE)
+            shutil.copy(root / ("checkpoint-%d" % of) / file, root / "checkpoint-300")
+            if code:
+                yield Case("%s of %d has come back" % (file, of), root, code, "resume from checkpoint-200; 300: %s: it is byte for byte that of checkpoint-%d" % (file, of))
+            elif file == "scheduler.pt":  # it may count epochs
+                yield Case("%s stands still" % file, root, SOUND)
+    for layout, file, of in (("zero2", "latest", "global_step%d"), ("torch_dist", "latest_checkpointed_iteration.txt", "%d")):
+        for step in (200, 300):
+            root = spread(work, layout, name="%s-names-%d" % (layout, step), steps=THREE)
+            (root / file).write_text(of % step)
+            yield Case("%s: %s names %d" % (layout, file, step), root, SOUND, "resume from .*300; .*see 1 note$" if step == 200 else "resume from .*300; [^;]*(;[^;]*seal[^;]*)?$")
+
+
+def arrays(work):
+    """Trees of .npy files, of which the first, a middle or the last step lacks an array."""
+    for name, gone, says in (("whole", (), "resume from step_300; .*24 files have neither checksum nor seal[^;]*$"), ("last", ((300, "pos_embed"),), "see 1 note$"),
+                             ("one-of-many", [(300, array) for array in tensors(1) if array != "pos_embed"], "see 1 note$"), ("first", ((100, "pos_embed"),), "see 1 note$")):
+        for step in THREE:
+            for array, values in tensors(step).items():
+                (work / name / ("step_%d" % step)).mkdir(parents=True, exist_ok=True)
+                if (step, array) not in gone:
+                    numpy.save(work / name / ("step_%d" % step) / (array + ".npy"), values)
+        for options in ([], ["--last"]) if name in ("last", "one-of-many") else ([],):  # a recording may end with less
+            yield Case("arrays: %s" % name, work / name, SOUND, says, options)
+
+
+def copies(work):
+    yield from under_way(work / "under-way")
+    yield from twice(work / "twice")
+    yield from arrays(work / "arrays")
