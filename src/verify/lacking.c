@@ -169,6 +169,13 @@ static bool is_counted(const char *name)
 
 /* ---- lists ---- */
 
+/* Has a file that keeps state nothing in it? It counts as one that is missing. */
+static bool is_empty(assay_store *store, const char *path)
+{
+    uint64_t size = 0;
+    return keeps_state(assay_path_name(path)) && assay_store_size_of(store, path, &size, NULL) == 1 && size == 0;
+}
+
 /* A name that is listed is there, be it what it may. */
 static int list_below(assay_store *store, const char *directory, size_t skipped, int level, assay_dict *out,
                       bool *listed)
@@ -181,7 +188,7 @@ static int list_below(assay_store *store, const char *directory, size_t skipped,
         bool below = false;
         if (path && level + 1 < LEVELS && assay_store_exists(store, path, NULL) != 1)
             status = list_below(store, path, skipped, level + 1, out, &below);
-        if (status == ASSAY_OK && !below)
+        if (status == ASSAY_OK && !below && !(path && is_empty(store, path)))
             status = path ? add(out, path + skipped, strlen(path + skipped)) : ASSAY_ENOMEM;
         free(path);
     }
@@ -306,9 +313,11 @@ static int say_lacking(const looker *l, const checkpoint *p, const lack *lost, c
     char text[2 * ASSAY_PATH_ROOM], path[ASSAY_PATH_ROOM], more[40];
     snprintf(path, sizeof path, "%.*s", (int)p->size, p->path);
     put_more(lost->count, more);
+    snprintf(text, sizeof text, "%s/%s", path, lost->first);
+    const bool there = !p->file && lost->count == 1 && assay_store_exists(l->trial->store, text, NULL) == 1;
     if (lost->count > 0)
-        assay_problems_add(l->problems, ASSAY_PROBLEM_MISSING_SHARD, p->step, path, -1, "%s%s %s missing, %s",
-                           lost->first, more, lost->count > 1 ? "are" : "is", which);
+        assay_problems_add(l->problems, ASSAY_PROBLEM_MISSING_SHARD, p->step, path, -1, "%s%s %s %s, %s", lost->first,
+                           more, lost->count > 1 ? "are" : "is", there ? "empty" : "missing", which);
     if (other->count == 0)
         return ASSAY_OK;
     put_more(other->count, more);

@@ -13,7 +13,7 @@
 
 /* SURE: bytes of zeros in a row that nobody means in floating-point values. SPARSE: bytes before them that are looked
  * at; where many elements there are zero, so may those at the end be, and RUN bytes are asked for. */
-enum { BLOCK = 1 << 16, SURE = 64, SPARSE = 4096, RUN = 16384, SECTOR = 512 };
+enum { BLOCK = 1 << 16, SURE = 64, SPARSE = 4096, RUN = 16384, SECTOR = 512, PAGE = 4096 };
 
 /* A tensor's bytes in a file. */
 typedef struct extent {
@@ -80,10 +80,11 @@ static bool is_unwritten(const extents *at, assay_store_file *file, uint64_t zer
     const uint64_t left = e->row - inside % e->row;
     const bool mid_row = inside % e->row > 0; /* the last value before may end in zero bytes */
     const bool beyond = in + 1 < at->list.count;
+    const bool page = zeros % PAGE == 0 && end - zeros >= PAGE; /* of what was not written, whatever row begins there */
     const bool crosses = beyond || end - zeros > left || zeros % SECTOR < 8; /* a filter may have zeros at its end */
     if (inside == 0 || inside == e->length || end - zeros < SURE || (!e->floating && end - zeros < RUN))
         return false;
-    if ((!mid_row && !beyond) || !crosses)
+    if ((!mid_row && !beyond && !page) || !crosses)
         return false;
     return end - zeros >= RUN || !is_sparse(file, e->offset, zeros);
 }

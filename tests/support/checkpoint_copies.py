@@ -77,7 +77,27 @@ def arrays(work):
             yield Case("arrays: %s" % name, work / name, SOUND, says, options)
 
 
+def unwritten(work):
+    """Files of which nothing was written, or nothing behind a page that ends with a row."""
+    root = spread(work, "hugging_face", name="empty", steps=THREE)
+    for step in THREE:
+        put(root / ("checkpoint-%d" % step) / "random_states_0.pkl", {"step": step})
+        (root / ("checkpoint-%d" % step) / "done.pkl").touch()
+    yield Case("files that are always empty", root, SOUND, "resume from checkpoint-300")
+    root = shutil.copytree(root, work / "empty-numbers")
+    (root / "checkpoint-300" / "random_states_0.pkl").write_bytes(b"")
+    for options in ([], ["--last"]):
+        yield Case("random numbers of nothing", root, DAMAGED, "resume from checkpoint-200; 300: damaged .random_states_0.pkl is empty, which the checkpoints around it have", options)
+    root = spread(work, "single", lambda values, step: values.update({"z.weight": numpy.random.default_rng(step).normal(0, 1, (64, 32, 3, 3)).astype("float32")}), "page", THREE)
+    path = root / "model_300.safetensors"
+    whole = path.read_bytes()
+    page = next(at for at in range(4096, len(whole) - 20000, 4096) if (len(whole) - at) % 36 == 0)
+    path.write_bytes(whole[:page] + bytes(len(whole) - page))
+    yield Case("zeros from a page on that ends with a row", root, SUSPECT, "resume from model_200.safetensors; 300: .*offset %d: from within z.weight on" % page)
+
+
 def copies(work):
+    yield from unwritten(work / "unwritten")
     yield from under_way(work / "under-way")
     yield from twice(work / "twice")
     yield from arrays(work / "arrays")
