@@ -1,5 +1,5 @@
-/* digests.h - what recorded digests say of a tensor since the saved step before: that it changed, or that it did not.
- */
+/* digests.h - what recorded digests say of a tensor since the saved step before: that it changed, or that it did not; and
+ * that it crept, where its least and largest element, recorded beside them, moved by no more than rounding. */
 #pragma once
 
 #include <assay/rule.h>
@@ -10,7 +10,30 @@
 
 #include "updates.h"
 
-enum { DIGESTS_WIDTH_MOST = 4 };
+/* The last columns of a row; NaN: not recorded. */
+enum { DIGESTS_LEAST = -3, DIGESTS_LARGEST = -2, DIGESTS_DIGEST = -1, DIGESTS_COLUMNS = 3, DIGESTS_WIDTH_MOST = 6 };
+
+enum { DIGESTS_KINDS = 1u << ASSAY_DIGEST | 1u << ASSAY_MIN | 1u << ASSAY_MAX };
+
+/* Sets these columns of a row of so many, from an item of which no values were recorded; NULL: from none. */
+static inline void digests_set(const assay_tensor_view *item, double *row, int width)
+{
+    static const int kinds[] = {ASSAY_MIN, ASSAY_MAX, ASSAY_DIGEST};
+    const bool recorded = item && item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;
+    for (int i = 0; i < DIGESTS_COLUMNS; i++)
+        row[width + DIGESTS_LEAST + i] =
+            recorded && item->reductions >> kinds[i] & 1 ? item->reduction[kinds[i]] : (double)NAN;
+}
+
+/* What a tensor did that changed. */
+static inline double digests_movement(const double *before, const double *row, int width)
+{
+    const double *a = before + width, *b = row + width;
+    const double rounding = ROUNDING * 0x1p-23 * fmax(fabs(b[DIGESTS_LEAST]), fabs(b[DIGESTS_LARGEST]));
+    const bool crept = fabs(a[DIGESTS_LEAST] - b[DIGESTS_LEAST]) <= rounding &&
+                       fabs(a[DIGESTS_LARGEST] - b[DIGESTS_LARGEST]) <= rounding;
+    return crept ? CREPT : MOVED;
+}
 
 /* Does any row have a digest in its last column? */
 static inline bool digests_any(const assay_series *series, uint32_t width)
@@ -36,7 +59,9 @@ static inline assay_series *digests_compared(const assay_series *series, const u
         bool pair = row.tensor == before.tensor && row.worker == before.worker && !isnan(row.value[width - 1]) &&
                     !isnan(before.value[width - 1]);
         bool same = pair && row.value[width - 1] == before.value[width - 1];
-        moved[order[i]] = pair ? (same ? STOOD_STILL : MOVED) : row.value[0];
+        moved[order[i]] = !pair  ? row.value[0]
+                          : same ? STOOD_STILL
+                                 : digests_movement(before.value, row.value, (int)width);
         before = row;
     }
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "averaging.h"
+#include "figures.h"
 #include "gradients.h"
 #include "workers.h"
 
@@ -45,6 +46,10 @@ static const assay_param_def params[] = {
     {0},
 };
 
+/* Of statistics: how far the means lie apart, which stays where updates are the same, and more than any tolerance where
+ * the least or largest elements are not equal. */
+#define APART_BY_FIGURES 1e-3
+
 static int need_change(assay_need *need, int slot, uint32_t figures, assay_error *err)
 {
     assay_measure change = {
@@ -58,7 +63,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     int status = refuse_one_worker(given, err);
     status = status ? status
-                    : need_change(need, selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err),
+                    : need_change(need,
+                                  selection_slot_of(given, need, 1u << ASSAY_RAW | FIGURES_KINDS, ASSAY_SLOT_WORKERS,
+                                                    true, err),
                                   ASSAY_CHANGE_ALL, err); /* as ReplicaDivergence, so that it is taken once for both */
     if (status >= 0)
         status = need_change(need,
@@ -79,6 +86,32 @@ static double difference(const assay_change *change)
         return 0;
     double d = sqrt(change->squares) / sqrt(change->reference_squares);
     return isnan(d) ? INFINITY : d;
+}
+
+/* The same of two of which statistics alone were recorded. */
+static double figures_difference(const double *figure, const double *first)
+{
+    const bool range = figure[FIGURE_MIN] == first[FIGURE_MIN] && figure[FIGURE_MAX] == first[FIGURE_MAX];
+    const double rms = figures_rms(first), d = fabs(figure[FIGURE_MEAN] - first[FIGURE_MEAN]) / rms;
+    return range ? 0 : !(rms > 0) || isnan(d) ? INFINITY : fmax(d, APART_BY_FIGURES);
+}
+
+/* items[0 .. count) are one weight's, of which statistics alone were recorded. Where a topology says which are replicas,
+ * it is left to ReplicaDivergence. */
+static int add_figures(const assay_trial *trial, assay_series *series, const assay_step_view *view,
+                       const assay_tensor_view *const *items, uint32_t count)
+{
+    double row[WIDTH] = {0, WEIGHTS + CONSTANT}, first[FIGURES], figure[FIGURES];
+    for (uint32_t i = 0; i < count; i++) {
+        if (!figures_of(items[i], i == 0 ? first : figure) ||
+            assay_trial_relation(trial, items[i]->tensor, items[i]->worker).known)
+            return ASSAY_OK;
+        row[DIFFERENCE] = i == 0 ? 0 : fmax(row[DIFFERENCE], figures_difference(figure, first));
+        row[KIND] = is_one_value(items[i]) ? row[KIND] : WEIGHTS;
+    }
+    row[NORM] = items[0]->reduction[ASSAY_L2];
+    row[COMPARED] = count;
+    return count > 1 ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row) : ASSAY_OK;
 }
 
 /* items[0 .. count) are one tensor's; `k` is the slot. Each worker was compared with the first of its replicas. */
@@ -111,7 +144,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const assay_slot_view *slot = &view->slot[k];
         for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
             n = same_tensor(slot, i);
-            if (is_gradient(rule->trial, slot->items[i]->tensor) == (k == GRADIENTS))
+            if (is_gradient(rule->trial, slot->items[i]->tensor) != (k == GRADIENTS))
+                continue;
+            if (k == WEIGHTS && has_figures_alone(slot->items[i]))
+                status = add_figures(rule->trial, ((assay_common_state *)state)->series, view, slot->items + i, n);
+            else
                 status = add_tensor(rule->trial, ((assay_common_state *)state)->series, view, k, slot->items + i, n);
         }
     }

@@ -17,17 +17,22 @@
  *     z_end - z_begin > rise + explained, z_end > twice z_begin (or half of the other elements are left), and the loss
  *     has not come down to loss_share
  *
- * in the end, and at the steps before from which on z is above the mean of both throughout. */
+ * in the end, and at the steps before from which on z is above the mean of both throughout.
+ *
+ * Statistics tell whether all of a gradient is 0, and so all and part. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "figures.h"
 #include "gradients.h"
 #include "robust.h"
 #include "selection.h"
 #include "too_few.h"
 
-enum { ZEROS, IS, WIDTH }; /* values of a row; of a loss its value stands for ZEROS */
+/* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. */
+enum { ZEROS, IS, BY_FIGURES, WIDTH };
 enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, KINDS };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
@@ -62,12 +67,26 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     static const char *const collections[] = {"gradients", "weights", "losses"};
     int slot = 0;
     for (int i = 0; slot >= 0 && i < SLOTS; i++) {
-        slot = assay_need_slot(
-            need, &(assay_slot){.collection = collections[i], .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SUMS}, err);
+        slot = assay_need_slot(need,
+                               &(assay_slot){.collection = collections[i],
+                                             .kinds = 1u << ASSAY_RAW | (i == GRADIENTS ? FIGURES_KINDS : 0),
+                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SUMS},
+                               err);
         if (slot >= 0)
             slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
     }
     return slot < 0 ? slot : ASSAY_OK;
+}
+
+/* Without a shape the name tells a matrix from what it is added to; gains of normalisations are taken for one. */
+static int add_figures(const assay_step_view *view, const assay_tensor_view *item, assay_series *series)
+{
+    const double least = item->reduction[ASSAY_MIN], largest = item->reduction[ASSAY_MAX];
+    const double row[WIDTH] = {[ZEROS] = least == 0 && largest == 0,
+                               [IS] = strstr(item->name, "weight") ? IS_MATRIX : IS_OUTPUT,
+                               [BY_FIGURES] = 1};
+    return isfinite(least) && isfinite(largest) ? assay_series_add(series, view->step, item->tensor, item->worker, row)
+                                                : ASSAY_OK;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -77,6 +96,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
             const assay_tensor_view *item = view->slot[slot].items[i];
             const assay_stats *s = item->stats;
+            if (slot == GRADIENTS && has_figures_alone(item))
+                status = add_figures(view, item, ((assay_common_state *)state)->series);
             if (!assay_view_has_values(item) || s->count == 0)
                 continue;
             const double share = (double)s->zeros / (double)s->count;
@@ -97,6 +118,7 @@ typedef struct course {
     uint64_t from, to, quarter;
     double begin, end;
     int is;
+    bool by_figures; /* of which nothing is known but whether all is 0 */
     uint32_t worker;
 } course;
 
@@ -148,6 +170,7 @@ static void find_courses(walk *w)
         }
         course c = {.from = from, .to = to, .quarter = (to - from) / 4, .is = (int)first.value[IS]};
         c.worker = first.worker;
+        c.by_figures = first.value[BY_FIGURES] > 0;
         if (c.quarter < (uint64_t)assay_param_int(w->rule->params, "quarter"))
             continue;
         c.begin = level(w, from, c.quarter);
@@ -226,7 +249,7 @@ static int test_course(const walk *w, const course *c)
 {
     const double by = assay_param_real(w->rule->params, "rise") + explained(w, c->worker);
     const bool doubles = c->end > 2 * c->begin || 2 * (1 - c->end) < 1 - c->begin;
-    const bool found = c->end - c->begin > by && doubles && !is_learned(w, c->worker);
+    const bool found = !c->by_figures && c->end - c->begin > by && doubles && !is_learned(w, c->worker);
     uint64_t begin = c->to - c->quarter;
     int status = ASSAY_OK;
     while (begin > c->from && zeros_at(w, begin - 1) > (c->begin + c->end) / 2)

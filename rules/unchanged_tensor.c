@@ -25,7 +25,9 @@
 #include "updates.h"
 
 enum { WEIGHTS, GRADIENTS }; /* slots; the second is there with only_trained */
-enum { WIDTH = 3 }; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), its digest */
+enum {
+    WIDTH = 2 + DIGESTS_COLUMNS
+}; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), its digest */
 enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
@@ -69,7 +71,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         return assay_fail(err, ASSAY_EPARAM,
                           "parameter num_steps has the value %lld: with against = current it must be at most %d",
                           (long long)earlier + 1, MOST_CURRENT + 1);
-    uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : 1u << ASSAY_DIGEST);
+    uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : DIGESTS_KINDS);
     int slot = selection_slot(given, need, kinds, true, err);
     if (slot < 0)
         return slot;
@@ -145,13 +147,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             (digest ? assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN) > 0
                     : has_train_steps(rule->trial, item->tensor)))
             continue;
-        double row[WIDTH] = {movement(rule, view, item), NAN, digest ? item->reduction[ASSAY_DIGEST] : NAN};
+        double row[WIDTH] = {movement(rule, view, item), NAN};
+        digests_set(item, row, WIDTH);
         status = current ? test_current(rule, s, view, item)
                          : assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     for (uint32_t i = 0; status == ASSAY_OK && only_trained(rule->params) && i < view->slot[GRADIENTS].count; i++) {
         const assay_tensor_view *item = view->slot[GRADIENTS].items[i];
-        double row[WIDTH] = {NAN, abs_mean_of(item), NAN};
+        double row[WIDTH] = {NAN, abs_mean_of(item), NAN, NAN, NAN};
         if (is_gradient(rule->trial, item->tensor))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }

@@ -21,6 +21,7 @@
 
 /* What a row says of its tensor since the saved step before. CREPT: it moved by no more than rounding. */
 enum { NO_PAIR = -1, MOVED, CREPT, STOOD_STILL };
+enum { ROUNDING = 4 }; /* in steps of the format, of the whole tensor's norm */
 
 /* The distance from 1 to the next number of the format; 0: not a format of weights. */
 static inline double step_of_format(int dtype)
@@ -42,7 +43,6 @@ static inline double step_of_format(int dtype)
 /* What a CHANGE since the saved step before, with all its figures, says. NULL: none was measured. */
 static inline double movement_of(const assay_change *change, int dtype)
 {
-    enum { ROUNDING = 4 }; /* in steps of the format, of the whole tensor's norm */
     if (!change || !change->found)
         return NO_PAIR;
     if (!change->same_shape)

@@ -19,11 +19,16 @@
  *            Of one weight alone: REMAINS of it, not by zeros; FAR_BEYOND times, which no update overwrote
  *   slow     of weights with two axes or more: r was never above SLOWEST a mode step, for none of the worker
  *
+ * Of weights of which statistics alone were recorded, figures.h says what r is at least, and about what it is at most:
+ * jump and large take the former, and hold it against the latter of the steps before; slow takes the latter.
+ *
  * What an optimizer does changes slowly from step to step; what is set from outside does not. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "figures.h"
 #include "gradients.h"
 #include "robust.h"
 #include "selection.h"
@@ -31,8 +36,10 @@
 
 enum { GROWN, JUMP, LARGE, SHRUNK, SLOW };
 static const char *const tests[] = {"grown", "jump", "large", "shrunk", "slow", NULL};
-enum { RATIO, GAP, NORM, TINY, ZEROS, MATRIX, VECTOR, WIDTH }; /* values of a row; RATIO NaN: no step before */
-enum { IS_LOSS = -1 };                                         /* as MATRIX: NORM is its mean, GAP its mode step */
+/* Values of a row; RATIO NaN: no step before, WAY: what RATIO is at most, as far as is known. Of rows of statistics both
+ * come from FIGURE, those of the row before, and from STEP. */
+enum { RATIO, WAY, GAP, NORM, TINY, ZEROS, MATRIX, VECTOR, BY_FIGURES, STEP, FIGURE, WIDTH = FIGURE + FIGURES };
+enum { IS_LOSS = -1 }; /* as MATRIX: NORM is its mean, GAP its mode step */
 enum { WINDOW = 20, LEAST_BEFORE = 4, FIRST = 3, NOTE_ROOM = 96 };
 #define BEYOND      5.0
 #define LEAST_JUMP  0.1
@@ -68,7 +75,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                   .steps = 1,
                                   .train_only = 1,
                                   .figures = ASSAY_CHANGE_MOVED};
-    int slot = assay_need_slot(need, &(assay_slot){.collection = "weights", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collection = "weights",
+                                             .kinds = 1u << ASSAY_RAW | FIGURES_KINDS,
+                                             .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
     int status = number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
     if (status < 0)
@@ -82,17 +93,29 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 static void set_ratio(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item, double *row)
 {
     const assay_result *result = assay_view_result(view, 0, item);
-    row[RATIO] = NAN;
+    row[RATIO] = row[WAY] = NAN;
     row[GAP] = 1;
     if (!result || !result->of.change.found || !result->of.change.same_shape)
         return;
     const assay_change *c = &result->of.change;
     const assay_step_info *before = assay_trial_step(rule->trial, assay_trial_find_step(rule->trial, c->step));
     const double reference = sqrt(c->reference_squares);
-    row[RATIO] = reference > 0 ? sqrt(c->squares) / reference : (double)NAN;
+    row[RATIO] = row[WAY] = reference > 0 ? sqrt(c->squares) / reference : (double)NAN;
     row[TINY] = reference < NOTHING * sqrt((double)item->stats->count);
     if (before && before->mode == view->mode && view->mode_step > before->mode_step)
         row[GAP] = (double)(view->mode_step - before->mode_step);
+}
+
+/* A row of statistics. Without a shape its spread tells what it is: gains lie about a mean, matrices about zero. Zeros
+ * are not known; what is taken for pruned says less. */
+static void set_figures(const assay_tensor_view *item, double *row)
+{
+    const double *of = row + FIGURE;
+    row[RATIO] = row[WAY] = NAN;
+    row[BY_FIGURES] = row[ZEROS] = 1;
+    row[NORM] = item->reduction[ASSAY_L2];
+    row[MATRIX] = of[FIGURE_STD] > fabs(of[FIGURE_MEAN]);
+    row[VECTOR] = of[FIGURE_STD] <= fabs(of[FIGURE_MEAN]) && figures_elements(item) > 1;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -103,12 +126,16 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         double row[WIDTH] = {[MATRIX] = item->dims > 1};
         const bool trains = view->mode == ASSAY_MODE_TRAIN ||
                             !(assay_trial_tensor_modes(rule->trial, item->tensor) & 1u << ASSAY_MODE_TRAIN);
-        if (!assay_view_has_values(item) || !trains)
+        if (!figures_of(item, row + FIGURE) || !trains)
             continue;
-        row[VECTOR] = item->dims == 1 && item->stats->count > 1;
-        row[NORM] = assay_stats_l2(item->stats);
-        row[ZEROS] = (double)item->stats->zeros / (double)item->stats->count;
-        set_ratio(rule, view, item, row);
+        row[STEP] = (double)view->mode_step;
+        if (assay_view_has_values(item)) {
+            row[VECTOR] = item->dims == 1 && item->stats->count > 1;
+            row[NORM] = assay_stats_l2(item->stats);
+            row[ZEROS] = (double)item->stats->zeros / (double)item->stats->count;
+            set_ratio(rule, view, item, row);
+        } else
+            set_figures(item, row);
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[1].count; i++) {
@@ -201,8 +228,8 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             w->rose && 2 * w->first[row.worker] >= w->matrices[row.worker] && is_large_first(w, row, seen);
         ASSAY_THEN(status, test(w, row, LARGE, trained && (first || (r > most_of_all && row.value[TINY] == 0)), r,
                                 first ? FIRST_LARGE : most_of_all, NULL));
-        most = jumps ? most : fmax(most, r);
-        last[seen++ % WINDOW] = r;
+        most = jumps ? most : fmax(most, row.value[WAY]);
+        last[seen++ % WINDOW] = row.value[WAY];
     }
     return status;
 }
@@ -269,7 +296,7 @@ static double way_of(const walk *w, uint64_t from, uint64_t to)
 {
     double way = 0;
     for (uint64_t i = from + 1; i < to; i++)
-        way += assay_series_row(w->series, w->order[i]).value[RATIO];
+        way += assay_series_row(w->series, w->order[i]).value[WAY];
     return way;
 }
 
@@ -279,9 +306,9 @@ static bool is_slow(const walk *w, uint64_t from, uint64_t to)
     bool changed = false;
     for (uint64_t i = from; i < to; i++) {
         const double *row = assay_series_row(w->series, w->order[i]).value;
-        if (row[RATIO] > SLOWEST * row[GAP] || (isnan(row[RATIO]) && i > from))
+        if (row[WAY] > SLOWEST * row[GAP] || (isnan(row[WAY]) && i > from))
             return false;
-        changed = changed || row[RATIO] > 0;
+        changed = changed || row[WAY] > 0;
     }
     return changed;
 }
@@ -295,9 +322,9 @@ static int test_slow(const walk *w, uint64_t from, uint64_t to)
         const assay_row row = assay_series_row(w->series, w->order[i]);
         char note[NOTE_ROOM] = "";
         if (found)
-            snprintf(note, sizeof note, "by %.1e of their norm in %.0f step%s", row.value[RATIO], row.value[GAP],
+            snprintf(note, sizeof note, "by %.1e of their norm in %.0f step%s", row.value[WAY], row.value[GAP],
                      row.value[GAP] > 1 ? "s" : "");
-        status = test(w, row, SLOW, found, row.value[RATIO] / row.value[GAP], SLOWEST, note);
+        status = test(w, row, SLOW, found, row.value[WAY] / row.value[GAP], SLOWEST, note);
     }
     return status;
 }
@@ -398,11 +425,41 @@ static int walk_weights(walk *w)
     return status;
 }
 
+/* The same rows; those of statistics get what they tell of their change since the row of the same weight and worker
+ * before. NULL without memory. */
+static assay_series *with_changes(const assay_series *series, const uint64_t *order)
+{
+    const uint64_t count = assay_series_count(series);
+    assay_series *made = order || count == 0 ? assay_series_new(WIDTH) : NULL;
+    int status = made ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        const assay_row row = assay_series_row(series, order[i]);
+        const assay_row before = i > 0 ? assay_series_row(series, order[i - 1]) : row;
+        double value[WIDTH];
+        memcpy(value, row.value, sizeof value);
+        if (i > 0 && before.tensor == row.tensor && before.worker == row.worker && value[BY_FIGURES] > 0) {
+            const double rms = figures_rms(before.value + FIGURE);
+            figures_change(before.value + FIGURE, value + FIGURE, &value[RATIO], &value[WAY]);
+            value[TINY] = rms < NOTHING;
+            value[GAP] = fmax(1, value[STEP] - before.value[STEP]);
+        }
+        status = assay_series_add(made, row.step, row.tensor, row.worker, value);
+    }
+    if (status == ASSAY_OK)
+        return made;
+    assay_series_free(made);
+    return NULL;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t *order = assay_series_by_tensor(((const assay_common_state *)state)->series);
+    assay_series *series = with_changes(((const assay_common_state *)state)->series, order);
+    free(order);
+    if (!series)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     const size_t workers = (size_t)assay_trial_workers(rule->trial) + 1;
-    uint64_t *order = assay_series_by_tensor(series);
+    order = assay_series_by_tensor(series);
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
     for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++)
         w.gradients = w.gradients || weight_of_gradient(rule->trial, t) != ASSAY_NO_TENSOR;
@@ -418,6 +475,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
     free(room);
     free(order);
+    assay_series_free(series);
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }

@@ -6,9 +6,11 @@
  * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
  * unknown or not finite: an optimizer rightly leaves out such a step. A weight that came to
  * rest (updates.h) may stand still, but not where all weights do, for longer than it ever moved, and with a gradient that
- * stays what it was: then updates have become too small. Where few TRAIN steps were saved, and those far apart, one pair is enough. */
+ * stays what it was: then updates have become too small. Of weights that were recorded as digests, pairs are compared
+ * for equality (digests.h). Where few TRAIN steps were saved, and those far apart, one pair is enough. */
 #include <stdlib.h>
 
+#include "digests.h"
 #include "gradients.h"
 #include "siblings.h"
 #include "too_few.h"
@@ -19,8 +21,8 @@ enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
 enum {
     STILL,
     MAGNITUDE,
-    WIDTH
-}; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row */
+    WIDTH = MAGNITUDE + 1 + DIGESTS_COLUMNS
+}; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row; its digest */
 
 #define FADED 0.1 /* of a gradient's usual magnitude */
 
@@ -34,7 +36,7 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int slot = selection_slot(given, need, 0, true, err);
+    int slot = selection_slot(given, need, 1u << ASSAY_RAW | DIGESTS_KINDS, true, err);
     assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
                             .reference = ASSAY_REFERENCE_SAVED_BEFORE,
                             .steps = 1,
@@ -73,7 +75,7 @@ static bool has_role(const assay_rule *rule, const assay_step_view *view, int sl
 {
     if (slot == GRADIENTS || is_gradient(rule->trial, item->tensor))
         return slot == GRADIENTS && is_gradient(rule->trial, item->tensor);
-    return assay_view_has_values(item) &&
+    return (assay_view_has_values(item) || has_digest_alone(item)) &&
            (view->mode == ASSAY_MODE_TRAIN || !has_train_steps(rule->trial, item->tensor));
 }
 
@@ -87,6 +89,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                 continue;
             double row[WIDTH] = {k == WEIGHTS ? movement(view, item) : NO_PAIR,
                                  k == GRADIENTS ? magnitude_of(rule, &view->slot[GRADIENTS], item) : -1};
+            digests_set(k == WEIGHTS ? item : NULL, row, WIDTH);
             status =
                 assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
         }
@@ -225,12 +228,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     rows r = {.rule = rule, .series = ((const assay_common_state *)state)->series};
     uint64_t *order = assay_series_by_tensor(r.series);
+    const bool digests = order && digests_any(r.series, WIDTH);
+    assay_series *compared = digests ? digests_compared(r.series, order, WIDTH) : NULL;
+    r.series = compared ? compared : r.series;
     assay_counter *passed = updates_between(rule->trial, r.series, STILL);
     r.count = assay_series_count(r.series);
     r.order = order;
     r.passed = passed;
     int64_t *last = calloc((size_t)assay_trial_workers(rule->trial) + 1, sizeof *last);
-    int status = passed && last && (order || r.count == 0) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = passed && last && (order || r.count == 0) && (compared || !digests)
+                     ? ASSAY_OK
+                     : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     r.moved_last = last;
     if (status == ASSAY_OK)
         note_moves(&r, last);
@@ -239,6 +247,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (status == ASSAY_OK)
         say_pairs(&r, verdict);
     assay_counter_free(passed);
+    assay_series_free(compared);
     free(last);
     free(order);
     return status;

@@ -28,6 +28,7 @@ from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa
 WORK = sys.argv[1]
 PATH = os.path.join(WORK, "auto")
 PARAMETERS = {"Net_fc1.weight", "Net_fc1.bias", "Net_fc2.weight", "Net_fc2.bias", "Net_scale"}
+DIGEST = "assay/digest/"
 FED = {"Net_input_0", "CrossEntropyLoss_input_0", "CrossEntropyLoss_input_1"}  # at every step
 
 
@@ -53,8 +54,8 @@ def batch(count=6):
 
 
 def names_of(step):
-    """Names of the tensors of a step, reductions by what they are of."""
-    return {tag.split("/", 3)[3] if tag.startswith("smdebug/reductions/") else tag for tag in step.tensors}
+    """Names of the tensors of a step, reductions and digests by what they are of."""
+    return {tag.split("/", 3)[3] if tag.startswith("smdebug/reductions/") else tag[len(DIGEST):] if tag.startswith(DIGEST) else tag for tag in step.tensors}
 
 
 def expect_step(step, mode, losses=1):
@@ -64,6 +65,7 @@ def expect_step(step, mode, losses=1):
     assert step.mode == mode and names_of(step) == (both | loss if mode == "TRAIN" else loss), (step.mode, names_of(step))
     assert step.tensors["CrossEntropyLoss_input_1"][1].dtype == "int64" and not FED - {"CrossEntropyLoss_input_1"} & set(step.tensors)
     assert not any(name in step.tensors for name in both)
+    assert {tag for tag in step.tensors if tag.startswith(DIGEST)} == {DIGEST + name for name in PARAMETERS if mode == "TRAIN"}
 
 
 def train(net, hook_of, steps=4, accumulate=1, evaluate=True, scaler=None):
@@ -99,7 +101,7 @@ def test_one_line():
     trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, budget=None, raw="fc2.weight"))
     step = trial.steps[1, "worker_0"]
     assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_1"} == {
-        n for n in step.tensors if not n.startswith("smdebug")}, set(step.tensors)
+        n for n in step.tensors if not n.startswith(("smdebug", DIGEST))}, set(step.tensors)
     assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
     assert not torch.nn.modules.module._global_forward_hooks
     # The network, and the loss by its name, are given later: nothing is saved twice.
@@ -538,7 +540,7 @@ def test_hugging_face():
     mine = {n.replace("Net_", "Net2_") for n in PARAMETERS}
     assert trial.ended and len(trial.steps) == 3
     for step in trial.steps.values():
-        assert names_of(step) == mine | {"gradient/" + n for n in mine} | {"loss_output_0", "Net2_input_0", "Net2_input_1", "scalar/loss", "scalar/learning_rate"}
+        assert names_of(step) == mine | {"gradient/" + n for n in mine} | {"loss_output_0", "Net2_input_0", "Net2_input_1", "scalar/loss", "scalar/learning_rate"}, names_of(step)
 
 
 def main():

@@ -11,7 +11,7 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from answers import case, fires, main, refused, rule  # noqa: E402
-from made import Made  # noqa: E402
+from made import Made, figures_of  # noqa: E402
 
 COLLECTIONS = {"weights": "^(?!gradient).*weight$", "biases": "^(?!gradient).*bias$", "gradients": "^gradient",
                "losses": "loss"}
@@ -203,14 +203,6 @@ def begun_apart(folder):
 @case
 def never_together(folder):
     return apart_from_the_start(folder, False), [apart("never")]
-
-
-def figures_of(name, values):
-    """What the automatic hook keeps of a tensor."""
-    x = numpy.asarray(values, "float64")
-    told = {"min": x.min(), "max": x.max(), "mean": x.mean(), "std": x.std(), "l1": abs(x).sum(), "l2": (x * x).sum() ** 0.5,
-            "abs_mean": abs(x).mean()}
-    return {"smdebug/reductions/%s/%s" % (kind, name): numpy.float32(value) for kind, value in told.items()}
 
 
 def in_figures(folder, weight):

@@ -51,6 +51,11 @@ def _directory(workers):
     return os.path.join("runs", time.strftime("%Y%m%d-%H%M%S"))
 
 
+def _is_on_host(parameter):
+    """Its digest, which proves that nothing of it changed, costs next to nothing; one on a device would have to come from there."""
+    return parameter.device.type == "cpu" and type(parameter).__name__ != "DTensor"
+
+
 def how_often(names, interval):
     """"weights and gradients are recorded every 20 steps"."""
     what = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
@@ -72,6 +77,7 @@ class AutoHook(assay_hook.Hook):
         mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
         wanted = arguments.pop("include_collections", None) or []
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
+        mine += [assay_hook.Collection("digests", record="digest", save_config=some_steps)] if record == "statistics" else []
         in_detail = assay_hook.Collection("detail", record=record)  # the names of the others, due at every step: _due() decides
         fed = [assay_hook.Collection(name, record=form) for name, form in FED.items() if name not in {getattr(c, "name", c) for c in wanted}]
         super().__init__(out_dir, include_collections=mine + [in_detail] + fed + list(wanted), rank_and_workers=given,
@@ -118,9 +124,11 @@ class AutoHook(assay_hook.Hook):
         inner = assay_hook._unwrapped(model)[0]
         self._parts.append(weakref.ref(inner))
         self._probe = b"probe/weight"  # in the collection of weights alone: due when the budget says so
-        for name, _ in self._parameters():
+        for name, parameter in self._parameters():
             if not any(part in name for part in _PART):  # such as an embedding of its own: it is a weight as well
                 assay_hook._lib.assay_hook_collection_name(self._handle, b"weights", self._encoded(name))
+            if "digests" in self._thinned and _is_on_host(parameter):
+                assay_hook._lib.assay_hook_collection_name(self._handle, b"digests", self._encoded(name))
             for tensor in (name, "gradient/" + name):
                 assay_hook._lib.assay_hook_collection_name(self._handle, b"detail", self._encoded(tensor))
         return inner
@@ -313,7 +321,7 @@ class AutoHook(assay_hook.Hook):
     def _say(self):
         if self._rank == 0:
             print("assay: to stay within the budget, %s; losses are recorded as before" %
-                  how_often(self._thinned, self._budget.interval), file=sys.stderr)
+                  how_often([name for name in self._thinned if name != "digests"], self._budget.interval), file=sys.stderr)
 
     def close(self):
         for handle in self._loss_handles:
