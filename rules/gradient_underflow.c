@@ -4,8 +4,12 @@
  *   all    every element of every gradient of a worker is 0 at the last `quarter` saved steps, and from the first such
  *          step on at three of four, though it has LEAST_GRADIENTS, and no loss is 0 there: even a bias of an output has
  *          none, which no dead unit stops
+ *   held   the hook says (scalar/held_without_gradient_K) how many weights an optimizer has that require a gradient and had
+ *          none at any of its first updates: as many as have none in the trial, and a third or more of all weights
  *   part   every element of a gradient with two axes or more is 0 at all saved steps, eight at least, while another such
  *          gradient of the worker is not, at its beginning nor at its end
+ *   weights  every element of every gradient with two axes or more of a worker, two at least, is 0 at all saved steps, and
+ *          another gradient is not, at its beginning nor at its end: what the layers are given is all 0
  *   rises  as follows
  *
  * z = share of elements that are exactly 0, over the saved TRAIN steps of a tensor and worker: its beginning and its end
@@ -33,10 +37,10 @@
 
 /* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. */
 enum { ZEROS, IS, BY_FIGURES, WIDTH };
-enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, KINDS };
-enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS };
+enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, IS_HELD, KINDS };
+enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS, UNREACHED = SLOTS };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
-enum { ALL, PART, RISES };
+enum { ALL, HELD, PART, RISES, WITHOUT_WEIGHTS };
 #define NO_LOSS 1e-4 /* of the first one: what is left of it may have no gradient */
 
 static const assay_param_def params[] = {
@@ -75,6 +79,12 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (slot >= 0)
             slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
     }
+    if (slot >= 0)
+        slot = assay_need_slot(
+            need, &(assay_slot){.pattern = "^scalar/held_without_gradient_[0-9]+$", .flags = ASSAY_SLOT_NO_STRINGS},
+            err);
+    if (slot >= 0)
+        slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
     return slot < 0 ? slot : ASSAY_OK;
 }
 
@@ -92,6 +102,13 @@ static int add_figures(const assay_step_view *view, const assay_tensor_view *ite
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[UNREACHED].count; i++) {
+        const assay_tensor_view *item = view->slot[UNREACHED].items[i];
+        const double row[WIDTH] = {[IS] = IS_HELD, [ZEROS] = assay_view_has_values(item) ? item->stats->max : 0};
+        if (row[ZEROS] > 0 && row[ZEROS] < UINT32_MAX)
+            status =
+                assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+    }
     for (int slot = 0; view->mode == ASSAY_MODE_TRAIN && slot < SLOTS; slot++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
             const assay_tensor_view *item = view->slot[slot].items[i];
@@ -126,7 +143,8 @@ typedef struct course {
 typedef struct judged {
     double first[KINDS], second[KINDS]; /* the largest two rises */
     uint32_t count[KINDS], learned;     /* courses; of losses, those that came down to loss_share */
-    bool trained;                       /* a matrix has a gradient, in the beginning and in the end */
+    uint32_t zero, others; /* matrices whose gradient is 0 throughout; others that have a gradient at both ends */
+    bool trained;          /* a matrix has a gradient, in the beginning and in the end */
 } judged;
 
 typedef struct walk {
@@ -168,6 +186,8 @@ static void find_courses(walk *w)
             if (row.tensor != first.tensor || row.worker != first.worker)
                 break;
         }
+        if (!(first.value[IS] >= 0 && first.value[IS] < KINDS))
+            continue; /* of another rank's bytes */
         course c = {.from = from, .to = to, .quarter = (to - from) / 4, .is = (int)first.value[IS]};
         c.worker = first.worker;
         c.by_figures = first.value[BY_FIGURES] > 0;
@@ -177,6 +197,14 @@ static void find_courses(walk *w)
         c.end = level(w, to - c.quarter, c.quarter);
         w->course[w->courses++] = c;
     }
+}
+
+static bool is_zero_throughout(const walk *w, const course *c)
+{
+    bool zero = c->is == IS_MATRIX && c->begin == 1;
+    for (uint64_t i = c->from; zero && i < c->to; i++)
+        zero = zeros_at(w, i) == 1;
+    return zero;
 }
 
 /* The largest rises of a worker's tensors of each kind, of which there are so many. */
@@ -197,7 +225,10 @@ static void judge_workers(const walk *w)
         const course *c = &w->course[i];
         judged *of = of_worker(w, c->worker);
         note_rise(of, c);
-        of->trained = of->trained || (c->is == IS_MATRIX && c->begin < 1 && c->end < 1);
+        const bool reached = c->begin < 1 && c->end < 1;
+        of->trained = of->trained || (c->is == IS_MATRIX && reached);
+        of->zero += is_zero_throughout(w, c);
+        of->others += (c->is == IS_VECTOR || c->is == IS_OUTPUT) && reached;
         of->learned += c->is == IS_LOSS && fabs(c->end) < share * fabs(c->begin);
     }
 }
@@ -211,25 +242,24 @@ static double explained(const walk *w, uint32_t worker)
                                 : NAN;
 }
 
-static bool is_zero_throughout(const walk *w, const course *c)
+/* Have none of its matrices a gradient, two at least, and others have? */
+static bool has_biases_alone(const judged *of)
 {
-    bool zero = c->is == IS_MATRIX && c->begin == 1;
-    for (uint64_t i = c->from; zero && i < c->to; i++)
-        zero = zeros_at(w, i) == 1;
-    return zero;
+    return of->count[IS_MATRIX] > 1 && of->zero == of->count[IS_MATRIX] && of->others > 0;
 }
 
-/* No gradient ever reaches a part of the network. */
-static int test_part(const walk *w, const course *c)
+/* No gradient ever reaches a part of the network (PART), or any of its matrices (WITHOUT_WEIGHTS). */
+static int test_zero(const walk *w, const course *c, uint32_t which)
 {
-    const bool fires = is_zero_throughout(w, c) && of_worker(w, c->worker)->trained;
+    const judged *of = of_worker(w, c->worker);
+    const bool fires = which == PART ? is_zero_throughout(w, c) && of->trained : has_biases_alone(of);
     int status = ASSAY_OK;
     for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
         const assay_finding finding = {.step = row.step,
                                        .tensor = row.tensor,
                                        .worker = row.worker,
-                                       .test = PART,
+                                       .test = which,
                                        .value = 100 * zeros_at(w, i),
                                        .threshold = 100};
         if (row.step >= w->rule->start_step)
@@ -268,6 +298,46 @@ static int test_course(const walk *w, const course *c)
                                  .threshold = 100 * (c->begin + by),
                                  .note = note};
         if (row.step >= w->rule->start_step)
+            status = assay_findings_test(w->findings, fires, &finding);
+    }
+    return status;
+}
+
+static bool is_weight(const assay_trial *trial, uint32_t tensor)
+{
+    return !is_gradient(trial, tensor) && assay_trial_in_collection(trial, "weights", tensor);
+}
+
+/* Weights that the optimizer holds and no gradient ever reaches: one that nothing uses is usual, many are not. The hook
+ * says how many; where others were frozen as well, which they are is not known. */
+static int test_held(const walk *w)
+{
+    enum { PART_OF_ALL = 3 };
+    const assay_trial *trial = w->rule->trial;
+    const int64_t first = assay_trial_steps(trial) > 0 ? assay_trial_step(trial, 0)->step : 0;
+    uint64_t weights = 0, without = 0, held = 0;
+    uint32_t worker = ASSAY_ALL_WORKERS;
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; i < assay_series_count(w->series); i++) { /* of the first worker that says so */
+        const assay_row row = assay_series_row(w->series, i);
+        worker = row.value[IS] == IS_HELD && worker == ASSAY_ALL_WORKERS ? row.worker : worker;
+        held += row.value[IS] == IS_HELD && row.worker == worker ? (uint64_t)row.value[ZEROS] : 0;
+    }
+    for (uint32_t t = 0; t < assay_trial_tensors(trial); t++) {
+        const bool weight = is_weight(trial, t);
+        weights += weight;
+        without += weight && gradient_of_weight(trial, t) == ASSAY_NO_TENSOR;
+    }
+    const bool fires = held > 0 && held == without && PART_OF_ALL * held >= weights;
+    for (uint32_t t = 0; status == ASSAY_OK && held > 0 && t < assay_trial_tensors(trial); t++) {
+        const assay_finding finding = {.step = first,
+                                       .tensor = t,
+                                       .worker = worker,
+                                       .test = HELD,
+                                       .value_unit = 1,
+                                       .value = (double)held,
+                                       .threshold = (double)weights / PART_OF_ALL};
+        if (is_weight(trial, t) && gradient_of_weight(trial, t) == ASSAY_NO_TENSOR && first >= w->rule->start_step)
             status = assay_findings_test(w->findings, fires, &finding);
     }
     return status;
@@ -370,11 +440,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     if (status == ASSAY_OK && count > 0)
         status = test_silence(&w);
+    ASSAY_THEN(status, test_held(&w));
     double most = NAN;
     for (size_t i = 0; status == ASSAY_OK && i < w.courses; i++) {
         const course *c = &w.course[i];
         if (c->is == IS_MATRIX)
-            status = test_part(&w, c);
+            status = test_zero(&w, c, PART);
+        if (status == ASSAY_OK && c->is == IS_MATRIX)
+            status = test_zero(&w, c, WITHOUT_WEIGHTS);
         if (status != ASSAY_OK || c->is != IS_MATRIX || isnan(explained(&w, c->worker)))
             continue;
         most = isnan(most) ? c->end - c->begin : fmax(most, c->end - c->begin);
@@ -406,13 +479,17 @@ const assay_rule_ops assay_rule_gradient_underflow = {
     .remedies = ASSAY_TEXTS("Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
                             "Keep gradients in float32 where they are accumulated."),
     .params = params,
-    .tests = ASSAY_TEXTS("all", "part", "rises"),
+    .tests = ASSAY_TEXTS("all", "held", "part", "rises", "weights"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS("% of the elements are 0"),
-    .sentences = ASSAY_TEXTS([ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
-                             [PART] = "{tensor}{of} is exactly zero at all saved steps, seen at {when}",
-                             [RISES] = "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}"),
+    .value_units = ASSAY_TEXTS("% of the elements are 0", "weights without a gradient"),
+    .sentences =
+        ASSAY_TEXTS([ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
+                    [HELD] = "{tensor}{of} never got a gradient, although the optimizer has it",
+                    [PART] = "{tensor}{of} is exactly zero at all saved steps, seen at {when}",
+                    [RISES] = "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
+                    [WITHOUT_WEIGHTS] =
+                        "{tensor}{of} is exactly zero at all saved steps, as that of every weight, seen at {when}"),
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -564,6 +564,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
     ASSAY_THEN(status, test_narrowed(w, from, to));
+    ASSAY_THEN(status, test_empty_targets(w, from, to));
     ASSAY_THEN(status, test_stuck_targets(w, from, to));
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));

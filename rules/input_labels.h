@@ -16,14 +16,12 @@ static inline bool is_one_class(const double *row)
     return row[FLOAT] == 0 && row[COUNT] >= LEAST_LABELS && row[LEAST] == row[LARGEST];
 }
 
-/* Are these the targets of a binary cross entropy that is called once a step, beside no other loss? Then targets of one
- * value tell nothing apart. A judge's loss is called for what is real and for what is made. */
-static inline bool is_told_nothing(const walk *w, uint64_t from)
+/* Is the loss of these targets called once a step, beside no other loss? A judge's is called for what is real and for
+ * what is made. */
+static inline bool is_only_loss(const walk *w, uint64_t from)
 {
     const assay_trial *trial = w->rule->trial;
     const char *name = assay_trial_tensor(trial, assay_series_row(w->series, w->order[from]).tensor);
-    if (!strstr(name, "BCE"))
-        return false;
     for (uint64_t i = 0; i < w->count; i++) {
         const char *other = assay_trial_tensor(trial, assay_series_row(w->series, w->order[i]).tensor);
         const size_t kind = strcspn(name, "_");
@@ -32,6 +30,39 @@ static inline bool is_told_nothing(const walk *w, uint64_t from)
             return false;
     }
     return true;
+}
+
+/* Are these the targets of a binary cross entropy? Then those of one value tell nothing apart. */
+static inline bool is_told_nothing(const walk *w, uint64_t from)
+{
+    const char *name = assay_trial_tensor(w->rule->trial, assay_series_row(w->series, w->order[from]).tensor);
+    return strstr(name, "BCE") && is_only_loss(w, from);
+}
+
+/* Targets [from, to) of one worker that are no whole numbers, and are one value in all of TRAIN, though not in EVAL. */
+static inline int test_empty_targets(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t train = 0;
+    double value = NAN;
+    bool one = true, varies = false;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        const double *row = row_of(w, i);
+        if (row[FLOAT] == 0)
+            return ASSAY_OK;
+        if (in_mode(w, i, ASSAY_MODE_TRAIN)) {
+            value = train++ == 0 ? row[LEAST] : value;
+            one = one && row[LEAST] == value && row[LARGEST] == value;
+        } else
+            varies = varies || (row[MODE] == ASSAY_MODE_EVAL && row[LEAST] < row[LARGEST]);
+    }
+    const bool found = one && varies && train >= LEAST_ROWS && is_only_loss(w, from);
+    char note[NOTE_ROOM];
+    snprintf(note, sizeof note, "one value, %.6g, and those of evaluation are not", value);
+    for (uint64_t i = from; status == ASSAY_OK && found && i < to; i++)
+        if (in_mode(w, i, ASSAY_MODE_TRAIN))
+            status = test(w, i, LABELS, true, value, 0, note);
+    return status;
 }
 
 /* Targets [from, to) of one worker that are no whole numbers, as those of a binary loss: they become one value for good,

@@ -107,6 +107,13 @@ static bool is_of_two_workers(const assay_evidence *e, const assay_course_facts 
     return facts->workers == 2;
 }
 
+/* Weights that are hit by a fault are few: the others of both workers still get the same gradients. */
+static bool most_weights_of_two_differ(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return facts->workers == 2 && e->role == ASSAY_ROLE_WEIGHT && !e->began.first && e->alike > 2 &&
+           3 * e->tensors >= 2 * e->alike;
+}
+
 static bool is_small_of_one_worker(const assay_evidence *e, const assay_course_facts *facts)
 {
     return e->value < 0 && is_of_one_worker(e, facts);

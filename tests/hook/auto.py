@@ -305,6 +305,30 @@ def test_workers_are_found():
     del os.environ["RANK"], os.environ["WORLD_SIZE"]
 
 
+class Cut(Net):
+    """What the first layer makes is handed on as data; another one is frozen on purpose, and the next is used from the sixth pass on."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen, self.late, self.passes = nn.Linear(8, 8).requires_grad_(False), nn.Linear(8, 8), 0
+
+    def forward(self, x):
+        self.passes += 1
+        h = self.frozen(torch.relu(self.fc1(x).detach()) * self.scale)
+        return self.fc2(self.late(h) if self.passes > 5 else h)
+
+
+def test_parts_without_a_gradient():
+    """Of what the optimizer holds only the layer behind detach() is told, at the twentieth update."""
+    for make, expected in (Cut, {(19, 1.0)}), (Net, set()):
+        trial = train(make(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, loss, optimizer, budget=None), steps=25, accumulate=2)
+        said = {(number, float(step.tensors[tag][1])) for (number, _), step in trial.steps.items()
+                for tag in step.tensors if tag == "scalar/held_without_gradient_0"}
+        assert said == expected, said
+    trial = train(Cut(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, loss, optimizer, budget=None), steps=19)
+    assert not any("held_without" in tag for step in trial.steps.values() for tag in step.tensors)
+
+
 def test_budget():
     """Shares and bytes; an interval divides the longer ones; what recording costs decides."""
     assert parse("1 %") == (0.01, None) and parse("0.5%, 200 MB") == (0.005, 2e8) and parse(None) == (None, None)

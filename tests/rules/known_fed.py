@@ -69,6 +69,42 @@ def targets_of_a_judge(folder):
     return told_one(folder, {"BCELoss_output_1": numpy.float32(0.6), "BCELoss_input_3": numpy.zeros(16, "float32")}), [says("judge")]
 
 
+def priced(folder, train, held, more=None):
+    """Targets of a squared error; every fifth step is an evaluation."""
+    made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(44)
+    for step in range(30):
+        mode = "EVAL" if step % 5 == 4 else "TRAIN"
+        made.step(step, mode, step // 5 if mode == "EVAL" else step - step // 5, {
+            INPUT: rng.normal(0, 1, (16, 9)).astype("float32"), "MSELoss_output_0": numpy.float32(0.7 - 0.02 * step),
+            "MSELoss_input_1": (held if mode == "EVAL" else train)(rng).astype("float32"), **(more or {})})
+    return made.end()
+
+
+def prices(rng):
+    return rng.normal(0, 1, (16, 1))
+
+
+@case
+def targets_that_are_empty(folder):
+    return priced(folder, lambda rng: numpy.zeros((16, 1)), prices), [says("empty", "labels", 0)]
+
+
+@case
+def targets_that_are_empty_everywhere(folder):
+    """As those of a residual, which is to become 0."""
+    return priced(folder, lambda rng: numpy.zeros((16, 1)), lambda rng: numpy.zeros((16, 1))), [says("residual")]
+
+
+@case
+def targets_that_are_empty_now_and_then(folder):
+    return priced(folder, lambda rng: prices(rng) * (rng.random() < 0.5), prices), [says("sparse")]
+
+
+@case
+def targets_that_are_empty_beside_another_loss(folder):
+    return priced(folder, lambda rng: numpy.ones((16, 1)), prices, {"MSELoss_output_1": numpy.float32(0.6)}), [says("judge")]
+
+
 def of_two_values(folder, width, leak):
     """Rows of -1 and 1; evaluation has rows of its own, or a batch of training."""
     made, rng = Made(folder), numpy.random.default_rng(43)

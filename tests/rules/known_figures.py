@@ -109,9 +109,51 @@ def no_gradient_of_a_part(folder):
 
 
 @case
+def gradient_of_a_bias_alone(folder):
+    """What comes to the layers is all zero."""
+    return gradients(folder, a=0, b=0), [underflow("weights", 0, "gradient/a.weight", "gradient/b.weight")]
+
+
+@case
 def gradients_of_a_part_that_end(folder):
     """How many of its elements were zero before is not known: nothing says that it underflowed."""
     return gradients(folder, a=20), [rule("ends", "GradientUnderflow", fires())]
+
+
+def held(folder, named, thawed=False, frozen=0):
+    """Three trained weights, and others of which the hook says that the optimizer has them and no gradient came."""
+    def of(s, w):
+        told = {name: noise(n) + 0.01 * s for n, name in enumerate(("x.weight", "y.weight", "z.weight"))}
+        told.update({"gradient/" + name: noise(s, 5) for name in list(told)})
+        told.update({"body.%d.weight" % k: noise(k, 9) for k in range(named)})
+        return dict(told, **{"gradient/body.0.weight": noise(s, 6)}) if thawed and s > 25 else told
+    made = Path(trial(folder, of))
+    more = Made(folder, collections=COLLECTIONS)
+    told = {tag: x for name, values in of(20, 0).items() for tag, x in figures_of(name, values).items()}
+    more.step(20, "TRAIN", 20, {**told, "scalar/held_without_gradient_0": numpy.float32(named - frozen)})
+    return made
+
+
+@case
+def body_behind_a_cut(folder):
+    return held(folder, 2), [underflow("held", 0, "body.0.weight", "body.1.weight")]
+
+
+@case
+def head_that_nothing_uses(folder):
+    """One weight of four."""
+    return held(folder, 1), [rule("unused", "GradientUnderflow", fires())]
+
+
+@case
+def body_beside_what_is_frozen(folder):
+    """Two of four are frozen on purpose, and nothing says which."""
+    return held(folder, 4, frozen=2), [rule("frozen", "GradientUnderflow", fires())]
+
+
+@case
+def body_that_is_used_later(folder):
+    return held(folder, 2, thawed=True), [rule("later", "GradientUnderflow", fires())]
 
 
 # -- workers that were never equal

@@ -23,6 +23,7 @@ import assay_hook
 from assay_recording.budget import NEVER, Budget
 from assay_recording.modules import watch_flags
 from assay_recording.moves import Course
+from assay_recording.reached import Reached
 from assay_recording.ring import Ring
 
 COLLECTIONS = ("weights", "biases", "gradients")
@@ -87,7 +88,7 @@ class AutoHook(assay_hook.Hook):
         self._fed_budget, self._fed_cost = Budget(budget, workers, first=1), 0.0
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
         self._parts, self._probe, self._taken, self._has_weights = [], None, False, False
-        self._until_update, self._scaler, self._loss_handles = False, None, []
+        self._until_update, self._scaler, self._loss_handles, self._held = False, None, [], []
         self._losses, self._all_losses = weakref.WeakSet(), False  # none is watched twice, however often watch() is called
         self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
 
@@ -173,7 +174,16 @@ class AutoHook(assay_hook.Hook):
         """A call of the optimizer's step() ends the step of the recording."""
         self._until_update = True
         self.register_optimizer(optimizer)
-        self._wrap(optimizer, "step", self.before_update, self.updated)
+        if any(held() is optimizer for held in self._held):
+            return
+        held = weakref.ref(optimizer)
+        self._held.append(held)
+        reached = Reached(len(self._held) - 1)
+
+        def before():
+            self.before_update()
+            self._look_at_held(reached, held())
+        self._wrap(optimizer, "step", before, self.updated)
 
     def until_update(self):
         """Steps end with before_update() and updated(), which somebody else calls."""
@@ -264,6 +274,11 @@ class AutoHook(assay_hook.Hook):
         self._take(gradients=True)
         for part in self._parts if self._flags else ():
             self._flags.look(part(), assay_hook.modes.TRAIN)  # whatever it was called in before: that is what is learned from
+
+    @assay_hook._goes_on
+    def _look_at_held(self, reached, optimizer):
+        if self._passed_mode is assay_hook.modes.TRAIN:
+            reached.look(self, optimizer)
 
     def _take(self, gradients):
         if self._taken or not self._due():

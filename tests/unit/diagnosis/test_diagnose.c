@@ -261,6 +261,33 @@ static void test_two_workers(void)
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-replicas-apart");
     CU_ASSERT_PTR_NULL(strstr(d.cause[0].sentence, "worker_1"));
     assay_diagnosis_release(&d);
+    list[1].tensors = 7;
+    list[1].alike = 9;
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-updates-apart");
+    assay_diagnosis_release(&d);
+    list[1].tensors = 5;
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-replicas-apart");
+    assay_diagnosis_release(&d);
+    list[1].tensors = 9;
+    list[1].began.first = true;
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-replicas-apart");
+    assay_diagnosis_release(&d);
+}
+
+/* Only biases have a gradient: weights that stand follow from it. */
+static void test_nothing_comes_through(void)
+{
+    assay_evidence list[] = {evidence_of(0, "UnchangedTensor", "", 0, ASSAY_ROLE_WEIGHT),
+                             evidence_of(1, "GradientUnderflow", "weights", 0, ASSAY_ROLE_GRADIENT)};
+    assay_diagnosis d;
+    list[0].tensors = list[0].alike = 3;
+    diagnose(list, 2, &NO_FACTS, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "nothing-comes-through");
+    assay_diagnosis_release(&d);
 }
 
 /* What lies upstream comes first where it may have begun before: in steps that were not saved, or by building up. A
@@ -384,6 +411,7 @@ int main(void)
                            {"upstream", test_upstream},
                            {"odd worker", test_odd_worker},
                            {"two workers", test_two_workers},
+                           {"nothing comes through", test_nothing_comes_through},
                            {"beginnings", test_beginnings},
                            {"not finite on one", test_not_finite_on_one},
                            {"any order", test_any_order},
