@@ -30,6 +30,14 @@ def automatic(path, rank, workers):
     return hook
 
 
+def register(hook, net, optimizer):
+    """The automatic hook is told of the optimizer, as by its users."""
+    if hasattr(hook, "watch_optimizer"):
+        hook.watch(net, [], optimizer)
+    else:
+        hook.register_module(net)
+
+
 def hook_for(path, every, rank=0, workers=1, collections=("weights", "biases", "gradients", "losses"), watch=WATCH, **options):
     every = int(os.environ.get("ASSAY_ZOO_INTERVAL", every))  # the same trainings at another save interval
     if os.environ.get("ASSAY_ZOO_ALL"):
@@ -61,7 +69,7 @@ def fit(path, net, batch, loss, optimizer, steps, every=1, held=None, eval_every
     not net.eval(); updated(step, net) comes behind the update."""
     forward = forward or (lambda net, x: net(x))
     hook = hook_for(path, every, **options)
-    hook.register_module(net)
+    register(hook, net, optimizer)
     hook.register_loss(loss)
     for step in range(steps):
         hook.set_mode(modes.TRAIN)
@@ -101,7 +109,7 @@ def fleet(path, net, batch, new_loss, new_optimizer, steps, workers, every=1, he
     losses = [new_loss() for _ in range(workers)]
     optimizers = [new_optimizer(n) for n in nets]
     for rank in range(workers):
-        hooks[rank].register_module(nets[rank])
+        register(hooks[rank], nets[rank], optimizers[rank])
         hooks[rank].register_loss(losses[rank])
     for step in range(steps):
         ranks = [r for r in range(workers) if present is None or present(step, r)]
