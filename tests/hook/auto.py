@@ -133,6 +133,11 @@ def test_accumulated_gradients():
         step = trial.steps[number, "worker_0"]
         assert {n for n in step.tensors if "Loss_output" in n} == {"CrossEntropyLoss_output_%d" % i for i in range(3)}
         assert (step.tensors["gradient/Net_fc2.bias"][1] == seen[number].numpy()).all()
+    for folder, _, files in os.walk(os.path.join(PATH, "index")):
+        for name in files:
+            with open(os.path.join(folder, name)) as file:
+                saved = [item["tensorname"] for item in json.load(file)["tensor_payload"]]
+            assert len(saved) == len(set(saved)), saved  # what is saved twice at a step is told as damage
 
 
 def test_same_names_in_any_wrapper():

@@ -397,7 +397,8 @@ class AutoHook(assay_hook.Hook):
                     kind = b"labels" if whole and (name in labels or "Loss" in prefix) else b"inputs"
                     for collection in kind, b"detail":
                         assay_hook._lib.assay_hook_collection_name(self._handle, collection, self._encoded(name))
-                if due:
+                if due and name not in self._written:  # of several passes in a step the first one counts
+                    self._written[name] = 1
                     self._save_torch(name, value)
                 if self._passed_mode is assay_hook.modes.TRAIN:
                     self._ring.hold(name, value, due)
