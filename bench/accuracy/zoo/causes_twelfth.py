@@ -328,7 +328,7 @@ def ten_sigmoids_in_a_row(path, seed):
     fit(path, net, data.batch(32), CE(), sgd(net, 0.02), 220, held=data.held(100))
 
 
-@cause(r"(?i)detach|body.*" + STILL + "|" + STILL + r".*(conv|layer|body)|no gradient|did not move", 0)
+@cause(r"(?i)detach|never got a gradient|body.*" + STILL + "|" + STILL + r".*(conv|layer|body)|no gradient|did not move", 0)
 def features_detached(path, seed):
     """Features go into the head as data; the body is in the optimizer, and not frozen on purpose."""
     class Cut(Resnet):
