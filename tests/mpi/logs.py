@@ -319,6 +319,24 @@ def rewarded_tables(w):
         w.checks.expect(done.code or (min(steps), max(steps)) == (first, last), "%s: steps %s" % (name, steps[-3:]))
 
 
+def episodes(w):
+    """The rows of a monitor of episodes are counted; what stands above the header is passed over, also where cells lie between tabs."""
+    rows = [(0.5 * i, 20 + i % 3, 0.1 * i) for i in range(30)]
+    for name, above, between, columns in (("monitor", '#{"t_start": 1616.5, "env_id": "CartPole-v1"}', ",", "rlt"), ("two", "# a training\n# of mine", "\t", ("step", "loss", "t")),
+                                          ("none", "", ",", "rlt"), ("other", "", ",", "rlx"), ("header", "", ",", ("# step", "loss", "acc"))):
+        place = w.root / "episodes" / name
+        lines = [between.join(map(str, (i, *row[1:]) if columns[0] != "r" else row)) for i, row in enumerate(rows)]
+        logs.write(place / "0.monitor.csv", (above + "\n" if above else "") + "\n".join([between.join(columns)] + lines) + "\n")
+        done = run([w.assay, "stats", str(place), "-o", str(w.root / "episodes.csv"), "--overwrite"])
+        found = list(csv.DictReader(open(w.root / "episodes.csv"))) if done.code == 0 else []
+        values = {(r["tensor"][8:], int(r["mode_step"])): float(r["mean"]) for r in found}
+        expected = {} if name == "other" else {(c, i): float(row[k]) for i, row in enumerate(rows) for k, c in enumerate(columns) if c.lstrip("# ") != "step"}
+        if name != "header":
+            w.checks.expect(values == expected and ("its rows were counted" in done.out + done.err) == (name in ("monitor", "none")), "%s: %d values, %s" % (name, len(values), done))
+        else:  # a header that begins so is one
+            w.checks.expect(values == {(c, i): float(row[k]) for i, row in enumerate(rows) for k, c in ((1, "loss"), (2, "acc"))}, "a header with #: %s" % done)
+
+
 def holes(w):
     """Steps that no worker wrote are named where the others come at one distance, and zeros in the place of numbers are counted."""
     whole = list(range(0, 600, 10))
@@ -688,7 +706,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -35,8 +35,8 @@ typedef struct naming {
 
 static void note_word(void *context, const char *word, size_t length)
 {
-    static const char *const which[] = {"total", "global", "num",      "n",     "number",  "no",
-                                        "nr",    "env",    "training", "train", "current", "trainer"};
+    static const char *const which[] = {"total", "global",   "num",   "n",       "number",  "no", "nr",
+                                        "env",   "training", "train", "current", "trainer", "#"};
     naming *n = context;
     if (metrics_is_among(n->words, n->count, word, length))
         n->found++;
@@ -151,14 +151,25 @@ static bool has_setting(const metrics_table *t)
     return found;
 }
 
-/* Is a table without a column of steps a course of losses, whose rows can be counted? 1, 0 or a status. */
+/* Gym's monitors: reward, length and time of each episode, without a number. */
+static bool is_of_episodes(const metrics_table *t)
+{
+    static const char *const names[] = {"r", "l", "t"};
+    bool is = t->columns >= 3;
+    for (size_t i = 0; i < 3 && is; i++)
+        is = strcmp(t->column[i], names[i]) == 0;
+    return is;
+}
+
+/* Is a table without a column of steps a course of losses or of episodes, whose rows can be counted? 1, 0 or a status. */
 static int is_counted(metrics_table *t, assay_error *err)
 {
     first_rows rows;
-    if (!has_loss(t) || has_setting(t) || strcmp(t->column[0], "vpp_stage") == 0)
+    const bool episodes = is_of_episodes(t);
+    if (!(has_loss(t) || episodes) || has_setting(t) || strcmp(t->column[0], "vpp_stage") == 0)
         return 0;
     ASSAY_TRY(look_at_rows(t, &rows, err));
-    return rows.numbers && rows.losses > 1;
+    return rows.numbers && (rows.losses > 1 || episodes);
 }
 
 /* The name of a column of steps that the name is but for one byte, in any case; NULL: of none. */

@@ -16,11 +16,28 @@ void metrics_table_close(metrics_table *t)
     *t = (metrics_table){0};
 }
 
-/* Opens a file and reads its first row. Where that is one cell, tables of other programs divide it by ; or tabs. */
+/* Is the row a remark above the header, as Gym's monitors write one: "#{"t_start": 1616.5, "env_id": "CartPole"}"? */
+static bool is_remark(const assay_csv *csv)
+{
+    const char *text = csv->count > 0 && !csv->oversized ? assay_csv_text(csv, 0) : "";
+    const size_t length = *text ? csv->cells[0].length : 0;
+    return length > 1 && *text == '#' &&
+           (text[1] == '{' || (csv->count == 1 && !memchr(text, ';', length) && !memchr(text, '\t', length)));
+}
+
+static int next_header(assay_csv *csv, assay_error *err)
+{
+    int status = assay_csv_next(csv, err);
+    while (status == 1 && is_remark(csv))
+        status = assay_csv_next(csv, err);
+    return status;
+}
+
+/* Opens a file and reads its first row that is no remark. Where that is one cell, tables of other programs divide it by ; or tabs. */
 static int open_rows(assay_store *store, const char *path, assay_csv *csv, assay_error *err)
 {
     ASSAY_TRY(assay_csv_open(store, path, csv, err));
-    int status = assay_csv_next(csv, err);
+    int status = next_header(csv, err);
     const char *text = status == 1 && csv->count == 1 ? assay_csv_text(csv, 0) : "";
     const size_t length = *text ? csv->cells[0].length : 0;
     const uint8_t delimiter = memchr(text, ';', length) ? ';' : memchr(text, '\t', length) ? '\t' : ',';
@@ -29,7 +46,7 @@ static int open_rows(assay_store *store, const char *path, assay_csv *csv, assay
         *csv = (assay_csv){0};
         ASSAY_TRY(assay_csv_open(store, path, csv, err));
         csv->delimiter = delimiter;
-        status = assay_csv_next(csv, err);
+        status = next_header(csv, err);
     }
     return status;
 }
