@@ -215,7 +215,7 @@ void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t l
 }
 
 /* Makes the texts of an event that is new, and looks for what stands before it. False without memory. */
-static bool complete(const joblog_reader *r, const joblog_line *line, const joblog_block *traceback, assay_log_event *e)
+static bool complete(joblog_reader *r, const joblog_line *line, const joblog_block *traceback, assay_log_event *e)
 {
     assay_buf quote;
     if (e->ending == ASSAY_ENDING_exception)

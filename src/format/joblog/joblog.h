@@ -223,6 +223,11 @@ enum {
     JOBLOG_PASTS = JOBLOG_LOOK_BACK / JOBLOG_PAST_LEAST
 };
 
+typedef struct joblog_barren { /* lines that say no time and no step, in the file */
+    uint64_t begin, end;
+    int lines;
+} joblog_barren;
+
 typedef struct joblog_reader {
     const assay_job_log *log;
     assay_log_file *out;
@@ -246,6 +251,7 @@ typedef struct joblog_reader {
     uint32_t texts[JOBLOG_NUMBERS]; /* how many events a signature has; of those without a number, the last */
     char *clean, *behind;           /* room for a line, and for one behind it */
     joblog_past *past;              /* JOBLOG_PASTS, by where they end */
+    joblog_barren barren;           /* what was looked through last in vain */
     joblog_form *form;              /* JOBLOG_FORMS, by the lower bits of their shapes */
     joblog_memo *memo;              /* JOBLOG_MEMOS, by the lower bits of their keys */
     uint32_t asked, known;          /* memos of late, and how many there were */
@@ -331,4 +337,4 @@ int joblog_read_end(joblog_reader *r);
 /* ---- past.c ---- */
 
 /* Finds what a line says that stands before byte `place`: a time, and a step. */
-void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *event);
+void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_event *event);

@@ -46,6 +46,18 @@ static bool is_in_time(const joblog_prefix *p, const char *byte)
     return inside;
 }
 
+/* Behind the escape for terminals that begins there, of those that set colors; `at` where none does. Its digits are no part of
+ * what a line says. */
+static size_t behind_colors(const char *bytes, size_t at, size_t to)
+{
+    size_t end = at + 2;
+    if (end >= to || bytes[at] != 0x1b || bytes[at + 1] != '[')
+        return at;
+    while (end < to && (assay_is_digit(bytes[end]) || bytes[end] == ';'))
+        end++;
+    return end;
+}
+
 /* Makes the form of lines whose shape is this one: which of the bytes in front say who wrote them is seen when another
  * digit stands there. Many have the same in front, which is tried once. */
 static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, size_t length, uint64_t shape)
@@ -57,12 +69,16 @@ static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, s
     if (known->shape == form.shape) {
         form = *known;
     } else {
-        const uint64_t who = hash_writer(r, from, from + length, plain);
+        uint64_t who = 0;
+        bool asked = false;
         for (size_t i = 0; i < front && form.count <= sizeof form.at; i++) {
+            i = plain ? i : behind_colors(r->bytes + from, i, front);
             char *byte = &r->bytes[from + i];
-            const char digit = *byte;
+            const char digit = i < front ? *byte : ' ';
             if (!assay_is_digit(digit) || (plain && is_in_time(&line->prefix, byte)))
                 continue;
+            who = asked ? who : hash_writer(r, from, from + length, plain);
+            asked = true;
             *byte = digit == '0' ? '1' : '0';
             if (hash_writer(r, from, from + length, plain) != who) {
                 if (i > UINT8_MAX)

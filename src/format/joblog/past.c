@@ -63,7 +63,7 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
     return past;
 }
 
-void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
+void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
 {
     int64_t any_step = -1;
     const bool all_timed = e->timed != ASSAY_LOG_UNTIMED;
@@ -71,7 +71,16 @@ void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_
     double time = NAN;
     uint8_t timed = ASSAY_LOG_UNTIMED;
     const size_t lowest = place > JOBLOG_LOOK_BACK ? place - JOBLOG_LOOK_BACK : 0;
+    joblog_barren barren = {.end = r->base + place};
+    bool vain = true; /* so far */
     for (int lines = 0; place > lowest && lines < LINES_MOST && (e->step < 0 || !any_time); lines++) {
+        if (r->barren.lines > 0 && r->barren.end == r->base + place) { /* many events may stand behind the same lines */
+            lines += r->barren.lines - 1;
+            barren.lines += vain ? r->barren.lines : 0;
+            place = r->barren.begin > r->base + lowest ? (size_t)(r->barren.begin - r->base) : lowest;
+            barren.begin = vain ? r->base + place : barren.begin;
+            continue;
+        }
         const joblog_past *past = past_before(r, place, lowest);
         const bool same = rank < 0 || past->rank == rank || !r->tracked;
         e->shown = e->shown || (same && in_text && past->shows && lines < TEXT_LINES);
@@ -86,7 +95,13 @@ void joblog_look_back(const joblog_reader *r, size_t place, int64_t rank, assay_
         else if (e->step < 0 && past->step >= 0 && any_step < 0)
             any_step = past->step;
         place = past->begin > r->base + lowest ? (size_t)(past->begin - r->base) : lowest;
+        vain = vain && past->timed == ASSAY_LOG_UNTIMED && past->step < 0 && !past->shows;
+        if (vain) {
+            barren.lines++;
+            barren.begin = r->base + place;
+        }
     }
+    r->barren = barren;
     if (e->step < 0)
         e->step = any_step;
     if (e->timed == ASSAY_LOG_UNTIMED && timed != ASSAY_LOG_UNTIMED) {

@@ -655,9 +655,49 @@ static void test_unlike(void)
     free(text);
 }
 
+/* The step of an event is looked for in 400 lines before it, however many events stand there. */
+static void test_vain(void)
+{
+    enum { EVENTS = 450, LOOKED = 400, ROOM = 64 * 2 * EVENTS };
+    char *text = malloc(ROOM);
+    size_t put = 0;
+    assay_log_file file;
+    CU_ASSERT_FATAL(text != NULL);
+    for (int i = 0; i < 2 * EVENTS; i++)
+        put += (size_t)snprintf(text + put, ROOM - put, "%s[rank%d]: KeyError: 'x'\n",
+                                i == 0        ? "step 7 loss 2\n"
+                                : i == EVENTS ? "step 9 loss 2\n"
+                                              : "",
+                                i);
+    read_text(text, put, 0, &file);
+    CU_ASSERT_EQUAL_FATAL(file.event.count, 2 * EVENTS);
+    for (int i = 0; i < 2 * EVENTS; i++)
+        CU_ASSERT_EQUAL(file.event.list[i].step, i % EVENTS >= LOOKED ? -1 : i < EVENTS ? 7 : 9);
+    assay_log_file_release(&file);
+    free(text);
+}
+
+/* The digits of a color say nothing of who wrote a line; those behind it do. */
+static void test_colors(void)
+{
+    static const outcome outcomes[] = {
+        {"exception", 0, 100, "", ""}, {"exception", 1, 100, "", ""}, {"exception", 2, 100, "", ""}};
+    char text[16384];
+    size_t put = 0;
+    assay_log_file file;
+    for (int i = 0; i < 300; i++)
+        put += (size_t)snprintf(text + put, sizeof text - put, "\x1b[3%dm[rank%d]: \x1b[1mValueError: x\x1b[0m\n",
+                                i % 7, i % 3);
+    read_text(text, put, 0, &file);
+    check_outcomes(&file, outcomes, 3);
+    assay_log_file_release(&file);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"prefix", test_prefix},
+                           {"vain", test_vain},
+                           {"colors", test_colors},
                            {"find", test_find},
                            {"first_words", test_first_words},
                            {"agents", test_agents},
