@@ -309,7 +309,7 @@ def rewarded_tables(w):
     for name, columns, first, last in (("episodes", ("episode", "reward"), 0, 39), ("steps first", ("time/iterations", "rollout/ep_rew_mean", "time/total_timesteps"), 0, 3900),
                                        ("steps last", ("time/total_timesteps", "rollout/ep_rew_mean", "time/iterations"), 0, 3900), ("updates", ("misc/nupdates", "eprewmean_reward"), 0, 39),
                                        ("returns", ("day", "return"), None, None), ("rows", ("", "return"), None, None), ("other", ("episode", "price"), None, None),
-                                       ("length", ("episode_length", "reward"), None, None)):
+                                       ("length", ("episode_length", "reward"), None, None), ("models", ("Train Epoch", "reward"), None, None)):
         place = w.root / "rewarded" / name
         rows = [[100 * i if "timesteps" in c else i for c in columns] for i in range(40)]
         logs.write(place / "progress.csv", "\n".join([",".join(columns)] + [",".join(map(str, row)) for row in rows]) + "\n")
@@ -544,6 +544,7 @@ PRINTED = {
                           "Epoch %d, val loss is 0.25, val mse is 0.125.\n" % (e, e, e, e) for e in (6, 7)),
                   {("TRAIN", 25): {"epoch": 6, "avg loss so far": 0.6}, ("TRAIN", 75): {"epoch": 6, "avg loss so far": math.nan}, ("EVAL", 75): {"val loss": 0.25, "val mse": 0.125},
                    ("TRAIN", 100): {"epoch": 7, "avg loss so far": 0.7}, ("TRAIN", 150): {"epoch": 7, "avg loss so far": math.nan}, ("EVAL", 150): {"val loss": 0.25, "val mse": 0.125}}),
+    "words behind is": ("step: 1 loss: 2\nstep: 2 Model is improving acc: 0.5\n", {("TRAIN", 1): {"loss": 2}, ("TRAIN", 2): {"Model is improving acc": 0.5}}),
     "boxes": ("".join("-----------------------------\n| rollout/           |        |\n|    ep_len_mean     | 22.5   |\n| time/              |        |\n|    iterations      | %d      |\n"
                       "|    total_timesteps | %d   |\n| train/             |        |\n|    policy          | mlp    |\n|    loss            | %s  |\n-----------------------------\n" % row
                       for row in ((1, 2048, "7.5e-1"), (2, 4096, "nan"))) + "------------\n| epoch | 3 |\n",

@@ -35,8 +35,8 @@ typedef struct naming {
 
 static void note_word(void *context, const char *word, size_t length)
 {
-    static const char *const which[] = {"total", "global",   "num",   "n",       "number",  "no", "nr",
-                                        "env",   "training", "train", "current", "trainer", "#"};
+    static const char *const which[] = {"total", "global", "num",      "n",       "number", "no",
+                                        "nr",    "env",    "training", "current", "#"};
     naming *n = context;
     if (metrics_is_among(n->words, n->count, word, length))
         n->found++;

@@ -49,6 +49,15 @@ static bool is_copula(const scan *s, const char *from, const char *to)
 {
     static const char *const copulas[] = {"is", "was"}, *const articles[] = {"the", "a", "an"};
     const char *article = s->words > 0 ? s->name[0] : NULL, *end = article;
+    const char *next = to;
+    while (next < s->end && *next == ' ')
+        next++;
+    const char *stop = next;
+    double value = 0;
+    while (stop < s->end && *stop != ' ' && !is_border(*stop))
+        stop++;
+    if (next == stop || (!strchr("+-.0123456789", *next) && !metrics_number(next, (size_t)(stop - next), &value)))
+        return false; /* "Model is improving" */
     if (s->words == 0 || s->set || !is_word(from, to, copulas, sizeof copulas / sizeof *copulas) ||
         (s->words > BARE_WORDS_MOST && !metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0]))))
         return false;
