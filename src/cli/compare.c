@@ -86,7 +86,9 @@ static int compare(const cli_context *context, int argc, char **argv)
     options.run.job_text = (const char *)cli_built_in_job;
     options.run.job_size = cli_built_in_job_size;
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
-    if (asks_for_rows(&options))
+    if (parsed == ASSAY_OK && asks_for_rows(&options) && cli_given()->json)
+        parsed = assay_fail(&err, ASSAY_EUSAGE, "compare: --json and --format csv exclude each other");
+    else if (asks_for_rows(&options))
         options.of_tensors.form = ASSAY_LISTING_CSV;
     else
         ASSAY_THEN(parsed, run_choose_form("compare", &options.run, &err));

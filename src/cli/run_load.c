@@ -45,7 +45,10 @@ int run_choose_form(const char *command, run_options *options, assay_error *err)
     if (!format || is_json || is_text)
         return ASSAY_OK;
     if (options->reports)
-        return ASSAY_OK;
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: --format: expected text or json, how the report is printed; --reports says which files "
+                          "are written",
+                          command);
     assay_log_note("--format %s: the files of a report are chosen by --reports; --format is for what is printed",
                    format);
     options->reports = format;
