@@ -18,7 +18,7 @@ int assay_file_open(const char *path, struct stat *about);
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* The same for files that assay itself wrote, which begin with `magic`: others are refused with ASSAY_EFORMAT before
- * they are read, and so is what is given as /dev/stdin. */
+ * they are read, and a pipe with ASSAY_EIO, however it is given. */
 int assay_file_read_own(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
