@@ -452,6 +452,27 @@ static void put_cells(char *out, size_t room, const double *row)
         snprintf(out, room, "in %.0f of %.0f parts, worst in %s, %s", row[LAW_ROWS_OFF], row[LAW_ROWS], place, column);
 }
 
+static void put_activation(const double *row, const char *by, char *note, size_t room)
+{
+    if (row[LAW_COLUMNS_OFF] > row[LAW_COLUMNS]) /* it was looked at no further */
+        snprintf(note, room, "some of %.0f elements differ from %s, the worst that was seen is element %.0f, %s",
+                 row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
+    else
+        snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s", row[LAW_COLUMNS_OFF],
+                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
+}
+
+static void put_dropout(const double *row, const char *by, char *note, size_t room)
+{
+    if (row[LAW_COLUMNS_OFF] > 0)
+        snprintf(note, room,
+                 "%.0f of %.0f elements %s neither 0 nor the input times the factor of the others, the worst is "
+                 "element %.0f, %s",
+                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMNS_OFF] == 1 ? "is" : "are", row[LAW_COLUMN], by);
+    else
+        snprintf(note, room, "elements are dropped in numbers or rows as likely as e^-%.0f by chance", row[LAW_APART]);
+}
+
 static void put_note(const double *row, char *note, size_t room)
 {
     char place[64], column[64], form[96], by[64], cells[384];
@@ -461,24 +482,10 @@ static void put_note(const double *row, char *note, size_t room)
     put_cells(cells, sizeof cells, row);
     switch ((int)row[LAW_OF]) {
     case LAW_ACTIVATION:
-        if (row[LAW_COLUMNS_OFF] > row[LAW_COLUMNS]) /* it was looked at no further */
-            snprintf(note, room, "some of %.0f elements differ from %s, the worst that was seen is element %.0f, %s",
-                     row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
-        else
-            snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s",
-                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]),
-                     FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
+        put_activation(row, by, note, room);
         break;
     case LAW_DROPOUT:
-        if (row[LAW_COLUMNS_OFF] > 0)
-            snprintf(note, room,
-                     "%.0f of %.0f elements %s neither 0 nor the input times the factor of the others, the worst is "
-                     "element %.0f, %s",
-                     row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMNS_OFF] == 1 ? "is" : "are", row[LAW_COLUMN],
-                     by);
-        else
-            snprintf(note, room, "elements are dropped in numbers or rows as likely as e^-%.0f by chance",
-                     row[LAW_APART]);
+        put_dropout(row, by, note, room);
         break;
     case LAW_EMBEDDING:
         snprintf(note, room, "%.0f of %.0f numbers %s from the weight's rows, worst in %s, %s", row[LAW_COLUMNS_OFF],
