@@ -91,7 +91,8 @@ static inline echo find_echo(const walk *w, uint64_t from, uint64_t to)
         size = 1;
     }
     const bool stays = e.times >= ECHO_LEAST && groups >= ECHOES && size <= e.times;
-    const bool meant = singles < BEFORE && !is_supervised(w, assay_series_row(w->series, w->order[from]).worker);
+    const bool meant =
+        stays && singles < BEFORE && !is_supervised(w, assay_series_row(w->series, w->order[from]).worker);
     e.times = stays && !meant ? e.times : 0;
     return e;
 }
