@@ -22,6 +22,7 @@ typedef struct tensors_summary {
     size_t unsure;                          /* likewise, where the other one is damaged and may have them */
     size_t gone;                            /* workers that only one has, and whose part nothing else can be */
     uint64_t losses;                        /* damaged or missing parts of both trials */
+    size_t left;                            /* files and checkpoints of both that were not read, and are no losses */
     const assay_diff_pair *first, *largest; /* NULL: none */
 } tensors_summary;
 
@@ -309,13 +310,29 @@ static bool are_gone(const assay_diff *d)
     return unknown;
 }
 
+/* Does it tell of what may hold tensors and was not read, though nothing is lost? */
+static bool is_left(int kind)
+{
+    return kind == ASSAY_PROBLEM_UNFINISHED || kind == ASSAY_PROBLEM_SET_ASIDE || kind == ASSAY_PROBLEM_EVENTS_LEFT ||
+           kind == ASSAY_PROBLEM_NAME;
+}
+
+static size_t count_left(const assay_problems *problems)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < problems->kept; i++)
+        count += is_left(problems->list[i].kind);
+    return count;
+}
+
 static tensors_summary summarize(const assay_diff *d)
 {
     const uint64_t of_a = d->a.problems.losses, of_b = d->b.problems.losses;
     const size_t only_a = count_lacked(d, &d->only_a), only_b = count_lacked(d, &d->only_b);
     tensors_summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
                          .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
-                         .losses = of_a + of_b};
+                         .losses = of_a + of_b,
+                         .left = count_left(&d->a.problems) + count_left(&d->b.problems)};
     if (are_gone(d))
         s.gone =
             each_gone(&d->a.catalog, &d->b.catalog, NULL, NULL) + each_gone(&d->b.catalog, &d->a.catalog, NULL, NULL);
@@ -421,6 +438,8 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
         assay_put_format(out, "; %zu name%s missing in a damaged trial", s->unsure, s->unsure == 1 ? " is" : "s are");
     if (s->losses > 0)
         assay_put_format(out, "; %" PRIu64 " part%s damaged or missing", s->losses, s->losses == 1 ? " is" : "s are");
+    if (s->left > 0)
+        assay_put_format(out, "; %zu part%s not read", s->left, s->left == 1 ? " was" : "s were");
 }
 
 /* What name maps have made, of the first pair of names that they changed. */
@@ -489,33 +508,47 @@ static void put_unread(const assay_diff *d, const assay_draw *draw, assay_buf *o
     assay_buf_release(&line);
 }
 
-/* What was found when a trial was opened; the first few. */
-static void put_problems(const assay_trial_files *own, const assay_draw *draw, assay_buf *out)
+/* What was found when a trial was opened, losses or what is left out; the first few. How many. */
+static size_t put_kinds(const assay_trial_files *own, bool kinds(int kind), const assay_draw *draw, assay_buf *out)
 {
     const assay_problems *problems = &own->problems;
     size_t said = 0;
     assay_buf line = ASSAY_BUF(1 << 20);
     for (size_t i = 0; i < problems->kept && said < NAMES; i++) {
         const assay_problem *p = &problems->list[i];
-        if (!assay_problem_is_loss(p->kind))
+        if (!kinds(p->kind))
             continue;
         assay_put_format(out, said++ ? "" : "\n");
         assay_buf_clear(&line);
         assay_put_format(&line, "%s: %s: %s", assay_store_location(own->store), assay_problem_word(p->kind), p->text);
         assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     }
+    assay_buf_release(&line);
+    return said;
+}
+
+static void put_more_of(uint64_t more, assay_buf *out)
+{
+    if (more > 0)
+        assay_put_format(out, "and %" PRIu64 " more; --json lists up to %d\n", more, ASSAY_PROBLEMS_KEPT);
+}
+
+static void put_problems(const assay_trial_files *own, const assay_draw *draw, assay_buf *out)
+{
+    const assay_problems *problems = &own->problems;
+    const size_t said = put_kinds(own, assay_problem_is_loss, draw, out);
     if (problems->losses > 0 && said == 0) {
-        assay_put_format(out, "\n");
-        assay_buf_clear(&line);
+        assay_buf line = ASSAY_BUF(1 << 20);
         assay_put_format(&line, "%s: %" PRIu64 " problem%s with loss of data, behind the %d problems that are listed",
                          assay_store_location(own->store), problems->losses, assay_plural(problems->losses),
                          ASSAY_PROBLEMS_KEPT);
+        assay_put_format(out, "\n");
         assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
-    } else if (problems->losses > said) {
-        assay_put_format(out, "and %" PRIu64 " more; --json lists up to %d\n", problems->losses - said,
-                         ASSAY_PROBLEMS_KEPT);
+        assay_buf_release(&line);
+    } else {
+        put_more_of(problems->losses - said, out);
     }
-    assay_buf_release(&line);
+    put_more_of(count_left(problems) - put_kinds(own, is_left, draw, out), out);
 }
 
 static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,

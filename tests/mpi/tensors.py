@@ -151,6 +151,23 @@ def check_damaged(test):
                            not any(found.values()), "no record: %s" % report)
 
 
+def check_left(test):
+    """What lies in both, and was not read in either, is no part of what is equal."""
+    one, other = test.work / "left-one", test.work / "left-other"
+    for root in (one, other):
+        save_sharded(root / "checkpoint-10", model(10), 2)
+    said = test.run("nothing left", 0, "compare", one, other)
+    test.checks.expect(said == "equal: 6 tensors at 1 step, bit for bit\n", "nothing left: %s" % said)
+    for root in (one, other):
+        (root / "checkpoint-20").mkdir()
+        save_safetensors(root / "model_30.safetensors.bak", model(30))
+    said = test.run("left", 0, "compare", one, other)
+    test.begins("left", said, "equal: 6 tensors at 1 step, bit for bit; 4 parts were not read")
+    for root in (one, other):
+        for name, word in (("checkpoint-20", "unfinished-checkpoint"), ("model_30.safetensors.bak", "foreign-file")):
+            test.checks.expect("%s: %s: %s " % (root, word, name) in " ".join(said.split()), "left: %s of %s: %s" % (name, root, said))
+
+
 def check_lists(test):
     """Losses behind more remarks than a list keeps are counted."""
     root = test.work / "many"
@@ -408,7 +425,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_differences, check_damaged, check_lists, check_views, check_maps, check_ranks, check_megatron, check_verify, check_unread,
+        for check in (check_layouts, check_differences, check_damaged, check_left, check_lists, check_views, check_maps, check_ranks, check_megatron, check_verify, check_unread,
                       check_gone, check_optimizers):
             check(test)
     test.checks.done()
