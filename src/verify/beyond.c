@@ -305,13 +305,13 @@ static bool is_packed(const char *path)
     return false;
 }
 
-/* A file of another program is named, lest one think that it was looked at. */
 /* Random numbers that Accelerate keeps of each rank: a checkpoint is as sound without a word on them. */
 static bool is_known(const char *path)
 {
     return strncmp(assay_path_name(path), "random_states_", 14) == 0 && assay_path_ends(path, ".pkl");
 }
 
+/* A file of another program is named, lest one think that it was looked at. */
 static int name_unread(looking *l, assay_store_file *file, const char *path)
 {
     uint8_t head[16] = {0};
@@ -403,6 +403,28 @@ static bool is_torn_json(assay_store_file *file, const char *path)
            (head[from] != '{' && is_object(path));
 }
 
+/* Does a file that begins as a pickle or a zip file, which torch.save() writes, not end as one? What begins otherwise may be
+ * packed, but for what Accelerate is known to write. */
+static bool is_torn_pickle(assay_store_file *file, const char *path)
+{
+    enum { ZIP_END = 22, HEAD = 13 };
+    static const uint8_t legacy[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50};
+    uint8_t head[HEAD] = {0}, tail[ZIP_END] = {0};
+    size_t first = 0, last = 0;
+    assay_error err = {""};
+    const uint64_t size = assay_store_file_size(file);
+    if (!assay_path_ends(path, ".pkl") || size == 0)
+        return false; /* an empty one is told by its neighbours */
+    if (assay_store_read_at(file, 0, head, sizeof head, &first, &err) != ASSAY_OK ||
+        assay_store_read_at(file, size > ZIP_END ? size - ZIP_END : 0, tail, sizeof tail, &last, &err) != ASSAY_OK)
+        return false; /* whoever needs it names that */
+    if (memcmp(head, "PK\3\4", 4) == 0)
+        return last < ZIP_END || memcmp(tail, "PK\5\6", 4) != 0;
+    if (assay_loading_is_pickle(head, first)) /* torch before 1.6 has bytes of tensors behind its pickles */
+        return tail[last - 1] != '.' && memcmp(head + 2, legacy, sizeof legacy) != 0;
+    return is_known(path);
+}
+
 /* Has whoever read the trial named what is wrong at this place of a file (UINT64_MAX: anywhere in it)? */
 static bool is_named(const looking *l, const char *path, uint64_t offset)
 {
@@ -442,6 +464,9 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
                            is_object(path) ? "%s: it is empty, or not one object of JSON from its beginning to its end"
                                            : "%s: it is empty, or no JSON from its beginning to its end",
                            path);
+    if (status == ASSAY_OK && is_torn_pickle(file, path))
+        assay_problems_add(l->problems, ASSAY_PROBLEM_HEADER, l->at->step, path, -1,
+                           "%s: it is cut short, or no file as torch.save() and pickle write it", path);
     for (size_t i = first; i < end && status == ASSAY_OK; i++) {
         l->at = &l->ranges.list[i];
         status = assay_archive_walk(file, path, l->at->offset, l->at->length, visitor, &what);

@@ -1,7 +1,10 @@
 """Series of checkpoints as programs that copy files leave them: not whole, under names of their own, or twice; used by damaged_checkpoints.py."""
+import pickle
 import shutil
+import zlib
 
 import numpy
+import torch
 
 from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, put, spread, tensors
 
@@ -96,7 +99,30 @@ def unwritten(work):
     yield Case("zeros from a page on that ends with a row", root, SUSPECT, "resume from model_200.safetensors; 300: .*offset %d: from within z.weight on" % page)
 
 
+def torn(work):
+    """Pickles that no reader of tensors takes, cut short or overwritten; and whole ones in all forms."""
+    root = spread(work, "hugging_face", name="whole", steps=THREE)
+    forms = {"zip": lambda path, kept: torch.save(kept, path), "pickle": lambda path, kept: path.write_bytes(pickle.dumps(kept)),
+             "legacy": lambda path, kept: torch.save(kept, path, _use_new_zipfile_serialization=False)}
+    for step in THREE:
+        for rank, save in enumerate(forms.values()):
+            save(root / ("checkpoint-%d" % step) / ("random_states_%d.pkl" % rank), {"step": step, "cpu": torch.arange(300)})
+        (root / ("checkpoint-%d" % step) / "packed.pkl").write_bytes(zlib.compress(pickle.dumps(step)))
+    yield Case("pickles in all forms", root, SOUND, "resume from checkpoint-300")
+    for rank, form in enumerate(forms):
+        name = "random_states_%d.pkl" % rank
+        for how, change in (("cut", lambda whole: whole[:-30]), ("other", lambda whole: bytes(range(1, 251)))):
+            if (form, how) == ("legacy", "cut"):
+                continue  # nothing in the file says how long it was
+            hurt = shutil.copytree(root, work / ("%s-%s" % (form, how)))
+            path = hurt / "checkpoint-300" / name
+            path.write_bytes(change(path.read_bytes()))
+            for options in ([], ["--last"]):
+                yield Case("%s, %s" % (form, how), hurt, DAMAGED, "resume from checkpoint-200; 300: damaged .%s: it is cut short, or no file" % name, options)
+
+
 def copies(work):
+    yield from torn(work / "torn")
     yield from unwritten(work / "unwritten")
     yield from under_way(work / "under-way")
     yield from twice(work / "twice")
