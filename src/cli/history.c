@@ -1,10 +1,12 @@
 /* history.c - assay history: which rule has findings since when, over the reports of many nights, or over the trials
  * themselves. Those are run some at a time, and of each no more is kept than its history needs. */
 #include <fnmatch.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dict.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -49,22 +51,71 @@ static int leave_out(int status, size_t *left_out, const assay_error *err)
     return ASSAY_OK;
 }
 
-/* ---- trials ---- */
+/* ---- what operands are ---- */
 
-static bool is_report(const char *operand)
+static bool is_remote(const char *operand)
+{
+    return strncmp(operand, "s3://", 5) == 0;
+}
+
+static bool is_report(const char *path)
 {
     struct stat about;
-    if (strncmp(operand, "s3://", 5) == 0)
-        return true;
-    if (stat(operand, &about) != 0)
-        return !strpbrk(operand, "*?[=");
+    if (stat(path, &about) != 0)
+        return false;
     if (!S_ISDIR(about.st_mode))
-        return assay_path_ends(operand, ".json") && !assay_is_log_file(operand);
-    char *path = assay_path_join(operand, "report.json");
-    const bool is = path && stat(path, &about) == 0;
-    free(path);
+        return assay_path_ends(path, ".json") && !assay_is_log_file(path);
+    char *file = assay_path_join(path, "report.json");
+    const bool is = file && stat(file, &about) == 0;
+    free(file);
     return is;
 }
+
+static bool is_directory(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Finds what a pattern matches, where a report is among it, or the directories in one, where all are reports: a trial may hold
+ * one of its own. False: nothing is found, and nothing is to be released. */
+static bool find_reports(const char *operand, glob_t *found)
+{
+    struct stat about;
+    const bool there = stat(operand, &about) == 0, pattern = strpbrk(operand, "*?[") != NULL;
+    if (is_remote(operand) || there == pattern || (there && (!S_ISDIR(about.st_mode) || is_report(operand))))
+        return false;
+    char *inside = there ? assay_path_join(operand, "*/") : assay_copy_text(operand);
+    size_t reports = 0, others = 0;
+    if (inside && glob(inside, 0, NULL, found) == 0) {
+        for (size_t i = 0; i < found->gl_pathc; i++) {
+            const bool report = is_report(found->gl_pathv[i]);
+            reports += report;
+            others += !report && is_directory(found->gl_pathv[i]);
+        }
+        if (reports == 0 || (there && others > 0)) {
+            globfree(found);
+            reports = 0;
+        }
+    }
+    free(inside);
+    return reports > 0;
+}
+
+static bool has_reports(const char *operand)
+{
+    struct stat about;
+    glob_t found;
+    if (is_remote(operand) || is_report(operand))
+        return true;
+    if (find_reports(operand, &found)) {
+        globfree(&found);
+        return true;
+    }
+    return stat(operand, &about) != 0 && !strpbrk(operand, "*?[="); /* a report's name more likely than a trial's */
+}
+
+/* ---- trials ---- */
 
 /* Runs some of the job's trials, and keeps what a history needs of them. Collective. */
 static int add_trials(const cli_context *context, const assay_job *job, size_t from, const assay_engine_options *engine,
@@ -112,8 +163,23 @@ static int run_trials(const cli_context *context, run_options *options, assay_re
 
 /* ---- reports ---- */
 
+/* Where reports go. */
+typedef struct reading {
+    assay_report_history *history;
+    assay_dict *seen; /* files that were read, by device and number: `latest` leads to a report that stands beside it */
+    size_t *left_out;
+} reading;
+
+/* Was the file read under another name? Without memory it counts as new. */
+static bool is_seen(const reading *r, const struct stat *about)
+{
+    const uint64_t key[2] = {(uint64_t)about->st_dev, (uint64_t)about->st_ino};
+    const uint32_t known = assay_dict_count(r->seen);
+    return assay_dict_add(r->seen, (const char *)key, sizeof key) < known;
+}
+
 /* A report.json, or the directory of a report. */
-static int add_report(assay_report_history *history, const char *operand, assay_error *err)
+static int add_report(const reading *r, const char *operand, assay_error *err)
 {
     struct stat about;
     assay_buf text = ASSAY_BUF(MOST_BYTES);
@@ -122,15 +188,18 @@ static int add_report(assay_report_history *history, const char *operand, assay_
         int status = !path ? ASSAY_ENOMEM
                      : stat(path, &about) != 0 || !S_ISREG(about.st_mode)
                          ? ASSAY_ENOTFOUND /* a pipe is not waited for */
-                         : add_report(history, path, err);
+                         : add_report(r, path, err);
         if (status == ASSAY_ENOTFOUND)
             assay_fail(err, status, "%s: no report.json there, the only form that can be read", operand);
         free(path);
         return status;
     }
+    const bool there = stat(operand, &about) == 0;
+    if (there && is_seen(r, &about))
+        return ASSAY_OK;
     int status = assay_file_read(operand, MOST_BYTES, &text, err);
-    ASSAY_THEN(status, assay_history_add(history, operand, text.data, text.size,
-                                         stat(operand, &about) == 0 ? (int64_t)about.st_mtime : 0, err));
+    ASSAY_THEN(status,
+               assay_history_add(r->history, operand, text.data, text.size, there ? (int64_t)about.st_mtime : 0, err));
     assay_buf_release(&text);
     return status;
 }
@@ -235,15 +304,32 @@ static int add_remote(assay_report_history *history, const char *operand, size_t
     return leave_out(status, left_out, err);
 }
 
+/* The reports that an operand stands for. */
+static int add_operand(const reading *r, const char *operand, assay_error *err)
+{
+    glob_t found;
+    int status = ASSAY_OK;
+    if (is_remote(operand))
+        return add_remote(r->history, operand, r->left_out, err);
+    if (!find_reports(operand, &found))
+        return leave_out(add_report(r, operand, err), r->left_out, err);
+    for (size_t i = 0; i < found.gl_pathc && status == ASSAY_OK; i++)
+        status = leave_out(add_report(r, found.gl_pathv[i], err), r->left_out, err);
+    globfree(&found);
+    return status;
+}
+
 /* Reads what can be read. *left_out: how many could not. */
 static int read_reports(assay_report_history *history, const char *const *operand, size_t operands, size_t *left_out,
                         assay_error *err)
 {
-    for (size_t i = 0; i < operands; i++) {
-        ASSAY_TRY(strncmp(operand[i], "s3://", 5) == 0
-                      ? add_remote(history, operand[i], left_out, err)
-                      : leave_out(add_report(history, operand[i], err), left_out, err));
-    }
+    const reading r = {.history = history, .seen = assay_dict_new(), .left_out = left_out};
+    int status = r.seen ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < operands && status == ASSAY_OK; i++)
+        status = add_operand(&r, operand[i], err);
+    assay_dict_free(r.seen);
+    if (status != ASSAY_OK)
+        return status;
     assay_history_sort(history);
     if (history->reports == 0)
         return assay_fail(err, ASSAY_EUSAGE, "history: none of %zu report%s could be read", operands,
@@ -276,7 +362,7 @@ static bool are_trials(const cli_context *context, const cli_list *operands)
 {
     int reports = 0;
     for (size_t i = 0; i < operands->count && assay_comm_rank(context->comm) == 0; i++)
-        reports += is_report(operands->text[i]);
+        reports += has_reports(operands->text[i]);
     return cli_share_code(context->comm, reports == 0) == 1;
 }
 

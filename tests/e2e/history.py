@@ -9,6 +9,7 @@ import calendar
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -120,6 +121,25 @@ def check_gate(checks, assay, folder):
     checks.expect(run([assay, "history", "--fail-on", "new", places[0]]).code == 2, "one report alone has nothing new")
 
 
+def check_directory(checks, assay, folder):
+    """The directory of reports as assay run keeps it: `latest` is no report of its own, and a gate holds the newest against another one."""
+    reports = folder / "assay-report"
+    for number, letter in enumerate(".x"):
+        (reports / str(number)).mkdir(parents=True)
+        rules = [{"name": "r", "rule": "r", "status": STATUS[letter], "severity": "warning"}]
+        (reports / str(number) / "report.json").write_text(json.dumps(
+            {"schema": "assay-report/1", "verdict": "v", "run": {"date": day(number)}, "trials": [{"name": "a", "rules": rules}]}))
+    (reports / "latest").symlink_to("1")
+    for operands in ([reports], ["%s/*" % reports], sorted(reports.iterdir()), [reports / "0", reports / "1", reports / "latest" / "report.json"]):
+        done = run([assay, "history", "--fail-on", "new", *operands])
+        checks.expect(done.code == 1 and done.out.startswith("r since ") and "\n2 reports, " in done.out, "%s: %s" % (operands[0], done))
+    trial = folder / "trial"
+    shutil.copytree(TRIALS / "linreg_nan", trial)
+    shutil.copytree(reports / "0", trial / "report")
+    done = run([assay, "history", trial, TRIALS / "healthy"])
+    checks.expect("2 runs, " in done.out and "ExplodingTensor" in done.out, "a trial with a report in it is a trial: %s" % done)
+
+
 def check_real_reports(checks, assay, folder):
     for name in ("healthy", "ddp"):
         run([assay, "run", TRIALS / name, "--out", folder / name, "--quiet"])
@@ -194,6 +214,7 @@ def main():
         operands = check_nights(checks, assay, folder / "nights")
         check_what_is_no_report(checks, assay, folder, operands)
         check_gate(checks, assay, folder / "gate")
+        check_directory(checks, assay, folder)
         check_real_reports(checks, assay, folder)
         check_trials(checks, assay, folder / "trials", args.ranks)
     checks.done()
