@@ -75,7 +75,7 @@ def check_help(cli):
     cli.expect(0, "run", PARTIAL, "-o", "old", "--format", "md,txt", err="--format md,txt: the files of a report are chosen by --reports")
     cli.checks.expect({p.name for p in (cli.where / "old").glob("[!.]*")} == {"report.md", "report.txt"}, "--format as it once was")
     cli.expect(2, "run", PARTIAL, "--format", "text", "--json", err="exclude each other")
-    cli.expect(2, "run", PARTIAL, "--format", "htm", "--reports", "json", err="expected text or json")
+    cli.expect(2, "run", PARTIAL, "--format", "xyz", "--reports", "json", err="expected text or json")
     cli.expect(2, "compare", PARTIAL, PARTIAL, "--tensors", "--format", "csv", "--json", err="exclude each other")
     printed = [cli.expect(0, command, PARTIAL, *more, *form, "-q", "-o", "form").out for command, *more in (("run",), ("compare", DDP))
                for form in (["--format", "json"], ["--json"], ["--format", "text"], [])]
