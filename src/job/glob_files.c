@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dict.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "job/job_internal.h"
@@ -86,18 +88,44 @@ static int walk(const job_reader *r, char *rest, matches *found, bool *listed)
     return status;
 }
 
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
+/* Adds what may be trials. A link to another one of them, as programs keep to the latest, is none of its own. */
+static int add_trials(const job_reader *r, const job_places *found, bool listed, job_places *out)
+{
+    assay_dict *own = assay_dict_new();
+    int status = own ? ASSAY_OK : job_no_memory(r);
+    for (int links = 0; links < 2; links++)
+        for (size_t i = 0; i < found->count && status == ASSAY_OK; i++) {
+            struct stat there;
+            const char *path = found->place[i];
+            const bool known = stat(path, &there) == 0, gone = !known && is_absence(errno);
+            const uint64_t key[2] = {known ? (uint64_t)there.st_dev : 0, known ? (uint64_t)there.st_ino : 0};
+            if (is_link(path) != (links == 1) || !(known ? may_be_trial(path, &there) : listed || !gone))
+                continue;
+            if (known && links == 1 && assay_dict_find(own, (const char *)key, sizeof key) != ASSAY_NO_ID) {
+                assay_log_note("%s leads to another one that is matched, and is read once", path);
+                continue;
+            }
+            if (known && links == 0 && assay_dict_add(own, (const char *)key, sizeof key) == ASSAY_NO_ID)
+                status = job_no_memory(r);
+            ASSAY_THEN(status, job_places_add(r, out, path));
+        }
+    assay_dict_free(own);
+    return status;
+}
+
 int job_glob_files(const job_reader *r, const char *pattern, job_places *out)
 {
     matches found = {0};
     bool listed = false;
     char *copy = assay_copy_text(pattern);
     int status = copy ? walk(r, copy, &found, &listed) : job_no_memory(r);
-    for (size_t i = 0; status == ASSAY_OK && i < found.open.count; i++) {
-        struct stat there;
-        const char *path = found.open.place[i];
-        if (stat(path, &there) == 0 ? may_be_trial(path, &there) : listed || !is_absence(errno))
-            status = job_places_add(r, out, path);
-    }
+    ASSAY_THEN(status, add_trials(r, &found.open, listed, out));
     for (size_t i = 0; status == ASSAY_OK && i < found.closed.count; i++)
         status = job_places_add(r, out, found.closed.place[i]);
     if (status == ASSAY_OK && out->count > 1)
