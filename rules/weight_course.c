@@ -451,15 +451,28 @@ static assay_series *with_changes(const assay_series *series, const uint64_t *or
     return NULL;
 }
 
+static bool has_statistics(const assay_series *series)
+{
+    bool any = false;
+    for (uint64_t i = 0; i < assay_series_count(series) && !any; i++)
+        any = assay_series_row(series, i).value[BY_FIGURES] > 0;
+    return any;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    uint64_t *order = assay_series_by_tensor(((const assay_common_state *)state)->series);
-    assay_series *series = with_changes(((const assay_common_state *)state)->series, order);
-    free(order);
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t *order = assay_series_by_tensor(series);
+    const bool statistics = has_statistics(series);
+    assay_series *made = statistics ? with_changes(series, order) : NULL;
+    if (statistics) {
+        free(order);
+        order = made ? assay_series_by_tensor(made) : NULL;
+        series = made;
+    }
     if (!series)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     const size_t workers = (size_t)assay_trial_workers(rule->trial) + 1;
-    order = assay_series_by_tensor(series);
     walk w = {.rule = rule, .series = series, .order = order, .findings = assay_verdict_findings(verdict)};
     for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++)
         w.gradients = w.gradients || weight_of_gradient(rule->trial, t) != ASSAY_NO_TENSOR;
@@ -475,7 +488,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         assay_put_format(assay_verdict_json(verdict), "\"moved\": %.3g", w.way);
     free(room);
     free(order);
-    assay_series_free(series);
+    assay_series_free(made);
     assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
