@@ -93,8 +93,8 @@ static bool is_aside(const assay_names *beside, const char *name)
     const size_t aside = assay_path_before_aside(name), length = aside > 0 ? aside : assay_ckpt_stem(name);
     const char *end = name + length;
     if (!*end || assay_ckpt_is_unfinished(name) || length >= sizeof before || strcmp(end, ".index") == 0 ||
-        strcmp(end, ".meta") == 0 || strncmp(end, ".data-", 6) == 0)
-        return false;
+        strcmp(end, ".meta") == 0 || strncmp(end, ".data-", 6) == 0 || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS)
+        return false; /* of the last, model_100.pth.tar is read */
     memcpy(before, name, length);
     before[length] = '\0';
     return (assay_ckpt_kind_of(before) < ASSAY_CKPT_NPY_FILE || assay_ckpt_is_shard_map(before) ||

@@ -52,7 +52,8 @@ static void test_files(void)
     const assay_names none = {0}, model = {.name = names, .count = 1};
     CU_ASSERT(assay_ckpt_is_misnamed(&none, "model.pt.6eF9c2a3") &&
               !assay_ckpt_is_misnamed(&model, "model.pt.6eF9c2a3"));
-    CU_ASSERT(!assay_ckpt_is_misnamed(&none, "model.ckpt.index") && !assay_ckpt_is_misnamed(&none, "config.json"));
+    CU_ASSERT(!assay_ckpt_is_misnamed(&none, "model_1.pth.tar") && !assay_ckpt_is_misnamed(&none, "model.ckpt.index") &&
+              !assay_ckpt_is_misnamed(&none, "config.json"));
 }
 
 static void test_companions(void)
