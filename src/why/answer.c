@@ -195,6 +195,12 @@ static void put_healthy(const assay_why *why, assay_buf *out)
         assay_put_format(out, " of %" PRIu64 " rank%s", why->ranks_seen, assay_plural(why->ranks_seen));
     if (why->last_step >= 0)
         assay_put_format(out, "; the last step named is %" PRId64, why->last_step);
+    const assay_log_event *e = why->forgiven;
+    if (e)
+        assay_put_format(out, ". One that %.200s (%s:%" PRIu64 ") counts for none: %s", e->text,
+                         why->places.list.list[e->file].path, e->line,
+                         e->shown ? "it stands in what looks like a text that a model made"
+                                  : "it was caught, and its output goes on");
     assay_put_format(out, ".");
 }
 

@@ -605,13 +605,16 @@ static bool tell(why_scene *s)
         why_item *i = &s->item.list[k];
         const bool rumour = i->event->role == ASSAY_LOG_EITHER && i->event->scope == ASSAY_LOG_NODE;
         const bool follows = i->event->role == ASSAY_LOG_CONSEQUENCE;
-        const bool shown = i->event->shown && i->event->count == 1; /* a model wrote it */
+        const bool ends = is_at_end(s, i) || (follows && i->last);
+        /* A model wrote it: where a process of several ends, others say so, of one alone nobody would. */
+        const bool shown = i->event->shown && i->event->count == 1 && s->ranks > 1;
         if (alone && i->inside && !why_progress_take(s, i->file, &s->progress))
             return false;
-        if (!hard && !i->survived &&
-            (finished || rumour || shown || (alone && has_written_on(s, i)) || (follows && !many) ||
-             !(is_at_end(s, i) || (follows && i->last))))
+        const bool forgiven = shown || (alone && has_written_on(s, i));
+        if (!hard && !i->survived && (finished || rumour || forgiven || (follows && !many) || !ends)) {
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
+            why->forgiven = forgiven && ends && !finished && !why->forgiven ? i->event : why->forgiven;
+        }
         any = any || (!i->survived && !i->old && i->event->role != ASSAY_LOG_NOISE);
         survivors =
             survivors || (i->survived && !i->old && (i->event->role == ASSAY_LOG_CAUSE || i->event->in_traceback));

@@ -127,5 +127,9 @@ bool why_judge(why_scene *s, const why_item *cause)
         why->certainty = WHY_LIKELY;
         made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");
     }
+    if (made && why->certainty == WHY_LIKELY && cause->event->shown) {
+        why->certainty = WHY_POSSIBLE;
+        made = why_add_text(&why->reason, "it stands in what looks like a text that a model made");
+    }
     return made;
 }

@@ -115,6 +115,8 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "a model wrote it": ({"slurm-7.out": every(100, 110) + ["0: === sample 3 ===", "0: You will see", "0: "] + traceback("0: ", "NameError: name 'f' is not defined", "x.py", ('  File "main.py", line 3, in <module>',))[:2]
                           + ["0: NameError: name 'f' is not defined"]}, None, None, None, 0),
     "a model wrote of a crash": ({"slurm-7.out": every(100, 110) + ["0: prompt: why is this?", "0: $ ./a.out", "0: Segmentation fault (core dumped)"]}, None, None, None, 0),
+    "no model wrote, one process": ({"train.log": [line[3:] for line in steps(0, 100, 110)] + ["=== sample 3 ===", "once upon a time", "Segmentation fault (core dumped)"]}, "crash", [], 109, 1),
+    "no model wrote, one traceback": ({"train.log": [line[3:] for line in steps(0, 100, 110)] + ["prompt: tell me", "Traceback (most recent call last):", '  File "x.py", line 3, in <module>', "KeyError: 'ids'"]}, "exception", [], 109, 1),
     "a model wrote, and it ended": ({"slurm-7.out": every(100, 110) + ["0: === sample 3 ==="] + traceback("0: ", "KeyError: 'ids'")}, "exception", [0], 109, 1),
     "a model wrote, and a crash": ({"slurm-7.out": every(100, 110) + ["2: prompt: why is this?", "2: Segmentation fault (core dumped)", "srun: error: n1: task 2: Exited with exit code 139"]}, "crash", [2], 109, 1),
     "caught by one of several": ({"logs/rank_%d.out" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)}
@@ -193,6 +195,9 @@ def planted(checks, assay, top, show):
         cause = answer["cause"] or {}
         got = (cause.get("class"), cause.get("ranks"), cause.get("step"), done.code)
         checks.expect(got == (kind, ranks, step, code), "%s: %s in place of %s: %s" % (name, got, (kind, ranks, step, code), answer["answer"]))
+        if name in ("a model wrote it", "a model wrote of a crash", "caught by one of several"):
+            checks.expect("counts for none: it " in answer["answer"], "%s: it is named: %s" % (name, answer["answer"]))
+        checks.expect(not name.startswith("no model wrote") or cause["certainty"] == "possible", "%s: %s" % (name, answer))
         checks.expect("\x1b" not in done.out, "%s: an escape: %s" % (name, done.out))
         checks.expect(name != "chained" or "KeyError" in cause["text"], "the first of a chain: %s" % done)
         for last in ("'b'", "'Tensor'"):
