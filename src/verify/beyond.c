@@ -418,6 +418,8 @@ static bool is_torn_pickle(assay_store_file *file, const char *path)
     if (assay_store_read_at(file, 0, head, sizeof head, &first, &err) != ASSAY_OK ||
         assay_store_read_at(file, size > ZIP_END ? size - ZIP_END : 0, tail, sizeof tail, &last, &err) != ASSAY_OK)
         return false; /* whoever needs it names that */
+    if (last == 0)
+        return false; /* it became empty meanwhile */
     if (memcmp(head, "PK\3\4", 4) == 0)
         return last < ZIP_END || memcmp(tail, "PK\5\6", 4) != 0;
     if (assay_loading_is_pickle(head, first)) /* torch before 1.6 has bytes of tensors behind its pickles */

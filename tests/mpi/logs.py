@@ -549,6 +549,7 @@ PRINTED = {
                       "|    total_timesteps | %d   |\n| train/             |        |\n|    policy          | mlp    |\n|    loss            | %s  |\n-----------------------------\n" % row
                       for row in ((1, 2048, "7.5e-1"), (2, 4096, "nan"))) + "------------\n| epoch | 3 |\n",
               {("TRAIN", 2048): {"rollout/ep_len_mean": 22.5, "time/iterations": 1, "train/loss": 0.75}, ("TRAIN", 4096): {"rollout/ep_len_mean": 22.5, "time/iterations": 2, "train/loss": math.nan}}),
+    "boxes that are cut": ("--------\n| epoch | 1 |\n| loss | 2.5 |\n--------\n| epoch | 2 |\n| loss | 2.25 |\n", {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
     "boxes of sections": ("".join("--------------------\n| train/loss | %s |\n| total/epochs | %d |\n| total/steps | %s |\n--------------------\n" % row
                                   for row in ((0.75, 1, "2000"), (0.5, 2, "4e+03"), (0.25, 3, "6000"))),
                           {("TRAIN", 2000 * e): {"train/loss": 1 - 0.25 * e, "epoch": e} for e in (1, 2, 3)}),

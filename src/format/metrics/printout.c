@@ -602,6 +602,8 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         if (by >= 0)
             r->numbered = by == BY_NUMBER;
         status = by < 0 ? by : metrics_read_lines(log, path, take, r, err);
+        if (status == ASSAY_OK && r->boxed.pairs.count > 0) /* the file ends before the border does, or is cut there */
+            status = take_box(r);
         reader_free(r);
     }
     return status;
