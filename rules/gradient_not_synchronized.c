@@ -49,6 +49,7 @@ static const assay_param_def params[] = {
 /* Of statistics: how far the means lie apart, which stays where updates are the same, and more than any tolerance where
  * the least or largest elements are not equal. */
 #define APART_BY_FIGURES 1e-3
+#define SUMS_ROUND       1e-5 /* of sums that are taken in another order */
 
 static int need_change(assay_need *need, int slot, uint32_t figures, assay_error *err)
 {
@@ -93,7 +94,10 @@ static double figures_difference(const double *figure, const double *first)
 {
     const bool range = figure[FIGURE_MIN] == first[FIGURE_MIN] && figure[FIGURE_MAX] == first[FIGURE_MAX];
     const double rms = figures_rms(first), d = fabs(figure[FIGURE_MEAN] - first[FIGURE_MEAN]) / rms;
-    return range ? 0 : !(rms > 0) || isnan(d) ? INFINITY : fmax(d, APART_BY_FIGURES);
+    const bool sums = d <= SUMS_ROUND && fabs(figure[FIGURE_STD] - first[FIGURE_STD]) <= SUMS_ROUND * rms;
+    if (range && (sums || !(rms > 0))) /* weights that are clipped have one range, whatever they are */
+        return 0;
+    return !(rms > 0) || isnan(d) ? INFINITY : fmax(d, APART_BY_FIGURES);
 }
 
 /* items[0 .. count) are one weight's, of which statistics alone were recorded. Where a topology says which are replicas,

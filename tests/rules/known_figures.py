@@ -178,6 +178,18 @@ def never_exchanged(folder):
 
 
 @case
+def never_exchanged_and_clipped(folder):
+    """All have the same least and largest element."""
+    return trial(folder, lambda s, w: {"%s.weight" % k: (noise(w, n) + 0.2 * s * noise(w, n, 9)).clip(-0.5, 0.5) for n, k in enumerate("abc")}, steps=12, workers=3), [never("never")]
+
+
+@case
+def exchanged_and_clipped(folder):
+    return trial(folder, lambda s, w: {"%s.weight" % k: (noise(n) + 0.2 * s * noise(n, 9)).clip(-0.5, 0.5) for n, k in enumerate("abc")}, steps=12, workers=3), [
+        rule("never", "GradientNotSynchronized", lambda e: e["status"] == "NoIssuesFound", never=True)]
+
+
+@case
 def exchanged_and_then_not(folder):
     """Equal up to step 5; from there on each has updates of its own."""
     return trial(folder, lambda s, w: {"a.weight": noise(1) + 0.1 * min(s, 5) + 0.05 * max(s - 5, 0) * (1 + w)}, steps=12, workers=3), [
