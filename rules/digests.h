@@ -1,5 +1,5 @@
 /* digests.h - what recorded digests say of a tensor since the saved step before: that it changed, or that it did not; and
- * that it crept, where its least and largest element, recorded beside them, moved by no more than rounding. */
+ * that it crept, where its least and largest element and its mean, recorded beside them, moved by no more than rounding. */
 #pragma once
 
 #include <assay/rule.h>
@@ -11,27 +11,35 @@
 #include "updates.h"
 
 /* The last columns of a row; NaN: not recorded. */
-enum { DIGESTS_LEAST = -3, DIGESTS_LARGEST = -2, DIGESTS_DIGEST = -1, DIGESTS_COLUMNS = 3, DIGESTS_WIDTH_MOST = 6 };
+enum {
+    DIGESTS_LEAST = -4,
+    DIGESTS_LARGEST = -3,
+    DIGESTS_MEAN = -2,
+    DIGESTS_DIGEST = -1,
+    DIGESTS_COLUMNS = 4,
+    DIGESTS_WIDTH_MOST = 6
+};
 
-enum { DIGESTS_KINDS = 1u << ASSAY_DIGEST | 1u << ASSAY_MIN | 1u << ASSAY_MAX };
+enum { DIGESTS_KINDS = 1u << ASSAY_DIGEST | 1u << ASSAY_MIN | 1u << ASSAY_MAX | 1u << ASSAY_MEAN };
 
 /* Sets these columns of a row of so many, from an item of which no values were recorded; NULL: from none. */
 static inline void digests_set(const assay_tensor_view *item, double *row, int width)
 {
-    static const int kinds[] = {ASSAY_MIN, ASSAY_MAX, ASSAY_DIGEST};
+    static const int kinds[] = {ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_DIGEST};
     const bool recorded = item && item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;
     for (int i = 0; i < DIGESTS_COLUMNS; i++)
         row[width + DIGESTS_LEAST + i] =
             recorded && item->reductions >> kinds[i] & 1 ? item->reduction[kinds[i]] : (double)NAN;
 }
 
-/* What a tensor did that changed. */
+/* What a tensor did that changed. Weights that are clipped have one range, whatever they do: their mean tells. */
 static inline double digests_movement(const double *before, const double *row, int width)
 {
     const double *a = before + width, *b = row + width;
     const double rounding = ROUNDING * 0x1p-23 * fmax(fabs(b[DIGESTS_LEAST]), fabs(b[DIGESTS_LARGEST]));
     const bool crept = fabs(a[DIGESTS_LEAST] - b[DIGESTS_LEAST]) <= rounding &&
-                       fabs(a[DIGESTS_LARGEST] - b[DIGESTS_LARGEST]) <= rounding;
+                       fabs(a[DIGESTS_LARGEST] - b[DIGESTS_LARGEST]) <= rounding &&
+                       !(fabs(a[DIGESTS_MEAN] - b[DIGESTS_MEAN]) > rounding);
     return crept ? CREPT : MOVED;
 }
 

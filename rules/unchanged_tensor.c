@@ -154,7 +154,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     }
     for (uint32_t i = 0; status == ASSAY_OK && only_trained(rule->params) && i < view->slot[GRADIENTS].count; i++) {
         const assay_tensor_view *item = view->slot[GRADIENTS].items[i];
-        double row[WIDTH] = {NAN, abs_mean_of(item), NAN, NAN, NAN};
+        double row[WIDTH] = {NAN, abs_mean_of(item)};
+        digests_set(NULL, row, WIDTH);
         if (is_gradient(rule->trial, item->tensor))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }

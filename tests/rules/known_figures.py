@@ -226,6 +226,12 @@ def weight_that_is_dropped(folder):
 
 
 @case
+def weight_that_is_clipped_and_dropped(folder):
+    """Its least and largest element never move, though it did."""
+    return digested(folder, lambda s: (noise(7) + 0.01 * min(s, 6)).clip(-0.5, 0.5)), [frozen("WeightFrozenDespiteGradient", 8), frozen("UnchangedTensor", 8)]
+
+
+@case
 def weight_that_moves_in_the_middle(folder):
     """Its figures stay what they were, for two elements change places; the digest is another one."""
     def weight(s):
