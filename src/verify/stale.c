@@ -208,6 +208,7 @@ typedef struct neighbours {
     bool changed, moments; /* some file is another one; one with moments is */
     size_t set;            /* files of the same set that are other ones, */
     uint64_t bytes;        /* and how many they have together */
+    uint64_t largest;      /* bytes of the largest that is another one, of a set or not */
 } neighbours;
 
 static neighbours look_around(const watching *w, const kept_file *f, uint32_t unit)
@@ -219,6 +220,7 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
         if (name == f->name || !here || !there || !here->read || !there->read || may_be_same(here, there))
             continue; /* of what could not be read nobody knows what it is */
         n.changed = true;
+        n.largest = here->size > n.largest ? here->size : n.largest;
         if (is_set(own, assay_dict_name(w->names, name, NULL))) {
             n.set++;
             n.bytes += here->size;
@@ -231,8 +233,8 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
 /* Files of one path are [from, end), by step. What is to be said of the file at `at`, which may be the one at `other`? SOUND:
  * nothing. Suspect is what moved before, stood still at this one step, and has neighbours that went on. What never moved
  * before may be frozen until later, what stands still longer may be frozen from there on: a note. What was another one in
- * between has come back, which no training does. Of two checkpoints nobody
- * sees what moves: a whole model beside moments that changed, or a shard as large as the others, counts as trained. */
+ * between has come back, which no training does, but with a few numbers. Of two checkpoints nobody sees what moves: a whole
+ * model beside moments that changed, or a shard as large as the others, counts as trained. */
 static assay_verify_state judge(const watching *w, size_t from, size_t end, size_t at, size_t other)
 {
     const kept_file *f = &w->files.list[at], *earlier = &w->files.list[other];
@@ -253,7 +255,9 @@ static assay_verify_state judge(const watching *w, size_t from, size_t end, size
         end - from == 2 && ((n.set > 0 && f->size >= n.bytes / n.set / 2) || (top && n.moments && !f->moments));
     if (!n.changed || (!moves && !trained && !(top && f->moments)) || (f->schedule && !back) || !is_same(w, f, earlier))
         return ASSAY_VERIFY_SOUND;
-    return trained || back || (before && alike == 2) ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
+    const bool few =
+        f->size < n.largest / 16 && !f->moments && !f->schedule; /* numbers, as the place in a queue, come back */
+    return trained || (back ? !few : before && alike == 2) ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE;
 }
 
 static int add_remark(const watching *w, const kept_file *f, const kept_file *earlier, assay_verify_state state,

@@ -6,6 +6,7 @@ import zlib
 import numpy
 import torch
 
+from checkpoints import save_safetensors
 from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, put, spread, tensors
 
 THREE = (100, 200, 300)
@@ -121,7 +122,18 @@ def torn(work):
                 yield Case("%s, %s" % (form, how), hurt, DAMAGED, "resume from checkpoint-200; 300: damaged .%s: it is cut short, or no file" % name, options)
 
 
+def queue(work):
+    """A file of a few numbers may be what it was two checkpoints before; one that is as large as the others may not."""
+    for name, size, code, says in (("place", 1, SOUND, "resume from checkpoint-600; .*see 3 notes"), ("weights", 4096, SUSPECT, "resume from checkpoint-300; 400: ")):
+        for at in range(6):
+            random = numpy.random.default_rng(at)
+            for kind, values in (("model", random.normal(0, 1, (64, 64))), ("other", numpy.random.default_rng(100 + at % 3).normal(0, 1, size))):
+                save_safetensors(work / name / ("checkpoint-%d" % (100 * at + 100)) / (kind + ".safetensors"), {kind + ".weight": values.astype("float32")})
+        yield Case("what comes back: %s" % name, work / name, code, says)
+
+
 def copies(work):
+    yield from queue(work / "queue")
     yield from torn(work / "torn")
     yield from unwritten(work / "unwritten")
     yield from under_way(work / "under-way")
