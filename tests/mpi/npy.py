@@ -146,6 +146,13 @@ def check_lacking(args, checks, npy, job, where):
     for worker in range(2):
         save(odd / ("worker_%d" % worker) / "accuracy.npy", numpy.ones(3, "float32"))
     run(args, checks, job, trial, where, "a step of another kind lost nothing")
+    most = where / "most"
+    for step in range(7):
+        for name in "abcdef" if step != 4 else ("a", "b", "copy"):  # of training, with one array that no other step has
+            save(most / ("step_%04d" % step) / (name + ".npy"), numpy.ones(3, "float32") + step)
+    report = json.loads(run(args, checks, job, most, where, "a step that lost most", 3))
+    texts = [p["text"] for p in report["trials"][0]["problems"]]
+    checks.expect(texts == ["step_0004: has no c.npy and 3 more, which the 4 steps beside it have"], "most of a step: %s" % texts)
 
 
 def run(args, checks, job, trial, where, what, code=0):

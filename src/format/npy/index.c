@@ -328,20 +328,20 @@ static bool has(const assay_dict *names, const char *name, size_t length)
     return assay_dict_find(names, name, length) != ASSAY_NO_ID;
 }
 
-/* Has a step, which lacks so many arrays, one that no step beside it has, and fewer that the first two have, too? Then it is
- * of another kind, as an evaluation between steps of training, and lost nothing. */
+/* Has a step, which lacks so many arrays, others that no step beside it has, as many at least as of those that the first two
+ * have, and of these fewer than it lacks? Then it is of another kind, as an evaluation between steps of training, and lost
+ * nothing. */
 static bool is_of_another_kind(const finder *f, const neighbours *beside, uint64_t lacking)
 {
-    uint64_t shared = 0;
-    bool apart = false;
+    uint64_t shared = 0, apart = 0;
     for (uint32_t n = 0; n < assay_dict_count(beside->own); n++) {
         size_t length;
         const char *name = assay_dict_name(beside->own, n, &length);
         const bool known = has(beside->one, name, length) || has(beside->other, name, length);
         shared += known;
-        apart = apart || (!known && times_beyond(f, beside, name) == 0);
+        apart += !known && times_beyond(f, beside, name) == 0;
     }
-    return apart && shared < lacking;
+    return apart > 0 && apart >= shared && shared < lacking;
 }
 
 /* How many arrays all steps beside the unit's have, and it has not; *first is the first of their names. */
