@@ -22,7 +22,7 @@ typedef struct tensors_summary {
     size_t unsure;                          /* likewise, where the other one is damaged and may have them */
     size_t gone;                            /* workers that only one has, and whose part nothing else can be */
     uint64_t losses;                        /* damaged or missing parts of both trials */
-    size_t left;                            /* files and checkpoints of both that were not read, and are no losses */
+    size_t left_out;                        /* files and checkpoints of both that were not read, and are no losses */
     const assay_diff_pair *first, *largest; /* NULL: none */
 } tensors_summary;
 
@@ -311,17 +311,17 @@ static bool are_gone(const assay_diff *d)
 }
 
 /* Does it tell of what may hold tensors and was not read, though nothing is lost? */
-static bool is_left(int kind)
+static bool is_left_out(int kind)
 {
     return kind == ASSAY_PROBLEM_UNFINISHED || kind == ASSAY_PROBLEM_SET_ASIDE || kind == ASSAY_PROBLEM_EVENTS_LEFT ||
            kind == ASSAY_PROBLEM_NAME;
 }
 
-static size_t count_left(const assay_problems *problems)
+static size_t count_left_out(const assay_problems *problems)
 {
     size_t count = 0;
     for (size_t i = 0; i < problems->kept; i++)
-        count += is_left(problems->list[i].kind);
+        count += is_left_out(problems->list[i].kind);
     return count;
 }
 
@@ -332,7 +332,7 @@ static tensors_summary summarize(const assay_diff *d)
     tensors_summary s = {.missing = (of_b ? 0 : only_a) + (of_a ? 0 : only_b),
                          .unsure = (of_b ? only_a : 0) + (of_a ? only_b : 0),
                          .losses = of_a + of_b,
-                         .left = count_left(&d->a.problems) + count_left(&d->b.problems)};
+                         .left_out = count_left_out(&d->a.problems) + count_left_out(&d->b.problems)};
     if (are_gone(d))
         s.gone =
             each_gone(&d->a.catalog, &d->b.catalog, NULL, NULL) + each_gone(&d->b.catalog, &d->a.catalog, NULL, NULL);
@@ -438,8 +438,8 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
         assay_put_format(out, "; %zu name%s missing in a damaged trial", s->unsure, s->unsure == 1 ? " is" : "s are");
     if (s->losses > 0)
         assay_put_format(out, "; %" PRIu64 " part%s damaged or missing", s->losses, s->losses == 1 ? " is" : "s are");
-    if (s->left > 0)
-        assay_put_format(out, "; %zu part%s not read", s->left, s->left == 1 ? " was" : "s were");
+    if (s->left_out > 0)
+        assay_put_format(out, "; %zu part%s not read", s->left_out, s->left_out == 1 ? " was" : "s were");
 }
 
 /* What name maps have made, of the first pair of names that they changed. */
@@ -548,7 +548,7 @@ static void put_problems(const assay_trial_files *own, const assay_draw *draw, a
     } else {
         put_more_of(problems->losses - said, out);
     }
-    put_more_of(count_left(problems) - put_kinds(own, is_left, draw, out), out);
+    put_more_of(count_left_out(problems) - put_kinds(own, is_left_out, draw, out), out);
 }
 
 static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,
