@@ -364,6 +364,45 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
     return status == ASSAY_OK ? job_read_rules(r, &document, job) : status;
 }
 
+static bool has_known_key(const cJSON *object, const assay_setting *table)
+{
+    for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
+        char hint[ASSAY_NEAREST_ROOM];
+        assay_nearest nearest;
+        assay_nearest_begin(&nearest, item->string ? item->string : "", item->string ? strlen(item->string) : 0);
+        for (const assay_setting *s = table; s->name; s++) {
+            if (item->string && strcmp(item->string, s->name) == 0)
+                return true;
+            assay_nearest_offer(&nearest, s->name);
+        }
+        if (*assay_nearest_hint(&nearest, hint))
+            return true;
+    }
+    return false;
+}
+
+bool assay_job_is_text(const char *text, size_t size)
+{
+    const char *first = text, *end = text + size;
+    while (first < end && memchr(" \t\r\n\xef\xbb\xbf", *first, 7))
+        first++;
+    if (first == end)
+        return size > 0;
+    const char *line = memchr(first, '\n', (size_t)(end - first));
+    cJSON *tree = NULL;
+    if (*first == '/')
+        return true; /* a comment: logs have none */
+    if (*first != '{' && *first != '[')
+        return false;
+    if (assay_json_parse_commented("", text, size, &tree, NULL) != ASSAY_OK && line)
+        assay_json_parse_commented("", first, (size_t)(line - first), &tree, NULL); /* an object a line */
+    const cJSON *object = cJSON_IsArray(tree) ? tree->child : tree;
+    const bool is = !tree || !object || (cJSON_IsObject(object) && !object->child) ||
+                    has_known_key(object, job_settings) || has_known_key(object, job_sagemaker_settings);
+    cJSON_Delete(tree);
+    return is;
+}
+
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err)
 {

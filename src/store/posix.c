@@ -313,12 +313,12 @@ bool assay_is_hdf5_place(const char *place, size_t *length)
     return found;
 }
 
-/* Opens the directory that a file is in; the trial is that file alone. */
+/* Opens the directory that a file is in; the trial is that file alone, and formats say what it is. */
 static int open_around(posix_root *root, const char *place)
 {
     const char *slash = strrchr(place, '/');
     struct stat about;
-    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) || !assay_is_lone_trial(place)) {
+    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode)) {
         errno = ENOTDIR;
         return -1;
     }

@@ -489,13 +489,13 @@ static int fail_unknown(const assay_lister *l)
     return status;
 }
 
-/* Is the only file of the trial one that a format of events reads? */
-static bool is_of_events(const assay_lister *l)
+/* Does the only file of the trial begin as files of tensors do? */
+static bool is_of_tensors(const assay_lister *l)
 {
     char path[ASSAY_PATH_ROOM];
     const char *name = l->top->name[0];
-    return assay_is_log_file(name) || (assay_store_local_path(l->store, name, path, sizeof path) &&
-                                       (assay_is_dump_content(path) || assay_is_trace_content(path)));
+    return !assay_is_log_file(name) && assay_store_local_path(l->store, name, path, sizeof path) &&
+           assay_is_tensor_content(path);
 }
 
 /* Names of steps may be the job's own, and a checkpoint that is one file may have any name but that of a log, in which
@@ -503,7 +503,7 @@ static bool is_of_events(const assay_lister *l)
 static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *format)
 {
     if (assay_store_is_file(l->store) && l->top->count == 1)
-        return assay_is_tensor_file(l->top->name[0]) || !is_of_events(l);
+        return assay_is_tensor_file(l->top->name[0]) || is_of_tensors(l);
     return format->probe(l->top) || assay_trial_options_has_steps(l->catalog->options);
 }
 

@@ -103,6 +103,55 @@ def files_of_rows(w):
         w.checks.expect(done.code == 2 and "none of its first 100 lines is a JSON object with a step and a loss" in done.err, "%s: %s" % (name, done))
 
 
+def any_names(w):
+    """A file that is given is known by its content, and so is the only log of a directory; what is neither a log nor a job says what it lacks."""
+    for kind, ending in FILES.items():
+        made = w.root / "named" / kind
+        logs.KINDS[kind](made, logs.curve(30, "nan"))
+        path = next(made.rglob(ending))
+        _, expected, _ = w.run(path)
+        for name in () if kind == "mlflow_db" else ("stdout", "train.log.1", "run 7"):
+            moved = w.root / "any" / kind / name.split(".")[0] / name
+            moved.parent.mkdir(parents=True)
+            shutil.copy(path, moved)
+            for given in (moved, moved.parent)[:1 if name == "train.log.1" else 2]:  # beside none, what was put aside is named and not read
+                done, report, _ = w.run(given)
+                w.checks.expect(report and [(t["modes"], w.fired(report)) for t in report["trials"]] == [(t["modes"], w.fired(expected)) for t in expected["trials"]],
+                                "%s as %s: %s" % (kind, given.relative_to(w.root), done))
+    rows = "".join('{"step": %d, "loss": %r}\n' % (i, falls(i)) for i in range(40))
+    head = "it has no key of a job file, and is no log in JSON"
+    for name, text, said in (("answers.json", rows, None), ("other.json", '{"a": 1}\n', head), ("list.json", "[1, 2]\n", head), ("README.md", "# notes\n", "no line of it has a step and a loss"),
+                             ("near.json", '{"rulez": []}\n', 'did you mean "rules"?'), ("cut.json", '{"rules": [\n', "cut.json: line 2, column 1"), ("empty", "", "it is empty")):
+        path = w.root / "any" / name
+        logs.write(path, text)
+        done = run([w.assay, "run", str(path), "--out", str(w.root / "rows-out"), "--overwrite"])
+        w.checks.expect(done.out.startswith("nothing wrong in 1 loss over 40 steps") if said is None else done.code == 2 and said in done.err, "%s: %s" % (name, done))
+
+
+def files_of_runs(w):
+    """Files of one header that begin anew are runs of their own: as restarts they would discard each other. What goes on from one belongs to it."""
+    def rows(first, steps, bad=None):
+        return "step,loss\n" + "".join("%d,%s\n" % (i, "inf" if i == bad else repr(falls(i))) for i in range(first, first + steps))
+    place = w.root / "seeds"
+    for name, text in (("seed_1.csv", rows(0, 40, 33)), ("seed_2.csv", rows(0, 40)), ("seed_2b.csv", rows(30, 40)), ("seed_3.csv", rows(0, 30))):
+        logs.write(place / name, text)
+    for given in (place, str(place) + "/*.csv"):
+        bodies = set()
+        for n in w.ranks:
+            done, report, body = w.run(given, ranks=n)
+            bodies.add(body)
+            w.checks.expect(report and [(t["name"], t["metrics"]["files"], w.fired(report, i)) for i, t in enumerate(report["trials"])] == [
+                ("seed_1", 1, {"ExplodingTensor", "LossSpike"}), ("seed_2", 2, set()), ("seed_3", 1, set())], "%s: %s" % (given, done))
+        w.checks.expect(len(bodies) == 1, "%s: another report at %s ranks" % (given, w.ranks))
+    done, report, _ = w.run(str(place) + "/seed_[13].csv")
+    w.checks.expect(report and [t["name"] for t in report["trials"]] == ["seed_1", "seed_3"], "a pattern of files: %s" % done)
+    for name, fault in (("a.log", "nan"), ("b.log", None)):
+        logs.megatron(w.root / "two" / name[0], logs.curve(30, fault))
+        next((w.root / "two" / name[0]).rglob("*.log")).rename(w.root / "two" / name)
+    done, report, _ = w.run(w.root / "two")
+    w.checks.expect(report and [(t["name"], bool(w.fired(report, i))) for i, t in enumerate(report["trials"])] == [("a", True), ("b", False)], "two logs of Megatron: %s" % done)
+
+
 def numbers_in_names(w):
     """A log is no checkpoint for the number in its name: ids of W&B have any letters."""
     good = logs.curve(30)
@@ -708,7 +757,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -8,13 +8,14 @@
 #include "base/hash.h"
 #include "base/keys.h"
 #include "base/path.h"
+#include "format/metrics/runs.h"
 #include "format/metrics/table.h"
 
 enum { ROWS_LOOKED_AT = 10 };
 
 static bool named(const char *name)
 {
-    return assay_path_ends(name, ".csv");
+    return assay_path_ends(name, ".csv") || assay_path_ends(name, ".tsv");
 }
 
 /* What else programs call the steps: words of one of these groups, the first that a table has, with others that say which
@@ -320,7 +321,7 @@ static int divide_table(metrics_place *p, const metrics_table *t, const metrics_
         snprintf(key, sizeof key, "%.*s/%016llx", directory, file->path, (unsigned long long)header);
         metrics_run *own = &p->runs[first];
         if (own->first_row != header)
-            snprintf(name, sizeof name, "%.*s", (int)(strlen(file->path) - strlen(".csv")), file->path);
+            snprintf(name, sizeof name, "%.*s", (int)metrics_stem(file->path), file->path);
         else
             snprintf(key, sizeof key, "%.*s/", directory, file->path);
     }
@@ -338,6 +339,7 @@ static int divide_table(metrics_place *p, const metrics_table *t, const metrics_
 static int divide(metrics_place *p, assay_error *err)
 {
     int status = ASSAY_OK;
+    bool exports = false; /* whose columns say which run they are of */
     for (size_t i = 0; i < p->count && status == ASSAY_OK; i++) {
         metrics_table t = {0};
         if (p->files[i].kind != METRICS_CSV)
@@ -348,9 +350,10 @@ static int divide(metrics_place *p, assay_error *err)
         const size_t steps = step_column(&t);
         const bool exported = steps != SIZE_MAX && is_export(&t, steps);
         status = exported ? divide_export(p, &t, steps, &p->files[i]) : divide_table(p, &t, &p->files[i]);
+        exports = exports || exported;
         metrics_table_close(&t);
     }
-    return status;
+    return status == ASSAY_OK && !exports ? metrics_split_runs(p, err) : status;
 }
 
 /* What a column is for a run. */

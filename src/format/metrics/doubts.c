@@ -1,6 +1,7 @@
 /* doubts.c - why files that are called like logs are none, for the message about a place that is no trial. */
 #include <string.h>
 
+#include "base/path.h"
 #include "format/metrics/printed.h"
 
 #define CSV_NEEDS                                                                                                        \
@@ -25,6 +26,9 @@ static const char *const WHY[METRICS_KINDS] = {
     [METRICS_MEGATRON] = PRINTED_NEEDS,
     [METRICS_PRINTED] = PRINTED_NEEDS};
 
+#define JSON_NEEDS                                                                                                     \
+    "it has no key of a job file, and is no log in JSON: a trainer's state has log_history, other logs have a JSON "   \
+    "object with a step and a loss on each line"
 #define ROWS_NEED "none of its first 100 lines is a JSON object with a step and a loss"
 
 const char *metrics_why_not(assay_store *store, const metrics_file *file)
@@ -41,6 +45,8 @@ const char *metrics_why_not(assay_store *store, const metrics_file *file)
         if (read && memcmp(head, pointer, sizeof head) == 0)
             return "it is a pointer of Git LFS: fetch the file itself (git lfs pull)";
     }
+    if (file->named == 0 && assay_path_ends(file->path, ".json"))
+        return JSON_NEEDS;
     int kind = 0;
     while (kind < METRICS_KINDS - 1 && !(file->named >> kind & 1))
         kind++;

@@ -69,14 +69,23 @@ static bool matches(const char *pattern, const char *text)
     return text && fnmatch(pattern, text, FNM_PERIOD) == 0;
 }
 
-/* Is the run meant by the pattern: by its name, its id, its path or the last part of that; or by its experiment and one
- * of these? */
+/* Does the pattern, which stands for files then, fit for one of the run's? */
+static bool has_such_file(const metrics_run *run, const char *pattern)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (fnmatch(pattern, run->files[i]->path, FNM_PERIOD | FNM_PATHNAME) == 0)
+            return true;
+    return false;
+}
+
+/* Is the run meant by the pattern: by its name, its id, its path or the last part of that, or a file of it; or by its
+ * experiment and one of these? */
 static bool is_meant(const metrics_run *run, const char *pattern)
 {
     const char *slash = strchr(pattern, '/');
     char first[512];
     if (matches(pattern, run->name) || matches(pattern, run->id) || matches(pattern, run->base) ||
-        matches(pattern, metrics_base(run->base)))
+        matches(pattern, metrics_base(run->base)) || has_such_file(run, pattern))
         return true;
     if (!slash || !run->experiment || (size_t)(slash - pattern) >= sizeof first)
         return false;
@@ -197,7 +206,7 @@ int metrics_locate(const char *location, const assay_trial_options *given, assay
     const char *pattern = location[length] ? location + length + strspn(location + length, "/") : NULL;
     if (pattern && !*pattern)
         pattern = NULL;
-    if (!S_ISDIR(about.st_mode) && !(S_ISREG(about.st_mode) && metrics_kinds_named(metrics_base(root))))
+    if (!S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || assay_is_tensor_file(root)))
         return ASSAY_OK;
     assay_error why = {{0}};
     int status = assay_store_open(root, &store, &why);

@@ -5,6 +5,7 @@
 
 #include "base/path.h"
 #include "format/metrics/printed.h"
+#include "format/metrics/runs.h"
 
 enum { LOSSES_MOST = 64, TAG_ROOM = 600 };
 
@@ -170,8 +171,8 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
 
 static int divide(metrics_place *place, assay_error *err)
 {
-    (void)err;
-    return metrics_divide_whole(place, METRICS_MEGATRON);
+    const int status = metrics_divide_whole(place, METRICS_MEGATRON);
+    return status == ASSAY_OK ? metrics_split_runs(place, err) : status;
 }
 
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)

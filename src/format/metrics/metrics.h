@@ -22,7 +22,7 @@ typedef struct metrics_file {
     char *path;            /* in the store; owned */
     uint64_t device, node; /* equal ones are the same file; 0 and 0: not known */
     uint64_t size;
-    uint32_t named; /* kinds whose files have such names, a bit each */
+    uint32_t named; /* kinds whose files have such names, a bit each; 0: any kind that its content proves */
     int kind;       /* by its content; -1: none */
 } metrics_file;
 
@@ -103,6 +103,8 @@ metrics_run *metrics_place_run_of(metrics_place *place, const char *key, const c
 /* passed.c: what the walk passed over, or found to be no log. May a file of such a name, which none of a log, have been a
  * log, or stand in the place of a directory? */
 bool metrics_may_be_passed(const char *name);
+/* Of such a path: can it be a log's that goes by any name? Not a directory's, nor that of a file put aside. */
+bool metrics_may_have_any_name(const char *path);
 /* Names, once the place's kind is known, of such files, and of directories without a log, which end in a slash, those
  * that were a log of it or stand for one; and files that are called as its logs are, and are none. Where there is no
  * kind, those that prove to be a log. 0 or ASSAY_ENOMEM. */
@@ -113,6 +115,12 @@ static inline const char *metrics_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+/* The length of a path without the ending of its name. */
+static inline size_t metrics_stem(const char *path)
+{
+    const char *point = strrchr(metrics_base(path), '.');
+    return point ? (size_t)(point - path) : strlen(path);
 }
 static inline size_t metrics_directory(const char *path)
 {

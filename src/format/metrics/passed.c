@@ -49,6 +49,12 @@ bool metrics_may_be_passed(const char *name)
     return is_called_as_directory(name) || kinds_once(name) != 0;
 }
 
+bool metrics_may_have_any_name(const char *path)
+{
+    const char *name = metrics_base(path);
+    return *name && is_called_as_directory(name) && assay_path_before_aside(name) == 0;
+}
+
 /* What logs of the place's kind there are, and where. */
 typedef struct known {
     metrics_place *place;

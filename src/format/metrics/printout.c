@@ -507,6 +507,17 @@ static int take(void *context, const char *line, size_t length)
     return taken;
 }
 
+static bool begins_with(assay_store *store, const char *path, char first)
+{
+    char head = '\0';
+    size_t got = 0;
+    assay_store_file *file = NULL;
+    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
+                      assay_store_read_at(file, 0, &head, 1, &got, NULL) == ASSAY_OK;
+    assay_store_close_file(file);
+    return read && got == 1 && head == first;
+}
+
 static reader *reader_new(metrics_log *log, const char *path)
 {
     reader *r = assay_alloc_zeroed(1, sizeof *r);
@@ -515,7 +526,8 @@ static reader *reader_new(metrics_log *log, const char *path)
     r->log = log;
     r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
     r->kind = STEP_KINDS;
-    r->json = metrics_is_row_name(metrics_base(path));
+    r->json = metrics_is_row_name(metrics_base(path)) ||
+              (!metrics_is_printed_name(path) && begins_with(log->store, path, '{'));
     metrics_boxed_clear(&r->boxed);
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);

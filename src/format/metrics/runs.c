@@ -10,19 +10,90 @@
 
 enum { NAMED_MOST = 8 };
 
-int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err)
+/* Reads up to the first value, whose step comes into *step; INT64_MAX: the run has no value. *odd: something in it is
+ * damaged or odd. 0 or a status. */
+static int look_at_first(const metrics_place *place, const metrics_run *run, int64_t *step, bool *odd, assay_error *err)
 {
     metrics_log log;
     assay_problems problems;
     assay_problems_init(&problems);
     int status = metrics_log_init(&log, place->store, NULL, &problems);
     log.until_first = true;
-    if (status == ASSAY_OK)
-        status = run->kind->read(&log, place, run, err);
-    const bool any = log.any || problems.total > 0; /* what is damaged, or odd, is not left out without a word */
+    ASSAY_THEN(status, run->kind->read(&log, place, run, err));
+    *step = log.any ? log.first : INT64_MAX;
+    *odd = problems.total > 0;
     metrics_log_release(&log);
     assay_problems_release(&problems);
-    return status < 0 ? status : any;
+    return status < 0 ? status : ASSAY_OK;
+}
+
+int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err)
+{
+    int64_t first = 0;
+    bool odd = false;
+    ASSAY_TRY(look_at_first(place, run, &first, &odd, err));
+    return first != INT64_MAX || odd; /* what is damaged, or odd, is not left out without a word */
+}
+
+/* A run of the file alone, called as the file without its ending. NULL without memory. */
+static metrics_run *run_of_file(metrics_place *place, size_t number, const metrics_file *file)
+{
+    char name[ASSAY_PATH_ROOM];
+    snprintf(name, sizeof name, "%.*s", (int)metrics_stem(file->path), file->path);
+    metrics_run *run = metrics_place_run(place, name, NULL);
+    if (!run)
+        return NULL;
+    const metrics_run *whole = &place->runs[number];
+    free(run->base);
+    run->base = assay_copy_text(whole->base);
+    run->key = whole->key ? assay_copy_text(whole->key) : NULL;
+    run->first_row = whole->first_row;
+    return run->base && (run->key || !whole->key) && metrics_run_add_file(run, file) == ASSAY_OK ? run : NULL;
+}
+
+/* Takes one run apart; its first part stays in its place. */
+static int split_run(metrics_place *place, size_t number, assay_error *err)
+{
+    const size_t count = place->runs[number].count;
+    size_t kept = 0;
+    int64_t began = INT64_MAX;
+    metrics_run *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const metrics_file *file = place->runs[number].files[i];
+        const metrics_run alone = {.kind = place->kind,
+                                   .base = place->runs[number].base,
+                                   .key = place->runs[number].key,
+                                   .files = &file,
+                                   .count = 1};
+        int64_t first = 0;
+        bool odd = false;
+        ASSAY_TRY(look_at_first(place, &alone, &first, &odd, err));
+        const bool anew = i > 0 && first != INT64_MAX && first <= began;
+        began = i == 0 || anew ? first : began;
+        if (anew && !(last = run_of_file(place, number, file)))
+            return ASSAY_ENOMEM;
+        if (!anew && last && metrics_run_add_file(last, file) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+        kept += last == NULL;
+    }
+    if (!last)
+        return ASSAY_OK;
+    metrics_run *own = &place->runs[number];
+    char *name = assay_copy_bytes_as_text(own->files[0]->path, metrics_stem(own->files[0]->path));
+    ASSAY_HAVE(name);
+    free(own->name);
+    own->name = name;
+    own->count = kept;
+    return ASSAY_OK;
+}
+
+int metrics_split_runs(metrics_place *place, assay_error *err)
+{
+    const size_t count = place->run_count; /* those that are added need not be looked at */
+    for (size_t i = 0; i < count; i++)
+        if (place->runs[i].count > 1)
+            ASSAY_TRY(split_run(place, i, err));
+    return ASSAY_OK;
 }
 
 int metrics_place_note_silent(metrics_place *place, const metrics_run *run)

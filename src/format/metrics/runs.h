@@ -8,6 +8,10 @@
 int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_error *err);
 /* Does the run have a value? 1, 0 or a status. */
 int metrics_run_has_value(const metrics_place *place, const metrics_run *run, assay_error *err);
+/* Takes runs apart whose later files begin no later than the run itself: such a file goes on with nothing, and as the
+ * restart of the run it would discard all that came before. Each file that begins so is a run of its own, with the files
+ * that go on from it, called by its path without the ending. For kinds whose files all have the same series. */
+int metrics_split_runs(metrics_place *place, assay_error *err);
 /* Notes a run that has none. 0 or ASSAY_ENOMEM. */
 int metrics_place_note_silent(metrics_place *place, const metrics_run *run);
 /* What could not be looked at, the first of it; NULL: nothing. It is the place's. */

@@ -288,8 +288,10 @@ static int put(metrics_log *log, const char *tag, size_t length, int mode, bool 
     if (is_bad_step(log, value.step))
         return ASSAY_OK;
     log->any = true;
-    if (log->until_first)
+    if (log->until_first) {
+        log->first = value.step;
         return METRICS_ENOUGH;
+    }
     metrics_series *s = series_of(log, tag, length, mode, vectors, &status);
     return s ? put_into(log, s, &value) : status;
 }

@@ -111,6 +111,7 @@ typedef struct metrics_log {
     bool until_first;                 /* METRICS_ENOUGH at the first value */
     const assay_trial_options *asked; /* which tensors the job asks for; NULL: all */
     bool any;
+    int64_t first;          /* the step of the first value, when `until_first` */
     uint32_t file_count;    /* files that were read, where those of the run do not say it */
     char unknown[160];      /* the first line that was not understood */
     assay_run_facts *facts; /* NULL: nobody asks */

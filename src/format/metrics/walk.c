@@ -90,12 +90,20 @@ static int keep_path(walker *w, bool later, const char *path)
     return added && *added ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int add_file(walker *w, const char *path, const about *a)
+/* Text has no zero bytes; its beginning tells. */
+static bool is_text(assay_store *store, const char *path)
 {
-    metrics_place *p = w->place;
-    const uint32_t named = metrics_kinds_named(metrics_base(path));
-    if (named == 0)
-        return metrics_may_be_passed(metrics_base(path)) ? keep_path(w, false, path) : ASSAY_OK;
+    uint8_t head[4096];
+    size_t got = 0;
+    assay_store_file *file = NULL;
+    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
+                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
+    assay_store_close_file(file);
+    return read && !memchr(head, '\0', got);
+}
+
+static int list_file(metrics_place *p, const char *path, const about *a, uint32_t named)
+{
     metrics_file *file = assay_vec_add(&p->files, &p->count, &p->room, sizeof *file);
     char *copy = file ? assay_copy_text(path) : NULL;
     if (!copy)
@@ -103,6 +111,15 @@ static int add_file(walker *w, const char *path, const about *a)
     *file =
         (metrics_file){.path = copy, .device = a->device, .node = a->node, .size = a->size, .named = named, .kind = -1};
     return ASSAY_OK;
+}
+
+/* A file that was given by its name may have any: its content tells. */
+static int add_file(walker *w, const char *path, const about *a)
+{
+    const uint32_t named = metrics_kinds_named(metrics_base(path));
+    if (named == 0 && !assay_store_is_file(w->place->store))
+        return metrics_may_be_passed(metrics_base(path)) ? keep_path(w, false, path) : ASSAY_OK;
+    return list_file(w->place, path, a, named);
 }
 
 static int walk(walker *w, const char *directory, int depth);
@@ -228,11 +245,11 @@ static int drop_doubles(metrics_place *p)
         qsort(list, p->count, sizeof *list, by_node);
     for (size_t i = 1; i < p->count; i++)
         if (list[i]->node != 0 && list[i]->node == list[i - 1]->node && list[i]->device == list[i - 1]->device)
-            list[i]->named = 0;
+            list[i]->kind = METRICS_KINDS;
     free(list);
     size_t kept = 0;
     for (size_t i = 0; i < p->count; i++) {
-        if (p->files[i].named)
+        if (p->files[i].kind < METRICS_KINDS)
             p->files[kept++] = p->files[i];
         else
             free(p->files[i].path);
@@ -241,41 +258,94 @@ static int drop_doubles(metrics_place *p)
     return ASSAY_OK;
 }
 
-/* Asks the kinds whose names fit for the content of each file. */
-static int prove(metrics_place *p, assay_error *err)
+/* Asks the kinds whose names fit for the content of a file. 0 or ASSAY_ENOMEM. */
+static int prove_named(metrics_place *p, metrics_file *file)
+{
+    for (int k = 0; k < METRICS_KINDS && file->kind < 0; k++) {
+        if (!(file->named >> k & 1))
+            continue;
+        assay_error why = {{0}};
+        const int is = metrics_kinds[k]->proven(p->store, file, &why);
+        if (is == ASSAY_ENOMEM)
+            return is;
+        if (is == ASSAY_EFORMAT) { /* damaged, and named when it is read */
+            file->kind = k;
+        } else if (is < 0) {
+            assay_problems_add(&p->problems, ASSAY_PROBLEM_READ, -1, file->path, -1, "%s", why.text);
+            break;
+        }
+        if (is > 0)
+            file->kind = k;
+    }
+    return ASSAY_OK;
+}
+
+/* Asks all kinds for the content of a file whose name is none of a log's. 0 or ASSAY_ENOMEM. */
+static int prove_unnamed(metrics_place *p, metrics_file *file)
+{
+    const bool text = is_text(p->store, file->path);
+    for (int k = 0; k < METRICS_KINDS && file->kind < 0 && file->size > 0; k++) {
+        assay_error why = {{0}};
+        const bool binary = k == METRICS_TB || k == METRICS_WANDB;
+        const int is = text != binary ? metrics_kinds[k]->proven(p->store, file, &why) : 0;
+        if (is == ASSAY_ENOMEM)
+            return is;
+        file->kind = is > 0 ? k : -1;
+    }
+    return ASSAY_OK;
+}
+
+static int prove(metrics_place *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         metrics_file *file = &p->files[i];
-        for (int k = 0; k < METRICS_KINDS && file->kind < 0; k++) {
-            if (!(file->named >> k & 1))
-                continue;
-            assay_error why = {{0}};
-            const int is = metrics_kinds[k]->proven(p->store, file, &why);
-            if (is == ASSAY_ENOMEM)
-                return assay_fail(err, is, "%s: out of memory", file->path);
-            if (is == ASSAY_EFORMAT) { /* damaged, and named when it is read */
-                file->kind = k;
-            } else if (is < 0) {
-                assay_problems_add(&p->problems, ASSAY_PROBLEM_READ, -1, file->path, -1, "%s", why.text);
-                break;
-            }
-            if (is > 0)
-                file->kind = k;
-        }
+        ASSAY_TRY(file->named ? prove_named(p, file) : prove_unnamed(p, file));
         p->kinds |= file->kind >= 0 ? 1u << file->kind : 0;
         p->counts[METRICS_OTHER_FILES] += file->kind < 0 && strcmp(metrics_base(file->path), "meta.yaml") != 0;
     }
     return ASSAY_OK;
 }
 
-/* Of the kinds that are there, the one that is asked for, or the first; names what may have been a log of it, or of any
- * kind where there is none. */
-static int choose(const walker *w, int kind, assay_error *err)
+/* Takes what proves to be a log out of the files that were passed over for their names: "stdout", "nohup",
+ * "train.log.1". 0 or ASSAY_ENOMEM. */
+static int prove_passed(walker *w)
 {
     metrics_place *p = w->place;
+    size_t kept = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < w->passed.count; i++) {
+        char *path = w->passed.list[i];
+        about a = {0};
+        bool taken = false;
+        if (status == ASSAY_OK && metrics_may_have_any_name(path))
+            status = look_at(p->store, path, &a);
+        if (status == ASSAY_OK && a.file && (status = list_file(p, path, &a, 0)) == ASSAY_OK) {
+            metrics_file *file = &p->files[p->count - 1];
+            status = prove_unnamed(p, file);
+            taken = file->kind >= 0;
+            p->kinds |= taken ? 1u << file->kind : 0;
+        }
+        if (a.file && !taken && status == ASSAY_OK)
+            free(p->files[--p->count].path);
+        if (taken)
+            free(path);
+        else
+            w->passed.list[kept++] = path;
+    }
+    w->passed.count = kept;
+    return status;
+}
+
+/* Of the kinds that are there, the one that is asked for, or the first; names what may have been a log of it, or of any
+ * kind where there is none. */
+static int choose(walker *w, int kind)
+{
+    metrics_place *p = w->place;
+    ASSAY_TRY(prove(p));
+    if (p->kinds == 0 && kind < 0)
+        ASSAY_TRY(prove_passed(w));
     if (p->count > 0)
         qsort(p->files, p->count, sizeof *p->files, by_path);
-    ASSAY_TRY(prove(p, err));
     for (int k = 0; k < METRICS_KINDS && !p->kind; k++)
         if ((p->kinds >> k & 1) && (kind < 0 || kind == k))
             p->kind = metrics_kinds[k];
@@ -357,7 +427,7 @@ int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_e
     if (status == ASSAY_OK)
         status = drop_doubles(out);
     if (status == ASSAY_OK)
-        status = choose(&w, kind, err);
+        status = choose(&w, kind);
     for (size_t i = 0; i < w.passed.count; i++)
         free(w.passed.list[i]);
     free(w.passed.list);

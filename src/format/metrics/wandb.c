@@ -476,7 +476,7 @@ static int read_file(reader *r, const char *path, assay_error *err)
 static char *id_of(const char *path)
 {
     const char *name = metrics_base(path);
-    const size_t from = strncmp(name, "run-", 4) == 0 ? 4 : 0, length = strlen(name) - strlen(".wandb");
+    const size_t from = strncmp(name, "run-", 4) == 0 ? 4 : 0, length = metrics_stem(name);
     return assay_copy_bytes_as_text(name + (length > from ? from : 0), length - (length > from ? from : 0));
 }
 
