@@ -152,6 +152,18 @@ def files_of_runs(w):
     w.checks.expect(report and [(t["name"], bool(w.fired(report, i))) for i, t in enumerate(report["trials"])] == [("a", True), ("b", False)], "two logs of Megatron: %s" % done)
 
 
+def given_up(w):
+    """A training that began anew where it had begun: the first line says that the attempt before is not judged. One that goes on does not."""
+    def rows(first, steps, bad=None):
+        return "".join("step: %d loss: %s\n" % (i, "nan" if i == bad else repr(falls(i))) for i in range(first, first + steps))
+    said = "; 40 values of an attempt before, which reached step 39 and was begun anew, were not judged"
+    for name, text, expected in (("anew", rows(0, 40, 20) + rows(0, 40), said), ("goes on", rows(0, 40, 35) + rows(30, 40), "")):
+        path = w.root / "attempts" / name / "train.log"
+        logs.write(path, text)
+        done, report, _ = w.run(path)
+        w.checks.expect(report and ("not judged" in report["verdict"].replace("not judged here", "")) == bool(expected) and expected in report["verdict"], "%s: %s" % (name, report["verdict"] if report else done))
+
+
 def numbers_in_names(w):
     """A log is no checkpoint for the number in its name: ids of W&B have any letters."""
     good = logs.curve(30)
@@ -757,7 +769,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -135,6 +135,30 @@ static bool lacks_rows(const assay_log_facts *log, uint64_t *bad, uint64_t *rows
     return table && *bad > *rows / 10;
 }
 
+/* An attempt that was given up whole, since the training began anew where it had begun: its values were discarded, and what
+ * was wrong in them is not told. */
+static void put_given_up(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_log_facts *log = &trial->catalog.log;
+    if (assay_trial_steps(trial->info) == 0)
+        return;
+    const int64_t begin = assay_trial_step(trial->info, 0)->mode_step;
+    uint64_t values = 0;
+    int64_t last = begin;
+    for (size_t i = 0; i < log->range_count; i++) {
+        const assay_log_range *range = &log->ranges[i];
+        if (range->first > begin || range->last == range->first)
+            continue;
+        values += range->values;
+        last = range->last > last ? range->last : last;
+    }
+    if (values > 0)
+        assay_put_format(out,
+                         "; %" PRIu64 " value%s of an attempt before, which reached step %" PRId64
+                         " and was begun anew, %s not judged",
+                         values, assay_plural(values), last, values == 1 ? "was" : "were");
+}
+
 void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_log_judged *judged = &trial->catalog.log.judged;
@@ -147,6 +171,7 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     uint64_t bad, rows;
     if (lacks_rows(&trial->catalog.log, &bad, &rows))
         assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
+    put_given_up(trial, out);
     if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0 && !trial->job_end)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
