@@ -155,6 +155,7 @@ static int add_unit_step(judging *g, const assay_unit *unit)
     int status = assay_unit_places(g->files->store, &g->files->catalog, unit, assay_verify_take_place, &name);
     const bool root = !name || strcmp(name, ".") == 0;
     g->j->series = g->j->series || !root;
+    g->j->records = (g->j->steps == 0 || g->j->records) && !has_place(&g->files->catalog, unit);
     if (status == ASSAY_OK)
         status = add_step(g, unit->step, root ? own_name(g->j->path, room, sizeof room) : name);
     free(name);
@@ -648,6 +649,21 @@ static int settle(judging *g)
     return ASSAY_OK;
 }
 
+/* Nothing is sound of which nothing was read. */
+static int doubt_nothing(assay_verification *j)
+{
+    for (size_t i = 0; i < j->files; i++)
+        if (j->file[i].state != ASSAY_VERIFY_NOTE || j->file[i].tensors > 0)
+            return ASSAY_OK;
+    if (j->state > ASSAY_VERIFY_UNREAD || j->unnumbered)
+        return ASSAY_OK;
+    j->state = ASSAY_VERIFY_UNREAD;
+    j->last_sound = -1;
+    j->unnumbered = assay_copy_text(j->steps > 0 ? "no file of tensors was read"
+                                                 : "there is no checkpoint at the steps that were asked for");
+    return j->unnumbered ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,
                 const assay_verify_remarks *remarks, const assay_verify_options *options, assay_verification *out)
 {
@@ -677,6 +693,7 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
         status = add_unkept_losses(&g, &trial->problems);
     if (status == ASSAY_OK)
         status = settle(&g);
+    ASSAY_THEN(status, doubt_nothing(out));
     for (size_t i = 0; g.facts && i < out->steps; i++) {
         for (int s = 0; s < ASSAY_VERIFY_STATES; s++)
             free(g.facts[i].first[s]);

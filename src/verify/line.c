@@ -35,8 +35,9 @@ static void put_totals(const assay_verification *j, assay_buf *out)
         notes += j->file[i].state == ASSAY_VERIFY_NOTE;
         bare += j->file[i].bare > 0 && j->file[i].summed == 0 && !j->file[i].sealed;
     }
-    assay_put_format(out, "%zu file%s of %zu checkpoint%s, %zu tensor%s, ", t.files, assay_plural(t.files), j->steps,
-                     assay_plural(j->steps), t.tensors, assay_plural(t.tensors));
+    assay_put_format(out, "%zu file%s of %zu %s%s, %zu tensor%s, ", t.files, assay_plural(t.files), j->steps,
+                     j->records ? "recorded step" : "checkpoint", assay_plural(j->steps), t.tensors,
+                     assay_plural(t.tensors));
     assay_text_put_bytes(out, t.bytes);
     if (bare > 0)
         assay_put_format(out, "; %zu file%s neither checksum nor seal, which other numbers would show", bare,
@@ -123,11 +124,31 @@ static void put_models(const assay_verification *j, assay_buf *out)
         }
 }
 
+/* What a training recorded of itself: nothing is resumed from it. */
+static void put_records(const assay_verification *j, assay_buf *out)
+{
+    const size_t bad = count_bad(j, j->steps);
+    assay_put_format(out, "%s: ", assay_verify_word(j->state));
+    if (j->unnumbered)
+        assay_put_format(out, "%s; ", j->unnumbered);
+    if (bad > 0) {
+        assay_put_format(out, "%zu of %zu recorded step%s", bad, j->steps, assay_plural(j->steps));
+        put_faults(j, 0, "; ", out);
+    } else {
+        put_totals(j, out);
+    }
+    assay_put_format(out, "; records are no checkpoint to resume from");
+}
+
 void assay_verification_put_line(const assay_verification *j, assay_buf *out)
 {
     const size_t newest = j->steps - 1, behind = (size_t)(j->last_sound + 1);
     if (j->models) {
         put_models(j, out);
+        return;
+    }
+    if (j->records) {
+        put_records(j, out);
         return;
     }
     if (!j->series && j->steps <= 1) {
@@ -214,12 +235,13 @@ void assay_verification_put_json(const assay_verification *j, assay_buf *out)
     assay_jw_line(&w, 2);
     assay_jw_text_n(&w, "text", (const char *)line.data, line.size);
     assay_jw_line(&w, 2);
-    assay_jw_text(&w, "last_sound", j->last_sound < 0 ? NULL : j->step[j->last_sound].name);
+    const ptrdiff_t sound = j->records ? -1 : j->last_sound;
+    assay_jw_text(&w, "last_sound", sound < 0 ? NULL : j->step[sound].name);
     assay_jw_line(&w, 2);
-    if (j->last_sound < 0)
+    if (sound < 0)
         assay_jw_null(&w, "last_sound_step");
     else
-        assay_jw_i64(&w, "last_sound_step", j->step[j->last_sound].step);
+        assay_jw_i64(&w, "last_sound_step", j->step[sound].step);
     assay_jw_line(&w, 2);
     assay_jw_text(&w, "picks", j->pick);
     assay_jw_line(&w, 2);

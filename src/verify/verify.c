@@ -39,6 +39,15 @@ int assay_verify_make_job(const char *trial, assay_job *job, assay_error *err)
     return status;
 }
 
+/* Does the trial hold a log of metrics, and nothing else? */
+static bool is_log(const assay_catalog *catalog)
+{
+    bool other = false;
+    for (uint32_t i = 0; i < catalog->format_count; i++)
+        other = other || assay_format_of(catalog->formats[i])->checkpoints || catalog->format_count > 1;
+    return catalog->log.kind && !other;
+}
+
 /* Of the steps [from, to) of one run. */
 static int run_steps(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
                      assay_error *err)
@@ -77,7 +86,12 @@ static int run_steps(assay_comm *comm, const char *trial, const assay_verify_opt
                                  first ? &outcome.trials[0].problems : NULL, &remarks, err);
     if (status != ASSAY_OK)
         goto done;
-    if (first && assay_judge(&outcome.trials[0], &job, &files, &remarks, options, out) != ASSAY_OK)
+    if (first && is_log(&outcome.trials[0].catalog))
+        status = assay_fail(
+            err, ASSAY_EFORMAT,
+            "%s: a log of metrics (%s), and no checkpoint is in it: there is nothing to verify, nor to resume from",
+            trial, outcome.trials[0].catalog.log.kind);
+    else if (first && assay_judge(&outcome.trials[0], &job, &files, &remarks, options, out) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory while the files are listed");
     status = assay_comm_agree(comm, status, err);
 done:

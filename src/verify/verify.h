@@ -51,6 +51,7 @@ typedef struct assay_verification {
     char *path;               /* of the trial */
     bool series;              /* it has checkpoints with names of their own: one of them is to be resumed from */
     bool models;              /* no steps: each of `step` is a model by itself, of which a directory has several */
+    bool records;             /* its steps are records of a training, which it cannot be resumed from */
     char *unnumbered;         /* what is wrong with what belongs to no step; NULL: nothing */
     assay_framework of;       /* that was asked for */
     char *pick; /* the name of the checkpoint that it would pick; NULL: none was asked for, or there is none */

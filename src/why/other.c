@@ -243,7 +243,7 @@ static int ask_checkpoints(assay_comm *comm, const char *location, const why_pla
         taken = text ? take_losses(why, place, found.losses, text) : ASSAY_ENOMEM;
         for (size_t i = 0; i < found.steps && taken == ASSAY_OK; i++)
             taken = take_checkpoint(why, place, &found.step[i]);
-        if (taken == ASSAY_OK && !why->verify && found.last_sound >= 0) {
+        if (taken == ASSAY_OK && !why->verify && found.last_sound >= 0 && !found.records) {
             const assay_verify_step *step = &found.step[found.last_sound];
             why->resume = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);
             why->resume_state = assay_copy_text(assay_verify_word(step->state));

@@ -16,7 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import damaged_checkpoints  # noqa: E402
 import hostile_pickles  # noqa: E402
-from launch import Checks, mpirun, run  # noqa: E402
+import logs  # noqa: E402
+from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 
 
 def check_ranks(checks, assay, work):
@@ -37,6 +38,22 @@ def check_ranks(checks, assay, work):
     for path, code in ((root, 3), (forms, 1), (lacking, 3)):
         said = [mpirun(ranks, [assay, "verify", path, "--json", "--quiet"]) for ranks in (1, 3)]
         checks.expect(said[0].code == said[1].code == code and said[0].out == said[1].out, "one and three ranks: %s\n%s" % tuple(said))
+
+
+def check_no_checkpoint(checks, assay, work):
+    """What is no checkpoint is nothing to resume from: a log, a directory from which the models were removed, a recording."""
+    logs.csv(work / "csv", logs.curve(30))
+    logs.hf(work / "hf/checkpoint-30", logs.curve(30))
+    for place in (work / "csv", next((work / "csv").rglob("*.csv")), work / "hf"):
+        for options in ((), ("--last",)):
+            done = run([assay, "verify", place, "--quiet", *options])
+            checks.expect(done.code == 2 and "no checkpoint is in it: there is nothing to verify, nor to resume from" in done.err and not done.out, "a log: %s" % done)
+    for trial, code, says in (("ddp", 0, r"sound: \d+ files of 12 recorded steps, .*; records are no checkpoint to resume from$"),
+                              ("ddp_partial", 3, r"damaged: 1 of 7 recorded steps; 51: damaged .*; records are no checkpoint to resume from$")):
+        done = run([assay, "verify", TRIALS / trial, "--quiet"])
+        checks.expect(done.code == code and re.match(says, done.out.split("\n", 1)[0]), "a recording: %s" % done)
+        said = json.loads(run([assay, "verify", TRIALS / trial, "--json", "--quiet"]).out)
+        checks.expect(said["last_sound"] is None and said["last_sound_step"] is None and "recorded step" in said["text"], "a recording as JSON: %s" % said)
 
 
 def check_kept(checks, assay, work):
@@ -178,6 +195,7 @@ def main():
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
             check_kept(checks, args.assay, Path(work) / "kept")
+            check_no_checkpoint(checks, args.assay, Path(work) / "none")
         if "gadgets" in args.group:
             check_gadgets(checks, args.assay, Path(work) / "gadgets")
         if "watch" in args.group:
