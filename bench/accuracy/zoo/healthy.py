@@ -13,6 +13,7 @@ import healthy_sixth  # noqa: F401
 import healthy_seventh  # noqa: F401
 import healthy_tenth  # noqa: F401
 import healthy_third  # noqa: F401
+import healthy_fourteenth  # noqa: F401
 import healthy_thirteenth  # noqa: F401
 import healthy_twelfth  # noqa: F401
 from registry import TRAININGS  # noqa: F401

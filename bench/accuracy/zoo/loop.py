@@ -31,11 +31,12 @@ def automatic(path, rank, workers):
 
 
 def register(hook, net, optimizer):
-    """The automatic hook is told of the optimizer, as by its users."""
+    """The hook is told of the optimizer."""
     if hasattr(hook, "watch_optimizer"):
         hook.watch(net, [], optimizer)
     else:
         hook.register_module(net)
+        hook.register_optimizer(optimizer)
 
 
 def hook_for(path, every, rank=0, workers=1, collections=("weights", "biases", "gradients", "losses"), watch=WATCH, **options):
